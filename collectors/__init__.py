@@ -21,7 +21,8 @@ NAMES = (
     "provenance",
     "graph",
     "trace_log",
-    "torch",  # takes whatever begins as JSON does: logs of gdb and sidecars are told apart before it
+    # takes whatever begins as JSON does: logs of gdb and sidecars are told apart before it
+    "torch",
     "nsys",
 )
 """Modules here, in the order in which they sniff a file."""
@@ -38,27 +39,32 @@ def collect(
 ) -> Trace:
     """Read sources of one program straight into a Trace in memory.
 
-    `kind` (torch, nsys, gdb, provenance, graph, trace_log) is theirs; if null, it is detected by content. `ranks` are
-    the sources' ranks, `events` the profiler whose events are kept where two captured the same rank (by default
-    torch). With `force_mix`, ranks that contradict each other are put together all the same, with a warning.
-    Raises SourceError for a source that cannot be read, UsageError for a request that does not fit.
+    `kind` (torch, nsys, gdb, provenance, graph, trace_log) is theirs; if null, it is detected by
+    content. `ranks` are the sources' ranks, `events` the profiler whose events are kept where two
+    captured the same rank (by default torch). With `force_mix`, ranks that contradict each other
+    are put together all the same, with a warning. Raises SourceError for a source that cannot be
+    read, UsageError for a request that does not fit.
     """
     trace = combine(read_captures(paths, kind), ranks=ranks, events=events, force_mix=force_mix)
     settle_ranks(trace, force_mix=force_mix or bool(ranks))
     return trace
 
 
-def run_program(kind: str, command: Sequence[str], *, ranks: Sequence[int] = (), **options: Any) -> tuple[Trace, Run]:
+def run_program(
+    kind: str, command: Sequence[str], *, ranks: Sequence[int] = (), **options: Any
+) -> tuple[Trace, Run]:
     """Run a program under a collector while sampling GPU counters; returns the trace in memory, and the run.
 
-    `options` are those of the collector's own `run`. Raises ToolError when the command cannot be run, and when nothing
-    was captured.
+    `options` are those of the collector's own `run`. Raises ToolError when the command cannot be
+    run, and when nothing was captured.
     """
     run = COLLECTORS[kind].run
     if run is None:
         raise UsageError(f"{kind} runs no program; give it files to read")
     with Sampler() as sampler:
         done = run(command, **options)
-    trace = combine([*done.captures, sampler.capture(done.captures[0].rank)], ranks=ranks, is_one_run=True)
+    trace = combine(
+        [*done.captures, sampler.capture(done.captures[0].rank)], ranks=ranks, is_one_run=True
+    )
     settle_ranks(trace, force_mix=True)
     return trace, done

@@ -37,7 +37,10 @@ class _Graph(Sidecar, frozen=True, kw_only=True):
     def rows(self) -> pl.DataFrame:
         """A row a node, in order."""
         rows = [
-            {name: json.dumps(value) if isinstance(value, list) else value for name, value in asdict(node).items()}
+            {
+                name: json.dumps(value) if isinstance(value, list) else value
+                for name, value in asdict(node).items()
+            }
             | {"graph_key": self.graph_key, "call_order": order, "source": self.source}
             for order, node in enumerate(self.nodes)
         ]

@@ -43,7 +43,8 @@ class _Provenance(Sidecar, frozen=True, kw_only=True):
             (graph.key, graph.is_backward, order, call.name, call.is_extern, *found)
             for graph in self.graphs
             for order, call in enumerate(graph.calls)
-            for found in ([msgspec.structs.astuple(node) for node in call.nodes] or [(None, None, None, "none", None)])
+            for found in [msgspec.structs.astuple(node) for node in call.nodes]
+            or [(None, None, None, "none", None)]
         ]
         return pl.DataFrame(rows, schema=TABLES["provenance"].without("rank").schema, orient="row")
 

@@ -1,10 +1,11 @@
 """Torch's structured logs (TORCH_TRACE), from which the modules of compiled kernels are taken.
 
-Weaker evidence than a sidecar of --compile-provenance, for programs that ran without it. Nodes have no modules there.
-But the graph that Dynamo printed calls parameters by their modules (`l_self_modules_fc_parameters_weight_`), and
-Inductor writes above each call in its generated code from which of Dynamo's nodes it came. A node without parameters
-gets the module of the node whose result it takes. Logs also hold paths, source lines and settings: nothing but names of
-nodes, operators, kernels and modules is taken from them.
+Weaker evidence than a sidecar of --compile-provenance, for programs that ran without it. Nodes have
+no modules there. But the graph that Dynamo printed calls parameters by their modules
+(`l_self_modules_fc_parameters_weight_`), and Inductor writes above each call in its generated code
+from which of Dynamo's nodes it came. A node without parameters gets the module of the node whose
+result it takes. Logs also hold paths, source lines and settings: nothing but names of nodes,
+operators, kernels and modules is taken from them.
 """
 
 import re
@@ -25,9 +26,12 @@ from tracelens.trace.collector import Collector
 KIND = "trace_log"
 _RECORD = re.compile(rb"^[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\]\n]{1,400}\] ?(\{.*)$")
 _WANTED = (
-    b'"dynamo_output_graph"', b'"inductor_output_code"', b'"fx_graph_cache_', b'"torch_version"',
+    b'"dynamo_output_graph"',
+    b'"inductor_output_code"',
+    b'"fx_graph_cache_',
+    b'"torch_version"',
     b'"inductor_post_grad_graph"',
-)  # fmt: skip
+)
 _CACHE = re.compile(r"^fx_graph_cache_(hit|miss|bypass)$")
 _KEY = re.compile(r'"key": ?"(\w{8,100})"')
 _LONGEST_LINE = 1 << 24
@@ -76,7 +80,10 @@ def sniff(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> list[Capture]:
-    """Read one log: the table `provenance`, a row for each node. Raises SourceError when it is not such a log."""
+    """Read one log: the table `provenance`, a row for each node.
+
+    Raises SourceError when it is not such a log.
+    """
     log = _Log()
     try:
         for about, payload in _records(path):
@@ -88,8 +95,8 @@ def read(path: Path) -> list[Capture]:
         ) from error
     if not log.n_records:
         raise SourceError(
-            f"{path}: expected a structured log of torch, found none of its records; run the program with TORCH_TRACE "
-            "set to a folder"
+            f"{path}: expected a structured log of torch, found none of its records; run the"
+            " program with TORCH_TRACE set to a folder"
         )
     diagnostics = Diagnostics()
     text = "generated code whose graph key is not in the log, so that no trace can be joined to it"
@@ -105,7 +112,10 @@ def read(path: Path) -> list[Capture]:
             rank=log.rank,
             rank_origin="log" if log.rank is not None else "input order",
             reasons={
-                "provenance": "the log tells of no compiled graph with its key; compile without force_disable_caches"
+                "provenance": (
+                    "the log tells of no compiled graph with its key; compile without"
+                    " force_disable_caches"
+                )
             },
             diagnostics=diagnostics,
         )
@@ -146,7 +156,9 @@ def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
         return
     if isinstance(about.get("rank"), int):
         log.rank = about["rank"]
-    which = tuple(str(about.get(name)) for name in ("frame_id", "frame_compile_id", "compiled_autograd_id"))
+    which = tuple(
+        str(about.get(name)) for name in ("frame_id", "frame_compile_id", "compiled_autograd_id")
+    )
     if "dynamo_output_graph" in about:
         log.dynamo[which] = payload
     elif "inductor_output_code" in about:
@@ -179,10 +191,26 @@ def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
             continue
         target = _TARGET.match(node[3])
         words = re.findall(r"[A-Za-z_]\w*", node[3].split(";", 1)[0])
-        own = [path for word in words if (path := inputs.get(word, _module_by_number(word, order))) is not None]
-        near = [path for word in words if word in nodes and (path := nodes[word].module_path) is not None]
-        path, rule = (own[0], "trace_log") if own else (near[0], "trace_log_neighbour") if near else (None, "none")
-        nodes[node[1]] = _Node(target[1] if target else "operator", path, rule, _bytes(node[2] or ""))
+        own = [
+            path
+            for word in words
+            if (path := inputs.get(word, _module_by_number(word, order))) is not None
+        ]
+        near = [
+            path
+            for word in words
+            if word in nodes and (path := nodes[word].module_path) is not None
+        ]
+        path, rule = (
+            (own[0], "trace_log")
+            if own
+            else (near[0], "trace_log_neighbour")
+            if near
+            else (None, "none")
+        )
+        nodes[node[1]] = _Node(
+            target[1] if target else "operator", path, rule, _bytes(node[2] or "")
+        )
     return nodes
 
 
@@ -244,7 +272,18 @@ def _table(log: _Log) -> pl.DataFrame:
                 # A library call runs one node, the last; those before it were inlined.
                 found = ([pair for pair in found if pair[1].rule == "trace_log"] or found)[-1:]
             rows += [
-                (key, is_backward, order, name, is_extern, word, n.target, n.module_path, n.rule, n.output_bytes)
+                (
+                    key,
+                    is_backward,
+                    order,
+                    name,
+                    is_extern,
+                    word,
+                    n.target,
+                    n.module_path,
+                    n.rule,
+                    n.output_bytes,
+                )
                 for word, n in found
             ] or [(key, is_backward, order, name, is_extern, None, None, None, "none", None)]
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -27,9 +27,9 @@ def cli_page() -> str:
         "# Command line",
         NOTICE,
         (
-            "Standard output holds results only; progress, warnings and errors go to standard error. "
-            "Exit codes: 0 done; 1 bad input or a failed tool (`check`: losses or errors); 2 usage; "
-            "3 a gate failed (`report --fail-on`); 130 interrupted."
+            "Standard output holds results only; progress, warnings and errors go to standard"
+            " error. Exit codes: 0 done; 1 bad input or a failed tool (`check`: losses or errors);"
+            " 2 usage; 3 a gate failed (`report --fail-on`); 130 interrupted."
         ),
     ]
     for name, command in _commands(typer.main.get_command(app), "tracelens"):
@@ -40,7 +40,10 @@ def cli_page() -> str:
     limits = [(f"`{limit.variable}`", f"{limit.doc} Default: {limit.default}.") for limit in LIMITS]
     parts += [
         "## Limits",
-        "What is larger than any tool writes is refused or counted as lost. These environment variables raise a limit.",
+        (
+            "What is larger than any tool writes is refused or counted as lost. These environment"
+            " variables raise a limit."
+        ),
         _table(["variable", "what it limits"], limits),
     ]
     return "\n\n".join(parts) + "\n"
@@ -56,10 +59,19 @@ def tables_page() -> str:
 
 def analyses_page() -> str:
     """Every analysis with its question and the columns of its result."""
-    parts = ["# Analyses", NOTICE, "Each is a section of the report, and a function of `tracelens.analyses`."]
+    parts = [
+        "# Analyses",
+        NOTICE,
+        "Each is a section of the report, and a function of `tracelens.analyses`.",
+    ]
     for analysis in ANALYSES.values():
         call = f"`{analysis.name}({'base, other' if analysis.is_pair else 'trace'})`"
-        parts += [f"## {analysis.name}", f"{analysis.question} {call}", analysis.result.doc, _columns(analysis.result)]
+        parts += [
+            f"## {analysis.name}",
+            f"{analysis.question} {call}",
+            analysis.result.doc,
+            _columns(analysis.result),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -88,7 +100,9 @@ def _columns(table: Table) -> str:
 
 def _table(heads: list[str], rows: list[list[str]]) -> str:
     lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+    return "\n".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
+    )
 
 
 if __name__ == "__main__":

@@ -8,28 +8,63 @@ SCHEMA_VERSION = 1
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        events.DEVICES, events.RANKS, events.SPANS, events.API_CALLS, events.KERNELS, events.MEMCPYS, events.MEMSETS,
-        events.SYNCHRONIZATIONS, events.COLLECTIVES, events.ALLOCATIONS, events.COUNTERS, events.SITES, events.STEPS,
-        events.ACTIVITIES, events.DIAGNOSTICS, stacks.STACKS, stacks.FRAMES, layers.LAYERS, layers.PROVENANCE,
-        layers.GRAPH, layers.CALL_COSTS, layers.TIMINGS,
+        events.DEVICES,
+        events.RANKS,
+        events.SPANS,
+        events.API_CALLS,
+        events.KERNELS,
+        events.MEMCPYS,
+        events.MEMSETS,
+        events.SYNCHRONIZATIONS,
+        events.COLLECTIVES,
+        events.ALLOCATIONS,
+        events.COUNTERS,
+        events.SITES,
+        events.STEPS,
+        events.ACTIVITIES,
+        events.DIAGNOSTICS,
+        stacks.STACKS,
+        stacks.FRAMES,
+        layers.LAYERS,
+        layers.PROVENANCE,
+        layers.GRAPH,
+        layers.CALL_COSTS,
+        layers.TIMINGS,
     )
-}  # fmt: skip
+}
 """Tables of a trace on disk, by name."""
 
 EVENT_TABLES = (
-    "spans", "api_calls", "kernels", "memcpys", "memsets", "synchronizations", "collectives", "allocations", "sites",
-    "steps", "activities",
-)  # fmt: skip
-"""Tables that come from one profiler source of a rank; stacks, counters and diagnostics combine from all."""
+    "spans",
+    "api_calls",
+    "kernels",
+    "memcpys",
+    "memsets",
+    "synchronizations",
+    "collectives",
+    "allocations",
+    "sites",
+    "steps",
+    "activities",
+)
+"""Tables that come from one profiler source of a rank; stacks, counters and diagnostics combine
+from all."""
 
 DEVICE_WORK = ("kernels", "memcpys", "memsets")
 """Tables of work that a device did."""
 
 ROW_IDS = {
-    "spans": "span_id", "api_calls": "api_call_id", "kernels": "kernel_id", "memcpys": "memcpy_id",
-    "memsets": "memset_id", "synchronizations": "synchronization_id", "sites": "site_id", "stacks": "stack_id",
-}  # fmt: skip
-"""Tables whose rows have an id, unique within the rank. Columns that point at a row are named for its id."""
+    "spans": "span_id",
+    "api_calls": "api_call_id",
+    "kernels": "kernel_id",
+    "memcpys": "memcpy_id",
+    "memsets": "memset_id",
+    "synchronizations": "synchronization_id",
+    "sites": "site_id",
+    "stacks": "stack_id",
+}
+"""Tables whose rows have an id, unique within the rank. Columns that point at a row are named
+for its id."""
 
 SPAN_POINTERS = ("parent_id", "op_span_id", "node_span_id")
 """Columns that point at a span and have a name of their own."""

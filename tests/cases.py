@@ -11,15 +11,22 @@ from tracelens.storage.table import Column
 from tracelens.trace import Trace
 from tracelens.trace.capture import Manifest
 
-_NEUTRAL: dict[Any, Any] = {pl.String: "x", pl.Boolean: False, pl.Float64: 0.0, pl.Int32: 0, pl.Int64: 0}
+_NEUTRAL: dict[Any, Any] = {
+    pl.String: "x",
+    pl.Boolean: False,
+    pl.Float64: 0.0,
+    pl.Int32: 0,
+    pl.Int64: 0,
+}
 _DEFAULTS = {"link": "launched", "source_api": "runtime"}
 
 
 def make_trace(**tables: list[dict[str, Any]]) -> Trace:
     """A trace in memory of rows that leave out what does not matter.
 
-    A column that is left out is null where it may be; else `unknown` where it is an enum (a link is `launched`, an API
-    `runtime`); a table's own id counts up from 0; anything else is 0, False or "x". Every table is there.
+    A column that is left out is null where it may be; else `unknown` where it is an enum (a link is
+    `launched`, an API `runtime`); a table's own id counts up from 0; anything else is 0, False or
+    "x". Every table is there.
     """
     unknown = set(tables) - set(TABLES)
     assert not unknown, f"no such tables: {unknown}"
@@ -46,7 +53,10 @@ def _frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
     assert not strange, f"table {name} has no columns {strange}"
     own_id = name.removesuffix("s") + "_id"
     filled = [
-        {column.name: row.get(column.name, at if column.name == own_id else _default(column)) for column in table}
+        {
+            column.name: row.get(column.name, at if column.name == own_id else _default(column))
+            for column in table
+        }
         for at, row in enumerate(rows)
     ]
     return table.check(pl.DataFrame(filled, schema=table.schema))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-# A shared machine may stall for a second: time is the benchmark's business. Most examples read or analyse a trace:
-# TRACELENS_EXAMPLES=1000 looks longer than every run can.
+# A shared machine may stall for a second: time is the benchmark's business. Most examples read or
+# analyse a trace: TRACELENS_EXAMPLES=1000 looks longer than every run can.
 IN_CI = "CI" in os.environ
 
 
@@ -23,34 +23,50 @@ settings.register_profile(
     "tracelens",
     deadline=None,
     max_examples=int(os.environ.get("TRACELENS_EXAMPLES", "0")) or examples(40),
-    derandomize=IN_CI,  # a change is judged by what it changes; everybody else looks for something new
+    # a change is judged by what it changes; everybody else looks for something new
+    derandomize=IN_CI,
 )
 settings.load_profile("tracelens")
 
-# As wide as a pipe without a terminal, which what is printed is compared with; pytest-xdist names another width.
+# As wide as a pipe without a terminal, which what is printed is compared with; pytest-xdist names
+# another width.
 os.environ["COLUMNS"] = "140"
 
-# Programs that the tests start run beside each other: torch's threads would wait for each other, spinning.
+# Programs that the tests start run beside each other: torch's threads would wait for each other,
+# spinning.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Inductor compiles small models here: neither kernels with vector instructions, nor trials of which of them the machine
-# knows. All tests share the headers that it makes ready, as their kernels are compiled alike.
+# Inductor compiles small models here: neither kernels with vector instructions, nor trials of which
+# of them the machine knows. All tests share the headers that it makes ready, as their kernels are
+# compiled alike.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 
-# Programs that the tests stop by a signal inherit whether it is ignored, as SIGHUP is under `nohup` and SIGINT behind a
-# script's `&`, and would rightly go on. What is handled, they do not inherit: the session still outlives the hang-up,
-# and so do its workers, which are not told whether it should.
+# Programs that the tests stop by a signal inherit whether it is ignored, as SIGHUP is under `nohup`
+# and SIGINT behind a script's `&`, and would rightly go on. What is handled, they do not inherit:
+# the session still outlives the hang-up, and so do its workers, which are not told whether it
+# should.
 if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN or "PYTEST_XDIST_WORKER" in os.environ:
     signal.signal(signal.SIGHUP, lambda *_: None)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Files that start many programs or read many traces. The last one to begin should be short: it ends alone, on one core.
+# Files that start many programs or read many traces. The last one to begin should be short: it ends
+# alone, on one core.
 LONGEST = (
-    "compile_provenance", "engines", "gdb_", "hta", "interrupted", "live_", "measuring", "nsys_live", "planted",
-    "schedules", "study_workloads", "torch_fast",
-)  # fmt: skip
+    "compile_provenance",
+    "engines",
+    "gdb_",
+    "hta",
+    "interrupted",
+    "live_",
+    "measuring",
+    "nsys_live",
+    "planted",
+    "schedules",
+    "study_workloads",
+    "torch_fast",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

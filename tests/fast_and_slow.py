@@ -31,10 +31,14 @@ class Pieces(ByteSource):
 
 def plain(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with categories as strings, and integers as wide as they come."""
-    return frame.with_columns(pl.col(pl.Categorical).cast(pl.String), pl.selectors.integer().cast(pl.Int64))
+    return frame.with_columns(
+        pl.col(pl.Categorical).cast(pl.String), pl.selectors.integer().cast(pl.Int64)
+    )
 
 
-def assert_same(fast: tuple[ReadEvents, Diagnostics], other: tuple[ReadEvents, Diagnostics]) -> None:
+def assert_same(
+    fast: tuple[ReadEvents, Diagnostics], other: tuple[ReadEvents, Diagnostics]
+) -> None:
     """Every cell, fact and count is the same."""
     (one, said_one), (two, said_two) = fast, other
     assert said_one.counts == said_two.counts
@@ -78,7 +82,9 @@ def assert_read_fast(source: ByteSource, expected: Found, **how: Any) -> None:
 
 def same_of_bytes(content: bytes, piece_bytes: int, **how: Any) -> None:
     """Compare on bytes that come in pieces, whose size must mean nothing."""
-    assert_read_fast(Pieces(content, piece_bytes), read_slowly(Pieces(content, len(content) or 1)), **how)
+    assert_read_fast(
+        Pieces(content, piece_bytes), read_slowly(Pieces(content, len(content) or 1)), **how
+    )
 
 
 def same_of_file(path: Path, *ways: dict[str, Any]) -> None:
@@ -91,23 +97,116 @@ def same_of_file(path: Path, *ways: dict[str, Any]) -> None:
 # --- traces nobody writes ---
 
 VALUES = (
-    "0", "1", "-1", "-0", "7", "12", "007", "-0.0", "0.0", "1.5", "2.0", "-2.5", "1e3", "1E-2", "1e999", "1.", ".5",
-    "+1", "-", "123456789.123", "1700000000000000.001", "1700000000000000.0015", "1700000000000000.0025", "5.1234567",
-    "2305843009213693.9", "9223372036854775807", "999999999999999999", "1000000000000000000", "18446744073709551616",
-    "9007199254740993.25", "0.1234567890123456789", "null", "true", "false", "nul", "NaN", "inf", "N/A", "[]", "{}",
-    "[1,2,3]", "[ 1 , 2 ,3 ]", "[1,2]", "[1,2,-3]", "[1,2,2147483648]", "[[1,2],[3]]", '[[1, [2\n, "a"]], []]',
-    '{"a": [1, {"b": null}]}', "[1,]", "[1 2]", "[\x0c1]", '"5"', '"-5"', '"007"', '""', '"a"', '"stream 7"', '"x-3"',
-    '"12 34"', '"a\\"b"', '"a\\\\"', '"C:\\\\x\\\\y"', '"\\/"', '"\\u0041"', '"\\ud83d\\ude00"', '"\\ud83d"', '"\\q"',
-    '"caf\u00e9"', '"\U0001f600"', '"a\x01"', '"nn.Module: A_0"', '"ProfilerStep#3"', '"[memory]"', '"X"', '"cpu_op"',
-    '"kernel"', '"\\u006bernel"', '"}, {\\"ph\\": 1"', '"' + "long " * 20 + '"', "[" * 70 + "]" * 70,
-)  # fmt: skip
+    "0",
+    "1",
+    "-1",
+    "-0",
+    "7",
+    "12",
+    "007",
+    "-0.0",
+    "0.0",
+    "1.5",
+    "2.0",
+    "-2.5",
+    "1e3",
+    "1E-2",
+    "1e999",
+    "1.",
+    ".5",
+    "+1",
+    "-",
+    "123456789.123",
+    "1700000000000000.001",
+    "1700000000000000.0015",
+    "1700000000000000.0025",
+    "5.1234567",
+    "2305843009213693.9",
+    "9223372036854775807",
+    "999999999999999999",
+    "1000000000000000000",
+    "18446744073709551616",
+    "9007199254740993.25",
+    "0.1234567890123456789",
+    "null",
+    "true",
+    "false",
+    "nul",
+    "NaN",
+    "inf",
+    "N/A",
+    "[]",
+    "{}",
+    "[1,2,3]",
+    "[ 1 , 2 ,3 ]",
+    "[1,2]",
+    "[1,2,-3]",
+    "[1,2,2147483648]",
+    "[[1,2],[3]]",
+    '[[1, [2\n, "a"]], []]',
+    '{"a": [1, {"b": null}]}',
+    "[1,]",
+    "[1 2]",
+    "[\x0c1]",
+    '"5"',
+    '"-5"',
+    '"007"',
+    '""',
+    '"a"',
+    '"stream 7"',
+    '"x-3"',
+    '"12 34"',
+    '"a\\"b"',
+    '"a\\\\"',
+    '"C:\\\\x\\\\y"',
+    '"\\/"',
+    '"\\u0041"',
+    '"\\ud83d\\ude00"',
+    '"\\ud83d"',
+    '"\\q"',
+    '"caf\u00e9"',
+    '"\U0001f600"',
+    '"a\x01"',
+    '"nn.Module: A_0"',
+    '"ProfilerStep#3"',
+    '"[memory]"',
+    '"X"',
+    '"cpu_op"',
+    '"kernel"',
+    '"\\u006bernel"',
+    '"}, {\\"ph\\": 1"',
+    '"' + "long " * 20 + '"',
+    "[" * 70 + "]" * 70,
+)
 BYTES = (b'"caf\xe9"', b'"\xed\xa0\x80"', b'"\xf0\x9f\x98"', b'["\xff"]')
 PHASES = ('"X"',) * 6 + ('"C"', '"i"', '"M"', '"s"', '"f"', '"B"', '""', "null", "1", '"\\u0058"')
 CATEGORIES = (
-    "cpu_op", "Operator", "user_annotation", "python_function", "overhead", "cuda_runtime", "cuda_driver", "Runtime",
-    "kernel", "Kernel", "gpu_memcpy", "gpu_memset", "cuda_sync", "ac2g", "gpu_user_annotation", "Trace", "",
-)  # fmt: skip
-NAMES = ('"aten::mm"', '"nn.Module: Linear_0"', '"ProfilerStep#12"', '"[memory]"', '"Memcpy HtoD"', '"k<1, 2>"')
+    "cpu_op",
+    "Operator",
+    "user_annotation",
+    "python_function",
+    "overhead",
+    "cuda_runtime",
+    "cuda_driver",
+    "Runtime",
+    "kernel",
+    "Kernel",
+    "gpu_memcpy",
+    "gpu_memset",
+    "cuda_sync",
+    "ac2g",
+    "gpu_user_annotation",
+    "Trace",
+    "",
+)
+NAMES = (
+    '"aten::mm"',
+    '"nn.Module: Linear_0"',
+    '"ProfilerStep#12"',
+    '"[memory]"',
+    '"Memcpy HtoD"',
+    '"k<1, 2>"',
+)
 
 
 @st.composite
@@ -120,9 +219,11 @@ def events(draw: st.DrawFn) -> bytes:
         "ph": draw(st.sampled_from(PHASES)).encode(),
         "cat": json_string(draw(st.sampled_from(CATEGORIES))),
         "name": draw(st.sampled_from(NAMES)).encode(),
-        "pid": b"1", "tid": b"2", "ts": b"%d.%03d" % (draw(st.integers(0, 10**16)), draw(st.integers(0, 999))),
+        "pid": b"1",
+        "tid": b"2",
+        "ts": b"%d.%03d" % (draw(st.integers(0, 10**16)), draw(st.integers(0, 999))),
         "dur": b"%d" % draw(st.integers(0, 10**6)),
-    }  # fmt: skip
+    }
     for key in draw(st.lists(st.sampled_from([*EVENT_KEYS, "id", "bp", "extra"]), max_size=2)):
         known[key] = draw(values)
     for key in draw(st.lists(st.sampled_from(list(known)), max_size=1)):
@@ -134,7 +235,10 @@ def events(draw: st.DrawFn) -> bytes:
     if "args" not in known and draw(st.booleans()):
         known["args"] = b"{" + b", ".join(arguments) + b"}"
     between = draw(st.sampled_from([b", ", b",", b"\n  ,\n", b" , "]))
-    items = [json_string(key) + draw(st.sampled_from([b": ", b":", b" : "])) + value for key, value in known.items()]
+    items = [
+        json_string(key) + draw(st.sampled_from([b": ", b":", b" : "])) + value
+        for key, value in known.items()
+    ]
     return b"{" + between.join(items) + draw(st.sampled_from([b"", b"\n", b" "])) + b"}"
 
 
@@ -144,9 +248,35 @@ def json_string(text: str) -> bytes:
 
 
 CHANGES = (
-    b'"', b"\\", b"{", b"}", b"[", b"]", b",", b":", b" ", b"\n", b"\0", b"\xff", b"\xc3\xa9", b"0", b"9", b"-", b".",
-    b"e5", b"null", b"nan", b"N/A", b'},{"ph":', b'}, {"name": ', b"]}", b'"ph": "X"', b"\\u00e9", b"\\ud800", b"\x7f",
-)  # fmt: skip
+    b'"',
+    b"\\",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b" ",
+    b"\n",
+    b"\0",
+    b"\xff",
+    b"\xc3\xa9",
+    b"0",
+    b"9",
+    b"-",
+    b".",
+    b"e5",
+    b"null",
+    b"nan",
+    b"N/A",
+    b'},{"ph":',
+    b'}, {"name": ',
+    b"]}",
+    b'"ph": "X"',
+    b"\\u00e9",
+    b"\\ud800",
+    b"\x7f",
+)
 
 
 def changed(draw: st.DrawFn, content: bytes, most: int) -> bytes:
@@ -166,13 +296,15 @@ def traces(draw: st.DrawFn, most_events: int = 8, most_changes: int = 2) -> byte
     between = draw(st.sampled_from([b",", b",\n", b", ", b"\n,\n  "]))
     listed = between.join(draw(st.lists(events(), max_size=most_events)))
     head, tail = draw(
-        st.sampled_from([
-            (b'{"schemaVersion": 1, "traceEvents": [', b'], "with_stack": 1}'),
-            (b'{"traceEvents" : [\n', b'\n], "traceName": "t", "displayTimeUnit": "ms"}\n'),
-            (b"[", b"]"),
-            (b'{"traceEvents": [', b",]}"),
-            (b'{"traceEvents": [', b']}{"traceEvents": [{"ph": "X"}]}'),
-            (b'{"traceEvents": [', b'], "more": [{"ph": "X"}, {"ph": "X", "ts": 1}]}'),
-        ])
-    )  # fmt: skip
+        st.sampled_from(
+            [
+                (b'{"schemaVersion": 1, "traceEvents": [', b'], "with_stack": 1}'),
+                (b'{"traceEvents" : [\n', b'\n], "traceName": "t", "displayTimeUnit": "ms"}\n'),
+                (b"[", b"]"),
+                (b'{"traceEvents": [', b",]}"),
+                (b'{"traceEvents": [', b']}{"traceEvents": [{"ph": "X"}]}'),
+                (b'{"traceEvents": [', b'], "more": [{"ph": "X"}, {"ph": "X", "ts": 1}]}'),
+            ]
+        )
+    )
     return changed(draw, head + listed + tail, most_changes)

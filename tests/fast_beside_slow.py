@@ -13,7 +13,8 @@ from tracelens.collectors import torch
 from tracelens.native import LIBRARY
 
 LONG = ("linear", "any_bytes", "here_and_there", "standard_input")
-"""Words of the tests that read megabytes or hundreds of files, whose shapes tests/test_torch_fast.py has itself."""
+"""Words of the tests that read megabytes or hundreds of files, whose shapes
+tests/test_torch_fast.py has itself."""
 
 
 @pytest.fixture(autouse=True)

@@ -12,11 +12,21 @@ from typing import Any
 from tests.sources import torch_file, torch_folder
 
 NUMBERED = ("index", "index_correlation", "event_idx", "name", "cat", "user_annotation")
-"""Columns of HTA's frames that number events in file order, which is not ours, or names in no order."""
+"""Columns of HTA's frames that number events in file order, which is not ours, or names in no
+order."""
 LEFT_OUT = {
-    "input_dims", "input_type", "input_strides", "external_id", "python_id", "python_parent_id", "in_msg_nelems",
-    "out_msg_nelems", "process_rank", "in_split_size", "out_split_size",
-}  # fmt: skip
+    "input_dims",
+    "input_type",
+    "input_strides",
+    "external_id",
+    "python_id",
+    "python_parent_id",
+    "in_msg_nelems",
+    "out_msg_nelems",
+    "process_rank",
+    "in_split_size",
+    "out_split_size",
+}
 """Arguments of events that no analysis of HTA reads: ours have them not, or only of ops."""
 PYTHON = re.compile(r"\(\d+\): |^<|^nn\.Module")
 """Names of Python functions, which have no folders and addresses in our tables."""
@@ -54,7 +64,9 @@ def parsed_by_hta(name: str, *, last_step: bool = True, rounded: bool = False) -
     found.t = deepcopy(_parsed(name, rounded=rounded))
     found.t.align_and_filter_trace(last_step)
     frames = found.t.traces.items()
-    found.t.traces = {rank: frame.set_index("index", drop=False).rename_axis(None) for rank, frame in frames}
+    found.t.traces = {
+        rank: frame.set_index("index", drop=False).rename_axis(None) for rank, frame in frames
+    }
     return found
 
 
@@ -82,17 +94,25 @@ def _queues(a: Any, _: Path) -> Any:
 
 
 def _idle(a: Any, _: Path) -> Any:
-    return a.get_idle_time_breakdown(a.t.get_ranks(), visualize=False, show_idle_interval_stats=True)
+    return a.get_idle_time_breakdown(
+        a.t.get_ranks(), visualize=False, show_idle_interval_stats=True
+    )
 
 
 FAST: dict[str, Callable[[Any, Path], Any]] = {
     "comm_comp_overlap": lambda a, _: a.get_comm_comp_overlap(visualize=False),
     "profiler_steps": lambda a, _: a.get_profiler_steps(),
     "potential_stragglers": lambda a, _: a.get_potential_stragglers(),
-    "gpu_kernel_breakdown": lambda a, _: a.get_gpu_kernel_breakdown(visualize=False, num_kernels=10**6),
+    "gpu_kernel_breakdown": lambda a, _: a.get_gpu_kernel_breakdown(
+        visualize=False, num_kernels=10**6
+    ),
     "gpu_kernels_with_user_annotations": lambda a, _: a.get_gpu_kernels_with_user_annotations(0),
-    "gpu_user_annotation_breakdown": lambda a, _: a.get_gpu_user_annotation_breakdown(visualize=False),
-    "cpu_annotation_breakdown": lambda a, _: a.get_gpu_user_annotation_breakdown(False, visualize=False),
+    "gpu_user_annotation_breakdown": lambda a, _: a.get_gpu_user_annotation_breakdown(
+        visualize=False
+    ),
+    "cpu_annotation_breakdown": lambda a, _: a.get_gpu_user_annotation_breakdown(
+        False, visualize=False
+    ),
     "temporal_breakdown": lambda a, _: a.get_temporal_breakdown(visualize=False),
     "cuda_kernel_launch_stats": _launches,
     "queue_length_summary": lambda a, _: a.get_queue_length_summary(a.t.get_ranks()),
@@ -133,8 +153,12 @@ def _bare(frame: Any) -> Any:
     frame = frame[sorted(frame.columns, key=str)]
     for column in {"pid", "tid"} & {*map(str, frame.columns)}:
         frame[column] = frame[column].astype(float)  # text and numbers, where a file has both
-    if "s_name" in frame.columns and "bound_by" in frame.columns:  # names of Python functions have no folders here
-        frame["s_name"] = frame["s_name"].where(~frame["s_name"].fillna("").str.contains(PYTHON), "python")
+    if (
+        "s_name" in frame.columns and "bound_by" in frame.columns
+    ):  # names of Python functions have no folders here
+        frame["s_name"] = frame["s_name"].where(
+            ~frame["s_name"].fillna("").str.contains(PYTHON), "python"
+        )
     return frame.sort_values([*frame.columns], key=lambda of: of.astype(str), ignore_index=True)
 
 

@@ -1,10 +1,11 @@
 """How often the classifier agrees with labels written by hand: `python -m tests.kernel_accuracy`.
 
-data/kernel_labels.csv holds the kernels of H200 captures of torch 2.11 (vision, transformers, training; eager and
-compiled, TorchScript, cuDNN without PyTorch), a row a name and op, with the GPU time taken there. The labels say what
-each does and were written before their author had read the rules or seen what they give. Of Triton names that differ in
-the last number only, one stands for all. `first_label` is what a row said before a slip was put right, `reason` why a
-doubtful one says what it says. Where labels and rules use the words differently, the labels stay and count as wrong.
+data/kernel_labels.csv holds the kernels of H200 captures of torch 2.11 (vision, transformers,
+training; eager and compiled, TorchScript, cuDNN without PyTorch), a row a name and op, with the GPU
+time taken there. The labels say what each does and were written before their author had read the
+rules or seen what they give. Of Triton names that differ in the last number only, one stands for
+all. `first_label` is what a row said before a slip was put right, `reason` why a doubtful one says
+what it says. Where labels and rules use the words differently, the labels stay and count as wrong.
 """
 
 import sys
@@ -35,21 +36,29 @@ def labels() -> pl.DataFrame:
 def n_distinct(table: pl.DataFrame) -> int:
     """Distinct names; Triton's that differ in the number at the end only count once."""
     name = pl.col("name")
-    number_apart = pl.when(name.str.starts_with("triton_")).then(name.str.replace(r"_[0-9]+$", "")).otherwise(name)
+    number_apart = (
+        pl.when(name.str.starts_with("triton_"))
+        .then(name.str.replace(r"_[0-9]+$", ""))
+        .otherwise(name)
+    )
     return int(table.select(number_apart.n_unique()).item())
 
 
 def judged() -> pl.DataFrame:
     """The labels, with the classifier's words as found_library and found_primitive."""
     table = labels()
-    found = classify(table["name"], table["op"]).select(pl.col("library", "primitive").cast(pl.String))
+    found = classify(table["name"], table["op"]).select(
+        pl.col("library", "primitive").cast(pl.String)
+    )
     return pl.concat([table, found.select(pl.all().name.prefix("found_"))], how="horizontal")
 
 
 def accuracy(table: pl.DataFrame, word: str) -> Accuracy:
     """Of `library` or `primitive`."""
     agrees = table.filter(pl.col(word) == pl.col(f"found_{word}"))
-    return Accuracy(by_name_frac=agrees.height / table.height, by_time_frac=_time_ns(agrees) / _time_ns(table))
+    return Accuracy(
+        by_name_frac=agrees.height / table.height, by_time_frac=_time_ns(agrees) / _time_ns(table)
+    )
 
 
 def main() -> None:
@@ -58,17 +67,23 @@ def main() -> None:
     total = _time_ns(table)
     names, changed = n_distinct(table), table["first_label"].count()
     lines = [
-        f"{table.height} labels of {names} kernel names, {changed} of them put right since they were first written"
+        f"{table.height} labels of {names} kernel names, {changed} of them put right since they"
+        " were first written"
     ]
     for word in ("library", "primitive"):
         reached = accuracy(table, word)
         lines.append(
-            f"{word}: {reached['by_name_frac']:.1%} of labels, {reached['by_time_frac']:.2%} of GPU time agree"
+            f"{word}: {reached['by_name_frac']:.1%} of labels, {reached['by_time_frac']:.2%} of GPU"
+            " time agree"
         )
     alone = table.filter(pl.col("op").is_null() & (pl.col("primitive") == "gemm"))
-    lines.append(f"gemm without an op, a product or a convolution: {_time_ns(alone) / total:.2%} of GPU time")
+    lines.append(
+        f"gemm without an op, a product or a convolution: {_time_ns(alone) / total:.2%} of GPU time"
+    )
     for word in ("library", "primitive"):
-        wrong = table.filter(pl.col(word) != pl.col(f"found_{word}")).sort("duration_ns", descending=True)
+        wrong = table.filter(pl.col(word) != pl.col(f"found_{word}")).sort(
+            "duration_ns", descending=True
+        )
         lines += [
             f"  {duration / total:8.4%}  {label}, not {found}: {name[:_SHOWN]}  ({reason or ''})"
             for duration, label, found, name, reason in wrong.select(

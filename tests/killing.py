@@ -1,7 +1,7 @@
 """Collections into a bucket that are killed at random moments, and begun again: `python -m tests.killing [N]`.
 
-The test of it kills three; the long form, by default 50, says how many were killed before any rank was there, among the
-ranks, and when everything was.
+The test of it kills three; the long form, by default 50, says how many were killed before any rank
+was there, among the ranks, and when everything was.
 """
 
 import os
@@ -40,7 +40,11 @@ def write_ranks(folder: Path, n_ranks: int) -> Path:
             call("cudaLaunchKernel", EPOCH_US + 5, 4, rank + 1),
             kernel("gemm", EPOCH_US + 20, 10 + rank, rank + 1),
         ]
-        write(folder / f"rank{rank:02}.pt.trace.json.gz", events, distributedInfo={"rank": rank, "world_size": n_ranks})
+        write(
+            folder / f"rank{rank:02}.pt.trace.json.gz",
+            events,
+            distributedInfo={"rank": rank, "world_size": n_ranks},
+        )
     return folder
 
 
@@ -77,15 +81,20 @@ def kill_and_go_on(runs: str, target: str, whole: tl.Trace, after_s: float) -> s
         same_tables(found, whole)
         return "whole"
     left = {
-        name for rank, name in enumerate(sorted(one["name"] for one in whole.manifest.sources)) if rank not in finished
+        name
+        for rank, name in enumerate(sorted(one["name"] for one in whole.manifest.sources))
+        if rank not in finished
     }
     read: set[str] = set()
 
-    def noting(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, list[RankRecord] | SourceError]]:
+    def noting(
+        tasks: Sequence[Task], work: Work
+    ) -> Iterator[tuple[Task, list[RankRecord] | SourceError]]:
         read.update(task.name for task in tasks)
         yield from in_turn(tasks, work)
 
-    # What the killed one had sent may arrive after it was looked for: a rank that is finished then, or the manifest.
+    # What the killed one had sent may arrive after it was looked for: a rank that is finished then,
+    # or the manifest.
     try:
         trace, failed = collect_job(Job(runs, target, "torch"), noting, lambda _: None)
     except TargetError:
@@ -115,8 +124,12 @@ def main() -> None:
         whole = tl.collect(Path(folder, "runs"))
         takes_s = seconds_of_one(runs, "s3://killed/first.tracelens")
         for number in range(n_kills):
-            was = kill_and_go_on(runs, f"s3://killed/run{number}.tracelens", whole, chance.uniform(0, takes_s))
-            takes_s *= {"whole": 0.9, "no rank": 1.1}.get(was, 1)  # what else the machine does changes meanwhile
+            was = kill_and_go_on(
+                runs, f"s3://killed/run{number}.tracelens", whole, chance.uniform(0, takes_s)
+            )
+            takes_s *= {"whole": 0.9, "no rank": 1.1}.get(
+                was, 1
+            )  # what else the machine does changes meanwhile
             found[was] += 1
             print(f"{number + 1} of {n_kills}: {dict(found)}", flush=True)  # noqa: T201
 

@@ -8,7 +8,9 @@ from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 
 
-def many_ranks(pair: Trace, n_ranks: int, slow: int, tables: tuple[str, ...] = tuple(TABLES)) -> Trace:
+def many_ranks(
+    pair: Trace, n_ranks: int, slow: int, tables: tuple[str, ...] = tuple(TABLES)
+) -> Trace:
     """A trace of so many ranks: `slow` is the pair's rank 1, all others its rank 0; of other tables no rows are kept.
 
     Every collective is of all ranks.

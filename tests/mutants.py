@@ -2,10 +2,10 @@
 
 python -m tests.mutants [PART_OF_NAME ...] [--all] [--tree CHECKOUT]
 
-Each mutant is applied to a copy of the checkout, and the test files that touch what it breaks are run there, or with
---all the whole suite; C is built anew, and what only the checks of `make sanitized` can see is run by that. The files
-are run once unbroken before, as a test that fails anyway notices nothing. Takes an hour; exits with 1 where a mutant
-survives.
+Each mutant is applied to a copy of the checkout, and the test files that touch what it breaks are
+run there, or with --all the whole suite; C is built anew, and what only the checks of `make
+sanitized` can see is run by that. The files are run once unbroken before, as a test that fails
+anyway notices nothing. Takes an hour; exits with 1 where a mutant survives.
 """
 
 from __future__ import annotations
@@ -36,135 +36,426 @@ class Mutant(NamedTuple):
 
 MUTANTS = (
     # The native library.
-    Mutant("a child may outlast its parent by the tolerance (C)", "tracelens/native/nest.c",
-           "minus(end, own_end) <= tolerance", "minus(end, own_end) < tolerance", "nesting_fast"),
-    Mutant("a call that starts with a span and is longer comes first (C)", "tracelens/native/nest.c",
-           "calls.ends[call] > spans.ends[row]", "calls.ends[call] >= spans.ends[row]", "nesting_fast"),
-    Mutant("halves of surrogate pairs are no UTF-8 (C)", "tracelens/native/json.c",
-           " || (c >= 0xD800 && c < 0xE000)", "", "torch_fast"),
-    Mutant("a grid is no larger than 32 bits hold (C)", "tracelens/native/kineto.c",
-           "value > INT32_MAX", "value > INT64_MAX", "torch_fast"),
-    Mutant("time below an op counts once for a name met twice (C)", "tracelens/native/chains.c",
-           "if (last[code] != node) {", "if (node) {", "op_times_fast top_ops"),
-    Mutant("no byte is read past the end (C)", "tracelens/native/json.c",
-           "if (end - p >= 16) {", "if (end - p >= 12) {", SANITIZED),
+    Mutant(
+        "a child may outlast its parent by the tolerance (C)",
+        "tracelens/native/nest.c",
+        "minus(end, own_end) <= tolerance",
+        "minus(end, own_end) < tolerance",
+        "nesting_fast",
+    ),
+    Mutant(
+        "a call that starts with a span and is longer comes first (C)",
+        "tracelens/native/nest.c",
+        "calls.ends[call] > spans.ends[row]",
+        "calls.ends[call] >= spans.ends[row]",
+        "nesting_fast",
+    ),
+    Mutant(
+        "halves of surrogate pairs are no UTF-8 (C)",
+        "tracelens/native/json.c",
+        " || (c >= 0xD800 && c < 0xE000)",
+        "",
+        "torch_fast",
+    ),
+    Mutant(
+        "a grid is no larger than 32 bits hold (C)",
+        "tracelens/native/kineto.c",
+        "value > INT32_MAX",
+        "value > INT64_MAX",
+        "torch_fast",
+    ),
+    Mutant(
+        "time below an op counts once for a name met twice (C)",
+        "tracelens/native/chains.c",
+        "if (last[code] != node) {",
+        "if (node) {",
+        "op_times_fast top_ops",
+    ),
+    Mutant(
+        "no byte is read past the end (C)",
+        "tracelens/native/json.c",
+        "if (end - p >= 16) {",
+        "if (end - p >= 12) {",
+        SANITIZED,
+    ),
     # Events and what is derived from them.
-    Mutant("a child may outlast its parent by the tolerance", "tracelens/derive/events/nesting_walk.py",
-           "end <= own_end + TOLERANCE_NS", "end < own_end + TOLERANCE_NS", "nesting"),
-    Mutant("the outer of two calls that start together is the caller", "tracelens/derive/events/linking.py",
-           'pl.col("duration_ns").neg()', 'pl.col("duration_ns")', "linking"),
-    Mutant("work that starts with the first call is not from before", "tracelens/derive/events/linking.py",
-           '(pl.col("start_ns") < self._first_ns)', '(pl.col("start_ns") <= self._first_ns)', "linking"),
-    Mutant("a mark within another is inner where both end together", "tracelens/derive/events/steps.py",
-           '(pl.col("end_ns") <= reached)', '(pl.col("end_ns") < reached)', "steps"),
-    Mutant("loading takes three times as long as the next use", "tracelens/derive/time/idle.py",
-           "_MUCH_LONGER = 3", "_MUCH_LONGER = 4", "idle"),
-    Mutant("launching after a wait is part of the wait", "tracelens/derive/time/idle.py",
-           'is_launch & pl.col("waits")', 'is_wait & pl.col("waits")', "idle_fast idle planted"),
-    Mutant("copies hidden by communication are not exposed", "tracelens/derive/time/breakdown.py",
-           'exposed_copy_ns=pl.col("all_ns") - pl.col("kernels_ns")',
-           'exposed_copy_ns=pl.col("all_ns") - pl.col("compute_ns")', "time_breakdown"),
-    Mutant("waiting in a collective is not exposed while the rank computes", "tracelens/derive/ranks/waiting.py",
-           'exposed_ns=pl.col("wait_ns") - pl.col("hidden_ns")', 'exposed_ns=pl.col("wait_ns")', "ranks"),
-    Mutant("copies below 64 KiB tell no bandwidth", "tracelens/analyses/copy_cost.py",
-           "_PINNED_BYTES = 64 << 10", "_PINNED_BYTES = 64 << 9", "copy_cost"),
-    Mutant("the root module alone is no layer", "tracelens/derive/layers/attribution.py",
-           'in_layer = path.is_not_null() & ~pl.col("is_root")', "in_layer = path.is_not_null()", "layer_attribution"),
-    Mutant("half of the kernels have to match for a base to be one", "tracelens/derive/layers/replays.py",
-           ">= _LEAST_ALIKE * paired.height", "> _LEAST_ALIKE * paired.height", "replays"),
-    Mutant("costs of switching are summed up", "tracelens/derive/layers/oracles.py",
-           "cumulative += chosen + change", "cumulative += chosen", "layer_oracle"),
-    Mutant("unnamed functions are not the same one", "tracelens/analyses/stack_alignment.py",
-           "two.functions.get(level) != UNKNOWN_FUNCTION", "two.functions.get(level)", "stack_alignment"),
-    Mutant("fewer ranks than files are no ranks of one program", "tracelens/trace/same_run.py",
-           "stated[0][1] < n_files", "stated[0][1] < n_files - 1", "torch_ranks combine"),
-    Mutant("ids of a rank's second capture begin after the first one's", "tracelens/trace/combine.py",
-           "int(highest) + 1", "int(highest)", "combine"),
+    Mutant(
+        "a child may outlast its parent by the tolerance",
+        "tracelens/derive/events/nesting_walk.py",
+        "end <= own_end + TOLERANCE_NS",
+        "end < own_end + TOLERANCE_NS",
+        "nesting",
+    ),
+    Mutant(
+        "the outer of two calls that start together is the caller",
+        "tracelens/derive/events/linking.py",
+        'pl.col("duration_ns").neg()',
+        'pl.col("duration_ns")',
+        "linking",
+    ),
+    Mutant(
+        "work that starts with the first call is not from before",
+        "tracelens/derive/events/linking.py",
+        '(pl.col("start_ns") < self._first_ns)',
+        '(pl.col("start_ns") <= self._first_ns)',
+        "linking",
+    ),
+    Mutant(
+        "a mark within another is inner where both end together",
+        "tracelens/derive/events/steps.py",
+        '(pl.col("end_ns") <= reached)',
+        '(pl.col("end_ns") < reached)',
+        "steps",
+    ),
+    Mutant(
+        "loading takes three times as long as the next use",
+        "tracelens/derive/time/idle.py",
+        "_MUCH_LONGER = 3",
+        "_MUCH_LONGER = 4",
+        "idle",
+    ),
+    Mutant(
+        "launching after a wait is part of the wait",
+        "tracelens/derive/time/idle.py",
+        'is_launch & pl.col("waits")',
+        'is_wait & pl.col("waits")',
+        "idle_fast idle planted",
+    ),
+    Mutant(
+        "copies hidden by communication are not exposed",
+        "tracelens/derive/time/breakdown.py",
+        'exposed_copy_ns=pl.col("all_ns") - pl.col("kernels_ns")',
+        'exposed_copy_ns=pl.col("all_ns") - pl.col("compute_ns")',
+        "time_breakdown",
+    ),
+    Mutant(
+        "waiting in a collective is not exposed while the rank computes",
+        "tracelens/derive/ranks/waiting.py",
+        'exposed_ns=pl.col("wait_ns") - pl.col("hidden_ns")',
+        'exposed_ns=pl.col("wait_ns")',
+        "ranks",
+    ),
+    Mutant(
+        "copies below 64 KiB tell no bandwidth",
+        "tracelens/analyses/copy_cost.py",
+        "_PINNED_BYTES = 64 << 10",
+        "_PINNED_BYTES = 64 << 9",
+        "copy_cost",
+    ),
+    Mutant(
+        "the root module alone is no layer",
+        "tracelens/derive/layers/attribution.py",
+        'in_layer = path.is_not_null() & ~pl.col("is_root")',
+        "in_layer = path.is_not_null()",
+        "layer_attribution",
+    ),
+    Mutant(
+        "half of the kernels have to match for a base to be one",
+        "tracelens/derive/layers/replays.py",
+        ">= _LEAST_ALIKE * paired.height",
+        "> _LEAST_ALIKE * paired.height",
+        "replays",
+    ),
+    Mutant(
+        "costs of switching are summed up",
+        "tracelens/derive/layers/oracles.py",
+        "cumulative += chosen + change",
+        "cumulative += chosen",
+        "layer_oracle",
+    ),
+    Mutant(
+        "unnamed functions are not the same one",
+        "tracelens/analyses/stack_alignment.py",
+        "two.functions.get(level) != UNKNOWN_FUNCTION",
+        "two.functions.get(level)",
+        "stack_alignment",
+    ),
+    Mutant(
+        "fewer ranks than files are no ranks of one program",
+        "tracelens/trace/same_run.py",
+        "stated[0][1] < n_files",
+        "stated[0][1] < n_files - 1",
+        "torch_ranks combine",
+    ),
+    Mutant(
+        "ids of a rank's second capture begin after the first one's",
+        "tracelens/trace/combine.py",
+        "int(highest) + 1",
+        "int(highest)",
+        "combine",
+    ),
     # Sources.
-    Mutant("no top-level key is kept but the known ones", "collectors/torch/document.py",
-           "return {key: whole_text(whole[key]) for key in KEYS if key in whole}", "return whole_text(dict(whole))",
-           "torch_documents torch_private"),
-    Mutant("an nsys setting is kept only where it is a word", "collectors/nsys/about.py",
-           "[word for word in traced if word.isalnum()]", "traced", "nsys_about"),
-    Mutant("correlation id 0 of nsys is none", "collectors/nsys/events.py",
-           'pl.col("correlationId").replace(0, None)', 'pl.col("correlationId")', "nsys_cases nsys"),
-    Mutant("nsys's code of a stream's wait without an event is a synchronization", "collectors/nsys/events.py",
-           ".then(3).otherwise(code)", ".then(2).otherwise(code)", "nsys_cases nsys"),
-    Mutant("frames that gdb skipped are counted", "collectors/gdb/logs.py",
-           "stop.frames[-1].level + 1 - len(stop.frames)", "stop.frames[-1].level - len(stop.frames)", "gdb"),
-    Mutant("the values of arguments are never asked of gdb", "collectors/gdb/live.py",
-           "print frame-arguments none", "print frame-arguments all", "gdb_live gdb_limits gdb_ends"),
-    Mutant("a call that jumped to another library counts once", "collectors/gdb/stops.py",
-           "not (jumped or called)", "not called", "gdb_live"),
-    Mutant("as many files at a time as the limit allows", "tracelens/running/apart.py",
-           "limit // each))", "limit // each + 1))", "apart"),
-    Mutant("a reading process ends with its parent", "tracelens/running/apart.py",
-           "threading.Thread(target=_end_with_parent, daemon=True).start()", "pass", "apart"),
-    Mutant("a limit is no 0", "tracelens/limits.py", "len(text) < 19 and int(text)", "len(text) < 19", "torch_limits"),
+    Mutant(
+        "no top-level key is kept but the known ones",
+        "collectors/torch/document.py",
+        "return {key: whole_text(whole[key]) for key in KEYS if key in whole}",
+        "return whole_text(dict(whole))",
+        "torch_documents torch_private",
+    ),
+    Mutant(
+        "an nsys setting is kept only where it is a word",
+        "collectors/nsys/about.py",
+        "[word for word in traced if word.isalnum()]",
+        "traced",
+        "nsys_about",
+    ),
+    Mutant(
+        "correlation id 0 of nsys is none",
+        "collectors/nsys/events.py",
+        'pl.col("correlationId").replace(0, None)',
+        'pl.col("correlationId")',
+        "nsys_cases nsys",
+    ),
+    Mutant(
+        "nsys's code of a stream's wait without an event is a synchronization",
+        "collectors/nsys/events.py",
+        ".then(3).otherwise(code)",
+        ".then(2).otherwise(code)",
+        "nsys_cases nsys",
+    ),
+    Mutant(
+        "frames that gdb skipped are counted",
+        "collectors/gdb/logs.py",
+        "stop.frames[-1].level + 1 - len(stop.frames)",
+        "stop.frames[-1].level - len(stop.frames)",
+        "gdb",
+    ),
+    Mutant(
+        "the values of arguments are never asked of gdb",
+        "collectors/gdb/live.py",
+        "print frame-arguments none",
+        "print frame-arguments all",
+        "gdb_live gdb_limits gdb_ends",
+    ),
+    Mutant(
+        "a call that jumped to another library counts once",
+        "collectors/gdb/stops.py",
+        "not (jumped or called)",
+        "not called",
+        "gdb_live",
+    ),
+    Mutant(
+        "as many files at a time as the limit allows",
+        "tracelens/running/apart.py",
+        "limit // each))",
+        "limit // each + 1))",
+        "apart",
+    ),
+    Mutant(
+        "a reading process ends with its parent",
+        "tracelens/running/apart.py",
+        "threading.Thread(target=_end_with_parent, daemon=True).start()",
+        "pass",
+        "apart",
+    ),
+    Mutant(
+        "a limit is no 0",
+        "tracelens/limits.py",
+        "len(text) < 19 and int(text)",
+        "len(text) < 19",
+        "torch_limits",
+    ),
     # Traces as they lie in a folder.
-    Mutant("an old trace comes back where the new one cannot take its place", "tracelens/trace/directory.py",
-           '(old / "trace").rename(target)\n        raise', "raise", "trace store"),
-    Mutant("what a killed writer left is cleared after an hour", "tracelens/trace/directory.py",
-           "folder.stat().st_mtime > _ABANDONED_S", "folder.stat().st_mtime < _ABANDONED_S", "interrupted"),
-    Mutant("a stopped collect leaves nothing", "tracelens/trace/directory.py",
-           "    finally:\n        shutil.rmtree(folder, ignore_errors=True)", "    finally:\n        pass",
-           "interrupted"),
-    Mutant("a part has as many rows as the manifest says", "tracelens/trace/directory.py",
-           "part.n_rows != expected", "part.n_rows < expected", "trace"),
-    Mutant("a newer schema is refused", "tracelens/trace/capture.py",
-           "if version > SCHEMA_VERSION:", "if version > SCHEMA_VERSION + 1:", "trace"),
+    Mutant(
+        "an old trace comes back where the new one cannot take its place",
+        "tracelens/trace/directory.py",
+        '(old / "trace").rename(target)\n        raise',
+        "raise",
+        "trace store",
+    ),
+    Mutant(
+        "what a killed writer left is cleared after an hour",
+        "tracelens/trace/directory.py",
+        "folder.stat().st_mtime > _ABANDONED_S",
+        "folder.stat().st_mtime < _ABANDONED_S",
+        "interrupted",
+    ),
+    Mutant(
+        "a stopped collect leaves nothing",
+        "tracelens/trace/directory.py",
+        "    finally:\n        shutil.rmtree(folder, ignore_errors=True)",
+        "    finally:\n        pass",
+        "interrupted",
+    ),
+    Mutant(
+        "a part has as many rows as the manifest says",
+        "tracelens/trace/directory.py",
+        "part.n_rows != expected",
+        "part.n_rows < expected",
+        "trace",
+    ),
+    Mutant(
+        "a newer schema is refused",
+        "tracelens/trace/capture.py",
+        "if version > SCHEMA_VERSION:",
+        "if version > SCHEMA_VERSION + 1:",
+        "trace",
+    ),
     # The command line and what it shows.
-    Mutant("a terminated command exits with 143", "tracelens/cli/app.py",
-           "raise SystemExit(128 + number)", "raise SystemExit(number)", "interrupted"),
-    Mutant("an interrupted command exits with 130", "tracelens/cli/app.py", "1, 2, 130", "1, 2, 131",
-           "cli interrupted"),
-    Mutant("a trace that lost events fails the check", "tracelens/cli/app.py",
-           "raise typer.Exit(EXIT_INPUT)", "raise typer.Exit", "cli"),
-    Mutant("CSV needs one section", "tracelens/views/formats/format.py",
-           "and len(sections) != 1:", "and len(sections) > 1:", "cli formats"),
-    Mutant("a torch that is not asked for is not imported", "tracelens/plan.py",
-           "import polars as pl\n", "import polars as pl\nimport torch  # noqa\n", "structure live_block"),
-    Mutant("a model is planned for only if it has the plan's layers", "tracelens/plan.py",
-           "for path in (*plan.compile, *plan.disable, *plan.layers):", "for path in (*plan.disable, *plan.layers):",
-           "cli_plan plan"),
-    Mutant("attributes in HTML are escaped", "tracelens/views/page.py", "autoescape=True", "autoescape=False",
-           "views html_page"),
-    Mutant("code in a script cannot end it", "tracelens/views/page.py",
-           'or "<!--" in code:', "or False:", "html_page views"),
-    Mutant("escape characters are spelled out", "tracelens/errors.py",
-           "c if c.isprintable() else", 'c if c.isprintable() or c == "\\x1b" else', "views cli"),
+    Mutant(
+        "a terminated command exits with 143",
+        "tracelens/cli/app.py",
+        "raise SystemExit(128 + number)",
+        "raise SystemExit(number)",
+        "interrupted",
+    ),
+    Mutant(
+        "an interrupted command exits with 130",
+        "tracelens/cli/app.py",
+        "1, 2, 130",
+        "1, 2, 131",
+        "cli interrupted",
+    ),
+    Mutant(
+        "a trace that lost events fails the check",
+        "tracelens/cli/app.py",
+        "raise typer.Exit(EXIT_INPUT)",
+        "raise typer.Exit",
+        "cli",
+    ),
+    Mutant(
+        "CSV needs one section",
+        "tracelens/views/formats/format.py",
+        "and len(sections) != 1:",
+        "and len(sections) > 1:",
+        "cli formats",
+    ),
+    Mutant(
+        "a torch that is not asked for is not imported",
+        "tracelens/plan.py",
+        "import polars as pl\n",
+        "import polars as pl\nimport torch  # noqa\n",
+        "structure live_block",
+    ),
+    Mutant(
+        "a model is planned for only if it has the plan's layers",
+        "tracelens/plan.py",
+        "for path in (*plan.compile, *plan.disable, *plan.layers):",
+        "for path in (*plan.disable, *plan.layers):",
+        "cli_plan plan",
+    ),
+    Mutant(
+        "attributes in HTML are escaped",
+        "tracelens/views/page.py",
+        "autoescape=True",
+        "autoescape=False",
+        "views html_page",
+    ),
+    Mutant(
+        "code in a script cannot end it",
+        "tracelens/views/page.py",
+        'or "<!--" in code:',
+        "or False:",
+        "html_page views",
+    ),
+    Mutant(
+        "escape characters are spelled out",
+        "tracelens/errors.py",
+        "c if c.isprintable() else",
+        'c if c.isprintable() or c == "\\x1b" else',
+        "views cli",
+    ),
     # Programs that run under a collector.
-    Mutant("steps are the optimizer's where there is one", "collectors/torch/live/steps.py",
-           "return not self._has_optimizer or self._n_undecided > _UNDECIDED_CALLS", "return True", "live_torch"),
-    Mutant("a batch used again and again marks no steps", "collectors/torch/live/steps.py",
-           "_CALLS_OF_ONE_BATCH = 2", "_CALLS_OF_ONE_BATCH = 99", "live_torch"),
-    Mutant("hooks are taken out of torch again", "collectors/torch/live/steps.py",
-           "self._undo.append(lambda: setattr(owner, name, original))", "pass", "live_block live_times"),
-    Mutant("a launcher is no rank", "collectors/torch/live/bootstrap.py", '"torchrun", "accelerate", ', '"torchrun", ',
-           "live_programs live_sidecar"),
-    Mutant("a terminated program keeps what was recorded", "collectors/torch/live/ending.py",
-           "    finish()\n    signal.signal(number", "    signal.signal(number", "live_programs"),
-    Mutant("a capture in a capture is refused", "collectors/torch/running.py",
-           "        if _under_way:\n", "        if False:\n",
-           "live_block"),
-    Mutant("a function is recorded the first time only", "collectors/torch/running.py",
-           "            if self._folder is not None:\n", "            if False:\n", "live_block"),
-    Mutant("an exit code by signal n is 128+n", "tracelens/running/program.py", " SIGNAL_BASE - code", " code",
-           "program live_programs"),
-    Mutant("Inductor's cache is the user's again", "collectors/torch/live/compile_provenance.py",
-           "os.environ[_CACHE] = self._old_cache\n", "pass\n", "compile_provenance"),
-    Mutant("a kernel's modules are recorded when it is compiled", "collectors/torch/live/compile_provenance.py",
-           "self._set(config.trace, LEVEL, 1)", "pass", "compile_provenance live_programs"),
-    Mutant("the program's exit code is noted, whatever nsys says", "collectors/nsys/live.py",
-           "return int(text) if text.isdecimal() else exit_code", "return exit_code", "nsys_live"),
+    Mutant(
+        "steps are the optimizer's where there is one",
+        "collectors/torch/live/steps.py",
+        "return not self._has_optimizer or self._n_undecided > _UNDECIDED_CALLS",
+        "return True",
+        "live_torch",
+    ),
+    Mutant(
+        "a batch used again and again marks no steps",
+        "collectors/torch/live/steps.py",
+        "_CALLS_OF_ONE_BATCH = 2",
+        "_CALLS_OF_ONE_BATCH = 99",
+        "live_torch",
+    ),
+    Mutant(
+        "hooks are taken out of torch again",
+        "collectors/torch/live/steps.py",
+        "self._undo.append(lambda: setattr(owner, name, original))",
+        "pass",
+        "live_block live_times",
+    ),
+    Mutant(
+        "a launcher is no rank",
+        "collectors/torch/live/bootstrap.py",
+        '"torchrun", "accelerate", ',
+        '"torchrun", ',
+        "live_programs live_sidecar",
+    ),
+    Mutant(
+        "a terminated program keeps what was recorded",
+        "collectors/torch/live/ending.py",
+        "    finish()\n    signal.signal(number",
+        "    signal.signal(number",
+        "live_programs",
+    ),
+    Mutant(
+        "a capture in a capture is refused",
+        "collectors/torch/running.py",
+        "        if _under_way:\n",
+        "        if False:\n",
+        "live_block",
+    ),
+    Mutant(
+        "a function is recorded the first time only",
+        "collectors/torch/running.py",
+        "            if self._folder is not None:\n",
+        "            if False:\n",
+        "live_block",
+    ),
+    Mutant(
+        "an exit code by signal n is 128+n",
+        "tracelens/running/program.py",
+        " SIGNAL_BASE - code",
+        " code",
+        "program live_programs",
+    ),
+    Mutant(
+        "Inductor's cache is the user's again",
+        "collectors/torch/live/compile_provenance.py",
+        "os.environ[_CACHE] = self._old_cache\n",
+        "pass\n",
+        "compile_provenance",
+    ),
+    Mutant(
+        "a kernel's modules are recorded when it is compiled",
+        "collectors/torch/live/compile_provenance.py",
+        "self._set(config.trace, LEVEL, 1)",
+        "pass",
+        "compile_provenance live_programs",
+    ),
+    Mutant(
+        "the program's exit code is noted, whatever nsys says",
+        "collectors/nsys/live.py",
+        "return int(text) if text.isdecimal() else exit_code",
+        "return exit_code",
+        "nsys_live",
+    ),
     # Measuring.
-    Mutant("calls of a layer are summed up", "tracelens/measuring/variants.py",
-           "durations[path] += time", "durations[path] = time", "measuring"),
-    Mutant("a layer that is called twice is subtracted twice", "tracelens/measuring/subtraction.py",
-           "stops.append((path, seen[path], False))", "stops.append((path, 1, False))", "measuring"),
-    Mutant("a prefix hands out what the rest needs", "tracelens/measuring/subtraction.py",
-           "places[user] > cut for user", "places[user] > cut + 1 for user", "measuring"),
-)  # fmt: skip
+    Mutant(
+        "calls of a layer are summed up",
+        "tracelens/measuring/variants.py",
+        "durations[path] += time",
+        "durations[path] = time",
+        "measuring",
+    ),
+    Mutant(
+        "a layer that is called twice is subtracted twice",
+        "tracelens/measuring/subtraction.py",
+        "stops.append((path, seen[path], False))",
+        "stops.append((path, 1, False))",
+        "measuring",
+    ),
+    Mutant(
+        "a prefix hands out what the rest needs",
+        "tracelens/measuring/subtraction.py",
+        "places[user] > cut for user",
+        "places[user] > cut + 1 for user",
+        "measuring",
+    ),
+)
 
 
 class Copy:
@@ -183,8 +474,14 @@ class Copy:
 
     def run(self, *command: str) -> int:
         """The exit code of a command of that checkout, in the state it is in."""
-        environment = os.environ | {"PYTHONPATH": str(self.root), "CI": "true", "PYTHONDONTWRITEBYTECODE": "1"}
-        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, check=False).returncode
+        environment = os.environ | {
+            "PYTHONPATH": str(self.root),
+            "CI": "true",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        return subprocess.run(
+            command, cwd=self.root, env=environment, capture_output=True, check=False
+        ).returncode
 
     def build(self) -> None:
         """Compile the native library."""
@@ -223,10 +520,20 @@ def main() -> None:
     """Try the mutants whose names hold one of the words, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", metavar="PART_OF_NAME")
-    parser.add_argument("--all", action="store_true", help="run all tests for each, not only those that touch it")
-    parser.add_argument("--tree", type=Path, default=ROOT, metavar="CHECKOUT", help="break this one, and run its tests")
+    parser.add_argument(
+        "--all", action="store_true", help="run all tests for each, not only those that touch it"
+    )
+    parser.add_argument(
+        "--tree",
+        type=Path,
+        default=ROOT,
+        metavar="CHECKOUT",
+        help="break this one, and run its tests",
+    )
     asked = parser.parse_args()
-    chosen = [one for one in MUTANTS if not asked.words or any(word in one.name for word in asked.words)]
+    chosen = [
+        one for one in MUTANTS if not asked.words or any(word in one.name for word in asked.words)
+    ]
     survivors = []
     with tempfile.TemporaryDirectory(prefix="tracelens-mutants-") as folder:
         copy = Copy(asked.tree.resolve(), Path(folder))
@@ -238,7 +545,8 @@ def main() -> None:
             is_caught = any(copy.notices(one, tests) for tests in _tests(one, all_tests=asked.all))
             survivors += [] if is_caught else [one.name]
             print(  # noqa: T201
-                f"{'caught' if is_caught else 'NOT CAUGHT':10} {time.monotonic() - began:4.0f} s  {one.name}",
+                f"{'caught' if is_caught else 'NOT CAUGHT':10} {time.monotonic() - began:4.0f} s "
+                f" {one.name}",
                 flush=True,
             )
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} caught")  # noqa: T201

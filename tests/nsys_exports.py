@@ -46,7 +46,10 @@ NAMES = strings("cudaLaunchKernel_v7000", "gemm", "relu", "step 0")
 def read_both_ways(folder: Path, tables: Tables) -> Capture:
     """Read the export as SQLite and as Parquet, which must agree, and check its tables against the schema."""
     folder.mkdir(exist_ok=True)
-    export = write(folder / "export.sqlite", {"StringIds": NAMES, "META_DATA_EXPORT": version("3.20.3"), **tables})
+    export = write(
+        folder / "export.sqlite",
+        {"StringIds": NAMES, "META_DATA_EXPORT": version("3.20.3"), **tables},
+    )
     (capture,) = nsys.read(export)
     (other,) = nsys.read(rewrite(export, folder / "export_pqtdir", ".parquet"))
     assert capture.tables.keys() == other.tables.keys()
@@ -64,17 +67,32 @@ def codes(capture: Capture) -> dict[str, int]:
 def call(start: int, end: int, name: int, correlation: int, thread: int = packed(7, 8)) -> Row:
     """A call of the CUDA runtime."""
     return {
-        "start": start, "end": end, "eventClass": 0, "globalTid": thread, "correlationId": correlation, "nameId": name,
-    }  # fmt: skip
+        "start": start,
+        "end": end,
+        "eventClass": 0,
+        "globalTid": thread,
+        "correlationId": correlation,
+        "nameId": name,
+    }
 
 
-def kernel(start: int, end: int, name: int, correlation: int, process: int = 7, **more: int | None) -> Row:
+def kernel(
+    start: int, end: int, name: int, correlation: int, process: int = 7, **more: int | None
+) -> Row:
     """A kernel of one thread on device 0."""
     shape = {f"{what}{axis}": 1 for what in ("grid", "block") for axis in "XYZ"}
     return {
-        "start": start, "end": end, "deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": correlation,
-        "globalPid": packed(process), "demangledName": name, "shortName": name, **shape,
-    } | more  # fmt: skip
+        "start": start,
+        "end": end,
+        "deviceId": 0,
+        "contextId": 1,
+        "streamId": 7,
+        "correlationId": correlation,
+        "globalPid": packed(process),
+        "demangledName": name,
+        "shortName": name,
+        **shape,
+    } | more
 
 
 def gpu(number: int, name: str = "NVIDIA H200") -> Row:
@@ -86,12 +104,21 @@ def write(path: Path, tables: Tables) -> Path:
     """A SQLite export of the rows; a column that some row lacks is NULL there."""
     with closing(sqlite3.connect(path)) as database:
         for table, rows in tables.items():
-            columns = {name: value for row in rows for name, value in row.items() if value is not None}
-            kinds = [f'"{name}" {"TEXT" if isinstance(v, (str, bytes)) else "INTEGER"}' for name, v in columns.items()]
+            columns = {
+                name: value for row in rows for name, value in row.items() if value is not None
+            }
+            kinds = [
+                f'"{name}" {"TEXT" if isinstance(v, (str, bytes)) else "INTEGER"}'
+                for name, v in columns.items()
+            ]
             database.execute(f'CREATE TABLE "{table}" ({", ".join(kinds)})')
             for row in rows:
-                marks = ", ".join("CAST(? AS TEXT)" if isinstance(row.get(c), bytes) else "?" for c in columns)
-                database.execute(f'INSERT INTO "{table}" VALUES ({marks})', [row.get(c) for c in columns])  # noqa: S608
+                marks = ", ".join(
+                    "CAST(? AS TEXT)" if isinstance(row.get(c), bytes) else "?" for c in columns
+                )
+                database.execute(
+                    f'INSERT INTO "{table}" VALUES ({marks})', [row.get(c) for c in columns]
+                )
         database.commit()
     return path
 
@@ -101,7 +128,10 @@ def rewrite(export: Path, folder: Path, suffix: str) -> Path:
     folder.mkdir()
     with closing(sqlite3.connect(export)) as database:
         database.text_factory = bytes
-        names = [name.decode() for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        names = [
+            name.decode()
+            for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
         for name in names:
             cursor = database.execute(f'SELECT * FROM "{name}"')  # noqa: S608
             columns = [column[0] for column in cursor.description]

@@ -1,8 +1,9 @@
 """What `nsys stats` prints, worked out from a trace's tables: every cell as the text in its CSV files.
 
-Three rules make them match to the digit: the standard deviation is the n - 1 form, 0 for a single value; cells round
-half up (Python's format rounds half to even), but the value rounded is the nearest double (24028.85 is below the tie
-and becomes 24028.8); and API names lose a version of exactly four digits.
+Three rules make them match to the digit: the standard deviation is the n - 1 form, 0 for a single
+value; cells round half up (Python's format rounds half to even), but the value rounded is the
+nearest double (24028.85 is below the tie and becomes 24028.8); and API names lose a version of
+exactly four digits.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ import polars as pl
 
 Tables = Mapping[str, pl.DataFrame]
 Rows = list[tuple[str, ...]]
-_DIRECTIONS = {"h2d": "Host-to-Device", "d2h": "Device-to-Host", "d2d": "Device-to-Device", "p2p": "Peer-to-Peer"}
+_DIRECTIONS = {
+    "h2d": "Host-to-Device",
+    "d2h": "Device-to-Host",
+    "d2d": "Device-to-Device",
+    "p2p": "Peer-to-Peer",
+}
 _STYLES = {"push_pop": "PushPop", "start_end": "StartEnd"}
 _MEMSET = "[CUDA memset]"
 
@@ -50,7 +56,9 @@ def cuda_gpu_mem_size_sum(tables: Tables) -> Rows:
         megabytes = [Fraction(size, 10**6) for size in sizes]
         low, high = (_rounded(edge(megabytes), 3) for edge in (min, max))
         mean, middle, deviation = _spread(megabytes, 3)
-        rows.append((_rounded(sum(megabytes), 3), str(len(sizes)), mean, middle, low, high, deviation, *key))
+        rows.append(
+            (_rounded(sum(megabytes), 3), str(len(sizes)), mean, middle, low, high, deviation, *key)
+        )
     return rows
 
 
@@ -61,9 +69,15 @@ def cuda_api_sum(tables: Tables) -> Rows:
 
 def cuda_api_gpu_sum(tables: Tables) -> Rows:
     """Time by API function, kernel and memory operation, all in one."""
-    groups = {("CUDA_API", *key): times for key, times in _durations(tables["api_calls"], "api").items()}
-    groups |= {("CUDA_KERNEL", *key): times for key, times in _durations(tables["kernels"], "name").items()}
-    groups |= {("MEMORY_OPER", *key): times for key, times in _memory(tables, "duration_ns").items()}
+    groups = {
+        ("CUDA_API", *key): times for key, times in _durations(tables["api_calls"], "api").items()
+    }
+    groups |= {
+        ("CUDA_KERNEL", *key): times for key, times in _durations(tables["kernels"], "name").items()
+    }
+    groups |= {
+        ("MEMORY_OPER", *key): times for key, times in _memory(tables, "duration_ns").items()
+    }
     return _with_share(groups)
 
 
@@ -77,23 +91,34 @@ def cuda_kern_exec_sum(tables: Tables) -> Rows:
         call_end, end = k["call_start_ns"] + k["call_duration_ns"], k["start_ns"] + k["duration_ns"]
         key = (str(k["process_id"]), str(k["thread_id"]), str(k["device_id"]), k["api"], k["name"])
         total = max(call_end, end) - k["call_start_ns"]
-        groups[key].append((total, k["call_duration_ns"], k["start_ns"] - call_end, k["duration_ns"]))
+        groups[key].append(
+            (total, k["call_duration_ns"], k["start_ns"] - call_end, k["duration_ns"])
+        )
     rows = []
     for (process, thread, device, api, name), times in groups.items():
         totals, calls, queues, runs = (list(column) for column in zip(*times, strict=True))
         queues = [queue for queue in queues if queue >= 0]
-        cells = [cell for values in (totals, calls, queues, runs) for cell in _mean_to_deviation(values)]
+        cells = [
+            cell for values in (totals, calls, queues, runs) for cell in _mean_to_deviation(values)
+        ]
         rows.append((process, thread, device, str(len(times)), str(len(queues)), *cells, api, name))
     return rows
 
 
 def cuda_gpu_trace(tables: Tables, session_start_ns: int) -> Rows:
     """Every kernel, copy and fill, its start since the session's."""
-    device = {d["device_id"]: f"{d['name']} ({d['device_id']})" for d in tables["devices"].iter_rows(named=True)}
+    device = {
+        d["device_id"]: f"{d['name']} ({d['device_id']})"
+        for d in tables["devices"].iter_rows(named=True)
+    }
     rows = []
     for kind in ("kernels", "memcpys", "memsets"):
         for work in tables.get(kind, pl.DataFrame()).iter_rows(named=True):
-            when = (str(work["start_ns"] - session_start_ns), str(work["duration_ns"]), str(work["correlation_id"]))
+            when = (
+                str(work["start_ns"] - session_start_ns),
+                str(work["duration_ns"]),
+                str(work["correlation_id"]),
+            )
             where = (device[work["device_id"]], str(work["context_id"]), "", str(work["stream_id"]))
             cells = _kernel_cells(work) if kind == "kernels" else _copy_cells(work)
             name = work["name"] if kind == "kernels" else _operation(work)
@@ -104,7 +129,9 @@ def cuda_gpu_trace(tables: Tables, session_start_ns: int) -> Rows:
 def nvtx_sum(tables: Tables) -> Rows:
     """Time by NVTX range."""
     ranges = _ranges(tables).iter_rows(named=True)
-    return _with_share(_grouped(((_STYLES[r["category"]], f":{r['name']}"), r["duration_ns"]) for r in ranges))
+    return _with_share(
+        _grouped(((_STYLES[r["category"]], f":{r['name']}"), r["duration_ns"]) for r in ranges)
+    )
 
 
 def nvtx_kern_sum(tables: Tables) -> Rows:
@@ -114,10 +141,18 @@ def nvtx_kern_sum(tables: Tables) -> Rows:
     outside = kernels.join(inside, on="kernel_id", how="anti")
     groups: dict[tuple[str, ...], list[tuple[int | None, int]]] = defaultdict(list)
     for k in inside.iter_rows(named=True):
-        key = (f":{k['range']}", _STYLES[k["category"]], str(k["process_id"]), str(k["thread_id"]), k["name"])
+        key = (
+            f":{k['range']}",
+            _STYLES[k["category"]],
+            str(k["process_id"]),
+            str(k["thread_id"]),
+            k["name"],
+        )
         groups[key].append((k["range_id"], k["duration_ns"]))
     for k in outside.iter_rows(named=True):
-        groups["", "", str(k["process_id"]), str(k["thread_id"]), k["name"]].append((None, k["duration_ns"]))
+        groups["", "", str(k["process_id"]), str(k["thread_id"]), k["name"]].append(
+            (None, k["duration_ns"])
+        )
     rows = []
     for group, found in groups.items():
         times = [duration for _, duration in found]
@@ -132,14 +167,28 @@ def nvtx_gpu_proj_sum(tables: Tables) -> Rows:
 
     Of the ranges within one, those without GPU work do not count as its children.
     """
-    work = [_launched(tables[kind], tables) for kind in ("kernels", "memcpys", "memsets") if kind in tables]
-    columns = ["process_id", "thread_id", "call_start_ns", "call_duration_ns", "start_ns", "duration_ns", "api_call_id"]
+    work = [
+        _launched(tables[kind], tables)
+        for kind in ("kernels", "memcpys", "memsets")
+        if kind in tables
+    ]
+    columns = [
+        "process_id",
+        "thread_id",
+        "call_start_ns",
+        "call_duration_ns",
+        "start_ns",
+        "duration_ns",
+        "api_call_id",
+    ]
     inside = _contained(pl.concat([frame.select(columns) for frame in work]), tables)
     projected = inside.group_by("range_id").agg(
         time=(pl.col("start_ns") + pl.col("duration_ns")).max() - pl.col("start_ns").min(),
         n_ops=pl.col("api_call_id").n_unique(),
     )
-    of_projected = tables["spans"].join(projected, left_on="span_id", right_on="range_id", how="semi")
+    of_projected = tables["spans"].join(
+        projected, left_on="span_id", right_on="range_id", how="semi"
+    )
     children = of_projected.group_by("parent_id").len("n_children").drop_nulls()
     ranges = _ranges(tables).join(projected, left_on="span_id", right_on="range_id")
     ranges = ranges.join(children, left_on="span_id", right_on="parent_id", how="left").fill_null(0)
@@ -159,11 +208,20 @@ def nvtx_gpu_proj_sum(tables: Tables) -> Rows:
 SUMMARIES: dict[str, Callable[[Tables], Rows]] = {
     table.__name__: table
     for table in (
-        cuda_gpu_kern_sum, cuda_gpu_kern_gb_sum, cuda_gpu_mem_time_sum, cuda_gpu_mem_size_sum, cuda_api_sum,
-        cuda_api_gpu_sum, cuda_kern_exec_sum, nvtx_sum, nvtx_kern_sum, nvtx_gpu_proj_sum,
+        cuda_gpu_kern_sum,
+        cuda_gpu_kern_gb_sum,
+        cuda_gpu_mem_time_sum,
+        cuda_gpu_mem_size_sum,
+        cuda_api_sum,
+        cuda_api_gpu_sum,
+        cuda_kern_exec_sum,
+        nvtx_sum,
+        nvtx_kern_sum,
+        nvtx_gpu_proj_sum,
     )
-}  # fmt: skip
-"""Tables of nsys stats by name, but for cuda_gpu_trace, which needs to know when the session began."""
+}
+"""Tables of nsys stats by name, but for cuda_gpu_trace, which needs to know when the session
+began."""
 
 
 def _grouped(pairs: Iterable[tuple[tuple[str, ...], int]]) -> dict[tuple[str, ...], list[int]]:
@@ -174,12 +232,18 @@ def _grouped(pairs: Iterable[tuple[tuple[str, ...], int]]) -> dict[tuple[str, ..
 
 
 def _durations(frame: pl.DataFrame, by: str) -> dict[tuple[str, ...], list[int]]:
-    return _grouped(((name,), duration) for name, duration in frame.select(by, "duration_ns").iter_rows())
+    return _grouped(
+        ((name,), duration) for name, duration in frame.select(by, "duration_ns").iter_rows()
+    )
 
 
 def _memory(tables: Tables, column: str) -> dict[tuple[str, ...], list[int]]:
     frames = [tables[kind] for kind in ("memcpys", "memsets") if kind in tables]
-    return _grouped(((_operation(work),), work[column]) for frame in frames for work in frame.iter_rows(named=True))
+    return _grouped(
+        ((_operation(work),), work[column])
+        for frame in frames
+        for work in frame.iter_rows(named=True)
+    )
 
 
 def _operation(work: Mapping[str, Any]) -> str:
@@ -212,12 +276,20 @@ def _mean_to_deviation(times: list[int]) -> tuple[str, ...]:
 def _spread(values: list[Fraction], digits: int) -> tuple[str, str, str]:
     """Mean, median and sample standard deviation."""
     mean = sum(values, Fraction(0)) / len(values)
-    variance = sum(((v - mean) ** 2 for v in values), Fraction(0)) / (len(values) - 1) if len(values) > 1 else 0
+    variance = (
+        sum(((v - mean) ** 2 for v in values), Fraction(0)) / (len(values) - 1)
+        if len(values) > 1
+        else 0
+    )
     variance = Fraction(variance)
     with localcontext() as context:
         context.prec = 60
         deviation = (Decimal(variance.numerator) / Decimal(variance.denominator)).sqrt()
-    return _rounded(mean, digits), _rounded(median(values), digits), _rounded(Fraction(deviation), digits)
+    return (
+        _rounded(mean, digits),
+        _rounded(median(values), digits),
+        _rounded(Fraction(deviation), digits),
+    )
 
 
 def _rounded(value: Fraction | int, digits: int) -> str:
@@ -232,15 +304,27 @@ def _shape(kernel: Mapping[str, Any], what: str) -> str:
 
 def _kernel_cells(kernel: Mapping[str, Any]) -> tuple[str, ...]:
     shape = [str(kernel[f"{what}_{axis}"]) for what in ("grid", "block") for axis in "xyz"]
-    shared = [_rounded(Fraction(kernel[f"{kind}_shared_bytes"], 10**6), 3) for kind in ("static", "dynamic")]
+    shared = [
+        _rounded(Fraction(kernel[f"{kind}_shared_bytes"], 10**6), 3)
+        for kind in ("static", "dynamic")
+    ]
     return (*shape, str(kernel["registers_per_thread"]), *shared, "", "", "", "")
 
 
 def _copy_cells(work: Mapping[str, Any]) -> tuple[str, ...]:
     size = work["size_bytes"]
     rate = _rounded(Fraction(size * (10**9 // work["duration_ns"]), 10**6), 3)
-    memories = (work["source_memory"], work["destination_memory"]) if "direction" in work else (work["memory"], "")
-    return (*[""] * 9, _rounded(Fraction(size, 10**6), 3), rate, *(memory.capitalize() for memory in memories))
+    memories = (
+        (work["source_memory"], work["destination_memory"])
+        if "direction" in work
+        else (work["memory"], "")
+    )
+    return (
+        *[""] * 9,
+        _rounded(Fraction(size, 10**6), 3),
+        rate,
+        *(memory.capitalize() for memory in memories),
+    )
 
 
 def _launched(work: pl.DataFrame, tables: Tables) -> pl.DataFrame:
@@ -255,20 +339,28 @@ def _ranges(tables: Tables) -> pl.DataFrame:
     spans = tables.get("spans", pl.DataFrame(schema={"category": pl.String}))
     if "external_id" in spans.columns:  # nsys prints the names of emit_nvtx as they were
         name = pl.concat_str("name", pl.lit(", op_id = "), "external_id")
-        spans = spans.with_columns(name=pl.when(pl.col("external_id").is_not_null()).then(name).otherwise("name"))
+        spans = spans.with_columns(
+            name=pl.when(pl.col("external_id").is_not_null()).then(name).otherwise("name")
+        )
     return spans.filter(pl.col("category").is_in(list(_STYLES)))
 
 
 def _contained(work: pl.DataFrame, tables: Tables) -> pl.DataFrame:
     """Work with each range, on the thread of the call that started it, that contains the call."""
     ranges = _ranges(tables).select(
-        "process_id", "thread_id", "category",
-        range_id="span_id", range="name", range_start="start_ns", range_duration="duration_ns",
-    )  # fmt: skip
+        "process_id",
+        "thread_id",
+        "category",
+        range_id="span_id",
+        range="name",
+        range_start="start_ns",
+        range_duration="duration_ns",
+    )
     both = work.join(ranges, on=["process_id", "thread_id"])
     return both.filter(
         pl.col("range_start") <= pl.col("call_start_ns"),
-        pl.col("range_start") + pl.col("range_duration") >= pl.col("call_start_ns") + pl.col("call_duration_ns"),
+        pl.col("range_start") + pl.col("range_duration")
+        >= pl.col("call_start_ns") + pl.col("call_duration_ns"),
     )
 
 

@@ -20,7 +20,13 @@ def object_store() -> Iterator[dict[str, str]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [str(Path(sys.executable).with_name("moto_server")), "-H", "127.0.0.1", "-p", str(port)]
+    command = [
+        str(Path(sys.executable).with_name("moto_server")),
+        "-H",
+        "127.0.0.1",
+        "-p",
+        str(port),
+    ]
     address = f"http://127.0.0.1:{port}"
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -49,6 +55,8 @@ def _answers(address: str) -> bool:
 def make_bucket(name: str) -> str:
     """A new bucket in the store that the environment names; returns its URL."""
     request = urllib.request.Request(f"{os.environ['AWS_ENDPOINT_URL']}/{name}", method="PUT")  # noqa: S310
-    request.add_header("Authorization", "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/s3/aws4_request")
+    request.add_header(
+        "Authorization", "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/s3/aws4_request"
+    )
     with urllib.request.urlopen(request, timeout=10):  # noqa: S310
         return f"s3://{name}"

@@ -43,7 +43,10 @@ def work(start: float, end: float, call: int | None = None, **more: Any) -> Row:
 
 
 def program(
-    spans: Sequence[Row] = (), calls: Sequence[Row] = (), kernels: Sequence[Row] = (), **tables: list[Row]
+    spans: Sequence[Row] = (),
+    calls: Sequence[Row] = (),
+    kernels: Sequence[Row] = (),
+    **tables: list[Row],
 ) -> Trace:
     """The trace of these spans, calls and kernels: spans nest as their times do, and calls lie in the innermost one."""
     spans = [row | {"span_id": number} for number, row in enumerate(spans)]

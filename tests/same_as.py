@@ -2,8 +2,9 @@
 
     python -m tests.same_as OTHER_CHECKOUT [PART_OF_A_NAME ...]
 
-Both collect the captures of samples/ and ../shared/data through the command line, each in a process of its own, write
-the trace and a report as JSON, and what they wrote is compared. Prints what differs; exits with 1 where something does.
+Both collect the captures of samples/ and ../shared/data through the command line, each in a process
+of its own, write the trace and a report as JSON, and what they wrote is compared. Prints what
+differs; exits with 1 where something does.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def captures() -> Iterator[Path]:
     """Sources and traces that lie in the folders; what is none is refused by both checkouts alike."""
     for folder in FOLDERS:
         for path in sorted(folder.rglob("*")):
-            is_inside = any(parent.name.endswith((".tracelens", *EXPORTS)) for parent in path.parents)
+            is_inside = any(
+                parent.name.endswith((".tracelens", *EXPORTS)) for parent in path.parents
+            )
             if not is_inside and path.name.endswith((".tracelens", *EXPORTS, *ENDINGS)):
                 yield path
 
@@ -55,14 +58,21 @@ def write(folder: Path) -> None:
         source, own = Path(line.rstrip("\n")), folder / str(i)
         own.mkdir()
         trace = source if source.name.endswith(".tracelens") else own / "made.tracelens"
-        said = "" if trace == source else command("collect", "files", str(source), "--out", str(trace))
+        said = (
+            "" if trace == source else command("collect", "files", str(source), "--out", str(trace))
+        )
         said += command("report", str(trace), "--format", "json", "--out", str(own / "report.json"))
         (own / "said.txt").write_text(said.replace(str(own), ""))
 
 
 def differences(base: Path, other: Path) -> Iterator[str]:
     """What differs between what two checkouts made of one capture."""
-    files = {file.relative_to(folder) for folder in (base, other) for file in folder.rglob("*") if file.is_file()}
+    files = {
+        file.relative_to(folder)
+        for folder in (base, other)
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
     for file in sorted(files):
         one, two = base / file, other / file
         if not one.exists() or not two.exists():
@@ -70,13 +80,24 @@ def differences(base: Path, other: Path) -> Iterator[str]:
         elif file.suffix == ".parquet":
             frames = pl.read_parquet(one, glob=False), pl.read_parquet(two, glob=False)
             if frames[0].schema != frames[1].schema:
-                yield f"{file}: columns differ: {set(frames[0].schema.items()) ^ set(frames[1].schema.items())}"
+                yield (
+                    f"{file}: columns differ:"
+                    f" {set(frames[0].schema.items()) ^ set(frames[1].schema.items())}"
+                )
             elif not frames[0].equals(frames[1]):
-                apart = [name for name in frames[0].columns if not frames[0][name].equals(frames[1][name])]
-                yield f"{file}: {frames[0].height} and {frames[1].height} rows; cells differ in {', '.join(apart)}"
+                apart = [
+                    name
+                    for name in frames[0].columns
+                    if not frames[0][name].equals(frames[1][name])
+                ]
+                yield (
+                    f"{file}: {frames[0].height} and {frames[1].height} rows; cells differ in"
+                    f" {', '.join(apart)}"
+                )
         elif file.suffix == ".json":
             yield from (
-                f"{file}: {where}" for where in unequal(json.loads(one.read_text()), json.loads(two.read_text()))
+                f"{file}: {where}"
+                for where in unequal(json.loads(one.read_text()), json.loads(two.read_text()))
             )
         elif one.read_bytes() != two.read_bytes():
             yield f"{file}: {one.read_text()!r} and {two.read_text()!r}"
@@ -104,7 +125,9 @@ def main(other: str, *parts: str) -> int:
         (folder / name).mkdir()
         environment = os.environ | {"PYTHONPATH": str(checkout), "COLUMNS": "120"}
         words = [sys.executable, "-P", __file__, "--write", str(folder / name)]
-        begun.append(subprocess.Popen(words, env=environment, cwd=folder, stdin=subprocess.PIPE, text=True))
+        begun.append(
+            subprocess.Popen(words, env=environment, cwd=folder, stdin=subprocess.PIPE, text=True)
+        )
     for process in begun:
         assert process.stdin
         process.stdin.write(text)
@@ -116,7 +139,9 @@ def main(other: str, *parts: str) -> int:
         for line in differences(folder / "base" / str(i), folder / "own" / str(i))
     ]
     n_cells = sum(
-        frame.height * frame.width for file in (folder / "own").rglob("*.parquet") for frame in [pl.read_parquet(file)]
+        frame.height * frame.width
+        for file in (folder / "own").rglob("*.parquet")
+        for frame in [pl.read_parquet(file)]
     )
     summary = f"{len(sources)} captures, {n_cells:,} cells, {len(found)} differences"
     sys.stdout.write("\n".join([*found, summary, ""]))

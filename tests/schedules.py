@@ -31,10 +31,11 @@ class Call:
 class Schedule:
     """A job: what each rank computes and issues in turn, and what is planted in it.
 
-    `late`: by (rank, call) the ns that the rank computes longer before that call. `clocks`: by rank its clock's offset
-    in ns and drift in ppm: what it shows is the true time since the job's start * (1 + drift / 1e6) + offset.
-    `has_sequences`: calls tell their sequence numbers. `dropped` and `swapped` are (rank, call): the rank's record
-    lacks the call; or the rank issues another kind in its place.
+    `late`: by (rank, call) the ns that the rank computes longer before that call. `clocks`: by rank
+    its clock's offset in ns and drift in ppm: what it shows is the true time since the job's start
+    * (1 + drift / 1e6) + offset. `has_sequences`: calls tell their sequence numbers. `dropped` and
+    `swapped` are (rank, call): the rank's record lacks the call; or the rank issues another kind in
+    its place.
     """
 
     n_ranks: int
@@ -49,12 +50,15 @@ class Schedule:
     def starts(self) -> list[list[int]]:
         """When each rank begins each call, by call and rank, in true time since the job's start.
 
-        A rank computes, then communicates: it begins a call when its computing is done, and all leave it together,
-        when the last has begun and the transfer is over.
+        A rank computes, then communicates: it begins a call when its computing is done, and all
+        leave it together, when the last has begun and the transfer is over.
         """
         found, now = [], 0
         for at, call in enumerate(self.calls):
-            begins = [now + _GAP_NS + call.compute_ns + self.late.get((rank, at), 0) for rank in range(self.n_ranks)]
+            begins = [
+                now + _GAP_NS + call.compute_ns + self.late.get((rank, at), 0)
+                for rank in range(self.n_ranks)
+            ]
             found.append(begins)
             now = max(begins) + call.transfer_ns
         return found
@@ -82,7 +86,10 @@ class Schedule:
             for at, call in enumerate(self.calls):
                 begin = starts[at][rank]
                 end = max(starts[at]) + call.transfer_ns
-                kernels.append(self._kernel(rank, n, "gemm", before + _GAP_NS, begin) | {"is_communication": False})
+                kernels.append(
+                    self._kernel(rank, n, "gemm", before + _GAP_NS, begin)
+                    | {"is_communication": False}
+                )
                 before = end
                 if (rank, at) == self.dropped:
                     n += 1
@@ -91,11 +98,18 @@ class Schedule:
                 kernels.append(self._kernel(rank, n + 1, f"ncclDevKernel_{name}", begin, end))
                 collectives.append(
                     {
-                        "rank": rank, "kernel_id": n + 1, "name": name, "group": "default_pg", "group_id": "0",
-                        "group_size": self.n_ranks, "dtype": "Float", "size_in_bytes": call.n_bytes,
-                        "size_out_bytes": call.n_bytes, "sequence": at + 1 if self.has_sequences else None,
+                        "rank": rank,
+                        "kernel_id": n + 1,
+                        "name": name,
+                        "group": "default_pg",
+                        "group_id": "0",
+                        "group_size": self.n_ranks,
+                        "dtype": "Float",
+                        "size_in_bytes": call.n_bytes,
+                        "size_out_bytes": call.n_bytes,
+                        "sequence": at + 1 if self.has_sequences else None,
                     }
-                )  # fmt: skip
+                )
                 n += 2
         ranks = [
             {"rank": rank, "world_size": self.n_ranks, "node": self.nodes.get(rank), "device_id": 0}
@@ -108,9 +122,14 @@ class Schedule:
     def _kernel(self, rank: int, kernel_id: int, name: str, begin: int, end: int) -> dict[str, Any]:
         start = self.shown(rank, begin)
         return {
-            "rank": rank, "kernel_id": kernel_id, "name": name, "is_communication": True, "start_ns": start,
-            "duration_ns": self.shown(rank, end) - start, "stream_id": 7,
-        }  # fmt: skip
+            "rank": rank,
+            "kernel_id": kernel_id,
+            "name": name,
+            "is_communication": True,
+            "start_ns": start,
+            "duration_ns": self.shown(rank, end) - start,
+            "stream_id": 7,
+        }
 
 
 def _other(name: str) -> str:
@@ -118,7 +137,9 @@ def _other(name: str) -> str:
 
 
 @st.composite
-def schedules(draw: st.DrawFn, least_calls: int = 8, most_calls: int = 30, most_ranks: int = 16) -> Schedule:
+def schedules(
+    draw: st.DrawFn, least_calls: int = 8, most_calls: int = 30, most_ranks: int = 16
+) -> Schedule:
     """Jobs of 2 to 16 ranks that compute alike but for jitter of a hundredth, and communicate for a tenth of that time.
 
     Calls that follow each other differ in kind or size.
@@ -130,8 +151,17 @@ def schedules(draw: st.DrawFn, least_calls: int = 8, most_calls: int = 30, most_
     for at in range(draw(st.integers(least_calls, most_calls))):
         n_bytes = (random.randrange(1, 1 << 20) * 8 + at) * 4
         compute_ns = random.randrange(10**5, 10**7)
-        calls.append(Call(random.choice(KINDS), n_bytes, compute_ns, random.randrange(10**4, 10**4 + compute_ns // 10)))
+        calls.append(
+            Call(
+                random.choice(KINDS),
+                n_bytes,
+                compute_ns,
+                random.randrange(10**4, 10**4 + compute_ns // 10),
+            )
+        )
     late = {
-        (rank, at): random.randrange(call.compute_ns // 100) for at, call in enumerate(calls) for rank in range(n_ranks)
+        (rank, at): random.randrange(call.compute_ns // 100)
+        for at, call in enumerate(calls)
+        for rank in range(n_ranks)
     }
     return Schedule(n_ranks, calls, late, has_sequences=draw(st.booleans()))

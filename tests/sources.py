@@ -16,7 +16,8 @@ import tracelens as tl
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "samples"
 MORE = Path(os.environ.get("TRACELENS_CAPTURES", ROOT.parent / "shared" / "data"))
-"""The captures that are in no checkout; an environment variable names another folder, an empty one for none."""
+"""The captures that are in no checkout; an environment variable names another folder, an empty
+one for none."""
 _SUFFIX = ".pt.trace.json.gz"
 
 SAMPLE_TRACES = (
@@ -56,7 +57,10 @@ def torch_folder(name: str) -> Path:
 
 def _there(path: Path) -> Path:
     if not path.exists():
-        pytest.skip(f"{path.name} is not in samples/: it is read from {MORE.parent.name}/data beside the checkout")
+        pytest.skip(
+            f"{path.name} is not in samples/: it is read from {MORE.parent.name}/data beside the"
+            " checkout"
+        )
     return path
 
 

@@ -15,7 +15,8 @@ COMPILER = shutil.which("cc")
 DEBUGGER = shutil.which("gdb")
 
 NEEDS_GDB = pytest.mark.skipif(
-    COMPILER is None or DEBUGGER is None, reason="needs a C compiler, for the stand-in library, and gdb"
+    COMPILER is None or DEBUGGER is None,
+    reason="needs a C compiler, for the stand-in library, and gdb",
 )
 
 LIBRARY = """
@@ -23,7 +24,8 @@ int cudnnConvolutionForward(int n) { return n + 1; }
 int cudnnBackendExecute(int n) { return n + 2; }
 """
 
-# Exports the name too, and hands each call on to the library above: as libcudnn.so.9 does to its parts.
+# Exports the name too, and hands each call on to the library above: as libcudnn.so.9 does to its
+# parts.
 FORWARDER = """
 #include <dlfcn.h>
 int cudnnConvolutionForward(int n) {
@@ -74,7 +76,9 @@ def library(folder: Path) -> Path:
 @cache
 def _library() -> bytes:
     with TemporaryDirectory() as folder:
-        return compile_c(Path(folder), "libstandin.so", LIBRARY, "-shared", "-fPIC", "-O1").read_bytes()
+        return compile_c(
+            Path(folder), "libstandin.so", LIBRARY, "-shared", "-fPIC", "-O1"
+        ).read_bytes()
 
 
 def program(folder: Path, text: str, *options: str) -> Path:

@@ -1,9 +1,10 @@
 """A stand-in for NVIDIA's nsys where it is not installed: its documented command line over an export once recorded.
 
-`profile` refuses options that nsys has not, runs the program, and leaves a report; `export` copies the recorded
-export that lies in the folder STAND_IN_EXPORTS. STAND_IN names behaviours: old, raw (no importer was found), nothing
-(no report is left), code (ends with a code of its own), sqlite (cannot write Parquet), full (no room to export).
-STAND_IN_LOG is a file that the options are written to.
+`profile` refuses options that nsys has not, runs the program, and leaves a report; `export` copies
+the recorded export that lies in the folder STAND_IN_EXPORTS. STAND_IN names behaviours: old, raw
+(no importer was found), nothing (no report is left), code (ends with a code of its own), sqlite
+(cannot write Parquet), full (no room to export). STAND_IN_LOG is a file that the options are
+written to.
 """
 
 from __future__ import annotations
@@ -32,11 +33,19 @@ def main() -> int:
 def profile(words: list[str]) -> int:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--trace", default="cuda,opengl,nvtx,osrt")
-    parser.add_argument("--sample", choices=["process-tree", "system-wide", "none"], default="process-tree")
-    parser.add_argument("--cpuctxsw", choices=["process-tree", "system-wide", "none"], default="process-tree")
+    parser.add_argument(
+        "--sample", choices=["process-tree", "system-wide", "none"], default="process-tree"
+    )
+    parser.add_argument(
+        "--cpuctxsw", choices=["process-tree", "system-wide", "none"], default="process-tree"
+    )
     parser.add_argument("--cuda-graph-trace", choices=["graph", "node"], default="graph")
-    parser.add_argument("--capture-range", choices=["none", "cudaProfilerApi", "nvtx", "hotkey"], default="none")
-    parser.add_argument("--capture-range-end", choices=["none", "stop", "stop-shutdown"], default="stop-shutdown")
+    parser.add_argument(
+        "--capture-range", choices=["none", "cudaProfilerApi", "nvtx", "hotkey"], default="none"
+    )
+    parser.add_argument(
+        "--capture-range-end", choices=["none", "stop", "stop-shutdown"], default="stop-shutdown"
+    )
     parser.add_argument("--gpu-metrics-devices", default="none")
     parser.add_argument("--output", required=True)
     parser.add_argument("program", nargs=argparse.REMAINDER)
@@ -55,7 +64,9 @@ def profile(words: list[str]) -> int:
 
 def export(words: list[str]) -> int:
     parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("--type", choices=["sqlite"] if BEHAVIOUR == "sqlite" else ["sqlite", "parquetdir"])
+    parser.add_argument(
+        "--type", choices=["sqlite"] if BEHAVIOUR == "sqlite" else ["sqlite", "parquetdir"]
+    )
     parser.add_argument("--output", type=Path)
     parser.add_argument("report", type=Path)
     options = parser.parse_args(words)

@@ -42,7 +42,13 @@ def test_a_live_capture_s_hook_around_a_loader_is_not_the_profiler_s_own_work() 
         ("annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
         ("annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
         ("python", "torch/utils/data/dataloader.py(701): __next__"),
-        ("python", "/opt/venv/lib/python3.11/site-packages/torch/utils/data/_utils/pin_memory.py(21): do_one_step"),
+        (
+            "python",
+            (
+                "/opt/venv/lib/python3.11/site-packages/torch/utils/data/_utils/pin_memory.py(21):"
+                " do_one_step"
+            ),
+        ),
         ("python", "webdataset/tariterators.py(88): tar_file_iterator"),
         ("annotation", "data"),
         ("annotation", "## data ##"),
@@ -69,7 +75,10 @@ def test_spans_that_load_data(kind: str, name: str) -> None:
     "name", ["database", "update", "metadata sync", "aten::data", "DistributedDataParallel.forward"]
 )
 def test_spans_that_only_sound_like_it(name: str) -> None:
-    assert did(step(span("annotation", name, 1_000, 4_000))) == [(0, 9_000, "host"), (9_000, 10_000, "launch")]
+    assert did(step(span("annotation", name, 1_000, 4_000))) == [
+        (0, 9_000, "host"),
+        (9_000, 10_000, "launch"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +129,12 @@ def test_spans_that_only_sound_like_it(name: str) -> None:
 )
 def test_calls(name: str, cause: str) -> None:
     trace = step(calls=(api(name, 1_000, 4_000),))
-    assert did(trace) == [(0, 1_000, "host"), (1_000, 4_000, cause), (4_000, 9_000, "host"), (9_000, 10_000, "launch")]
+    assert did(trace) == [
+        (0, 1_000, "host"),
+        (1_000, 4_000, cause),
+        (4_000, 9_000, "host"),
+        (9_000, 10_000, "launch"),
+    ]
     if cause != "launch":
         assert places(trace, cause) == [name]
 
@@ -131,7 +145,10 @@ def test_calls(name: str, cause: str) -> None:
         ("annotation", "_compile.compile_inner (dynamo_timed)"),
         ("op", "CompileContext (dynamo_timed)"),
         ("python", "torch/_dynamo/convert_frame.py(1050): _compile"),
-        ("python", "/usr/lib/python3/dist-packages/torch/_inductor/compile_fx.py(700): compile_fx_inner"),
+        (
+            "python",
+            "/usr/lib/python3/dist-packages/torch/_inductor/compile_fx.py(700): compile_fx_inner",
+        ),
         ("python", "triton/compiler/compiler.py(226): compile"),
         ("python", "<frozen importlib._bootstrap>(1349): _find_and_load"),
     ],
@@ -141,8 +158,11 @@ def test_spans_that_compile_or_import(kind: str, name: str) -> None:
     inner = (api("cuModuleLoadData", 2_000, 2_500), launch(3_000, 3_100))
     trace = step(span(kind, name, 1_000, 4_000), calls=inner)
     assert did(trace) == [
-        (0, 1_000, "host"), (1_000, 4_000, "loading"), (4_000, 9_000, "host"), (9_000, 10_000, "launch")
-    ]  # fmt: skip
+        (0, 1_000, "host"),
+        (1_000, 4_000, "loading"),
+        (4_000, 9_000, "host"),
+        (9_000, 10_000, "launch"),
+    ]
 
 
 def test_an_op_that_waits_for_the_device_is_all_waiting() -> None:
@@ -167,8 +187,11 @@ def test_an_op_that_waits_for_the_device_is_all_waiting() -> None:
 def test_an_op_that_calls_nothing_computes_on_the_host() -> None:
     trace = step(span("op", "aten::sort", 1_000, 4_000))
     assert did(trace) == [
-        (0, 1_000, "host"), (1_000, 4_000, "host"), (4_000, 9_000, "host"), (9_000, 10_000, "launch")
-    ]  # fmt: skip
+        (0, 1_000, "host"),
+        (1_000, 4_000, "host"),
+        (4_000, 9_000, "host"),
+        (9_000, 10_000, "launch"),
+    ]
     assert places(trace, "host")[1] == "aten::sort"
 
 
@@ -181,7 +204,11 @@ def test_an_op_that_launches_is_launching() -> None:
 def test_pauses_between_ops(kind: str, slower: int) -> None:
     """A pause of just under PAUSE_NS belongs to launching; where Python calls are recorded, of four times as much."""
     pause = slower * PAUSE_NS / US
-    ops = [span("op", "aten::a", 0, 1_000), span("op", "aten::b", 1_000 + pause, 3_000), span(kind, "x", 0, 1)]
+    ops = [
+        span("op", "aten::a", 0, 1_000),
+        span("op", "aten::b", 1_000 + pause, 3_000),
+        span(kind, "x", 0, 1),
+    ]
     calls = [launch(10, 20), launch(2_000, 2_010)]
     assert did(program(ops, calls)) == [
         (0, 1_000, "launch"),
@@ -194,7 +221,9 @@ def test_pauses_between_ops(kind: str, slower: int) -> None:
 
 def test_a_short_stretch_of_python_beside_a_cause_is_launching() -> None:
     trace = step(
-        span("annotation", "data", 1_000, 4_000), span("op", "aten::mm", 4_050, 9_000), calls=(launch(4_060, 4_070),)
+        span("annotation", "data", 1_000, 4_000),
+        span("op", "aten::mm", 4_050, 9_000),
+        calls=(launch(4_060, 4_070),),
     )
     assert did(trace) == [(0, 1_000, "host"), (1_000, 4_000, "input"), (4_000, 10_000, "launch")]
 
@@ -204,18 +233,32 @@ def test_what_counts_first_of_things_at_once() -> None:
     trace = step(
         span("annotation", "dataloader", 1_000, 5_000),
         span("op", "aten::copy_", 4_000, 4_500),
-        calls=(api("cudaHostAlloc", 2_000, 2_500), api("cudaEventSynchronize", 3_000, 3_300), launch(4_100, 4_200)),
+        calls=(
+            api("cudaHostAlloc", 2_000, 2_500),
+            api("cudaEventSynchronize", 3_000, 3_300),
+            launch(4_100, 4_200),
+        ),
     )
     assert did(trace) == [
-        (0, 1_000, "host"), (1_000, 2_000, "input"), (2_000, 2_500, "allocation"), (2_500, 3_000, "input"),
-        (3_000, 3_300, "sync"), (3_300, 5_000, "input"), (5_000, 9_000, "host"), (9_000, 10_000, "launch"),
-    ]  # fmt: skip
+        (0, 1_000, "host"),
+        (1_000, 2_000, "input"),
+        (2_000, 2_500, "allocation"),
+        (2_500, 3_000, "input"),
+        (3_000, 3_300, "sync"),
+        (3_300, 5_000, "input"),
+        (5_000, 9_000, "host"),
+        (9_000, 10_000, "launch"),
+    ]
 
 
 def test_of_nested_calls_the_outer_one() -> None:
     """A cudaFree that synchronises, and the driver's call within the runtime's that begins with it."""
     trace = step(
-        calls=(api("cuMemFree_v2", 1_000, 3_000), api("cudaFree", 1_000, 4_000), api("cuCtxSynchronize", 3_100, 3_200))
+        calls=(
+            api("cuMemFree_v2", 1_000, 3_000),
+            api("cudaFree", 1_000, 4_000),
+            api("cuCtxSynchronize", 3_100, 3_200),
+        )
     )
     assert did(trace)[1:3] == [(1_000, 4_000, "allocation"), (4_000, 9_000, "host")]
     assert places(trace, "allocation") == ["cudaFree"]
@@ -223,12 +266,18 @@ def test_of_nested_calls_the_outer_one() -> None:
 
 def test_the_profilers_own_work() -> None:
     """It is told of no thread; the one in which nothing begins meanwhile stood still for it."""
-    overhead = span("overhead", "Activity Buffer Request", 2_000, 3_000, process_id=-1, thread_id=99)
+    overhead = span(
+        "overhead", "Activity Buffer Request", 2_000, 3_000, process_id=-1, thread_id=99
+    )
     trace = step(overhead, span("op", "aten::mm", 1_000, 4_000), calls=(launch(1_500, 3_100),))
     assert did(trace) == [
-        (0, 1_000, "host"), (1_000, 2_000, "launch"), (2_000, 3_000, "host"), (3_000, 4_000, "launch"),
-        (4_000, 9_000, "host"), (9_000, 10_000, "launch"),
-    ]  # fmt: skip
+        (0, 1_000, "host"),
+        (1_000, 2_000, "launch"),
+        (2_000, 3_000, "host"),
+        (3_000, 4_000, "launch"),
+        (4_000, 9_000, "host"),
+        (9_000, 10_000, "launch"),
+    ]
     assert places(trace, "host")[1] == PROFILER
     busy = step(
         overhead,
@@ -251,7 +300,11 @@ def test_of_a_thread_that_is_not_the_main_one_only_what_is_recorded_counts() -> 
         span("op", "Backward", 2_000, 2_500, thread_id=7),
         span("op", "B", 6_000, 6_500, thread_id=7),
     ]
-    calls = [launch(2_100, 2_110, thread_id=7), launch(6_100, 6_110, thread_id=7), launch(9_000, 10_000)]
+    calls = [
+        launch(2_100, 2_110, thread_id=7),
+        launch(6_100, 6_110, thread_id=7),
+        launch(9_000, 10_000),
+    ]
     trace = program(spans, calls)
     assert did(trace, 7) == [(2_000, 2_500, "launch"), (6_000, 6_500, "launch")]
     assert did(trace) == [(0, 9_000, "host"), (9_000, 10_000, "launch")]
@@ -279,8 +332,9 @@ def test_without_marks_the_thread_that_launches_most_is_the_main_one() -> None:
 def test_an_op_of_a_thread_without_calls_computes_where_others_call() -> None:
     """The main thread marks the step and computes; another one launches."""
     trace = program(
-        [mark(0, 0, 10_000), span("op", "aten::sort", 1_000, 4_000)], [launch(9_000, 9_010, thread_id=7)]
-    )  # fmt: skip
+        [mark(0, 0, 10_000), span("op", "aten::sort", 1_000, 4_000)],
+        [launch(9_000, 9_010, thread_id=7)],
+    )
     assert did(trace) == [(0, 1_000, "host"), (1_000, 4_000, "host"), (4_000, 10_000, "host")]
     assert places(trace, "host")[1] == "aten::sort"
 
@@ -291,7 +345,10 @@ def test_nothing_of_the_host() -> None:
 
 def test_a_thread_whose_id_is_wider_than_those_of_another_table() -> None:
     """Each table's ids are as narrow as its own allow; a trace may name a thread of the other one by 64 bits."""
-    ids = {"process_id": pl.Series([1, 1], dtype=pl.Int8), "thread_id": pl.Series([2, 3], dtype=pl.Int8)}
+    ids = {
+        "process_id": pl.Series([1, 1], dtype=pl.Int8),
+        "thread_id": pl.Series([2, 3], dtype=pl.Int8),
+    }
     calls = pl.DataFrame({**ids, "start_ns": [0, 5], "duration_ns": [1, 1]})
     assert of_thread(calls, 1, 3)["row"].to_list() == [1]
     assert of_thread(calls, 1, 2**40).height == 0

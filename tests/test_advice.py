@@ -19,7 +19,9 @@ def site(op: str, phase: str = "forward") -> Row:
 
 def busy(spans: tuple[Row, ...] = (), kernels: tuple[Row, ...] = (), **tables: list[Row]) -> Trace:
     """Two steps whose device computes all the time but for what is given; the calls are at sites by number."""
-    calls = [launch(0, 10, site_id=number) for number in range(max(1, len(tables.get("sites", []))))]
+    calls = [
+        launch(0, 10, site_id=number) for number in range(max(1, len(tables.get("sites", []))))
+    ]
     rest = work(0, 5_000, 0) if not kernels else work(9_000, 10_000, 0)
     return program([*STEPS, *spans], calls, [*kernels, rest], **tables)
 
@@ -37,19 +39,43 @@ def loader(kind: str) -> Row:
 @pytest.mark.parametrize(
     ("trace", "said"),
     [
-        (idle(loader("SingleProcess")), "The data loader works in the main process; give it workers (num_workers)"),
-        (idle(loader("MultiProcessing")), "The loader's workers do not keep up; more of them, or cheaper decoding"),
-        (idle(span("annotation", "data", 5_000, 8_990)), "Have input ready before it is asked for (data)"),
-        (idle(calls=(api("cudaMalloc", 5_000, 8_990),)), "Allocate outside the loop, and keep what"),
         (
-            idle(span("op", "aten::item", 500, 8_985), calls=(api("cudaStreamSynchronize", 510, 8_980),)),
+            idle(loader("SingleProcess")),
+            "The data loader works in the main process; give it workers (num_workers)",
+        ),
+        (
+            idle(loader("MultiProcessing")),
+            "The loader's workers do not keep up; more of them, or cheaper decoding",
+        ),
+        (
+            idle(span("annotation", "data", 5_000, 8_990)),
+            "Have input ready before it is asked for (data)",
+        ),
+        (
+            idle(calls=(api("cudaMalloc", 5_000, 8_990),)),
+            "Allocate outside the loop, and keep what",
+        ),
+        (
+            idle(
+                span("op", "aten::item", 500, 8_985),
+                calls=(api("cudaStreamSynchronize", 510, 8_980),),
+            ),
             "Avoid the wait for the device (aten::item > cudaStreamSynchronize)",
         ),
-        (idle(calls=(api("cuModuleLoadData", 5_000, 8_990),)), "Load and compile before the steps: warm up"),
-        (idle(span("annotation", "log", 5_000, 8_990)), "Do this elsewhere, less often, or at the same time"),
-        (idle(span("op", "aten::mm", 5_000, 9_100)), "Launch less: a CUDA graph or torch.compile removes launches"),
+        (
+            idle(calls=(api("cuModuleLoadData", 5_000, 8_990),)),
+            "Load and compile before the steps: warm up",
+        ),
+        (
+            idle(span("annotation", "log", 5_000, 8_990)),
+            "Do this elsewhere, less often, or at the same time",
+        ),
+        (
+            idle(span("op", "aten::mm", 5_000, 9_100)),
+            "Launch less: a CUDA graph or torch.compile removes launches",
+        ),
     ],
-)  # fmt: skip
+)
 def test_of_idle_time_the_place_with_most_of_it(trace: Trace, said: str) -> None:
     (only,) = advise(trace)
     assert only.startswith(said)
@@ -59,17 +85,19 @@ def test_of_idle_time_the_place_with_most_of_it(trace: Trace, said: str) -> None
 
 def test_nothing_is_said_of_what_takes_hardly_any_time() -> None:
     trace = program(
-        [*STEPS, span("annotation", "data", 5_000, 5_150)], [FIRST, launch(5_140, 5_150)],
+        [*STEPS, span("annotation", "data", 5_000, 5_150)],
+        [FIRST, launch(5_140, 5_150)],
         [work(0, 5_000, 0), work(5_150, 10_000, 1)],
-    )  # fmt: skip
+    )
     assert advise(trace) == []
 
 
 def test_without_steps_savings_are_in_all() -> None:
     trace = program(
-        [span("annotation", "data", 5_000, 8_990)], [FIRST, launch(8_990, 9_000)],
+        [span("annotation", "data", 5_000, 8_990)],
+        [FIRST, launch(8_990, 9_000)],
         [work(0, 5_000, 0), work(9_000, 10_000, 1)],
-    )  # fmt: skip
+    )
     (only,) = advise(trace)
     assert "up to 3.99 ms in all (40%" in only
 
@@ -81,9 +109,11 @@ def test_what_may_save_most_comes_first_and_five_are_told_at_most() -> None:
         calls.append(api(name, at, at + length))
         at += length
     trace = idle(
-        span("annotation", "data", at, at + 1_200), span("annotation", "log", at + 1_200, 8_800),
-        span("op", "aten::mm", 8_800, 9_100), calls=tuple(calls),
-    )  # fmt: skip
+        span("annotation", "data", at, at + 1_200),
+        span("annotation", "log", at + 1_200, 8_800),
+        span("op", "aten::mm", 8_800, 9_100),
+        calls=tuple(calls),
+    )
     found = advise(trace)
     saved = [float(text.split("up to ")[1].split(" ms")[0]) for text in found]
     assert len(found) == 5
@@ -133,17 +163,30 @@ def test_kernels_outside_of_steps_cost_steps_nothing() -> None:
 @pytest.mark.parametrize("name", [CAST, "some_kernel"])
 def test_copies_that_are_cast_to_a_narrower_type(name: str) -> None:
     """512 doubles are copied, and cast to floats by a kernel of 128 threads that do 4 each."""
-    shape = {"grid_x": 1, "grid_y": 1, "grid_z": 1, "block_x": 128, "block_y": 1, "block_z": 1, "stream_id": 7}
+    shape = {
+        "grid_x": 1,
+        "grid_y": 1,
+        "grid_z": 1,
+        "block_x": 128,
+        "block_y": 1,
+        "block_z": 1,
+        "stream_id": 7,
+    }
     copy = copied(5_000, 7_000, "pinned", size_bytes=4_096, stream_id=7)
     kernels = (work(0, 5_000, 0, stream_id=7), work(7_000, 7_010, 0, name=name, step=1, **shape))
-    found = [text for text in advise(busy(kernels=kernels, memcpys=[copy])) if text.startswith("Cast before copying")]
+    found = [
+        text
+        for text in advise(busy(kernels=kernels, memcpys=[copy]))
+        if text.startswith("Cast before copying")
+    ]
     assert len(found) == (name == CAST)
     if found:
         assert "up to 0.50 ms a step (10%; see copy_cost)" in found[0]  # half of the copy
 
 
 @pytest.mark.parametrize(
-    ("op", "n", "is_said"), [("aten::add_", 50, True), ("aten::_foreach_add_", 50, False), ("aten::add_", 30, False)]
+    ("op", "n", "is_said"),
+    [("aten::add_", 50, True), ("aten::_foreach_add_", 50, False), ("aten::add_", 30, False)],
 )
 def test_an_optimizer_that_takes_tensors_one_by_one(op: str, n: int, is_said: bool) -> None:
     """Each launch takes 40 µs and its kernel 10."""
@@ -158,12 +201,18 @@ def test_an_optimizer_that_takes_tensors_one_by_one(op: str, n: int, is_said: bo
 
 @pytest.mark.parametrize(
     ("op", "primitive", "is_said"),
-    [("aten::conv2d", "layout", True), ("aten::conv2d", "conv", False), ("aten::contiguous", "layout", False)],
+    [
+        ("aten::conv2d", "layout", True),
+        ("aten::conv2d", "conv", False),
+        ("aten::contiguous", "layout", False),
+    ],
 )
 def test_transposes_around_convolutions(op: str, primitive: str, is_said: bool) -> None:
     kernels = (work(0, 1_000, 0, primitive=primitive, site_id=0, step=0),)
     found = advise(busy(kernels=kernels, sites=[site(op)]))
-    assert any("channels_last" in text and "up to 0.50 ms a step" in text for text in found) == is_said
+    assert (
+        any("channels_last" in text and "up to 0.50 ms a step" in text for text in found) == is_said
+    )
 
 
 SCORES = "[[8, 16, 1024, 1024], [], []]"
@@ -187,21 +236,31 @@ def test_attention_that_is_not_fused(shapes: str | None, product: str, is_said: 
         work(1_000, 3_000, 1, primitive="softmax", site_id=1, step=0),
     )
     found = advise(busy((softmax,), kernels, sites=[site(product), site("aten::_softmax")]))
-    assert any("scaled_dot_product_attention" in text and "1.00 ms a step" in text for text in found) == is_said
+    assert (
+        any("scaled_dot_product_attention" in text and "1.00 ms a step" in text for text in found)
+        == is_said
+    )
 
 
 def test_communication_and_waiting() -> None:
     facts = {"name": "ncclDevKernel_AllReduce", "is_communication": True, "step": 0}
-    (said,) = advise(program(STEPS, [FIRST], [work(0, 8_000, 0, step=0), work(8_000, 10_000, 0, **facts)]))
-    assert said.startswith("Overlap communication with computing (buckets, a later wait): up to 1.00 ms a step (20%;")
+    (said,) = advise(
+        program(STEPS, [FIRST], [work(0, 8_000, 0, step=0), work(8_000, 10_000, 0, **facts)])
+    )
+    assert said.startswith(
+        "Overlap communication with computing (buckets, a later wait): up to 1.00 ms a step (20%;"
+    )
     marks = [*STEPS, *(one | {"rank": 1} for one in STEPS)]
     kernels = [
-        work(0, 6_000, 0, step=0), work(6_000, 10_000, 0, **facts),
-        work(0, 9_600, 0, step=0, rank=1), work(9_600, 10_000, 0, rank=1, **facts),
-    ]  # fmt: skip
+        work(0, 6_000, 0, step=0),
+        work(6_000, 10_000, 0, **facts),
+        work(0, 9_600, 0, step=0, rank=1),
+        work(9_600, 10_000, 0, rank=1, **facts),
+    ]
     found = advise(program(marks, [FIRST, FIRST | {"rank": 1, "api_call_id": 0}], kernels))
     assert found[0].startswith(
-        "Give all ranks equally much to do: collectives wait for the slowest rank: up to 0.90 ms a step"
+        "Give all ranks equally much to do: collectives wait for the slowest rank: up to 0.90 ms a"
+        " step"
     )
 
 

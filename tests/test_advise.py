@@ -34,7 +34,9 @@ CAPTURES = ROOT / "samples/advisor/captures"
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed"
 )
-needs_z3 = pytest.mark.skipif(not has_z3(), reason="needs z3-solver (the extra advisor), which is not installed")
+needs_z3 = pytest.mark.skipif(
+    not has_z3(), reason="needs z3-solver (the extra advisor), which is not installed"
+)
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +63,18 @@ def test_eager_resnet_should_run_in_channels_last(eager: tl.Trace) -> None:
 def test_with_the_capture_of_channels_last_its_kernel_time_is_predicted(eager: tl.Trace) -> None:
     advice = advise_rank(eager, 0, [tl.collect(LAST)], z3=False)
     assert advice.total() / 1e6 == pytest.approx(4.032, rel=0.03)
-    assert {call.layout for part in advice.parts for call in part.calls if call.function == "conv"} == {"NHWC"}
+    assert {
+        call.layout for part in advice.parts for call in part.calls if call.function == "conv"
+    } == {"NHWC"}
 
 
 @pytest.mark.parametrize(
     ("path", "share", "is_problem"),
-    [("samples/torch/alexnet_eager.pt.trace.json.gz", 0.059, True),
-     ("samples/thesis/captures/mobilenet_v2_eager.tracelens", 0.008, False)],
-)  # fmt: skip
+    [
+        ("samples/torch/alexnet_eager.pt.trace.json.gz", 0.059, True),
+        ("samples/thesis/captures/mobilenet_v2_eager.tracelens", 0.008, False),
+    ],
+)
 def test_layout_is_a_problem_or_not(path: str, share: float, is_problem: bool) -> None:
     trace = tl.open(ROOT / path) if path.endswith(".tracelens") else tl.collect(ROOT / path)
     frame = advise(trace)
@@ -88,7 +94,9 @@ def of_subject(subject: str, what: str) -> tl.Trace:
 
 @pytest.mark.parametrize("z3", [False, pytest.param(True, marks=needs_z3)])
 @pytest.mark.parametrize("subject", SUBJECTS)
-def test_a_whole_model_is_searched_within_a_minute_and_as_on_the_gpu_machine(subject: str, z3: bool) -> None:
+def test_a_whole_model_is_searched_within_a_minute_and_as_on_the_gpu_machine(
+    subject: str, z3: bool
+) -> None:
     """Seconds of this process: others' load does not count."""
     before = sum(os.times()[:2])
     others = [of_subject(subject, "channels_last"), of_subject(subject, "calls")]
@@ -96,7 +104,9 @@ def test_a_whole_model_is_searched_within_a_minute_and_as_on_the_gpu_machine(sub
     assert sum(os.times()[:2]) - before < 60
     plan = CallPlan.read(CAPTURES / f"{subject}_plan.json")
     assert round(advice.total()) == plan.predicted["then_ns"]
-    assert [call.function for part in advice.parts for call in part.calls] == [call.function for call in plan.calls]
+    assert [call.function for part in advice.parts for call in part.calls] == [
+        call.function for call in plan.calls
+    ]
     assert advice.calls.source != ADJACENCY
     assert all(node.device_ns is not None for node in advice.calls.nodes)
 
@@ -108,7 +118,14 @@ def test_the_advised_resnet_takes_at_most_3_3_ms_and_what_was_predicted() -> Non
     assert plan.predicted["then_ns"] == pytest.approx(measured, rel=0.15)
 
 
-SEQUENCE = [("conv2d", "0"), ("batch_norm", "1"), ("relu", "2"), ("conv2d", "3"), ("relu", "4"), ("flatten", "5")]
+SEQUENCE = [
+    ("conv2d", "0"),
+    ("batch_norm", "1"),
+    ("relu", "2"),
+    ("conv2d", "3"),
+    ("relu", "4"),
+    ("flatten", "5"),
+]
 
 
 def model() -> Any:
@@ -116,9 +133,13 @@ def model() -> Any:
 
     torch.manual_seed(0)
     made = torch.nn.Sequential(
-        torch.nn.Conv2d(4, 8, 3, padding=1, bias=False), torch.nn.BatchNorm2d(8), torch.nn.ReLU(),
-        torch.nn.Conv2d(8, 8, 1), torch.nn.ReLU(), torch.nn.Flatten(),
-    )  # fmt: skip
+        torch.nn.Conv2d(4, 8, 3, padding=1, bias=False),
+        torch.nn.BatchNorm2d(8),
+        torch.nn.ReLU(),
+        torch.nn.Conv2d(8, 8, 1),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+    )
     made[1].running_mean.normal_()
     made[1].running_var.uniform_(0.5, 2)
     return made.eval()
@@ -132,12 +153,25 @@ def traced(tmp_path: Path) -> tl.Trace:
         model()(torch.randn(2, 4, 6, 6))
     assert cap.trace is not None
     spans = [
-        {"kind": "op", "name": f"aten::{op}", "module_path": path, "start_ns": at * 1000, "duration_ns": 500, "step": 0,
-         "input_shapes": "[[2, 8, 6, 6]]"}
+        {
+            "kind": "op",
+            "name": f"aten::{op}",
+            "module_path": path,
+            "start_ns": at * 1000,
+            "duration_ns": 500,
+            "step": 0,
+            "input_shapes": "[[2, 8, 6, 6]]",
+        }
         for at, (op, path) in enumerate(SEQUENCE)
-    ]  # fmt: skip
+    ]
     kernels = [
-        {"span_id": at, "duration_ns": 100_000, "start_ns": at * 1000, "step": 0, "primitive": "conv"}
+        {
+            "span_id": at,
+            "duration_ns": 100_000,
+            "start_ns": at * 1000,
+            "step": 0,
+            "primitive": "conv",
+        }
         for at in range(5)
     ]
     return make_trace(spans=spans, kernels=kernels, graph=cap.trace.frame("graph").to_dicts())
@@ -149,7 +183,10 @@ def with_costs(candidates: list[dict[str, str]], cheap: str) -> tl.Trace:
     def ns(function: str) -> int:
         return 1000 if function in (cheap, "to_nhwc", "to_nchw") else 1_000_000
 
-    rows = [dict.fromkeys(("median_ns", "q1_ns", "q3_ns"), ns(c["function"])) | {"n_calls": 1, **c} for c in candidates]
+    rows = [
+        dict.fromkeys(("median_ns", "q1_ns", "q3_ns"), ns(c["function"])) | {"n_calls": 1, **c}
+        for c in candidates
+    ]
     return make_trace(call_costs=rows)
 
 
@@ -161,7 +198,14 @@ def test_an_applied_plan_computes_what_the_model_does(tmp_path: Path, cheap: str
 
     trace = traced(tmp_path)
     first = advise_rank(trace, 0, z3=False)
-    assert [node.op for node in first.calls.nodes] == ["conv2d", "batch_norm", "relu", "conv2d", "relu", "view"]
+    assert [node.op for node in first.calls.nodes] == [
+        "conv2d",
+        "batch_norm",
+        "relu",
+        "conv2d",
+        "relu",
+        "view",
+    ]
     assert [node.device_ns for node in first.calls.nodes] == [100_000.0] * 5 + [0.0]
     advice = advise_rank(trace, 0, [with_costs(candidates_of(first), cheap)], z3=False)
     functions = [call.function for part in advice.parts for call in part.calls]
@@ -173,12 +217,16 @@ def test_an_applied_plan_computes_what_the_model_does(tmp_path: Path, cheap: str
     made = apply_calls(own, file)
     with torch.no_grad():
         assert torch.allclose(made(given), own(given), atol=1e-5)
-    assert all(torch.equal(value, own.state_dict()[name]) for name, value in before.items()), "the model is as it was"
+    assert all(torch.equal(value, own.state_dict()[name]) for name, value in before.items()), (
+        "the model is as it was"
+    )
 
 
 @needs_torch
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_the_plan_of_mobilenet_computes_the_same_with_weights_of_a_usual_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plan_of_mobilenet_computes_the_same_with_weights_of_a_usual_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """With torch's own initial weights its features vanish, and any sequence would pass."""
     import torch  # noqa: PLC0415 - only where it is installed
 
@@ -209,16 +257,25 @@ def test_a_plan_is_refused_that_does_not_fit(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"training mode.*call model.eval\(\) first"):
         apply_calls(model().train(), plan)
     guessed = CallPlan("adjacency", plan.calls, plan.inputs)
-    with pytest.raises(UsageError, match=r"a guess or names no node; capture it with tracelens collect torch --graph"):
+    with pytest.raises(
+        UsageError,
+        match=r"a guess or names no node; capture it with tracelens collect torch --graph",
+    ):
         apply_calls(model(), guessed)
     with pytest.raises(UsageError, match="which the model's graph does not have"):
         apply_calls(model()[:2].eval(), plan)
     wrong = [
-        PlannedCall("conv", "conv2d", ("conv2d_1", "relu_1"), c.inputs, c.layouts, c.layout)
-        if c.nodes == ("conv2d_1",) else c
-        for c in plan.calls if c.nodes != ("relu_1",)
-    ]  # fmt: skip
-    with pytest.raises(ToolError, match=r"give another output: it differs by .* the model is as it was"):
+        (
+            PlannedCall("conv", "conv2d", ("conv2d_1", "relu_1"), c.inputs, c.layouts, c.layout)
+            if c.nodes == ("conv2d_1",)
+            else c
+        )
+        for c in plan.calls
+        if c.nodes != ("relu_1",)
+    ]
+    with pytest.raises(
+        ToolError, match=r"give another output: it differs by .* the model is as it was"
+    ):
         apply_calls(model(), CallPlan("export", tuple(wrong), plan.inputs))
     for torn in (replace(plan.calls[0], nodes=()), replace(plan.calls[0], layouts=())):
         calls = (torn, *plan.calls[1:])
@@ -244,7 +301,12 @@ def test_calls_are_timed_alone_and_what_fails_says_why() -> None:
         for function in ("conv_relu", "conv_add_relu", "unheard_of", "conv_as_gemm")
     ]
     costs = time_calls(rows, n_calls=3).frame("call_costs")
-    assert costs["function"].to_list() == ["conv_relu", "conv_add_relu", "unheard_of", "conv_as_gemm"]
+    assert costs["function"].to_list() == [
+        "conv_relu",
+        "conv_add_relu",
+        "unheard_of",
+        "conv_as_gemm",
+    ]
     assert costs["problem"].is_null().to_list() == [True, True, False, False]
     assert (costs.filter(pl.col("problem").is_null())["median_ns"] > 0).all()
 
@@ -260,17 +322,31 @@ def said():
 atexit.register(said)
 main()
 """
-"""The command line; ends with its processor time and its peak, which a rusage would mix with that of these tests."""
+"""The command line; ends with its processor time and its peak, which a rusage would mix with
+that of these tests."""
 
 
-def test_the_command_writes_a_plan_and_says_the_advice_first_in_little_time_and_memory(tmp_path: Path) -> None:
+def test_the_command_writes_a_plan_and_says_the_advice_first_in_little_time_and_memory(
+    tmp_path: Path,
+) -> None:
     """ResNet-50's whole search, with Z3 where it is installed: the process's own time and memory.
 
-    It takes 2 s of processor time on two busy cores, half of them imports, so that no plan needs a cache.
+    It takes 2 s of processor time on two busy cores, half of them imports, so that no plan needs a
+    cache.
     """
     out = tmp_path / "plan.json"
     eager, costs = (CAPTURES / f"resnet50_b32_{what}.tracelens" for what in ("eager", "calls"))
-    command = [sys.executable, "-c", MEASURED, "advise", str(eager), "--costs", str(costs), "--out", str(out)]
+    command = [
+        sys.executable,
+        "-c",
+        MEASURED,
+        "advise",
+        str(eager),
+        "--costs",
+        str(costs),
+        "--out",
+        str(out),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Run the model in channels_last: ")
     assert "cudnn_convolution_add_relu for 16 calls" in done.stdout
@@ -286,7 +362,9 @@ def test_the_host_counts_where_launches_limit_a_trace() -> None:
     costs = [of_subject("mobilenet_v1_b1", what) for what in ("channels_last", "calls")]
     both = trace.kernels.join(trace.frame("api_calls"), on="api_call_id", suffix="_of_call")
     delays, ended = [], 0
-    for begin, ns, called in sorted(both.select("start_ns", "duration_ns", "start_ns_of_call").iter_rows()):
+    for begin, ns, called in sorted(
+        both.select("start_ns", "duration_ns", "start_ns_of_call").iter_rows()
+    ):
         delays += [begin - called] * (called >= ended)
         ended = max(ended, begin + ns)
     launch = statistics.median(delays)
@@ -294,15 +372,22 @@ def test_the_host_counts_where_launches_limit_a_trace() -> None:
     assert advice.launch_ns == pytest.approx(launch, abs=10)
     n_now = sum(bool(node.device_ns) for node in advice.calls.nodes)
     made = [call for part in advice.parts for call in part.calls if call.cost.ns]
-    assert (advice.host_now, advice.host_then) == pytest.approx((launch * n_now, launch * len(made)), rel=0.01)
+    assert (advice.host_now, advice.host_then) == pytest.approx(
+        (launch * n_now, launch * len(made)), rel=0.01
+    )
     assert len(made) < n_now / 2
     whole = advise(trace, costs).row(0, named=True)
     step = [max(advice.host_now, advice.now), max(advice.host_then, advice.total())]
     assert whole["saving_ns"] == pytest.approx(step[0] - step[1], rel=0.01)
-    assert any(text.startswith("Launches limit this trace (verdict)") for text in notes(trace, advise(trace, costs)))
+    assert any(
+        text.startswith("Launches limit this trace (verdict)")
+        for text in notes(trace, advise(trace, costs))
+    )
 
 
-def test_of_many_steps_the_first_are_looked_at_and_of_none_nothing_is_advised(eager: tl.Trace) -> None:
+def test_of_many_steps_the_first_are_looked_at_and_of_none_nothing_is_advised(
+    eager: tl.Trace,
+) -> None:
     """The bundled capture 25 times over: 75 steps, each as before, and once without marks."""
     long = enlarge(eager, 24 * eager.kernels.height + 1)
     assert long.kernels["step"].n_unique() == 75
@@ -311,7 +396,10 @@ def test_of_many_steps_the_first_are_looked_at_and_of_none_nothing_is_advised(ea
     assert frame["calls_advised"].equals(before["calls_advised"])
     assert "The first 50 steps were looked at." in notes(long, frame)
     tables = {name: long.scan(name) for name in long.summary()["table"]}
-    unmarked = {name: tables[name].with_columns(step=pl.lit(None, pl.Int64)) for name in ("kernels", "spans", "steps")}
+    unmarked = {
+        name: tables[name].with_columns(step=pl.lit(None, pl.Int64))
+        for name in ("kernels", "spans", "steps")
+    }
     bare = tl.Trace(long.manifest, tables | unmarked)
     assert advise(bare).is_empty()
     assert "mark the steps" in notes(bare, advise(bare))[0]
@@ -323,10 +411,12 @@ def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     frame = advise(bare)
     assert frame.is_empty()
     assert notes(bare, frame) == [
-        "The trace has no shapes of inputs, so nothing can be advised: profile with record_shapes=True."
+        "The trace has no shapes of inputs, so nothing can be advised: profile with"
+        " record_shapes=True."
     ]
     trains = make_trace(
-        spans=[{"kind": "op", "name": "aten::relu", "input_shapes": "[[1]]", "phase": "backward"}], kernels=kernels
+        spans=[{"kind": "op", "name": "aten::relu", "input_shapes": "[[1]]", "phase": "backward"}],
+        kernels=kernels,
     )
     assert notes(trains, advise(trains))[0].startswith("A training run: ")
     done = command_line(capsys, "report", EAGER, "--section", "advise")
@@ -357,7 +447,10 @@ def test_the_page_is_made_of_its_captures(monkeypatch: pytest.MonkeyPatch) -> No
     for name in ("analyse", "page"):
         sys.modules.pop(name, None)
     rows = [json.loads(line) for line in (CAPTURES / "results.jsonl").read_text().splitlines()]
-    assert importlib.import_module("analyse").page(rows, CAPTURES) == (ROOT / "docs/advisor.md").read_text()
+    assert (
+        importlib.import_module("analyse").page(rows, CAPTURES)
+        == (ROOT / "docs/advisor.md").read_text()
+    )
     for name in ("analyse", "page"):
         sys.modules.pop(name, None)
 
@@ -386,20 +479,37 @@ def test_a_model_that_cannot_be_exported_has_the_graph_of_what_ran(tmp_path: Pat
     names = dict(zip(graph["node"], graph["op"], strict=True))
     read = [[names[name] for name in json.loads(own) if name] for own in calls["inputs"]]
     assert list(zip(calls["op"], read, strict=True)) == [
-        ("conv2d", ["input", "parameter", "parameter"]), ("relu", ["conv2d"]), ("sum", ["relu"]),
-        ("conv2d", ["relu", "parameter", "parameter"]), ("add", ["conv2d", "relu"]), ("flatten", ["add"]),
-    ]  # fmt: skip
+        ("conv2d", ["input", "parameter", "parameter"]),
+        ("relu", ["conv2d"]),
+        ("sum", ["relu"]),
+        ("conv2d", ["relu", "parameter", "parameter"]),
+        ("add", ["conv2d", "relu"]),
+        ("flatten", ["add"]),
+    ]
     assert calls["is_output"].to_list() == [False, False, True, False, False, True]
-    convolutions = [("[[2,4,6,6],[8,4,3,3],[8]]", "[1, 1]", 300), ("[[2,8,6,6],[8,8,1,1],[8]]", "[0, 0]", 200)]
+    convolutions = [
+        ("[[2,4,6,6],[8,4,3,3],[8]]", "[1, 1]", 300),
+        ("[[2,8,6,6],[8,8,1,1],[8]]", "[0, 0]", 200),
+    ]
     spans = [
-        {"name": "aten::conv2d", "kind": "op", "input_shapes": shapes, "start_ns": ns,
-         "concrete_inputs": json.dumps([None, None, None, [1, 1], json.loads(padding), [1, 1], 1])}
+        {
+            "name": "aten::conv2d",
+            "kind": "op",
+            "input_shapes": shapes,
+            "start_ns": ns,
+            "concrete_inputs": json.dumps(
+                [None, None, None, [1, 1], json.loads(padding), [1, 1], 1]
+            ),
+        }
         for shapes, padding, ns in convolutions
-    ]  # fmt: skip
+    ]
     kernels = [{"span_id": at, "duration_ns": own[2]} for at, own in enumerate(convolutions)]
     trace = make_trace(spans=spans, kernels=kernels, graph=graph.to_dicts())
     found = read_calls(trace, 0)
-    assert [(n.op, n.device_ns) for n in found.nodes if n.op == "conv2d"] == [("conv2d", 300.0), ("conv2d", 200.0)]
+    assert [(n.op, n.device_ns) for n in found.nodes if n.op == "conv2d"] == [
+        ("conv2d", 300.0),
+        ("conv2d", 200.0),
+    ]
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps(plan_of(advise_rank(trace, 0, z3=False), {})))
     with pytest.raises(UsageError, match="without the model's exported graph"):
@@ -407,7 +517,14 @@ def test_a_model_that_cannot_be_exported_has_the_graph_of_what_ran(tmp_path: Pat
 
 
 def test_times_that_no_call_takes_are_refused(eager: tl.Trace) -> None:
-    wrong = {"function": "conv", "call": "x", "dtype": "float", "layout": "NCHW", "q1_ns": -(2**63), "q3_ns": 2**62}
+    wrong = {
+        "function": "conv",
+        "call": "x",
+        "dtype": "float",
+        "layout": "NCHW",
+        "q1_ns": -(2**63),
+        "q3_ns": 2**62,
+    }
     costs = make_trace(call_costs=[wrong | {"median_ns": 5, "n_calls": 1, "device": "cpu"}])
     with pytest.raises(SourceError, match="1 rows of call_costs have times that no call takes"):
         advise(eager, costs=[costs])

@@ -78,7 +78,9 @@ def test_takes_an_empty_trace(analysis: Analysis) -> None:
 
 
 @every_analysis
-def test_result_is_as_declared_and_inputs_are_unchanged(analysis: Analysis, samples: list[Trace]) -> None:
+def test_result_is_as_declared_and_inputs_are_unchanged(
+    analysis: Analysis, samples: list[Trace]
+) -> None:
     n_answers = 0
     for trace in samples:
         before = {name: trace.frame(name).clone() for name in TABLES}

@@ -34,7 +34,9 @@ def test_a_chain_of_any_depth(depth: int) -> None:
     parent = pl.Series([None, *range(depth)], dtype=pl.Int64)
     top = pl.Series([1, *[None] * depth], dtype=pl.Int64)
     assert nearest(parent, top).to_list() == outermost(parent, top).to_list() == [1] * (depth + 1)
-    assert count_among(parent, pl.Series([True] * (depth + 1))).to_list() == list(range(1, depth + 2))
+    assert count_among(parent, pl.Series([True] * (depth + 1))).to_list() == list(
+        range(1, depth + 2)
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.none() | st.integers(0, 5)), max_size=30))

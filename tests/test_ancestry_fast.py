@@ -18,7 +18,9 @@ _ROWS = st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.integers(0, 2))
 
 def columns(rows: list[tuple[int, bool, int]]) -> tuple[pl.Series, pl.Series, pl.Series]:
     """A parent that stands before its row, or none; a flag; a number."""
-    parent = pl.Series("parent", [up if up < i else None for i, (up, _, _) in enumerate(rows)], dtype=pl.Int64)
+    parent = pl.Series(
+        "parent", [up if up < i else None for i, (up, _, _) in enumerate(rows)], dtype=pl.Int64
+    )
     flags = pl.Series("flag", [flag for _, flag, _ in rows], dtype=pl.Boolean)
     return parent, flags, pl.Series("number", [number for _, _, number in rows], dtype=pl.Int64)
 
@@ -38,8 +40,11 @@ def doubled(name: str) -> Callable[..., Any]:
 def test_rows_counts_and_sums(rows: list[tuple[int, bool, int]]) -> None:
     parent, flags, numbers = columns(rows)
     passes: tuple[tuple[str, pl.Series], ...] = (
-        ("nearest_row", flags), ("outermost_row", flags), ("count_among", flags), ("sum_within", numbers),
-    )  # fmt: skip
+        ("nearest_row", flags),
+        ("outermost_row", flags),
+        ("count_among", flags),
+        ("sum_within", numbers),
+    )
     for name, values in passes:
         slow: Callable[..., pl.Series] = doubled(name)
         fast: Callable[..., pl.Series] = getattr(ancestry, name)
@@ -53,7 +58,9 @@ def test_rows_counts_and_sums(rows: list[tuple[int, bool, int]]) -> None:
 def test_above(rows: list[tuple[int, bool, int]], asked: list[int | None]) -> None:
     parent, _, numbers = columns(rows)
     marks = numbers.cast(pl.UInt8)
-    at = pl.Series([row if row is not None and row < len(rows) else None for row in asked], dtype=pl.Int64)
+    at = pl.Series(
+        [row if row is not None and row < len(rows) else None for row in asked], dtype=pl.Int64
+    )
     found, expected = ancestry.above(parent, marks, at), doubled("above")(parent, marks, at)
     assert found.equals(expected)
 
@@ -76,7 +83,12 @@ def test_the_fast_way_is_gone_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -
 def test_the_library_takes_no_array_that_is_too_short() -> None:
     words = array("q", [0, 1, 2])
     assert LIBRARY is not None
-    for first, flags, result in ((1, bytes(3), words), (-1, bytes(3), words), (0, bytes(2), words), (0, None, words)):
+    for first, flags, result in (
+        (1, bytes(3), words),
+        (-1, bytes(3), words),
+        (0, bytes(2), words),
+        (0, None, words),
+    ):
         with pytest.raises(ValueError, match="expected a part of a tree"):
             LIBRARY.among(0, words, first, flags, result)
     with pytest.raises(ValueError, match="expected items of 8 bytes"):

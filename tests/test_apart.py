@@ -24,7 +24,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), ("800M", 8 * 10**8), ("5", 5), ("7 b", 7), ("1tib", 2**40)],
+    [
+        ("2GB", 2 * 10**9),
+        ("1.5 GiB", 3 * 2**29),
+        ("800M", 8 * 10**8),
+        ("5", 5),
+        ("7 b", 7),
+        ("1tib", 2**40),
+    ],
 )
 def test_sizes_of_memory(text: str, size: int) -> None:
     assert bytes_of(text) == size
@@ -48,8 +55,13 @@ def test_as_many_at_a_time_as_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     each = needs_bytes(sparse(tmp_path / "one.json", 10**9))
     assert each > needs_bytes(sparse(tmp_path / "small.json", 10**6))
     needs = [each] * 4
-    assert [plan(needs, limit).n_workers for limit in (1, each, 2 * each, 3 * each - 1, 9 * each)] == [1, 1, 2, 2, 4]
-    assert plan([*needs, needs_bytes(sparse(tmp_path / "large.json", 10**10))], 2 * each).n_workers == 1
+    assert [
+        plan(needs, limit).n_workers for limit in (1, each, 2 * each, 3 * each - 1, 9 * each)
+    ] == [1, 1, 2, 2, 4]
+    assert (
+        plan([*needs, needs_bytes(sparse(tmp_path / "large.json", 10**10))], 2 * each).n_workers
+        == 1
+    )
     monkeypatch.setattr("os.cpu_count", lambda: 3)
     assert plan(needs, 9 * each).n_workers == 3
 
@@ -76,7 +88,10 @@ def test_a_trace_read_apart_is_the_one_read_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = [
-        write(tmp_path / f"rank{rank}.json", [span("a", 1, 9), kernel("k", 3 + rank, 1, 1)] * (rank + 1))
+        write(
+            tmp_path / f"rank{rank}.json",
+            [span("a", 1, 9), kernel("k", 3 + rank, 1, 1)] * (rank + 1),
+        )
         for rank in range(3)
     ]
     monkeypatch.setattr(apart, "WORTH_A_PROCESS", 1)
@@ -88,11 +103,17 @@ def test_a_trace_read_apart_is_the_one_read_here(
         assert found.frame(name).equals(expected.frame(name)), name
     assert found.kernels["rank"].to_list() == [0, 1, 1, 2, 2, 2]
     assert found.manifest.sources == expected.manifest.sources
-    assert {path.name for path in tmp_path.iterdir()} == {"apart.tracelens", *(file.name for file in files)}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "apart.tracelens",
+        *(file.name for file in files),
+    }
 
 
 def test_an_error_is_what_reading_says(tmp_path: Path) -> None:
-    files = [write(tmp_path / "good.json", [span("a", 1, 9)]), write(tmp_path / "bad.json", "no trace")]
+    files = [
+        write(tmp_path / "good.json", [span("a", 1, 9)]),
+        write(tmp_path / "bad.json", "no trace"),
+    ]
     with pytest.raises(SourceError) as here:
         tl.collect(files[1], kind="torch")
     with pytest.raises(SourceError) as there:
@@ -118,7 +139,8 @@ def test_no_process_outlives_its_parent(tmp_path: Path, sent: signal.Signals) ->
         os.mkfifo(pipe)
     command = [sys.executable, "-c", STARTED, str(tmp_path / "parts"), *map(str, pipes)]
     parent = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-    # Opening a pipe to write waits until one of the processes reads it; it is in error once nobody does.
+    # Opening a pipe to write waits until one of the processes reads it; it is in error once nobody
+    # does.
     ends = [os.open(pipe, os.O_WRONLY) for pipe in pipes]
     parent.send_signal(sent)
     parent.wait(60)

@@ -25,24 +25,34 @@ def test_only_four_digit_versions_go(raw: str | None, expected: str | None) -> N
 
 
 KINDS = {
-    "kernel_launch": """cudaLaunchKernel cudaLaunchKernelExC_v11060 cudaLaunchCooperativeKernel cudaLaunchKernel_ptsz
+    "kernel_launch": (
+        """cudaLaunchKernel cudaLaunchKernelExC_v11060 cudaLaunchCooperativeKernel cudaLaunchKernel_ptsz
         cudaLaunch cuLaunch cuLaunchGrid cuLaunchGridAsync cuLaunchKernel cuLaunchKernelEx cuLaunchCooperativeKernel
         cudaLaunchCooperativeKernelMultiDevice hipLaunchKernel hipModuleLaunchKernel hipExtModuleLaunchKernel
         hipExtLaunchKernel hipLaunchCooperativeKernel hipLaunchByPtr hipExtLaunchMultiKernelMultiDevice
-        hipDrvLaunchKernelEx""",
+        hipDrvLaunchKernelEx"""
+    ),
     "graph_launch": "cudaGraphLaunch cuGraphLaunch hipGraphLaunch",
-    "memcpy": """cudaMemcpy cudaMemcpyAsync cudaMemcpy2DAsync cudaMemcpyToSymbol cuMemcpyHtoDAsync_v2 cuMemcpyDtoH_v2
-        cudaMemcpyPeerAsync hipMemcpyWithStream hipMemcpyAsync""",
+    "memcpy": (
+        """cudaMemcpy cudaMemcpyAsync cudaMemcpy2DAsync cudaMemcpyToSymbol cuMemcpyHtoDAsync_v2 cuMemcpyDtoH_v2
+        cudaMemcpyPeerAsync hipMemcpyWithStream hipMemcpyAsync"""
+    ),
     "memset": "cudaMemset cudaMemsetAsync cuMemsetD8Async cuMemsetD32_v2 hipMemsetAsync",
-    "sync": """cudaDeviceSynchronize cudaStreamSynchronize cudaEventSynchronize cudaStreamWaitEvent cuCtxSynchronize
-        cuStreamSynchronize cuStreamWaitValue32 cudaThreadSynchronize hipDeviceSynchronize hipStreamWaitEvent""",
-    "memory": """cudaMalloc cudaMallocAsync cudaMallocHost cudaFree cudaFreeHost cudaFreeAsync cudaHostAlloc
+    "sync": (
+        """cudaDeviceSynchronize cudaStreamSynchronize cudaEventSynchronize cudaStreamWaitEvent cuCtxSynchronize
+        cuStreamSynchronize cuStreamWaitValue32 cudaThreadSynchronize hipDeviceSynchronize hipStreamWaitEvent"""
+    ),
+    "memory": (
+        """cudaMalloc cudaMallocAsync cudaMallocHost cudaFree cudaFreeHost cudaFreeAsync cudaHostAlloc
         cudaHostRegister cudaHostUnregister cudaMemPrefetchAsync cudaMemGetInfo cuMemAlloc_v2 cuMemFree_v2 cuMemCreate
         cuMemAddressReserve cuMemMap cuMemSetAccess cuMemHostAlloc cuArrayCreate_v2 hipMalloc hipFree hipHostMalloc
-        hipExtMallocWithFlags""",
-    "other": """cudaGetDevice cudaStreamIsCapturing cudaEventRecord cudaEventQuery cudaLaunchHostFunc cuLaunchHostFunc
+        hipExtMallocWithFlags"""
+    ),
+    "other": (
+        """cudaGetDevice cudaStreamIsCapturing cudaEventRecord cudaEventQuery cudaLaunchHostFunc cuLaunchHostFunc
         cudaGraphAddMemcpyNode cudaGraphAddKernelNode cudaGraphInstantiate cudaHostGetDevicePointer
-        cuModuleLoadData cudaFuncGetAttributes cudaOccupancyMaxActiveClusters cudaGraphUpload notMemcpy hipGetDevice""",
+        cuModuleLoadData cudaFuncGetAttributes cudaOccupancyMaxActiveClusters cudaGraphUpload notMemcpy hipGetDevice"""
+    ),
 }
 
 

@@ -34,7 +34,9 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @cache
-def enlarged(source: Path, repetitions: int, layout: str = "kineto", seed: int = 1) -> tuple[bytes, int]:
+def enlarged(
+    source: Path, repetitions: int, layout: str = "kineto", seed: int = 1
+) -> tuple[bytes, int]:
     enlarger = Enlarger([source], layout, seed)
     return b"".join(enlarger.pieces(repetitions=repetitions)), enlarger.n_events
 
@@ -63,8 +65,13 @@ def test_every_layout_holds_the_same(layout: str) -> None:
     text, n_events = enlarged(ALEXNET, N, layout)
     found, once = events(text), events(enlarged(ALEXNET, 1, layout)[0])
     assert len(found) == n_events
-    n_repeated = sum(event["ph"] in {"X", "s", "f"} and event.get("cat") != "Trace" for event in once)
-    assert sum(event["ph"] in {"X", "s", "f"} and event.get("cat") != "Trace" for event in found) == N * n_repeated
+    n_repeated = sum(
+        event["ph"] in {"X", "s", "f"} and event.get("cat") != "Trace" for event in once
+    )
+    assert (
+        sum(event["ph"] in {"X", "s", "f"} and event.get("cat") != "Trace" for event in found)
+        == N * n_repeated
+    )
     assert found == events(enlarged(ALEXNET, N)[0])
 
 
@@ -72,20 +79,30 @@ def test_layouts_look_like_their_writers() -> None:
     first = {layout: enlarged(ALEXNET, 1, layout)[0] for layout in LAYOUTS}
     assert b'"ph": "X", "cat": "kernel"' in first["kineto"]
     assert b'}\n  ,\n  {\n    "ph": "X",\n    "cat": "kernel",\n' in first["fields"]
-    assert first["indented"].count(b"\n") == json.dumps(json.loads(first["indented"]), indent=2).count("\n")
+    assert first["indented"].count(b"\n") == json.dumps(
+        json.loads(first["indented"]), indent=2
+    ).count("\n")
     assert b'},{"ph":"X","cat":"kernel","name":"' in first["compact"]
     assert b"\n" not in first["compact"]
 
 
 def test_ids_and_times_never_meet_again(training: Path) -> None:
     found = events(enlarged(training, 2)[0])
-    for key, category in (("External id", "cpu_op"), ("Ev Idx", "cpu_op"), ("correlation", "kernel")):
+    for key, category in (
+        ("External id", "cpu_op"),
+        ("Ev Idx", "cpu_op"),
+        ("correlation", "kernel"),
+    ):
         values = args(found, key, category)
         assert len(values) == len(set(values)), key
     times = [float(e["ts"]) for e in found if e.get("cat") == "cpu_op"]
     half = len(times) // 2
     assert max(times[:half]) < min(times[half:])
-    steps = sorted(e["name"] for e in found if e["name"].startswith("ProfilerStep#") and e["cat"] == "user_annotation")
+    steps = sorted(
+        e["name"]
+        for e in found
+        if e["name"].startswith("ProfilerStep#") and e["cat"] == "user_annotation"
+    )
     assert steps == [f"ProfilerStep#{i}" for i in range(2)]
 
 
@@ -94,13 +111,19 @@ def test_links_hold_inside_a_repetition(training: Path) -> None:
     for category in ("fwdbwd", "ac2g"):
         assert len(flow_pairs(found, category)) == 2 * len(flow_pairs(once, category))
     forward = Counter(args(once, "Sequence number", "cpu_op"))
-    assert sorted(Counter(args(found, "Sequence number", "cpu_op")).values()) == sorted([*forward.values()] * 2)
-    launches = set(args(found, "correlation", "cuda_runtime")) | set(args(found, "correlation", "cuda_driver"))
+    assert sorted(Counter(args(found, "Sequence number", "cpu_op")).values()) == sorted(
+        [*forward.values()] * 2
+    )
+    launches = set(args(found, "correlation", "cuda_runtime")) | set(
+        args(found, "correlation", "cuda_driver")
+    )
     assert set(args(found, "correlation", "kernel")) <= launches
 
 
 def flow_pairs(found: list[dict[str, Any]], category: str) -> set[int]:
-    starts, ends = ({e["id"] for e in found if e.get("cat") == category and e["ph"] == ph} for ph in "sf")
+    starts, ends = (
+        {e["id"] for e in found if e.get("cat") == category and e["ph"] == ph} for ph in "sf"
+    )
     return starts & ends
 
 
@@ -109,12 +132,15 @@ def test_every_repetition_analyses_the_same(tmp_path: Path) -> None:
     (tmp_path / "many.json").write_bytes(enlarged(ALEXNET, N)[0])
     one, many = (tl.collect(tmp_path / name) for name in ("one.json", "many.json"))
     assert totals(many, by=["library", "primitive", "link"]) == {
-        key: (n * N, ns * N) for key, (n, ns) in totals(one, by=["library", "primitive", "link"]).items()
+        key: (n * N, ns * N)
+        for key, (n, ns) in totals(one, by=["library", "primitive", "link"]).items()
     }
     assert many.spans["step"].n_unique() == one.spans["step"].n_unique() * N - (N - 1)
     assert many.spans["depth"].max() == one.spans["depth"].max()
     share = pl.col("layer", "share_frac")
-    layers = [tl.analyses.layer_attribution(trace).sort("layer").select(share) for trace in (one, many)]
+    layers = [
+        tl.analyses.layer_attribution(trace).sort("layer").select(share) for trace in (one, many)
+    ]
     assert layers[0].equals(layers[1])
 
 
@@ -129,7 +155,10 @@ def test_names_shapes_and_stacks_vary_and_the_seed_says_how(training: Path) -> N
     assert text != enlarged(ALEXNET, 2, seed=2)[0]
     once, found = events(enlarged(training, 1)[0]), events(enlarged(training, 2)[0])
     for category, key in (("kernel", "name"), ("cpu_op", "args")):
-        seen = [len({str(shape(e, key)) for e in which if e.get("cat") == category}) for which in (once, found)]
+        seen = [
+            len({str(shape(e, key)) for e in which if e.get("cat") == category})
+            for which in (once, found)
+        ]
         assert seen[1] > seen[0] * 1.2
 
 
@@ -155,8 +184,12 @@ def test_nsys_export_repeats_the_sample_and_its_twin_holds_the_same(tmp_path: Pa
     (twin,) = nsys.read(tmp_path / "big_pqtdir")
     for name in ("kernels", "memcpys", "memsets", "api_calls", "spans"):
         assert export.tables[name].equals(twin.tables[name])
-        assert export.tables[name]["duration_ns"].sum() == N * source.tables[name]["duration_ns"].sum()
+        assert (
+            export.tables[name]["duration_ns"].sum() == N * source.tables[name]["duration_ns"].sum()
+        )
     kernels = export.tables["kernels"]
     assert kernels["link"].value_counts(sort=True).row(0) == ("launched", n_kernels * N)
     assert kernels["name"].n_unique() > source.tables["kernels"]["name"].n_unique() * 1.2
-    assert export.tables["spans"]["step"].n_unique() == source.tables["spans"]["step"].n_unique() * N
+    assert (
+        export.tables["spans"]["step"].n_unique() == source.tables["spans"]["step"].n_unique() * N
+    )

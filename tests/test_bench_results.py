@@ -17,9 +17,13 @@ from tests.bench.targets import judge
 MB_30 = "import time; held = bytearray(30_000_000); time.sleep(0.2)"
 
 
-def row(contender: str, size: float, seconds: list[float], *, form: str = "plain", peak_mb: float = 100) -> Row:
+def row(
+    contender: str, size: float, seconds: list[float], *, form: str = "plain", peak_mb: float = 100
+) -> Row:
     peaks = [peak_mb] * len(seconds)
-    return Row("collect torch", contender, f"{size:g} MB {form}", size, "MB", seconds, seconds, peaks)
+    return Row(
+        "collect torch", contender, f"{size:g} MB {form}", size, "MB", seconds, seconds, peaks
+    )
 
 
 def results(*rows: Row) -> Results:
@@ -45,7 +49,10 @@ def test_measures_the_largest_process() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="adds up processes by /proc")
 def test_adds_up_processes_that_run_at_once() -> None:
-    both = f"import subprocess, sys; c = [sys.executable, '-c', {MB_30!r}]; p = subprocess.Popen(c); {MB_30}; p.wait()"
+    both = (
+        f"import subprocess, sys; c = [sys.executable, '-c', {MB_30!r}]; p = subprocess.Popen(c);"
+        f" {MB_30}; p.wait()"
+    )
     one = measure([sys.executable, "-c", MB_30])
     assert measure([sys.executable, "-c", both]).peak_bytes > one.peak_bytes + 25e6
 
@@ -62,7 +69,9 @@ def test_a_failure_says_why_without_paths() -> None:
 
 def test_targets_are_judged_by_medians_at_the_size_they_name() -> None:
     judged = {target.target: target for target in judge(COMPARED)}
-    hta, orjson = (t for name, t in judged.items() if "500 MB trace, plain" in name and t.met is not None)
+    hta, orjson = (
+        t for name, t in judged.items() if "500 MB trace, plain" in name and t.met is not None
+    )
     assert (hta.met, hta.measured) == (True, "12.00 times (2.00 s against 24.00 s, 500 MB plain)")
     assert (orjson.met, orjson.full_size) == (True, True)
     memory = judged["collect torch: at most 600 MB of memory at 500 MB (goal: 450)"]
@@ -74,18 +83,39 @@ def test_targets_are_judged_by_medians_at_the_size_they_name() -> None:
 
 def test_readers_of_nsys_exports_are_judged_from_start_to_exit_like_tracelens() -> None:
     pair = [
-        Row("collect nsys, parquetdir", name, "5 M kernels", 5, "M kernels", [call], [process], [1.0])
+        Row(
+            "collect nsys, parquetdir",
+            name,
+            "5 M kernels",
+            5,
+            "M kernels",
+            [call],
+            [process],
+            [1.0],
+        )
         for name, call, process in ((suites.COLLECT_NSYS, 6.3, 6.3), (suites.POLARS, 3.0, 3.5))
     ]
     (found,) = (t for t in judge(results(*pair)) if "parquetdir" in t.target)
     assert found.met is True
-    assert found.measured.startswith("1.80 times (6.30 s against 3.50 s, 5 M kernels); 2.10 times the call alone (3.00")
+    assert found.measured.startswith(
+        "1.80 times (6.30 s against 3.50 s, 5 M kernels); 2.10 times the call alone (3.00"
+    )
     pair[1].process_s = [3.1]
     assert next(t for t in judge(results(*pair)) if "parquetdir" in t.target).met is False
 
 
 def test_the_page_is_judged_by_its_time_and_by_its_size() -> None:
-    written = Row("page", suites.PAGE, "5 M kernels", 5, "M kernels", [16.0], [17.0], [2800], said={"page_mb": 1.6})
+    written = Row(
+        "page",
+        suites.PAGE,
+        "5 M kernels",
+        5,
+        "M kernels",
+        [16.0],
+        [17.0],
+        [2800],
+        said={"page_mb": 1.6},
+    )
     time, size = (t for t in judge(results(written)) if t.target.startswith("the page of 5 M"))
     assert (time.measured, time.met, time.full_size) == ("16.00 s (5 M kernels)", False, True)
     assert (size.measured, size.met, size.full_size) == ("1.6 MB (5 M kernels)", True, True)
@@ -102,7 +132,9 @@ def test_page_and_readme_show_what_was_found() -> None:
     text = page(found)
     assert "| 500 MB plain | HTA TraceAnalysis | 24 s | 20.8 | 100 MB | 12.00 |" in text
     assert "125 → 500 → 2000 MB" in text
-    compiled = [Row("torch.compile", name, "a model", 1, "models", [20.0], [20.0], [700]) for name in "ab"]
+    compiled = [
+        Row("torch.compile", name, "a model", 1, "models", [20.0], [20.0], [700]) for name in "ab"
+    ]
     assert "| a model | b | 20 s | 0.05 | 700 MB |" in page(results(*compiled))
     section = performance(found)
     assert "| HTA TraceAnalysis | 24 s | 100 MB | 12.00 |" in section
@@ -117,7 +149,9 @@ def test_without_a_gpu_the_sampler_is_judged_by_the_shipped_captures(tmp_path: P
         (tmp_path / "x/captures" / name / "manifest.json").write_text(json.dumps(manifest))
     assert sorted(captured_shares(tmp_path)) == [0.004, 0.0051]
     (found,) = (target for target in judge(COMPARED) if "NVML" in target.target)
-    assert re.match(r"no GPU here; at most 0\.\d\d% of a core in the \d\d+ captures", found.measured)
+    assert re.match(
+        r"no GPU here; at most 0\.\d\d% of a core in the \d\d+ captures", found.measured
+    )
     slow = Row("NVML", SAMPLER, "10 s", 10, "s", [10.0], [10.0], [100.0], said={"cpu_frac": 0.02})
     (found,) = (target for target in judge(results(slow)) if "NVML" in target.target)
     assert (found.measured, found.met) == ("2.00% of a core", False)
@@ -131,16 +165,26 @@ def test_only_the_marked_section_is_replaced() -> None:
 
 def test_a_part_measured_again_takes_the_place_of_its_earlier_self() -> None:
     nesting = Row("nesting", "nest", "5 M spans", 5, "M spans", [0.2], [0.2], [90])
-    earlier = Results({}, {}, [row(suites.COLLECT, 500, [9.0]), nesting], [("orjson", "not installed"), ("x", "y")])
+    earlier = Results(
+        {},
+        {},
+        [row(suites.COLLECT, 500, [9.0]), nesting],
+        [("orjson", "not installed"), ("x", "y")],
+    )
     now = Results({}, {}, [row(suites.COLLECT, 500, [2.0])], [("x", "z")])
     found = now.after(earlier)
-    assert [(one.group, one.median_s) for one in found.rows] == [("nesting", 0.2), ("collect torch", 2.0)]
+    assert [(one.group, one.median_s) for one in found.rows] == [
+        ("nesting", 0.2),
+        ("collect torch", 2.0),
+    ]
     assert dict(found.left_out) == {"orjson": "not installed", "x": "z"}
 
 
 def test_masking_is_judged_by_its_share_of_a_collect() -> None:
     for share, met in ((0.021, True), (0.034, False)):
-        measured = Row("masking secrets", "masking secrets", "500 MB plain", 498, "MB", [3.0], [20.0], [400])
+        measured = Row(
+            "masking secrets", "masking secrets", "500 MB plain", 498, "MB", [3.0], [20.0], [400]
+        )
         measured.said = {"masked_frac": share}
         (found,) = (target for target in judge(results(measured)) if "masking" in target.target)
         assert (found.met, found.full_size, found.measured[:4]) == (met, True, f"{share:.1%}")

@@ -16,9 +16,20 @@ from tracelens.derive.calls.graphs import Calls, Node
 from tracelens.derive.calls.libraries import TORCH
 from tracelens.derive.calls.search import MOST_NODES, MOST_STATES, Call, Part, Search, places_of
 from tracelens.derive.calls.sequence import advise_calls
-from tracelens.derive.calls.terms import LAYOUTS, NCHW, NHWC, Facts, Solve, Z3Solver, enumerate_layouts, has_z3
+from tracelens.derive.calls.terms import (
+    LAYOUTS,
+    NCHW,
+    NHWC,
+    Facts,
+    Solve,
+    Z3Solver,
+    enumerate_layouts,
+    has_z3,
+)
 
-needs_z3 = pytest.mark.skipif(not has_z3(), reason="needs z3-solver (the extra advisor), which is not installed")
+needs_z3 = pytest.mark.skipif(
+    not has_z3(), reason="needs z3-solver (the extra advisor), which is not installed"
+)
 SOLVERS = [pytest.param("enumeration"), pytest.param("z3", marks=needs_z3)]
 IMAGE = (2, 8, 4, 4)
 BY_NAME = {function.name: function for function in TORCH}
@@ -30,8 +41,9 @@ def solver(name: str) -> Solve:
 
 # The paper's example (Tang and Zhai, section 3): level 1 of BLAS takes any stride but 0.
 BLAS = [
-    Function(name, "blas", (name,), ("!=", ("STRIDE", "in0", 0), 0), name) for name in ("dot", "axpy", "scal")
-]  # fmt: skip
+    Function(name, "blas", (name,), ("!=", ("STRIDE", "in0", 0), 0), name)
+    for name in ("dot", "axpy", "scal")
+]
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -39,9 +51,18 @@ def test_blas_refuses_a_stride_of_zero_and_a_broadcast_sum_takes_it(name: str) -
     solve = solver(name)
     out = Facts((8, 1, 1, 1), (1, 1, 1, 1))
     for function in BLAS:
-        assert solve(function.constraints, {"in0": Facts((8, 1, 1, 1), (0, 1, 1, 1)), "out": out}) == []
-        assert solve(function.constraints, {"in0": Facts((8, 1, 1, 1), (3, 1, 1, 1)), "out": out}) == [NCHW]
-    places = {"in0": Facts(IMAGE, (128, 16, 4, 1)), "in1": Facts(IMAGE, (0, 1, 0, 0)), "out": Facts(IMAGE)}
+        assert (
+            solve(function.constraints, {"in0": Facts((8, 1, 1, 1), (0, 1, 1, 1)), "out": out})
+            == []
+        )
+        assert solve(
+            function.constraints, {"in0": Facts((8, 1, 1, 1), (3, 1, 1, 1)), "out": out}
+        ) == [NCHW]
+    places = {
+        "in0": Facts(IMAGE, (128, 16, 4, 1)),
+        "in1": Facts(IMAGE, (0, 1, 0, 0)),
+        "out": Facts(IMAGE),
+    }
     assert solve(BY_NAME["add"].constraints, places) == [NCHW]
     other = places | {"in1": Facts(IMAGE, (128, 1, 32, 8))}
     assert solve(BY_NAME["add"].constraints, other) == [], "summands of one shape have one layout"
@@ -51,11 +72,16 @@ def test_blas_refuses_a_stride_of_zero_and_a_broadcast_sum_takes_it(name: str) -
 @pytest.mark.parametrize(
     ("given", "layouts"),
     [((128, 16, 4, 1), [NCHW]), ((128, 1, 32, 8), [NHWC]), ((128, 4, 32, 1), [])],
-)  # fmt: skip
-def test_a_convolution_gives_the_layout_of_its_input(name: str, given: tuple[int, ...], layouts: list[str]) -> None:
+)
+def test_a_convolution_gives_the_layout_of_its_input(
+    name: str, given: tuple[int, ...], layouts: list[str]
+) -> None:
     weight = Facts((8, 8, 1, 1), (8, 1, 1, 1))
     assert (
-        solver(name)(BY_NAME["conv"].constraints, {"in0": Facts(IMAGE, given), "weight": weight, "out": Facts(IMAGE)})
+        solver(name)(
+            BY_NAME["conv"].constraints,
+            {"in0": Facts(IMAGE, given), "weight": weight, "out": Facts(IMAGE)},
+        )
         == layouts
     )
 
@@ -64,13 +90,16 @@ def test_a_convolution_gives_the_layout_of_its_input(name: str, given: tuple[int
 @pytest.mark.parametrize(
     ("layout", "shape", "window", "is_legal"),
     [
-        (NHWC, (2, 8, 1), [[1, 1], [0, 0]], True), (NCHW, (2, 8, 1), [[1, 1], [0, 0]], False),
-        (NCHW, (1, 8, 1), [[1, 1], [0, 0]], True), (NHWC, (2, 8, 3), [[1, 1], [1, 1]], False),
+        (NHWC, (2, 8, 1), [[1, 1], [0, 0]], True),
+        (NCHW, (2, 8, 1), [[1, 1], [0, 0]], False),
+        (NCHW, (1, 8, 1), [[1, 1], [0, 0]], True),
+        (NHWC, (2, 8, 3), [[1, 1], [1, 1]], False),
         (NHWC, (2, 4, 1), [[1, 1], [0, 0]], False),  # in two groups
         # With padding, a stride of 2 gives an image of 2×2 of one: shapes alone do not tell.
-        (NHWC, (2, 8, 1), [[2, 2], [1, 1]], False), (NHWC, (2, 8, 1), [], False),
+        (NHWC, (2, 8, 1), [[2, 2], [1, 1]], False),
+        (NHWC, (2, 8, 1), [], False),
     ],
-)  # fmt: skip
+)
 def test_a_convolution_is_a_matrix_product_where_pixels_are_rows_or_the_columns_of_one_image(
     name: str, layout: str, shape: tuple[int, int, int], window: list[list[int]], *, is_legal: bool
 ) -> None:
@@ -115,7 +144,9 @@ class Table(Costs):
 
 def chosen(name: str, part: Part) -> dict[str, str]:
     """The function that covers each node."""
-    found = Search(Table(), solver(name)).best(part, frozenset((n.name, NCHW) for n in part.given), NCHW)
+    found = Search(Table(), solver(name)).best(
+        part, frozenset((n.name, NCHW) for n in part.given), NCHW
+    )
     assert found is not None
     return {covered: call.function for call in found[1] for covered in call.nodes}
 
@@ -130,15 +161,33 @@ def test_a_call_in_place_is_legal_only_where_nobody_else_needs_its_input(name: s
     assert chosen(name, of_input)["r"] == "relu"
     of_parameter = Part((node("r", "relu", "w"),), (w,), ("r",))
     assert chosen(name, of_parameter)["r"] == "relu"
-    residual = Part((node("a", "sigmoid", "x"), node("r", "relu", "a"), node("s", "add", "r", "a")), (x,), ("s",))
+    residual = Part(
+        (node("a", "sigmoid", "x"), node("r", "relu", "a"), node("s", "add", "r", "a")),
+        (x,),
+        ("s",),
+    )
     assert chosen(name, residual)["r"] == "relu", "a is added afterwards"
     assert chosen(name, residual)["s"] == "add_"
     view = node("v", "view", "a", alias_of="a")
-    of_view = Part((node("a", "sigmoid", "x"), view, node("r", "relu", "v"), node("s", "add", "r", "a")), (x,), ("s",))
-    assert chosen(name, of_view)["r"] == "relu", "v lies in the memory of a, which is added afterwards"
-    behind = Part((node("a", "sigmoid", "x"), view, node("r", "relu", "a"), node("s", "mul", "r", "v")), (x,), ("s",))
-    assert chosen(name, behind)["r"] == "relu", "v, which lies in the memory of a, is read afterwards"
-    of_inputs_view = Part((node("v", "view", "x", alias_of="x"), node("r", "relu", "v")), (x,), ("r",))
+    of_view = Part(
+        (node("a", "sigmoid", "x"), view, node("r", "relu", "v"), node("s", "add", "r", "a")),
+        (x,),
+        ("s",),
+    )
+    assert chosen(name, of_view)["r"] == "relu", (
+        "v lies in the memory of a, which is added afterwards"
+    )
+    behind = Part(
+        (node("a", "sigmoid", "x"), view, node("r", "relu", "a"), node("s", "mul", "r", "v")),
+        (x,),
+        ("s",),
+    )
+    assert chosen(name, behind)["r"] == "relu", (
+        "v, which lies in the memory of a, is read afterwards"
+    )
+    of_inputs_view = Part(
+        (node("v", "view", "x", alias_of="x"), node("r", "relu", "v")), (x,), ("r",)
+    )
     assert chosen(name, of_inputs_view)["r"] == "relu"
 
 
@@ -159,14 +208,21 @@ def drawn_graph(draw: random.Random) -> tuple[Node, ...]:
 
 
 PATTERNS = {
-    "conv": ("conv2d",), "conv_bias": ("conv2d", "batch_norm"), "conv_relu": ("conv2d", "relu"),
-    "conv_relu_bn": ("conv2d", "batch_norm", "relu"), "conv_add_relu": ("conv2d", "add", "relu"),
-    "conv_add_relu_bn": ("conv2d", "batch_norm", "add", "relu"), "conv_as_gemm": ("conv2d",),
-    "conv_as_gemm_bn": ("conv2d", "batch_norm"), "conv_as_gemm_relu": ("conv2d", "relu"),
+    "conv": ("conv2d",),
+    "conv_bias": ("conv2d", "batch_norm"),
+    "conv_relu": ("conv2d", "relu"),
+    "conv_relu_bn": ("conv2d", "batch_norm", "relu"),
+    "conv_add_relu": ("conv2d", "add", "relu"),
+    "conv_add_relu_bn": ("conv2d", "batch_norm", "add", "relu"),
+    "conv_as_gemm": ("conv2d",),
+    "conv_as_gemm_bn": ("conv2d", "batch_norm"),
+    "conv_as_gemm_relu": ("conv2d", "relu"),
     "conv_as_gemm_relu_bn": ("conv2d", "batch_norm", "relu"),
-    **{op: (op,) for op in ("batch_norm", "relu", "add", "sigmoid", "view")}, "other": ("strange",),
-}  # fmt: skip
-"""The functions anew, by hand: what each covers. Gemm only with channels last, view and other only with them first."""
+    **{op: (op,) for op in ("batch_norm", "relu", "add", "sigmoid", "view")},
+    "other": ("strange",),
+}
+"""The functions anew, by hand: what each covers. Gemm only with channels last, view and other
+only with them first."""
 
 
 def by_brute_force(nodes: tuple[Node, ...], costs: Table) -> float:
@@ -183,7 +239,11 @@ def by_brute_force(nodes: tuple[Node, ...], costs: Table) -> float:
         yield chain
 
     calls = [
-        (name, chain) for n in nodes for name, ops in PATTERNS.items() if n.op == ops[0] for chain in chains(name, n)
+        (name, chain)
+        for n in nodes
+        for name, ops in PATTERNS.items()
+        if n.op == ops[0]
+        for chain in chains(name, n)
     ]
 
     @functools.cache
@@ -205,7 +265,9 @@ def by_brute_force(nodes: tuple[Node, ...], costs: Table) -> float:
             other = NHWC if now == NCHW else NCHW
             needed = any(m.name not in covered for m in readers.get(tensor, nodes))
             if (tensor, other) not in have and needed:
-                best = min(best, costs.ns("to", tensor, other) + least(covered, have | {(tensor, other)}))
+                best = min(
+                    best, costs.ns("to", tensor, other) + least(covered, have | {(tensor, other)})
+                )
         return best
 
     return least(frozenset(), frozenset({("x", NCHW)}))
@@ -240,7 +302,9 @@ def test_a_graph_of_too_many_orders_stays_as_it_ran() -> None:
     assert search.statistics.n_states <= len(LAYOUTS) * MOST_STATES
     assert search.statistics.is_bound
     assert [(part.is_judged, len(part.calls)) for part in advised] == [(False, 20)]
-    assert sum(call.cost.ns for part in advised for call in part.calls) == sum(n.device_ns or 0 for n in nodes)
+    assert sum(call.cost.ns for part in advised for call in part.calls) == sum(
+        n.device_ns or 0 for n in nodes
+    )
 
 
 def test_where_launches_count_fewer_calls_may_be_better() -> None:
@@ -258,14 +322,20 @@ def test_where_launches_count_fewer_calls_may_be_better() -> None:
 def test_isomorphic_parts_are_searched_once_and_a_long_one_is_cut() -> None:
     blocks = []
     for at in range(4):
-        blocks += [node(f"conv{at}", "conv2d", f"relu{at - 1}" if at else "x"), node(f"relu{at}", "relu", f"conv{at}")]
+        blocks += [
+            node(f"conv{at}", "conv2d", f"relu{at - 1}" if at else "x"),
+            node(f"relu{at}", "relu", f"conv{at}"),
+        ]
     same = [replace(n, call=node("any", n.op).call) for n in blocks]
     same[-1] = replace(same[-1], is_output=True)
     search = Search(Table())
-    parts = advise_calls(Calls(tuple(same), {"x": Node("x", "sigmoid", (), "", IMAGE)}, "export"), search)
+    parts = advise_calls(
+        Calls(tuple(same), {"x": Node("x", "sigmoid", (), "", IMAGE)}, "export"), search
+    )
     assert len(parts) == 4
     assert not search.statistics.is_bound
-    # Three are alike and between any two of two layouts; the last one, whose result the model returns, is another.
+    # Three are alike and between any two of two layouts; the last one, whose result the model
+    # returns, is another.
     assert search.statistics.n_parts == 4 + 4
 
 
@@ -275,7 +345,11 @@ def test_a_part_without_a_tensor_that_all_paths_go_through_is_cut_after_24_calls
     nodes += [node(f"s{at}", "add", f"s{at - 1}", "a") for at in range(1, MOST_NODES + 3)]
     nodes[-1] = replace(nodes[-1], is_output=True)
     search = Search(Table())
-    parts = advise_calls(Calls(tuple(nodes), {"x": Node("x", "input", (), "", IMAGE)}, "export"), search)
+    parts = advise_calls(
+        Calls(tuple(nodes), {"x": Node("x", "input", (), "", IMAGE)}, "export"), search
+    )
     assert search.statistics.is_bound
     assert max(len(part.part.nodes) for part in parts) == MOST_NODES
-    assert [name for part in parts for call in computing(part.calls) for name in call.nodes] == [n.name for n in nodes]
+    assert [name for part in parts for call in computing(part.calls) for name in call.nodes] == [
+        n.name for n in nodes
+    ]

@@ -52,21 +52,37 @@ CLEANED = {
     "HF_TOKEN=hunter2": "HF_TOKEN=…",
 }
 KEPT = (
-    "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int)",
+    (
+        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>,"
+        " std::array<char*, 1ul> >(int)"
+    ),
     "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x64x32_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas",
-    "std::pair<a, b>::password::check()", "aten::_scaled_dot_product_flash_attention", "operator/(std::complex)",
-    "triton_poi_fused__native_batch_norm_legit_no_training_relu_5", "layer1.0.conv1", "/model/layer1/layer1.0/Conv",
-    "torch/nn/modules/module.py(1501): _call_impl", "forward/backward", "~Foo()", "max_tokens=5", "token=128",
-    "## Call CompiledFxGraph fjxk2abc3jhk2 ##", "<built-in method sk-learn of type>", "https://pytorch.org/docs/home/x",
-    "cutlass::Kernel2<cutlass_80_wmma_tensorop_f16_s161616gemm_f16_16x16_128x2_tn_align8>(T1::Params)", "/root",
-)  # fmt: skip
+    "std::pair<a, b>::password::check()",
+    "aten::_scaled_dot_product_flash_attention",
+    "operator/(std::complex)",
+    "triton_poi_fused__native_batch_norm_legit_no_training_relu_5",
+    "layer1.0.conv1",
+    "/model/layer1/layer1.0/Conv",
+    "torch/nn/modules/module.py(1501): _call_impl",
+    "forward/backward",
+    "~Foo()",
+    "max_tokens=5",
+    "token=128",
+    "## Call CompiledFxGraph fjxk2abc3jhk2 ##",
+    "<built-in method sk-learn of type>",
+    "https://pytorch.org/docs/home/x",
+    "cutlass::Kernel2<cutlass_80_wmma_tensorop_f16_s161616gemm_f16_16x16_128x2_tn_align8>(T1::Params)",
+    "/root",
+)
 
 
 def names_after(*names: str) -> list[str]:
     """Kernels of these names, as a trace has them."""
     tables = make_trace(kernels=[{"name": name} for name in names])
     source = SourceFile("t", "torch", 1, "0" * 64)
-    trace = combine([Capture("torch", source, {"kernels": tables.kernels.drop("rank")}, producer="p")])
+    trace = combine(
+        [Capture("torch", source, {"kernels": tables.kernels.drop("rank")}, producer="p")]
+    )
     return trace.kernels["name"].to_list()
 
 
@@ -84,7 +100,9 @@ def test_what_was_cleaned_stays_and_is_counted_by_kind_once() -> None:
     assert names_after(*once) == once
     rows = [{"name": "/home/alice/a.py"}] * 3 + [{"name": f"/home/alice/b.py {HF}"}]
     source = SourceFile("t", "torch", 1, "0" * 64)
-    capture = Capture("torch", source, {"kernels": make_trace(kernels=rows).kernels.drop("rank")}, producer="p")
+    capture = Capture(
+        "torch", source, {"kernels": make_trace(kernels=rows).kernels.drop("rank")}, producer="p"
+    )
     combine([capture])
     counted = combine([capture]).diagnostics.select("severity", "code", "count").rows()
     assert sorted(counted) == [("info", "masked_path", 4), ("info", "masked_secret", 1)]
@@ -110,14 +128,20 @@ def private_trace(folder: Path) -> Path:
         kernel(f"k {said}", 20, 5, 1),
         span("odd", 30, 1, cat=said),
     ]
-    beside = {"module_paths": {f"{said}_0": f"\udc00.{path}"}, "layers": {path: {"class_name": f"\ud800 {said}"}}}
+    beside = {
+        "module_paths": {f"{said}_0": f"\udc00.{path}"},
+        "layers": {path: {"class_name": f"\ud800 {said}"}},
+    }
     (folder / "run.live.json").write_text(json.dumps(beside))
     return write(folder / "run.pt.trace.json", events, **facts)
 
 
 def texts_of(trace: Trace) -> list[str]:
     """All text of a trace: of its manifest and of every table."""
-    return [json.dumps(trace.manifest.as_dict()), *(trace.frame(name).write_json() for name in TABLES)]
+    return [
+        json.dumps(trace.manifest.as_dict()),
+        *(trace.frame(name).write_json() for name in TABLES),
+    ]
 
 
 @pytest.mark.parametrize("way", ["in memory", "stored"])
@@ -141,7 +165,10 @@ def test_no_text_of_a_torch_trace_tells_who_and_where(tmp_path: Path, way: str) 
 
 def test_owners_that_an_export_of_nsys_tells_are_masked_wherever_they_stand(tmp_path: Path) -> None:
     named = [*NAMES, {"id": 91, "value": "step of alice on tower7: alices(x)"}]
-    environment = [{"name": "Hostname", "value": "tower7"}, {"name": "PROCESS_0:ARGUMENT_0", "value": "/home/alice/w"}]
+    environment = [
+        {"name": "Hostname", "value": "tower7"},
+        {"name": "PROCESS_0:ARGUMENT_0", "value": "/home/alice/w"},
+    ]
     message = "Collected for alice with the password swordfish"
     tables = {
         "StringIds": named,

@@ -30,18 +30,60 @@ from tracelens.schemas import TABLES
 
 ROOT = Path(__file__).parent.parent
 EVENTS: list[dict[str, Any]] = [
-    {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 10.0, "dur": 30.0,
-     "args": {"External id": 1}},
-    {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 20.0, "dur": 5.0,
-     "args": {"correlation": 7, "External id": 1}},
-    {"ph": "X", "cat": "kernel", "name": SCRIPT, "pid": 0, "tid": 7, "ts": 30.0, "dur": 4.0,
-     "args": {"correlation": 7, "External id": 1, "device": 0, "stream": 7, "context": 1, "grid": [2, 1, 1],
-              "block": [64, 1, 1], "registers per thread": 16, "shared memory": 0}},
-]  # fmt: skip
+    {
+        "ph": "X",
+        "cat": "cpu_op",
+        "name": "aten::add",
+        "pid": 1,
+        "tid": 1,
+        "ts": 10.0,
+        "dur": 30.0,
+        "args": {"External id": 1},
+    },
+    {
+        "ph": "X",
+        "cat": "cuda_runtime",
+        "name": "cudaLaunchKernel",
+        "pid": 1,
+        "tid": 1,
+        "ts": 20.0,
+        "dur": 5.0,
+        "args": {"correlation": 7, "External id": 1},
+    },
+    {
+        "ph": "X",
+        "cat": "kernel",
+        "name": SCRIPT,
+        "pid": 0,
+        "tid": 7,
+        "ts": 30.0,
+        "dur": 4.0,
+        "args": {
+            "correlation": 7,
+            "External id": 1,
+            "device": 0,
+            "stream": 7,
+            "context": 1,
+            "grid": [2, 1, 1],
+            "block": [64, 1, 1],
+            "registers per thread": 16,
+            "shared memory": 0,
+        },
+    },
+]
 """One op, its launch, and its kernel."""
-DEVICE = {"id": 0, "name": "GPU", "computeMajor": 9, "computeMinor": 0, "numSms": 132, "warpSize": 32,
-          "totalGlobalMem": 2**30, "maxThreadsPerMultiprocessor": 2048, "regsPerMultiprocessor": 65536,
-          "sharedMemPerMultiprocessor": 233472}  # fmt: skip
+DEVICE = {
+    "id": 0,
+    "name": "GPU",
+    "computeMajor": 9,
+    "computeMinor": 0,
+    "numSms": 132,
+    "warpSize": 32,
+    "totalGlobalMem": 2**30,
+    "maxThreadsPerMultiprocessor": 2048,
+    "regsPerMultiprocessor": 65536,
+    "sharedMemPerMultiprocessor": 233472,
+}
 
 
 Run = Callable[..., Result]
@@ -66,7 +108,11 @@ def source(tmp_path: Path) -> Path:
 
 
 def _document(events: list[dict[str, Any]] | None = None) -> bytes:
-    document = {"schemaVersion": 1, "deviceProperties": [DEVICE], "traceEvents": EVENTS if events is None else events}
+    document = {
+        "schemaVersion": 1,
+        "deviceProperties": [DEVICE],
+        "traceEvents": EVENTS if events is None else events,
+    }
     return json.dumps(document).encode()
 
 
@@ -82,7 +128,10 @@ def test_an_existing_target_is_refused_before_anything_is_read(run: Run, source:
     source.write_text("no longer a trace")
     refused = run("collect", "files", source, "--out", "x.tracelens")
     assert (refused.code, refused.out) == (1, "")
-    assert refused.err == "error: x.tracelens: exists already; give another --out, or --force to replace it\n"
+    assert (
+        refused.err
+        == "error: x.tracelens: exists already; give another --out, or --force to replace it\n"
+    )
     source.write_bytes(gzip.compress(_document()))
     assert run("collect", "files", source, "--out", "x.tracelens", "--force").code == 0
 
@@ -108,11 +157,17 @@ def test_standard_input_is_a_torch_trace(run: Run, monkeypatch: pytest.MonkeyPat
     [
         (["collect", "torch"], "nothing to collect"),
         (["collect", "torch", "--"], "nothing to collect"),
-        (["collect", "nsys", "--capture-range", "a.sqlite"], "--capture-range belongs to a capture of a COMMAND"),
+        (
+            ["collect", "nsys", "--capture-range", "a.sqlite"],
+            "--capture-range belongs to a capture of a COMMAND",
+        ),
         (["collect", "gdb", "a.txt", "--", "python"], "FILES and a COMMAND were both given"),
         (["report", "x", "--section", "nope"], "no section is called nope"),
         (["report", "x", "--format", "csv"], "exactly one --section"),
-        (["report", "x", "--format", "nope"], "no format is called nope; the formats are csv, html, json"),
+        (
+            ["report", "x", "--format", "nope"],
+            "no format is called nope; the formats are csv, html, json",
+        ),
         (["report", "x", "--format", "parquet", "--section", "top_ops"], "--out FILE"),
         (["report", "x", "--section", "compare_grids"], "--against"),
         (["report", "x.json", "--html", "x.json"], "is a source of this report"),
@@ -151,7 +206,14 @@ def test_bad_input_is_one_line_and_exit_1_and_debug_shows_where(run: Run, tmp_pa
 @pytest.mark.parametrize("as_trace", [False, True])
 def test_report_reads_a_source_or_a_trace_alike(run: Run, source: Path, as_trace: bool) -> None:
     run("collect", "torch", source)
-    result = run("report", "run.tracelens" if as_trace else source, "--section", "top_kernels", "--format", "csv")
+    result = run(
+        "report",
+        "run.tracelens" if as_trace else source,
+        "--section",
+        "top_kernels",
+        "--format",
+        "csv",
+    )
     assert result.code == 0
     header, row = result.out.splitlines()
     assert dict(zip(header.split(","), row.split(","), strict=True))["duration_total_ns"] == "4000"
@@ -163,12 +225,18 @@ def test_report_speaks_every_format(run: Run, source: Path) -> None:
     assert run(*part, "--format", "markdown").out.startswith("# run.pt.trace.json.gz\n")
     assert run(*part, "--format", "html").out.startswith("<!DOCTYPE html>")
     sections = json.loads(run("report", source, "--format", "json").out)["sections"]
-    of_kernels = {name for name, analysis in ANALYSES.items() if not (analysis.of_host or analysis.of_ranks)}
+    of_kernels = {
+        name for name, analysis in ANALYSES.items() if not (analysis.of_host or analysis.of_ranks)
+    }
     of_kernels = {name for name in of_kernels if not ANALYSES[name].of_profilers}
     assert set(sections) == {name for name in of_kernels if not ANALYSES[name].is_pair}
-    pairs = json.loads(run("report", source, "--against", source, "--format", "json").out)["sections"]
+    pairs = json.loads(run("report", source, "--against", source, "--format", "json").out)[
+        "sections"
+    ]
     assert set(pairs) == of_kernels
-    done = run("report", source, "--section", "top_kernels", "--format", "parquet", "--out", "k.parquet")
+    done = run(
+        "report", source, "--section", "top_kernels", "--format", "parquet", "--out", "k.parquet"
+    )
     assert (done.code, done.out, done.err) == (0, "", "wrote k.parquet\n")
     assert Path("k.parquet").stat().st_size
     assert run(*part, "--out", "r.txt").out == ""
@@ -178,13 +246,22 @@ def test_report_speaks_every_format(run: Run, source: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "begins"),
-    [("r.html", "<!DOCTYPE html>"), ("r.md", "# run"), ("r.json", "{"), ("r.CSV", "rank,"), ("r.parquet", "PAR1")],
+    [
+        ("r.html", "<!DOCTYPE html>"),
+        ("r.md", "# run"),
+        ("r.json", "{"),
+        ("r.CSV", "rank,"),
+        ("r.parquet", "PAR1"),
+    ],
 )
 def test_the_ending_of_out_says_the_format(run: Run, source: Path, name: str, begins: str) -> None:
     result = run("report", source, "--section", "top_kernels", "--out", name)
     assert (result.code, result.out, result.err) == (0, "", f"wrote {name}\n")
     assert Path(name).read_bytes().startswith(begins.encode())
-    assert run("report", source, "--section", "top_kernels", "--out", name, "--format", "text").code == 0
+    assert (
+        run("report", source, "--section", "top_kernels", "--out", name, "--format", "text").code
+        == 0
+    )
     assert Path(name).read_text().startswith("run.pt.trace")
 
 
@@ -192,7 +269,9 @@ def test_an_ending_of_one_table_needs_one_section(run: Run, source: Path) -> Non
     assert "exactly one --section" in run("report", source, "--out", "r.csv").err
 
 
-def test_a_page_is_written_instead_of_text_unless_both_are_asked_for(run: Run, source: Path) -> None:
+def test_a_page_is_written_instead_of_text_unless_both_are_asked_for(
+    run: Run, source: Path
+) -> None:
     result = run("report", source, "--html", "r.html")
     assert (result.code, result.out, result.err) == (0, "", "wrote r.html\n")
     assert Path("r.html").read_text().startswith("<!DOCTYPE html>")
@@ -200,7 +279,9 @@ def test_a_page_is_written_instead_of_text_unless_both_are_asked_for(run: Run, s
     assert "What limits" in run(*part).out
 
 
-def test_a_section_without_an_answer_warns_where_it_leaves_an_empty_table(run: Run, source: Path) -> None:
+def test_a_section_without_an_answer_warns_where_it_leaves_an_empty_table(
+    run: Run, source: Path
+) -> None:
     result = run("report", source, "--section", "copy_cost", "--format", "csv")
     assert result.code == 0
     assert result.out.splitlines() == [",".join(ANALYSES["copy_cost"].result.names)]
@@ -221,10 +302,15 @@ def test_schema_lists_and_describes(run: Run) -> None:
     listed = run("schema").out
     assert all(name in listed for name in (*TABLES, *ANALYSES))
     assert "End minus start." in run("schema", "kernels").out
-    assert all(column in run("schema", "copy_cost").out for column in ("bandwidth_bytes_per_s", "wasteful_dtype"))
+    assert all(
+        column in run("schema", "copy_cost").out
+        for column in ("bandwidth_bytes_per_s", "wasteful_dtype")
+    )
 
 
-def test_doctor_says_what_is_found_and_how_to_get_the_rest(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_says_what_is_found_and_how_to_get_the_rest(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("shutil.which", lambda name, **_: "/bin/echo" if name == "gdb" else None)
     found = {row["tool"]: row for row in doctor.examine().to_dicts()}
     assert found["gdb"]["found"]
@@ -250,7 +336,9 @@ def test_doctor_says_what_is_found_and_how_to_get_the_rest(run: Run, monkeypatch
     assert "Nsight" in run("doctor").out
 
 
-def test_doctor_reads_the_version_that_a_tool_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reads_the_version_that_a_tool_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tool = tmp_path / "gdb"
     tool.write_text("#!/bin/sh\necho 'GNU gdb (Debian 13.1-3) 13.1'\n")
     tool.chmod(0o755)
@@ -272,9 +360,15 @@ def test_demo_reports_on_the_sample_or_says_where_it_is(
 
 def test_the_demos_sample_has_layers_copies_and_causes_of_idle_time() -> None:
     made = build_report(tl.collect(Path(cli.__file__).parents[2] / cli.SAMPLE))
-    answers = {section.analysis.name: section.frame for section in made.sections if section.missing is None}
-    # Times of layers that were measured are in no trace of a profiler; this one was taken without memory.
-    assert {section.analysis.name for section in made.sections} - set(answers) == {"timing_methods", "memory_timeline"}
+    answers = {
+        section.analysis.name: section.frame for section in made.sections if section.missing is None
+    }
+    # Times of layers that were measured are in no trace of a profiler; this one was taken without
+    # memory.
+    assert {section.analysis.name for section in made.sections} - set(answers) == {
+        "timing_methods",
+        "memory_timeline",
+    }
     named = answers["layer_attribution"].filter(~pl.col("layer").str.starts_with("("))
     assert named["share_frac"].sum() > 0.9
     assert answers["copy_cost"].height
@@ -288,13 +382,16 @@ def test_version(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "kept", "command"),
     [
-        (["collect", "torch", "--out", "x", "--", "python", "a.py", "--", "b"],
-         ["collect", "torch", "--out", "x"], ["python", "a.py", "--", "b"]),
+        (
+            ["collect", "torch", "--out", "x", "--", "python", "a.py", "--", "b"],
+            ["collect", "torch", "--out", "x"],
+            ["python", "a.py", "--", "b"],
+        ),
         (["--debug", "collect", "gdb", "--", "prog"], ["--debug", "collect", "gdb"], ["prog"]),
         (["collect", "files", "--", "-odd.json"], ["collect", "files", "--", "-odd.json"], []),
         (["report", "--", "-odd"], ["report", "--", "-odd"], []),
     ],
-)  # fmt: skip
+)
 def test_the_command_is_split_off_before_options_are_parsed(
     words: list[str], kept: list[str], command: list[str]
 ) -> None:
@@ -323,13 +420,18 @@ def test_a_reader_that_has_seen_enough_is_no_failure(source: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [sys.executable, "-m", "tracelens", "report", source], stdout=write, stderr=subprocess.PIPE, check=False
+        [sys.executable, "-m", "tracelens", "report", source],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize(("words", "why"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")])
+@pytest.mark.parametrize(
+    ("words", "why"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")]
+)
 def test_an_output_that_cannot_be_written_is_one_line(source: Path, words: str, why: str) -> None:
     command = f"exec {sys.executable} -m tracelens report '{source}' {words}"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
@@ -349,16 +451,19 @@ def test_an_interrupt_exits_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) 
 def test_text_survives_a_terminal_that_knows_only_ascii(source: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tracelens", "report", source],
-        env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, check=False,
-    )  # fmt: skip
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == 0
     assert rb"\xb5s" in done.stdout
 
 
 def test_a_text_report_comes_without_loading_what_only_a_page_needs(source: Path) -> None:
     code = (
-        "import sys; from tracelens.cli.app import app; app(sys.argv[1:], standalone_mode=False); "
-        "print([one for one in ('altair', 'jinja2', 'pandas', 'perfetto', 'vl_convert', 'z3') if one in sys.modules])"
+        "import sys; from tracelens.cli.app import app; app(sys.argv[1:], standalone_mode=False);"
+        " print([one for one in ('altair', 'jinja2', 'pandas', 'perfetto', 'vl_convert', 'z3') if"
+        " one in sys.modules])"
     )
     command = [sys.executable, "-c", code, "report", str(source), "--format", "text"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -380,7 +485,9 @@ def test_every_command_and_option_has_help(name: str) -> None:
     command = COMMANDS[name]
     assert (command.help or "").strip(), f"{name} has no help"
     for parameter in command.params:
-        assert (getattr(parameter, "help", None) or "").strip(), f"{name} {parameter.name} has no help"
+        assert (getattr(parameter, "help", None) or "").strip(), (
+            f"{name} {parameter.name} has no help"
+        )
 
 
 def test_the_reference_pages_are_what_the_code_says() -> None:
@@ -390,20 +497,27 @@ def test_the_reference_pages_are_what_the_code_says() -> None:
 
 
 @pytest.mark.parametrize("name", ["r.xlsx", "r.JSN", "folder.d/r.pdf"])
-def test_an_ending_of_no_format_is_a_usage_error_that_lists_the_endings(run: Run, source: Path, name: str) -> None:
+def test_an_ending_of_no_format_is_a_usage_error_that_lists_the_endings(
+    run: Run, source: Path, name: str
+) -> None:
     result = run("report", source, "--section", "top_kernels", "--out", name)
     assert result.code == 2
     assert f"no format ends in {Path(name).suffix}" in result.err
     assert ".csv, .htm, .html, .json, .md, .parquet, .txt" in result.err
     assert not Path(name).exists()
-    assert run("report", source, "--section", "top_kernels", "--out", "r.xlsx", "--format", "csv").code == 0
+    assert (
+        run("report", source, "--section", "top_kernels", "--out", "r.xlsx", "--format", "csv").code
+        == 0
+    )
     assert run("report", source, "--section", "top_kernels", "--out", "plain").code == 0
 
 
 NOT_UTF8 = os.fsdecode(b"t\xff")
 
 
-def test_names_of_files_that_are_no_utf8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_of_files_that_are_no_utf8(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A source may have one; a trace may not, for Parquet's writer takes none."""
     log, trace = tmp_path / f"{NOT_UTF8}.txt", tmp_path / f"{NOT_UTF8}.pt.trace.json"
     log.write_text("#0  0x00007f01 in f () from libf.so\n#1  0x00007f02 in main () from app\n")
@@ -414,4 +528,6 @@ def test_names_of_files_that_are_no_utf8(tmp_path: Path, capsys: pytest.CaptureF
         assert tl.open(tmp_path / "t.tracelens").manifest.sources[0]["name"].startswith("t\ufffd.")
     done = command_line(capsys, "collect", "torch", trace, "--out", tmp_path / NOT_UTF8)
     assert done.code == 1
-    assert done.err.endswith("/t\\udcff: cannot be written: the name is no UTF-8; give another --out\n")
+    assert done.err.endswith(
+        "/t\\udcff: cannot be written: the name is no UTF-8; give another --out\n"
+    )

@@ -58,7 +58,14 @@ def test_every_export_holds_hostile_names_as_escapes(name: str, run: Run) -> Non
     assert "\x1b[31m" not in data
     assert "u202egnp.exe" in data
     assert data.count(LONG) == 1
-    assert len(run("export", "run.tracelens", "--to", name, "--steps", "0", "--ranks", 0, "--out", "x").err) < 200
+    assert (
+        len(
+            run(
+                "export", "run.tracelens", "--to", name, "--steps", "0", "--ranks", 0, "--out", "x"
+            ).err
+        )
+        < 200
+    )
     assert LONG not in Path("x").read_text(errors="replace")
 
 
@@ -76,11 +83,18 @@ def test_every_export_holds_hostile_names_as_escapes(name: str, run: Run) -> Non
             2,
             "no rank 1 in this trace; its ranks are: 0; choose of these with --ranks",
         ),
-        (["--to", "folded", "--steps", "1-x"], 2, "--steps 1-x: expected numbers such as 0,2-4, found 1-x"),
+        (
+            ["--to", "folded", "--steps", "1-x"],
+            2,
+            "--steps 1-x: expected numbers such as 0,2-4, found 1-x",
+        ),
         (
             ["--to", "folded", "--out", "none/x"],
             1,
-            "none/x: cannot be written: No such file or directory; free space, or name another place",
+            (
+                "none/x: cannot be written: No such file or directory; free space, or name another"
+                " place"
+            ),
         ),
     ],
 )
@@ -114,7 +128,9 @@ def test_a_full_disk_leaves_the_file_that_was_there(name: str, run: Run) -> None
 def test_a_base_of_a_newer_version_is_a_line(run: Run) -> None:
     make_trace(kernels=KERNELS).write("new.tracelens")
     file = Path("new.tracelens/manifest.json")
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"schema_version": SCHEMA_VERSION + 1}))
+    file.write_text(
+        json.dumps(json.loads(file.read_text()) | {"schema_version": SCHEMA_VERSION + 1})
+    )
     for words in (
         ["report", "run.tracelens", "--against", "new.tracelens", "--out", "x.json"],
         ["export", "new.tracelens", "--to", "folded", "--out", "x.json"],
@@ -122,7 +138,9 @@ def test_a_base_of_a_newer_version_is_a_line(run: Run) -> None:
     ):
         done = run(*words)
         assert (done.code, done.out) == (1, "")
-        assert re.fullmatch(r"error: new.tracelens: schema version \d+, .*; upgrade with pip install .*\n", done.err)
+        assert re.fullmatch(
+            r"error: new.tracelens: schema version \d+, .*; upgrade with pip install .*\n", done.err
+        )
         assert not Path("x.json").exists()
 
 
@@ -137,17 +155,26 @@ def test_help_has_a_short_name_and_shells_complete_commands_and_sections(
 
 
 def test_a_name_that_is_unknown_has_near_ones(run: Run) -> None:
-    assert "; near: layer_attribution" in run("report", "run.tracelens", "--section", "layers_attribution").err
+    assert (
+        "; near: layer_attribution"
+        in run("report", "run.tracelens", "--section", "layers_attribution").err
+    )
     assert "; near: kernels" in run("schema", "kernel").err
 
 
 def test_doctor_lists_the_packages_of_every_extra() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    packages = {re.split(r"[>=<[]", line)[0] for lines in extras.values() for line in lines} - {"tracelens-toolkit"}
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    packages = {re.split(r"[>=<[]", line)[0] for lines in extras.values() for line in lines} - {
+        "tracelens-toolkit"
+    }
     assert packages <= set(doctor.examine()["tool"])
 
 
-def test_a_pipe_is_as_wide_as_columns_says_and_a_file_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_is_as_wide_as_columns_says_and_a_file_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("COLUMNS", "72")
     assert screen().width == 72
     assert screen(to_file=True).width == WIDTH
@@ -156,7 +183,9 @@ def test_a_pipe_is_as_wide_as_columns_says_and_a_file_is_not(monkeypatch: pytest
         assert screen().width == WIDTH
 
 
-def test_what_takes_minutes_is_said_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_takes_minutes_is_said_where_there_is_no_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     log = logging.getLogger("tracelens.measuring.measure")
     with progress("measuring"):
         log.info("measuring cpp")
@@ -186,17 +215,26 @@ def model():
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the processes that a process started are told by /proc")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="the processes that a process started are told by /proc"
+)
 def test_what_a_subject_of_timings_left_running_ends_with_it(tmp_path: Path) -> None:
     """Its process holds the standard output open, so that the command could not be waited for."""
     (tmp_path / "subject.py").write_text(SUBJECT)
     command = [sys.executable, "-m", "tracelens", "collect", "timings", "subject.py:model"]
     done = subprocess.run(
-        command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, timeout=120,
+        command,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        timeout=120,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == "subject.py:model: a thread that it left running was ended"
+    assert (
+        done.stderr.splitlines()[-1] == "subject.py:model: a thread that it left running was ended"
+    )
 
 
 def test_what_no_subject_of_timings_started_runs_on(run: Run) -> None:

@@ -39,7 +39,13 @@ def test_a_plan_follows_the_oracle() -> None:
     [
         (70, "by -30.0% (-30.0% to -30.0%): it helps."),
         (130, "by +30.0% (+30.0% to +30.0%): it does harm."),
-        (100, "by +0.0% (-0.0% to +0.0%): no difference can be told: device 0: less than the least effect."),
+        (
+            100,
+            (
+                "by +0.0% (-0.0% to +0.0%): no difference can be told: device 0: less than the"
+                " least effect."
+            ),
+        ),
     ],
 )
 def test_a_plans_steps_are_measured_against_those_of_base(percent: int, said: str) -> None:
@@ -50,20 +56,29 @@ def test_a_plans_steps_are_measured_against_those_of_base(percent: int, said: st
         )
         for step in (10**8, percent * 10**6)
     )
-    assert planned_steps(base, planned) == f"A step of the measured plan differs from one of base {said}"
+    assert (
+        planned_steps(base, planned)
+        == f"A step of the measured plan differs from one of base {said}"
+    )
 
 
 def test_what_no_plan_can_be_made_of() -> None:
     with pytest.raises(UsageError, match="the oracles are best_of_two, profile_timed, dynamic"):
         make_plan(BASE, OTHER, oracle="best")
-    with pytest.raises(MissingTableError, match="tell no profile_timed path; tracelens collect timings"):
+    with pytest.raises(
+        MissingTableError, match="tell no profile_timed path; tracelens collect timings"
+    ):
         make_plan(MEASURED, MEASURED, oracle="profile_timed")
 
 
 def test_no_plan_is_made_of_runs_that_are_not_known_to_be_eager_and_compiled() -> None:
-    with pytest.raises(UsageError, match=r"a plan chooses between an eager run \(BASE, trace\) and a compiled one"):
+    with pytest.raises(
+        UsageError, match=r"a plan chooses between an eager run \(BASE, trace\) and a compiled one"
+    ):
         make_plan(BASE, BASE)
-    with pytest.raises(UsageError, match="is the compiled run and trace the eager one: give the eager run first"):
+    with pytest.raises(
+        UsageError, match="is the compiled run and trace the eager one: give the eager run first"
+    ):
         make_plan(OTHER, BASE)
 
 
@@ -83,7 +98,9 @@ def test_a_plan_compiles_and_promises_only_what_is_faster_beyond_the_spread() ->
         assert made.made_from["n_unclear"] == 1
 
 
-def test_the_command_says_that_devices_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_that_devices_differ(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, trace, device in (("base", BASE, "NVIDIA A100"), ("other", OTHER, "NVIDIA H100")):
         tables = {table: trace.frame(table).to_dicts() for table in ("layers", "spans", "kernels")}
         make_trace(**tables, devices=[{"name": device}]).write(tmp_path / f"{name}.tracelens")
@@ -93,7 +110,9 @@ def test_the_command_says_that_devices_differ(tmp_path: Path, capsys: pytest.Cap
     assert "warning: base ran on NVIDIA A100, other on NVIDIA H100" in capsys.readouterr().err
 
 
-def test_the_command_writes_a_plan_that_can_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_a_plan_that_can_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     BASE.write(tmp_path / "base.tracelens")
     OTHER.write(tmp_path / "other.tracelens")
     words = ["plan", str(tmp_path / "base.tracelens"), str(tmp_path / "other.tracelens")]
@@ -105,7 +124,10 @@ def test_the_command_writes_a_plan_that_can_be_read(tmp_path: Path, capsys: pyte
     assert "3 of 4 layers compiled, in 3 regions with 0 exceptions" in told
     assert "1.600 times as fast as base and 1.100 times as fast as other" in told
     out = tmp_path / "plan.json"
-    assert CliRunner().invoke(app, [*words, "--switch-cost-ns", "11", "--out", str(out)]).exit_code == 0
+    assert (
+        CliRunner().invoke(app, [*words, "--switch-cost-ns", "11", "--out", str(out)]).exit_code
+        == 0
+    )
     assert tl.Plan.read(out).compile == ("",)
     assert CliRunner().invoke(app, [*words, "--oracle", "best"]).exit_code == 2
 
@@ -114,7 +136,10 @@ def test_timings_join_a_trace_of_the_same_program() -> None:
     joined = tl.add_timings(OTHER, MEASURED)
     assert joined.timings.equals(MEASURED.timings)
     assert joined.kernels.equals(OTHER.kernels)
-    assert joined.layers["module_path"].to_list() == [*OTHER.layers["module_path"], "conv"]  # both have fc
+    assert joined.layers["module_path"].to_list() == [
+        *OTHER.layers["module_path"],
+        "conv",
+    ]  # both have fc
     assert OTHER.timings.is_empty()
 
 
@@ -155,9 +180,27 @@ def test_times_are_collected_of_a_function_in_a_file_and_of_a_plan(
     # A product, which needs no compiler of C++.
     tl.Plan(("0",), made_from={"predicted_speedup_over_base": 1.25}).write(tmp_path / "plan.json")
     out = tmp_path / "out.tracelens"
-    words = ["collect", "timings", f"{tmp_path}/subject_of_timings.py:make", "--configuration", "interpreted",
-             "--method", "layer", "--method", "e2e", "--rounds", "2", "--executions", "1", "--warmup", "1",
-             "--plan", "plan.json", "--out", out.name]  # fmt: skip
+    words = [
+        "collect",
+        "timings",
+        f"{tmp_path}/subject_of_timings.py:make",
+        "--configuration",
+        "interpreted",
+        "--method",
+        "layer",
+        "--method",
+        "e2e",
+        "--rounds",
+        "2",
+        "--executions",
+        "1",
+        "--warmup",
+        "1",
+        "--plan",
+        "plan.json",
+        "--out",
+        out.name,
+    ]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.stderr
     timings = tl.open(out).timings
@@ -179,9 +222,13 @@ def test_a_plan_of_another_model_is_refused_before_anything_is_measured(
     monkeypatch.chdir(tmp_path)
     Path("subject_of_timings.py").write_text(SUBJECT)
     tl.Plan(("elsewhere",)).write("plan.json")
-    result = CliRunner().invoke(app, ["collect", "timings", "subject_of_timings.py:make", "--plan", "plan.json"])
+    result = CliRunner().invoke(
+        app, ["collect", "timings", "subject_of_timings.py:make", "--plan", "plan.json"]
+    )
     assert result.exit_code == 2
-    assert "the plan names elsewhere, which the model does not have" in " ".join(result.stderr.split())
+    assert "the plan names elsewhere, which the model does not have" in " ".join(
+        result.stderr.split()
+    )
 
 
 @needs_torch
@@ -195,7 +242,11 @@ def test_a_plan_of_another_model_is_refused_before_anything_is_measured(
         ("subject_of_timings.py:other", 1, "expected a function other, found none"),
         ("subject_of_timings.py:nothing", 1, "expected it to return (model, inputs), found int"),
         ("subject_of_timings.py:leaves", 1, "leaves: fails: SystemExit: 3; tracelens --debug"),
-        ("subject_of_timings.py:misfits", 1, "fails while it is measured: RuntimeError: mat1 and mat2 shapes cannot"),
+        (
+            "subject_of_timings.py:misfits",
+            1,
+            "fails while it is measured: RuntimeError: mat1 and mat2 shapes cannot",
+        ),
         ("subject_of_timings.py:refuses", 1, "fails: ValueError: named_modules; tracelens --debug"),
     ],
 )

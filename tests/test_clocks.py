@@ -21,33 +21,47 @@ from tracelens.trace import Trace
 US = 1_000
 HOUR = 3_600 * 10**9
 SCHEMA = {
-    "rank": pl.Int32, "group_key": pl.String, "call": pl.Int64, "issued": pl.String, "start_ns": pl.Int64,
-    "end_ns": pl.Int64, "in_split": pl.String, "out_split": pl.String,
-}  # fmt: skip
+    "rank": pl.Int32,
+    "group_key": pl.String,
+    "call": pl.Int64,
+    "issued": pl.String,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "in_split": pl.String,
+    "out_split": pl.String,
+}
 SHOWN = ("rank", "clock", "basis", "offset_ns", "low_ns", "high_ns", "uncertainty_ns")
 
 
 def calls(*rows: tuple[int, int, str, int, int], split: str | None = None) -> pl.DataFrame:
     """A row a rank's call: rank, call, name, start and end in µs."""
-    filled = [(rank, "g", call, name, start * US, end * US, split, None) for rank, call, name, start, end in rows]
+    filled = [
+        (rank, "g", call, name, start * US, end * US, split, None)
+        for rank, call, name, start, end in rows
+    ]
     return pl.DataFrame(filled, schema=SCHEMA, orient="row")
 
 
 def two_reduces(offset: int, name: str = "allreduce") -> pl.DataFrame:
     """Rank 1's clock is ahead by `offset` µs: it began the first 50 µs after rank 0, and the second 20 before it."""
     return calls(
-        (0, 0, name, 100, 200), (1, 0, name, 150 + offset, 200 + offset),
-        (0, 1, name, 300, 400), (1, 1, name, 280 + offset, 400 + offset),
-    )  # fmt: skip
+        (0, 0, name, 100, 200),
+        (1, 0, name, 150 + offset, 200 + offset),
+        (0, 1, name, 300, 400),
+        (1, 1, name, 280 + offset, 400 + offset),
+    )
 
 
 @pytest.mark.parametrize("offset", [0, 7_000, -1_000_000, HOUR // US])
 def test_bounds_are_the_closest_of_all_calls(offset: int) -> None:
     """Above: the second call's 400 - 300, below: the first one's 150 - 200; their ends differ by the offset alone."""
     clocks = estimate_clocks(two_reduces(offset), {0: 0, 1: 1})
-    assert clocks.row(0, named=True) | {"rank": 0, "basis": "estimated", "offset_ns": 0, "uncertainty_ns": 0} == (
-        clocks.row(0, named=True)
-    )
+    assert clocks.row(0, named=True) | {
+        "rank": 0,
+        "basis": "estimated",
+        "offset_ns": 0,
+        "uncertainty_ns": 0,
+    } == (clocks.row(0, named=True))
     own = clocks.row(1, named=True)
     assert own["basis"] == "estimated"
     assert own["offset_ns"] == offset * US
@@ -66,11 +80,16 @@ def test_one_host_has_one_clock_whatever_its_calls_say(nodes: dict[int, int | No
 
 
 @pytest.mark.parametrize(
-    ("offset", "basis"), [(0, "assumed"), (149, "assumed"), (-199, "assumed"), (151, "estimated"), (-201, "estimated")]
+    ("offset", "basis"),
+    [(0, "assumed"), (149, "assumed"), (-199, "assumed"), (151, "estimated"), (-201, "estimated")],
 )
-def test_unknown_hosts_share_a_clock_unless_a_call_would_end_before_it_starts(offset: int, basis: str) -> None:
+def test_unknown_hosts_share_a_clock_unless_a_call_would_end_before_it_starts(
+    offset: int, basis: str
+) -> None:
     """It ends 50 - offset µs after rank 1's start, and 100 + offset after rank 0's; 100 µs count as jitter."""
-    assert estimate_clocks(two_reduces(offset), {0: None, 1: None})["basis"].to_list() == [basis] * 2
+    assert (
+        estimate_clocks(two_reduces(offset), {0: None, 1: None})["basis"].to_list() == [basis] * 2
+    )
 
 
 def test_a_clock_that_runs_fast_is_slowed_down() -> None:
@@ -78,7 +97,10 @@ def test_a_clock_that_runs_fast_is_slowed_down() -> None:
     begins = [100_000 * at for at in range(11)]
     raw = calls(
         *((0, at, "allgather", begin, begin + 5) for at, begin in enumerate(begins)),
-        *((1, at, "allgather", begin + 8 * at + 3_000, begin + 8 * at + 3_005) for at, begin in enumerate(begins)),
+        *(
+            (1, at, "allgather", begin + 8 * at + 3_000, begin + 8 * at + 3_005)
+            for at, begin in enumerate(begins)
+        ),
     )
     clocks = estimate_clocks(raw, {0: 0, 1: 1})
     assert clocks["drift_ppm"][1] == pytest.approx(80, abs=0.1)
@@ -103,7 +125,8 @@ def test_a_send_bounds_its_receivers_clock_from_one_side_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "split"), [("broadcast", None), ("reduce", None), ("gather", None), ("all_to_allv", "[0, 5]")]
+    ("name", "split"),
+    [("broadcast", None), ("reduce", None), ("gather", None), ("all_to_allv", "[0, 5]")],
 )
 def test_calls_that_a_rank_may_leave_early_say_nothing(name: str, split: str | None) -> None:
     rows = calls((0, 0, name, 100, 110), (1, 0, name, 900, 950), split=split)
@@ -114,9 +137,11 @@ def test_calls_that_a_rank_may_leave_early_say_nothing(name: str, split: str | N
 def test_a_host_may_be_known_through_another() -> None:
     """Rank 1 meets rank 0, and rank 2 rank 1 only: each clock is 1 ms ahead of the one before."""
     rows = calls(
-        (0, 0, "allreduce", 100, 110), (1, 0, "allreduce", 1_100, 1_110),
-        (1, 1, "allreduce", 1_200, 1_210), (2, 1, "allreduce", 2_200, 2_210),
-    )  # fmt: skip
+        (0, 0, "allreduce", 100, 110),
+        (1, 0, "allreduce", 1_100, 1_110),
+        (1, 1, "allreduce", 1_200, 1_210),
+        (2, 1, "allreduce", 2_200, 2_210),
+    )
     clocks = estimate_clocks(rows, {0: 0, 1: 1, 2: 2})
     assert clocks["offset_ns"].to_list() == [0, 1_000_000, 2_000_000]
     assert clocks["uncertainty_ns"].to_list() == pytest.approx([0, 10 * US, 20 * US], abs=100)
@@ -128,9 +153,11 @@ def test_bounds_that_contradict_are_relaxed_and_say_by_how_much() -> None:
     A straight line that keeps 14.9 µs off both bounds.
     """
     rows = calls(
-        (0, 0, "allreduce", 0, 10), (1, 0, "allreduce", 60, 65),
-        (0, 1, "allreduce", 1_000, 1_010), (1, 1, "allreduce", 1_000, 1_020),
-    )  # fmt: skip
+        (0, 0, "allreduce", 0, 10),
+        (1, 0, "allreduce", 60, 65),
+        (0, 1, "allreduce", 1_000, 1_010),
+        (1, 1, "allreduce", 1_000, 1_020),
+    )
     own = estimate_clocks(rows, {0: 0, 1: 1}).row(1, named=True)
     assert own["strain_ns"] == pytest.approx((30 - 0.2) / 2 * US, abs=10)
     assert own["uncertainty_ns"] == pytest.approx(own["strain_ns"], abs=2)
@@ -144,9 +171,18 @@ def with_reduces(nodes: list[int | None], **of_rank_1: object) -> Trace:
         ranks=of_node,
         kernels=[
             {"rank": 0, "start_ns": 100 * US, "duration_ns": 100 * US, "is_communication": True},
-            {"rank": 1, "kernel_id": 0, "start_ns": 5_150 * US, "duration_ns": 50 * US, "is_communication": True},
+            {
+                "rank": 1,
+                "kernel_id": 0,
+                "start_ns": 5_150 * US,
+                "duration_ns": 50 * US,
+                "is_communication": True,
+            },
         ],
-        collectives=[{"rank": 0, "kernel_id": 0} | common, {"rank": 1, "kernel_id": 0} | common | of_rank_1],
+        collectives=[
+            {"rank": 0, "kernel_id": 0} | common,
+            {"rank": 1, "kernel_id": 0} | common | of_rank_1,
+        ],
     )
     trace.manifest.time_base = "unix_epoch"
     return trace
@@ -155,8 +191,9 @@ def with_reduces(nodes: list[int | None], **of_rank_1: object) -> Trace:
 def test_matched_calls_are_on_the_jobs_clock() -> None:
     matched = match_collectives(with_reduces([0, 1]))
     assert matched.calls.select("rank", "start_ns", "last_start_ns", "awaited_rank").rows() == [
-        (0, 100 * US, 150 * US, 1), (1, 150 * US, 150 * US, 1),
-    ]  # fmt: skip
+        (0, 100 * US, 150 * US, 1),
+        (1, 150 * US, 150 * US, 1),
+    ]
 
 
 def test_times_from_each_captures_own_begin_are_no_shared_clock() -> None:
@@ -167,9 +204,15 @@ def test_times_from_each_captures_own_begin_are_no_shared_clock() -> None:
 
 @pytest.mark.parametrize(
     ("n_even", "nodes", "bound"),
-    [(0, {0: 0, 1: 1}, "inconclusive"), (1, {0: 0, 1: 1}, "straggler"), (0, {0: 0, 1: 0}, "straggler")],
+    [
+        (0, {0: 0, 1: 1}, "inconclusive"),
+        (1, {0: 0, 1: 1}, "straggler"),
+        (0, {0: 0, 1: 0}, "straggler"),
+    ],
 )
-def test_waiting_that_clocks_leave_open_is_inconclusive(n_even: int, nodes: dict[int, int], bound: str) -> None:
+def test_waiting_that_clocks_leave_open_is_inconclusive(
+    n_even: int, nodes: dict[int, int], bound: str
+) -> None:
     """Rank 1 begins a call 1 ms late, by its clock, which may be ahead: on another host no end comes before a start.
 
     A second call, which both begin at once and which takes 10 µs, shows that it is not.
@@ -179,10 +222,15 @@ def test_waiting_that_clocks_leave_open_is_inconclusive(n_even: int, nodes: dict
     assert analyses.job(trace).select("bound", "rank").rows() == [(bound, 1)]
     known = {"inconclusive": 1_010, "straggler": 10 if n_even else 0}[bound] * US
     calls = match_collectives(trace).calls.filter(call=0)
-    assert calls.select("rank", "uncertainty_ns").rows() == [(0, pytest.approx(known, abs=500)), (1, 0)]
+    assert calls.select("rank", "uncertainty_ns").rows() == [
+        (0, pytest.approx(known, abs=500)),
+        (1, 0),
+    ]
     for name in ("waiting", "waiting_for", "collectives_across"):
         (section,) = build_report(trace, names=[name]).sections
-        assert any("nconclusive" in note for note in section.notes) == (bound == "inconclusive"), name
+        assert any("nconclusive" in note for note in section.notes) == (bound == "inconclusive"), (
+            name
+        )
 
 
 @st.composite
@@ -193,7 +241,10 @@ def apart(draw: st.DrawFn) -> tuple[Schedule, int]:
     random = draw(st.randoms(use_true_random=False))
     of_node = [(random.uniform(-1e9, 1e9), random.uniform(-50, 50)) for _ in range(n_nodes)]
     slow = random.randrange(job.n_ranks)
-    late = {(slow, at): random.randrange(call.compute_ns // 5, call.compute_ns) for at, call in enumerate(job.calls)}
+    late = {
+        (slow, at): random.randrange(call.compute_ns // 5, call.compute_ns)
+        for at, call in enumerate(job.calls)
+    }
     nodes = {rank: rank * n_nodes // job.n_ranks for rank in range(job.n_ranks)}
     clocks = {rank: of_node[node] for rank, node in nodes.items()}
     return replace(job, late={**job.late, **late}, clocks=clocks, nodes=nodes), slow
@@ -231,7 +282,9 @@ def test_planted_clocks_lie_within_their_bounds_and_the_slow_rank_is_named() -> 
                 continue
             begin = row["low_ns"] <= differs(job, row["rank"], row["origin_ns"]) <= row["high_ns"]
             line = row["offset_ns"] + row["drift_ppm"] * 1e-6 * (last - row["origin_ns"])
-            within.append(begin and abs(line - differs(job, row["rank"], last)) <= row["uncertainty_ns"])
+            within.append(
+                begin and abs(line - differs(job, row["rank"], last)) <= row["uncertainty_ns"]
+            )
         (verdict,) = analyses.job(trace).iter_rows(named=True)
         if verdict["bound"] != "inconclusive":
             named.append(verdict["rank"] == slow)
@@ -247,14 +300,16 @@ def test_planted_clocks_lie_within_their_bounds_and_the_slow_rank_is_named() -> 
 def test_a_real_jobs_rank_with_its_clock_set_ahead_waits_as_long() -> None:
     """Two GPUs of one host; rank 1's times are given 1 s and 40 ppm more, as another host's might have them.
 
-    Ends come 46 µs or more after all-reduces' last starts, here for the one rank and there for the other: both bounds
-    within twice that. Waits, of 21 collectives, stay to it.
+    Ends come 46 µs or more after all-reduces' last starts, here for the one rank and there for the
+    other: both bounds within twice that. Waits, of 21 collectives, stay to it.
     """
     trace = collect(CAPTURES / "ddp_resnet50_2gpu")
     first = int(trace.kernels["start_ns"].to_list()[0])
     start = pl.col("start_ns")
     drift = ((start - first) * 40e-6).round().cast(pl.Int64)
-    ahead = trace.kernels.with_columns(pl.when(pl.col("rank") == 1).then(start + 10**9 + drift).otherwise(start))
+    ahead = trace.kernels.with_columns(
+        pl.when(pl.col("rank") == 1).then(start + 10**9 + drift).otherwise(start)
+    )
     tables = {name: trace.frame(name).lazy() for name in TABLES} | {"kernels": ahead.lazy()}
     moved = Trace(trace.manifest, tables | {"ranks": trace.ranks.with_columns(node="rank").lazy()})
     (clock,) = match_collectives(moved).clocks.filter(rank=1).iter_rows(named=True)

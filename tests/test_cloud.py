@@ -98,20 +98,33 @@ def test_sources_in_a_bucket_are_read_with_what_lies_beside_them(
     put(tmp_path, f"{bucket}/run")
     for source in ("run", "run/rank0.pt.trace.json"):
         told = tl.collect(f"{bucket}/{source}").manifest.sources[0]
-        assert (told["name"], told["settings"]["profiled_step_ns"]) == ("rank0.pt.trace.json", {"mean": 7})
+        assert (told["name"], told["settings"]["profiled_step_ns"]) == (
+            "rank0.pt.trace.json",
+            {"mean": 7},
+        )
         target = f"{bucket}/of-{len(source)}.tracelens"
-        assert command_line(capsys, "collect", "files", f"{bucket}/{source}", "--out", target).code == 0
+        assert (
+            command_line(capsys, "collect", "files", f"{bucket}/{source}", "--out", target).code
+            == 0
+        )
         assert tl.open(target).manifest.sources == [told]
-    done = command_line(capsys, "collect", "files", f"{bucket}/run", "--out", tmp_path / "here.tracelens")
+    done = command_line(
+        capsys, "collect", "files", f"{bucket}/run", "--out", tmp_path / "here.tracelens"
+    )
     assert done.code == 0
     assert tl.open(tmp_path / "here.tracelens").manifest.sources == [told]
 
 
 def test_a_trace_in_memory_is_written_once_or_replaced(tmp_path: Path, bucket: str) -> None:
-    one, other = (tl.collect(write(tmp_path / f"{name}.json", [span(name, 1, 1)])) for name in ("one", "other"))
+    one, other = (
+        tl.collect(write(tmp_path / f"{name}.json", [span(name, 1, 1)]))
+        for name in ("one", "other")
+    )
     target = f"{bucket}/deep/folder/run.tracelens"
     assert one.write(target).spans["name"].to_list() == ["one"]
-    with pytest.raises(SourceError, match=f"^{target}: exists already; give another --out, or --force"):
+    with pytest.raises(
+        SourceError, match=f"^{target}: exists already; give another --out, or --force"
+    ):
         other.write(target)
     assert tl.open(target).spans["name"].to_list() == ["one"]
     assert other.write(target, force=True).spans["name"].to_list() == ["other"]
@@ -119,7 +132,9 @@ def test_a_trace_in_memory_is_written_once_or_replaced(tmp_path: Path, bucket: s
 
 
 @pytest.mark.parametrize("folder", ["step=3", "rank=9"])
-def test_folders_named_as_partitions_are_no_columns(folder: str, tmp_path: Path, bucket: str) -> None:
+def test_folders_named_as_partitions_are_no_columns(
+    folder: str, tmp_path: Path, bucket: str
+) -> None:
     trace = tl.collect(write_ranks(tmp_path / "runs", 3)).write(f"{bucket}/{folder}/run.tracelens")
     assert trace.scan("kernels").select("rank", "duration_ns").collect().rows() == [
         (0, 10_000),
@@ -128,7 +143,9 @@ def test_folders_named_as_partitions_are_no_columns(folder: str, tmp_path: Path,
     ]
 
 
-def test_a_damaged_file_costs_its_rank(tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_file_costs_its_rank(
+    tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     runs = write_ranks(tmp_path / "runs", 4)
     (runs / "rank02.pt.trace.json.gz").write_bytes(b"\x1f\x8b damaged")
     put(runs, f"{bucket}/runs")
@@ -138,18 +155,25 @@ def test_a_damaged_file_costs_its_rank(tmp_path: Path, bucket: str, capsys: pyte
     assert done.code == 1
     (error,) = [line for line in done.err.splitlines() if line.startswith("error")]
     assert error.startswith(f"error: {files[2]}: ")
-    assert "warning: sources that could not be read, whose ranks are missing: rank02.pt.trace.json.gz\n" in done.err
+    assert (
+        "warning: sources that could not be read, whose ranks are missing:"
+        " rank02.pt.trace.json.gz\n" in done.err
+    )
     trace = tl.open(target)
     assert (trace.manifest.ranks, trace.manifest.complete) == ([0, 1, 3], False)
     assert trace.manifest.dropped[0]["source"] == "rank02.pt.trace.json.gz"
     assert trace.kernels["duration_ns"].to_list() == [10_000, 11_000, 13_000]
     job = Job(files, f"{bucket}/few.tracelens", "torch", min_ranks=4)
-    with pytest.raises(SourceError, match=r"3 ranks could be collected, fewer than the 4 of --min-ranks; no trace"):
+    with pytest.raises(
+        SourceError, match=r"3 ranks could be collected, fewer than the 4 of --min-ranks; no trace"
+    ):
         collect_job(job, in_turn, print)
     assert "manifest.json" not in contents(job.target)
 
 
-def test_a_job_into_a_local_folder_that_machines_share(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_into_a_local_folder_that_machines_share(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The same protocol: nothing is a trace before its manifest is there; what else lies in a folder stays."""
     runs, target = write_ranks(tmp_path / "runs", 3), tmp_path / "shared" / "run.tracelens"
     whole = tl.collect(runs)
@@ -192,7 +216,10 @@ def test_of_two_drivers_one_wins(tmp_path: Path, bucket: str) -> None:
     said = [driver.communicate()[1] for driver in drivers]
     assert sorted(driver.returncode for driver in drivers) == [0, 1]
     (lost,) = [text for driver, text in zip(drivers, said, strict=True) if driver.returncode]
-    assert "another process wrote it meanwhile, and its trace stays" in lost or "exists already" in lost
+    assert (
+        "another process wrote it meanwhile, and its trace stays" in lost
+        or "exists already" in lost
+    )
     same_tables(tl.open(target), tl.collect(tmp_path / "runs"))
 
 
@@ -207,14 +234,20 @@ def test_the_driver_that_ends_second_says_so(tmp_path: Path, bucket: str) -> Non
         collect_job(job, in_turn, print)
         yield from results
 
-    with pytest.raises(SourceError, match="another process wrote it meanwhile, and its trace stays"):
+    with pytest.raises(
+        SourceError, match="another process wrote it meanwhile, and its trace stays"
+    ):
         collect_job(job, interrupted, print)  # type: ignore[arg-type]
     named = {record.attempt for record in finished_ranks(job.target)}
     assert {*tl.open(job.target).manifest.attempts.values()} == named
-    assert {key.split("part-")[1].split(".")[0] for key in contents(job.target) if "part-" in key} == named
+    assert {
+        key.split("part-")[1].split(".")[0] for key in contents(job.target) if "part-" in key
+    } == named
 
 
-def test_clean_removes_what_nothing_names(tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_clean_removes_what_nothing_names(
+    tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     runs = put(write_ranks(tmp_path / "runs", 2), f"{bucket}/runs")
     target = f"{bucket}/run.tracelens"
     tasks = tasks_of(runs)
@@ -223,8 +256,13 @@ def test_clean_removes_what_nothing_names(tmp_path: Path, bucket: str, capsys: p
     Objects(target).create("notes.txt", b"of no concern")
     before = contents(target)
     assert clean(target) == 0  # it may be a job's that is at work
-    assert command_line(capsys, "clean", target, "--hours", 0).err == f"removed 1 files from {target}\n"
-    assert contents(target) == {key: value for key, value in before.items() if not key.endswith("dead.parquet")}
+    assert (
+        command_line(capsys, "clean", target, "--hours", 0).err
+        == f"removed 1 files from {target}\n"
+    )
+    assert contents(target) == {
+        key: value for key, value in before.items() if not key.endswith("dead.parquet")
+    }
     commit_trace(target, records)
     assert clean(target, 0) == 0
     same_tables(tl.open(target), tl.collect(tmp_path / "runs"))
@@ -239,9 +277,13 @@ def test_sources_that_change_are_noticed(tmp_path: Path, bucket: str) -> None:
         file = tmp_path / "runs" / f"rank{rank:02}.pt.trace.json.gz"
         write(file, [span("later", EPOCH_US, 3)], distributedInfo={"rank": rank, "world_size": 2})
         Objects(runs).upload(file.name, file)
-    with pytest.raises(SourceError, match=r"rank01\.pt\.trace\.json\.gz: cannot be read: it was changed meanwhile"):
+    with pytest.raises(
+        SourceError, match=r"rank01\.pt\.trace\.json\.gz: cannot be read: it was changed meanwhile"
+    ):
         collect_rank(tasks[1], target, Options())
-    with pytest.raises(SourceError, match=r"holds rank 0 of an unfinished collection of other sources .* --force"):
+    with pytest.raises(
+        SourceError, match=r"holds rank 0 of an unfinished collection of other sources .* --force"
+    ):
         collect_job(Job(runs, target), in_turn, print)
     trace, _ = collect_job(Job(runs, target, force=True), in_turn, print)
     assert trace.spans["name"].to_list() == ["later", "later"]
@@ -266,7 +308,13 @@ def test_hosts_and_clocks_are_told_of_all_ranks(tmp_path: Path, bucket: str) -> 
         }
         events = [
             call("cudaLaunchKernel", start_us + 5, 4, 1),
-            kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", start_us + 20 + rank, 40 - rank, 1, **reduced),
+            kernel(
+                "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                start_us + 20 + rank,
+                40 - rank,
+                1,
+                **reduced,
+            ),
         ]
         for event in events:
             if event["cat"] == "kernel":
@@ -277,7 +325,9 @@ def test_hosts_and_clocks_are_told_of_all_ranks(tmp_path: Path, bucket: str) -> 
     here = Path(tmp_path, "here.tracelens")
     with pytest.raises(SystemExit, match="0"):
         main(["collect", "torch", str(folder), "--out", str(here)])
-    trace, _ = collect_job(Job(put(folder, f"{bucket}/runs"), f"{bucket}/run.tracelens"), in_turn, print)
+    trace, _ = collect_job(
+        Job(put(folder, f"{bucket}/runs"), f"{bucket}/run.tracelens"), in_turn, print
+    )
     assert trace.ranks["node"].to_list() == [0, 0, 1, 1]
     same_tables(trace, tl.open(here))
     assert trace.manifest.clocks == tl.open(here).manifest.clocks
@@ -286,13 +336,26 @@ def test_hosts_and_clocks_are_told_of_all_ranks(tmp_path: Path, bucket: str) -> 
     same_tables(tl.open(f"{bucket}/run.tracelens"), trace)
 
 
-def test_two_files_that_claim_a_rank(tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]) -> None:
-    files = [write(tmp_path / f"{n}.json", [span(n, 1, 1)], distributedInfo={"rank": 5}) for n in "ab"]
+def test_two_files_that_claim_a_rank(
+    tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [
+        write(tmp_path / f"{n}.json", [span(n, 1, 1)], distributedInfo={"rank": 5}) for n in "ab"
+    ]
     done = command_line(capsys, "collect", "files", *files, "--out", f"{bucket}/run.tracelens")
     assert (done.code, len(done.err.splitlines())) == (1, 1)
     assert "a.json and b.json both claim rank 5" in done.err
     done = command_line(
-        capsys, "collect", "files", *files, "--out", f"{bucket}/two.tracelens", "--rank", 1, "--rank", 2
+        capsys,
+        "collect",
+        "files",
+        *files,
+        "--out",
+        f"{bucket}/two.tracelens",
+        "--rank",
+        1,
+        "--rank",
+        2,
     )
     assert done.code == 0
     assert tl.open(f"{bucket}/two.tracelens").manifest.ranks == [1, 2]
@@ -301,7 +364,11 @@ def test_two_files_that_claim_a_rank(tmp_path: Path, bucket: str, capsys: pytest
 def test_worlds_that_differ_are_refused(tmp_path: Path, bucket: str) -> None:
     sizes = {0: 2, 1: 8}
     files = [
-        write(tmp_path / f"{rank}.json", [span("a", 1, 1)], distributedInfo={"rank": rank, "world_size": size})
+        write(
+            tmp_path / f"{rank}.json",
+            [span("a", 1, 1)],
+            distributedInfo={"rank": rank, "world_size": size},
+        )
         for rank, size in sizes.items()
     ]
     with pytest.raises(SourceError, match="one is of 2 ranks, the other of 8"):
@@ -312,7 +379,10 @@ class _Denies(BaseHTTPRequestHandler):
     """A store that denies everything, and repeats what it was sent, as S3 does where a signature is wrong."""
 
     def _deny(self) -> None:
-        told = f"<Error><Code>AccessDenied</Code><Sent>{self.headers.get('Authorization')} {SECRET}</Sent></Error>"
+        told = (
+            f"<Error><Code>AccessDenied</Code><Sent>{self.headers.get('Authorization')}"
+            f" {SECRET}</Sent></Error>"
+        )
         self.send_response(403)
         self.send_header("Content-Length", str(len(told)))
         self.end_headers()
@@ -342,24 +412,33 @@ def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
     return line
 
 
-def test_a_store_that_denies_says_one_line(tmp_path: Path, denying: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_store_that_denies_says_one_line(
+    tmp_path: Path, denying: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = write(tmp_path / "rank0.json", [span("a", 1, 1)])
     for words in (
-        ("report", "s3://bucket/run"), ("check", "s3://bucket/run"), ("clean", "s3://bucket/run"),
+        ("report", "s3://bucket/run"),
+        ("check", "s3://bucket/run"),
+        ("clean", "s3://bucket/run"),
         ("collect", "torch", file, "--out", "s3://bucket/run"),
         ("collect", "torch", "s3://bucket/run", "--out", tmp_path / "run"),
         ("--debug", "query", "s3://bucket/run", "SELECT 1"),
-    ):  # fmt: skip
+    ):
         done = command_line(capsys, *words)
         assert done.code == 1
-        assert "the store denies it; the credentials in the environment need the permission" in done.err
+        assert (
+            "the store denies it; the credentials in the environment need the permission"
+            in done.err
+        )
         assert SECRET not in done.err
         assert "AWS4" not in done.err
         assert words[0] == "--debug" or len(done.err.splitlines()) == 1
     assert [*tmp_path.iterdir()] == [file]
 
 
-def test_a_store_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_store_that_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     began = time.monotonic()
     line = refused(capsys, "report", "s3://bucket/run")
@@ -367,12 +446,16 @@ def test_a_store_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert time.monotonic() - began < 20
 
 
-def test_a_bucket_that_is_not_there(tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bucket_that_is_not_there(
+    tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = write(tmp_path / "rank0.json", [span("a", 1, 1)])
     absent = "there is no such bucket or object"
     assert absent in refused(capsys, "collect", "torch", file, "--out", "s3://no-such-bucket/run")
     assert absent in refused(capsys, "report", "s3://no-such-bucket/run")
-    assert "there is no such object, and none below it" in refused(capsys, "report", f"{bucket}/nothing")
+    assert "there is no such object, and none below it" in refused(
+        capsys, "report", f"{bucket}/nothing"
+    )
     with pytest.raises(SourceError, match="expected a trace with a manifest"):
         tl.open(f"{bucket}/nothing")
 
@@ -386,8 +469,15 @@ def test_a_bucket_that_is_not_there(tmp_path: Path, bucket: str, capsys: pytest.
         f"az://box/run?sv=2024&sig={SECRET}",
     ],
 )
-def test_credentials_in_a_url_are_refused_and_not_repeated(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for words in (("report", url), ("report", f"--against={url}", "x"), ("--debug", "clean", url), (url,)):
+def test_credentials_in_a_url_are_refused_and_not_repeated(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (
+        ("report", url),
+        ("report", f"--against={url}", "x"),
+        ("--debug", "clean", url),
+        (url,),
+    ):
         assert "a URL with credentials in it is refused" in refused(capsys, *words)
     with pytest.raises(SourceError, match="refused, and not repeated") as error:
         tl.open(url)
@@ -398,24 +488,35 @@ def test_addresses() -> None:
     assert url_of("s3://bucket/a b/run/") == "s3://bucket/a b/run"
     assert url_of(Path("s3://bucket/run@2")) == "s3://bucket/run@2"
     assert [url_of(path) for path in ("run.json", "/s3/x", "C:/run", "-")] == [None] * 4
-    with pytest.raises(SourceError, match=r"^http://host/run: expected a local path or s3://BUCKET/PATH"):
+    with pytest.raises(
+        SourceError, match=r"^http://host/run: expected a local path or s3://BUCKET/PATH"
+    ):
         url_of("http://host/run")
     with pytest.raises(SourceError, match="found no bucket"):
         url_of("gs://")
 
 
-def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_the_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(objects, "find_spec", lambda _: None)
     line = refused(capsys, "report", "s3://bucket/run")
     assert line.endswith("URLs need the package obstore: pip install 'tracelens-toolkit[cloud]'")
 
 
 def test_a_damaged_file_in_a_bucket_is_said(tmp_path: Path, bucket: str) -> None:
-    trace = tl.collect(write(tmp_path / "rank0.json", [span("a", 1, 1)])).write(f"{bucket}/run.tracelens")
+    trace = tl.collect(write(tmp_path / "rank0.json", [span("a", 1, 1)])).write(
+        f"{bucket}/run.tracelens"
+    )
     (key,) = [key for key in contents(f"{bucket}/run.tracelens") if key.startswith("spans/")]
     Objects(f"{bucket}/run.tracelens").remove([key])
-    with pytest.raises(SourceError, match=r"run\.tracelens/spans: cannot be read: there is no such bucket or object"):
+    with pytest.raises(
+        SourceError,
+        match=r"run\.tracelens/spans: cannot be read: there is no such bucket or object",
+    ):
         trace.frame("spans")
     Objects(f"{bucket}/run.tracelens").create(key, b"no Parquet")
-    with pytest.raises(SourceError, match=r"run\.tracelens/spans: cannot be read as Parquet .* again"):
+    with pytest.raises(
+        SourceError, match=r"run\.tracelens/spans: cannot be read as Parquet .* again"
+    ):
         trace.frame("spans")

@@ -13,21 +13,37 @@ from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import COMPARE_COPIES
 
 BASE = make_trace(memcpys=[copy(0, 600, 8000), copy(600, 1000, 8000)])
-OTHER = make_trace(memcpys=[copy(0, 100, 4000, "pinned"), copy(100, 150, 4000), copy(300, 350, 4000, "pinned")])
-BACK: dict[str, Any] = {"direction": "d2h", "source_memory": "device", "destination_memory": "pinned"}
+OTHER = make_trace(
+    memcpys=[copy(0, 100, 4000, "pinned"), copy(100, 150, 4000), copy(300, 350, 4000, "pinned")]
+)
+BACK: dict[str, Any] = {
+    "direction": "d2h",
+    "source_memory": "device",
+    "destination_memory": "pinned",
+}
 
 
 def test_base_over_other() -> None:
     (row,) = COMPARE_COPIES.check(compare_copies(BASE, OTHER)).to_dicts()
     assert (row["rank"], row["direction"]) == (0, "h2d")
-    assert (row["n_calls_base"], row["size_base_bytes"], row["duration_base_ns"]) == (2, 16_000, 1000)
-    assert (row["n_calls_other"], row["size_other_bytes"], row["duration_other_ns"]) == (3, 12_000, 200)
+    assert (row["n_calls_base"], row["size_base_bytes"], row["duration_base_ns"]) == (
+        2,
+        16_000,
+        1000,
+    )
+    assert (row["n_calls_other"], row["size_other_bytes"], row["duration_other_ns"]) == (
+        3,
+        12_000,
+        200,
+    )
     assert (row["bandwidth_base_bytes_per_s"], row["bandwidth_other_bytes_per_s"]) == (1.6e10, 6e10)
     assert row["memory_base"] == "pageable to device"
     assert row["memory_other"] == "pageable to device, pinned to device"
     assert row["size_ratio"] == 2.0  # a copy, not in all
     assert row["speedup"] is None  # of two copies over three
-    (row,) = compare_copies(BASE, make_trace(memcpys=[copy(0, 100, 4000), copy(100, 200, 4000)])).to_dicts()
+    (row,) = compare_copies(
+        BASE, make_trace(memcpys=[copy(0, 100, 4000), copy(100, 200, 4000)])
+    ).to_dicts()
     assert row["speedup"] == 5.0
 
 
@@ -41,7 +57,15 @@ def test_the_finding_in_words() -> None:
 def test_a_direction_found_on_one_side_only() -> None:
     other = make_trace(memcpys=[copy(0, 10, 40) | BACK])
     found = compare_copies(BASE, other)
-    columns = ["direction", "n_calls_base", "n_calls_other", "size_other_bytes", "memory_base", "size_ratio", "speedup"]
+    columns = [
+        "direction",
+        "n_calls_base",
+        "n_calls_other",
+        "size_other_bytes",
+        "memory_base",
+        "size_ratio",
+        "speedup",
+    ]
     assert found.select(columns).rows() == [
         ("d2h", 0, 1, 40, None, None, None),
         ("h2d", 2, 0, 0, "pageable to device", None, None),
@@ -66,7 +90,9 @@ def test_copies_without_bytes_or_time_are_compared_without_a_ratio(odd: dict[str
     trace = make_trace(memcpys=[odd])
     for base, other in ((trace, OTHER), (OTHER, trace), (trace, trace)):
         (row,) = compare_copies(base, other).to_dicts()
-        assert (row["speedup"] is None) == (row["duration_other_ns"] == 0 or trace != base or trace != other)
+        assert (row["speedup"] is None) == (
+            row["duration_other_ns"] == 0 or trace != base or trace != other
+        )
         notes(base, other, compare_copies(base, other))
 
 

@@ -21,7 +21,9 @@ def trace_of(*kernels: dict[str, Any]) -> Trace:
     return make_trace(kernels=[SHAPE | kernel for kernel in kernels])
 
 
-def kernel(name: str, duration: int, grid: int = 1, primitive: str = "gemm", **rest: Any) -> dict[str, Any]:
+def kernel(
+    name: str, duration: int, grid: int = 1, primitive: str = "gemm", **rest: Any
+) -> dict[str, Any]:
     return {"name": name, "duration_ns": duration, "grid_x": grid, "primitive": primitive, **rest}
 
 
@@ -39,10 +41,34 @@ def test_eager_against_fused() -> None:
         kernel("triton_poi_fused_native_batch_norm_relu_1", 50, primitive="fused"),
     )
     found = COMPARE_GRIDS.check(compare_grids(base, other))
-    columns = ["match", "name", "primitive", "base_grid_x", "other_grid_x", "speedup", "speedup_per_call"]
+    columns = [
+        "match",
+        "name",
+        "primitive",
+        "base_grid_x",
+        "other_grid_x",
+        "speedup",
+        "speedup_per_call",
+    ]
     assert found.select(columns).rows() == [
-        ("kernel", "gemm", "gemm", 132, 264, None, 2.0),  # two calls against one: 2000 a call over 1000
-        ("primitive", None, "elementwise", None, None, 2.0, 1.0),  # 800 over 400; 400 a call over 400
+        (
+            "kernel",
+            "gemm",
+            "gemm",
+            132,
+            264,
+            None,
+            2.0,
+        ),  # two calls against one: 2000 a call over 1000
+        (
+            "primitive",
+            None,
+            "elementwise",
+            None,
+            None,
+            2.0,
+            1.0,
+        ),  # 800 over 400; 400 a call over 400
         ("only_base", None, "layout", None, None, None, None),
         ("only_other", None, "fused", None, None, None, None),
     ]
@@ -56,8 +82,19 @@ def test_eager_against_fused() -> None:
 
 def test_equal_grids_meet_first_and_the_others_by_total_time() -> None:
     base = trace_of(kernel("k", 95, grid=1), kernel("k", 90, grid=2), kernel("k", 80, grid=3))
-    other = trace_of(kernel("k", 10, grid=5), kernel("k", 70, grid=2), kernel("k", 60, grid=4), kernel("k", 5, grid=6))
-    columns = ["match", "base_grid_x", "other_grid_x", "base_duration_total_ns", "other_duration_total_ns"]
+    other = trace_of(
+        kernel("k", 10, grid=5),
+        kernel("k", 70, grid=2),
+        kernel("k", 60, grid=4),
+        kernel("k", 5, grid=6),
+    )
+    columns = [
+        "match",
+        "base_grid_x",
+        "other_grid_x",
+        "base_duration_total_ns",
+        "other_duration_total_ns",
+    ]
     assert compare_grids(base, other).select(columns).rows() == [
         ("kernel", 2, 2, 90, 70),
         ("kernel", 1, 4, 95, 60),
@@ -68,15 +105,24 @@ def test_equal_grids_meet_first_and_the_others_by_total_time() -> None:
 
 def test_a_kernel_matches_by_name_whatever_it_was_taken_for() -> None:
     """Where no launch tells, one trace says gemm of the kernel that the other knows for a convolution."""
-    found = compare_grids(trace_of(kernel("x", 8, primitive="conv")), trace_of(kernel("x", 2, primitive="gemm")))
-    assert found.select("match", "name", "primitive", "speedup").rows() == [("kernel", "x", "conv", 4.0)]
+    found = compare_grids(
+        trace_of(kernel("x", 8, primitive="conv")), trace_of(kernel("x", 2, primitive="gemm"))
+    )
+    assert found.select("match", "name", "primitive", "speedup").rows() == [
+        ("kernel", "x", "conv", 4.0)
+    ]
 
 
 def test_ranks_count_together_and_missing_grids_match() -> None:
     unknown = dict.fromkeys(SHAPE)
     base = trace_of(kernel("k", 10, rank=0) | unknown, kernel("k", 30, rank=1) | unknown)
     (row,) = compare_grids(base, trace_of(kernel("k", 10) | unknown)).to_dicts()
-    assert (row["match"], row["base_n_calls"], row["base_n_blocks"], row["n_blocks_ratio"]) == ("kernel", 2, None, None)
+    assert (row["match"], row["base_n_calls"], row["base_n_blocks"], row["n_blocks_ratio"]) == (
+        "kernel",
+        2,
+        None,
+        None,
+    )
     assert (row["speedup"], row["speedup_per_call"]) == (None, 2.0)
 
 
@@ -84,15 +130,25 @@ def test_notes_say_what_is_comparable() -> None:
     base = trace_of(kernel("k", 75, grid=2), kernel("a", 25))
     other = trace_of(kernel("k", 50, grid=3), kernel("b", 50))
     (said,) = notes(base, other, compare_grids(base, other))
-    assert said.startswith("Kernels in both traces: 1, 75.0% of kernel time in base and 50.0% in other; 1 with ")
+    assert said.startswith(
+        "Kernels in both traces: 1, 75.0% of kernel time in base and 50.0% in other; 1 with "
+    )
 
 
 def test_totals_compare_only_what_was_called_as_often() -> None:
     """34 calls against 30 in captures of equal length: the second did less."""
     base, other = trace_of(*[kernel("k", 10)] * 34), trace_of(*[kernel("k", 10)] * 30)
     (row,) = compare_grids(base, other).to_dicts()
-    assert (row["speedup"], row["speedup_per_call"], row["base_n_calls"], row["other_n_calls"]) == (None, 1.0, 34, 30)
-    assert "1 kernels were called more often in one" in notes(base, other, compare_grids(base, other))[1]
+    assert (row["speedup"], row["speedup_per_call"], row["base_n_calls"], row["other_n_calls"]) == (
+        None,
+        1.0,
+        34,
+        30,
+    )
+    assert (
+        "1 kernels were called more often in one"
+        in notes(base, other, compare_grids(base, other))[1]
+    )
     steps: list[dict[str, Any]] = [{"step": 0, "duration_ns": 400}]
     marked = [make_trace(kernels=[kernel("k", 10)] * n, steps=steps) for n in (34, 30)]
     assert compare_grids(*marked)["speedup"].to_list() == [34 / 30]
@@ -118,7 +174,9 @@ some_kernels = st.lists(
 
 
 @settings(max_examples=examples(40), deadline=None)
-@given(some_kernels, some_kernels, st.randoms(use_true_random=False), st.integers(-(10**15), 10**15))
+@given(
+    some_kernels, some_kernels, st.randoms(use_true_random=False), st.integers(-(10**15), 10**15)
+)
 def test_nothing_is_lost_and_order_and_time_do_not_matter(
     base: list[dict[str, Any]], other: list[dict[str, Any]], random: Any, shift: int
 ) -> None:

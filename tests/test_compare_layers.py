@@ -19,12 +19,20 @@ CLASSES = {"conv": "Conv2d", "bn": "BatchNorm2d", "fc": "Linear"}
 
 def run(steps: int, *times: tuple[str | None, int], **tables: Any) -> Trace:
     """Each layer's kernel in each of the steps; null is work outside any module."""
-    layers = [{"module_path": path, "class_name": name, "call_order": at} for at, (path, name) in
-              enumerate(CLASSES.items())]  # fmt: skip
+    layers = [
+        {"module_path": path, "class_name": name, "call_order": at}
+        for at, (path, name) in enumerate(CLASSES.items())
+    ]
     spans = [{"name": "op", "module_path": path, "phase": "forward"} for path in CLASSES]
     place = {path: at for at, path in enumerate(CLASSES)} | {None: None}
     kernels = [
-        {"span_id": place[path], "duration_ns": ns, "step": step, "library": "cudnn", "primitive": "conv"}
+        {
+            "span_id": place[path],
+            "duration_ns": ns,
+            "step": step,
+            "library": "cudnn",
+            "primitive": "conv",
+        }
         for step in range(steps)
         for path, ns in times
     ]
@@ -37,8 +45,16 @@ OTHER = run(3, ("conv", 2000), ("fc", 1250), (None, 750))
 
 def test_times_a_step_and_speedups() -> None:
     found = COMPARE_LAYERS.check(compare_layers(BASE, OTHER))
-    columns = ["layer", "class_name", "match", "base_estimate_ns", "other_estimate_ns", "speedup", "saved_ns",
-               "outcome"]  # fmt: skip
+    columns = [
+        "layer",
+        "class_name",
+        "match",
+        "base_estimate_ns",
+        "other_estimate_ns",
+        "speedup",
+        "saved_ns",
+        "outcome",
+    ]
     assert found.select(columns).rows() == [
         ("conv", "Conv2d", "both", 6000, 2000, 3.0, 4000, "faster"),
         ("fc", "Linear", "both", 1000, 1250, 0.8, -250, "slower"),
@@ -60,7 +76,10 @@ def test_the_finding_in_words() -> None:
 
 
 def test_kernels_outside_of_marked_steps_do_not_count() -> None:
-    kernels: list[dict[str, Any]] = [{"duration_ns": 10, "step": 0}, {"duration_ns": 99, "step": None}]
+    kernels: list[dict[str, Any]] = [
+        {"duration_ns": 10, "step": 0},
+        {"duration_ns": 99, "step": None},
+    ]
     marked, unmarked = make_trace(kernels=kernels), make_trace(kernels=kernels[1:])
     found = compare_layers(marked, unmarked)
     assert found.select("base_estimate_ns", "other_estimate_ns").row(0) == (10, 99)
@@ -77,10 +96,31 @@ def test_without_steps_totals_compare_only_as_many_kernels() -> None:
 
 def test_measured_layers_with_the_range_of_their_quartiles() -> None:
     found = compare_layers(MEASURED, MEASURED)
-    columns = ["layer", "method", "base_configuration", "other_configuration", "compile_mode", "phase", "speedup",
-               "speedup_low", "speedup_high", "outcome"]  # fmt: skip
+    columns = [
+        "layer",
+        "method",
+        "base_configuration",
+        "other_configuration",
+        "compile_mode",
+        "phase",
+        "speedup",
+        "speedup_low",
+        "speedup_high",
+        "outcome",
+    ]
     assert found.select(columns).rows() == [
-        ("conv", "layer", "interpreted", "cpp", "default", "forward", 55 / 20, None, None, "unclear"),
+        (
+            "conv",
+            "layer",
+            "interpreted",
+            "cpp",
+            "default",
+            "forward",
+            55 / 20,
+            None,
+            None,
+            "unclear",
+        ),
         ("fc", "layer", "interpreted", "cpp", "default", "forward", 0.5, None, None, "unclear"),
     ]
     assert found["base_evidence"].to_list() == ["measured: layer, synchronised"] * 2
@@ -91,13 +131,20 @@ def measured(*durations: int, **more: Any) -> Trace:
 
 
 def test_measured_layers_are_judged_by_what_their_rounds_took() -> None:
-    # Two executions a round: base's rounds have the medians 10, 11, 12, the others' 20, 21, 22 and 10, 12, 14.
+    # Two executions a round: base's rounds have the medians 10, 11, 12, the others' 20, 21, 22 and
+    # 10, 12, 14.
     base = measured(10, 10, 11, 11, 12, 12)
     slower = measured(20, 20, 21, 21, 22, 22, configuration="cpp")
     near = measured(10, 10, 12, 12, 14, 14, configuration="cpp")
     rows = [compare_layers(base, other).row(0, named=True) for other in (slower, near)]
-    assert [(row["speedup"], row["outcome"]) for row in rows] == [(11 / 21, "slower"), (11 / 12, "unclear")]
-    assert [row["speedup_low"] < row["speedup"] < row["speedup_high"] for row in rows] == [True, True]
+    assert [(row["speedup"], row["outcome"]) for row in rows] == [
+        (11 / 21, "slower"),
+        (11 / 12, "unclear"),
+    ]
+    assert [row["speedup_low"] < row["speedup"] < row["speedup_high"] for row in rows] == [
+        True,
+        True,
+    ]
     assert rows[0]["speedup_high"] < 1 < rows[1]["speedup_high"]
     assert [row["reason"] for row in rows] == [None, "within the spread"]
 
@@ -118,12 +165,22 @@ def test_two_values_have_no_spread() -> None:
         (["cpp"], ["cpp"], [("cpp", "cpp")]),
     ],
 )
-def test_which_configurations_are_compared(base: list[str], other: list[str], pairs: list[tuple[str, str]]) -> None:
+def test_which_configurations_are_compared(
+    base: list[str], other: list[str], pairs: list[tuple[str, str]]
+) -> None:
     sides = [
-        make_trace(timings=[row for name in names for row in timing("layer", 10, module_path="fc", configuration=name)])
+        make_trace(
+            timings=[
+                row
+                for name in names
+                for row in timing("layer", 10, module_path="fc", configuration=name)
+            ]
+        )
         for names in (base, other)
     ]
-    found = compare_layers(*sides).select("base_configuration", "other_configuration").unique().rows()
+    found = (
+        compare_layers(*sides).select("base_configuration", "other_configuration").unique().rows()
+    )
     assert sorted(found) == pairs
 
 
@@ -142,11 +199,14 @@ def test_paths_of_two_kinds_never_match_and_it_says_so() -> None:
         ],
         spans=[{"name": "op", "module_path": "Net_0.Linear_0", "phase": "forward"}],
         kernels=[{"span_id": 0, "duration_ns": 5, "step": 0}],
-    )  # fmt: skip
+    )
     found = compare_layers(numbered, OTHER)
     assert set(found.filter(layer="Net_0.Linear_0")["match"]) == {"only_base"}
-    (said, *_) = notes(numbered, OTHER, found)
-    assert "base names layers as the trace numbers them (Net_0.Linear_0), other by attribute path (conv)" in said
+    said, *_ = notes(numbered, OTHER, found)
+    assert (
+        "base names layers as the trace numbers them (Net_0.Linear_0), other by attribute path"
+        " (conv)" in said
+    )
 
 
 def test_differences_below_zero_have_no_speedup() -> None:
@@ -164,11 +224,15 @@ def test_a_layer_that_loses_without_a_speedup_is_named() -> None:
     assert " most of all fc." in " ".join(notes(base, slower, found))
 
 
-TIMES = st.lists(st.tuples(st.sampled_from([*CLASSES, None]), st.integers(0, 10**9)), min_size=1, max_size=6)
+TIMES = st.lists(
+    st.tuples(st.sampled_from([*CLASSES, None]), st.integers(0, 10**9)), min_size=1, max_size=6
+)
 
 
 @given(TIMES, st.integers(1, 3))
-def test_a_run_against_itself_and_in_pieces(times: list[tuple[str | None, int]], steps: int) -> None:
+def test_a_run_against_itself_and_in_pieces(
+    times: list[tuple[str | None, int]], steps: int
+) -> None:
     found = compare_layers(run(steps, *times), run(1, *times))
     assert set(found["match"]) == {"both"}
     assert all(speedup in {1.0, None} for speedup in found["speedup"])

@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from tests.cases import make_trace
-from tracelens.analyses import compare_blocks, compare_kernels, compare_memory, compare_ops, compare_time
+from tracelens.analyses import (
+    compare_blocks,
+    compare_kernels,
+    compare_memory,
+    compare_ops,
+    compare_time,
+)
 from tracelens.analyses.compare_kernels import notes
 from tracelens.derive.comparing.judging import Rules
 from tracelens.schemas.results.comparing import (
@@ -23,15 +29,29 @@ Row = dict[str, Any]
 def kernels(steps: int | None, **times: int) -> Trace:
     """A kernel of each name in each of the steps, or without steps so many of each."""
     rows: list[Row] = [
-        {"name": name, "duration_ns": ns, "step": step} for step in range(steps or 1) for name, ns in times.items()
+        {"name": name, "duration_ns": ns, "step": step}
+        for step in range(steps or 1)
+        for name, ns in times.items()
     ]
     return make_trace(kernels=rows if steps else [row | {"step": None} for row in rows])
 
 
 def test_kernels_added_removed_and_changed_a_step() -> None:
-    base, other = kernels(3, gemm=10_000, add=5_000, old=700), kernels(4, gemm=20_000, add=5_000, new=900)
+    base, other = (
+        kernels(3, gemm=10_000, add=5_000, old=700),
+        kernels(4, gemm=20_000, add=5_000, new=900),
+    )
     found = COMPARE_KERNELS.check(compare_kernels(base, other))
-    columns = ["name", "change", "base_n_calls", "other_n_calls", "base_ns", "other_ns", "speedup", "outcome"]
+    columns = [
+        "name",
+        "change",
+        "base_n_calls",
+        "other_n_calls",
+        "base_ns",
+        "other_ns",
+        "speedup",
+        "outcome",
+    ]
     assert found.select(columns).rows() == [
         ("gemm", "both", 1, 1, 10_000, 20_000, 0.5, "slower"),
         ("add", "both", 1, 1, 5_000, 5_000, 1.0, "unclear"),
@@ -39,7 +59,8 @@ def test_kernels_added_removed_and_changed_a_step() -> None:
         ("old", "removed", 1, None, 700, None, None, None),
     ]
     assert notes(base, other, found) == [
-        "Of 4 kernel names: 0 faster, 1 slower, 1 unclear (less than the least effect), 1 added, 1 removed."
+        "Of 4 kernel names: 0 faster, 1 slower, 1 unclear (less than the least effect), 1 added, 1"
+        " removed."
     ]
 
 
@@ -57,12 +78,20 @@ def test_without_steps_a_call_is_compared() -> None:
     slower = make_trace(kernels=[{"name": "k", "duration_ns": 12_000}] * 34)
     columns = ["base_n_calls", "other_n_calls", "speedup", "speedup_per_call", "outcome"]
     assert compare_kernels(base, less).select(columns).row(0) == (34, 30, None, 1.0, "unclear")
-    assert compare_kernels(base, slower).select(columns).row(0) == (34, 34, 10 / 12, 10 / 12, "slower")
+    assert compare_kernels(base, slower).select(columns).row(0) == (
+        34,
+        34,
+        10 / 12,
+        10 / 12,
+        "slower",
+    )
 
 
 def test_more_runs_are_runs_of_the_same_programs() -> None:
     """One step each; three runs of each program have a spread."""
-    base, other = ([kernels(1, gemm=ns + more) for more in (0, 100, 200)] for ns in (10_000, 20_000))
+    base, other = (
+        [kernels(1, gemm=ns + more) for more in (0, 100, 200)] for ns in (10_000, 20_000)
+    )
     alone = compare_kernels(base[0], other[0]).row(0, named=True)
     rules = Rules(base_runs=base[1:], other_runs=other[1:])
     together = compare_kernels(base[0], other[0], rules=rules).row(0, named=True)
@@ -78,7 +107,14 @@ def ops(ns: int) -> Trace:
         first = 3 * step
         spans += [
             {"kind": "op", "name": "linear", "step": step},
-            {"kind": "op", "name": "mm", "parent_id": first, "depth": 1, "self_ns": 7, "step": step},
+            {
+                "kind": "op",
+                "name": "mm",
+                "parent_id": first,
+                "depth": 1,
+                "self_ns": 7,
+                "step": step,
+            },
             {"kind": "annotation", "name": "note", "parent_id": first, "depth": 1, "step": step},
         ]
         work += [{"span_id": first + 1, "duration_ns": ns, "step": step}]
@@ -96,13 +132,17 @@ def test_an_ops_time_is_that_of_what_it_launches_itself() -> None:
 
 def test_without_kernels_an_ops_time_is_its_own_on_the_host() -> None:
     rows: list[Row] = [{"kind": "op", "name": "mm", "self_ns": 50}] * 3
-    found = compare_ops(make_trace(spans=rows), make_trace(spans=[row | {"self_ns": 25} for row in rows]))
+    found = compare_ops(
+        make_trace(spans=rows), make_trace(spans=[row | {"self_ns": 25} for row in rows])
+    )
     assert found.select("base_call_ns", "other_call_ns", "speedup").row(0) == (50, 25, 2.0)
 
 
 def blocks(first: int, second: int) -> Trace:
     paths = ["layers.0.mlp", "layers.1.mlp", "head.2"]
-    spans: list[Row] = [{"name": "op", "kind": "op", "module_path": path, "phase": "forward"} for path in paths]
+    spans: list[Row] = [
+        {"name": "op", "kind": "op", "module_path": path, "phase": "forward"} for path in paths
+    ]
     rows: list[Row] = [
         {"span_id": at, "duration_ns": ns, "step": step}
         for step in range(3)
@@ -132,14 +172,24 @@ def busy(*shares: float) -> Trace:
         {"step": at, "start_ns": at * 1_000_000, "duration_ns": int(share * 1_000_000)}
         for at, share in enumerate(shares)
     ]
-    return make_trace(steps=steps, kernels=work, activities=[{"duration_ns": 10_000_000, "cause": "host"}])
+    return make_trace(
+        steps=steps, kernels=work, activities=[{"duration_ns": 10_000_000, "cause": "host"}]
+    )
 
 
 def test_parts_of_a_step_are_judged_by_what_they_change_of_it() -> None:
     found = COMPARE_TIME.check(compare_time(busy(0.5, 0.5, 0.5), busy(0.6, 0.6, 0.6)))
     rows = {row["part"]: row for row in found.iter_rows(named=True)}
-    assert (rows["window"]["base_ns"], rows["window"]["more_ns"], rows["window"]["outcome"]) == (10**6, 0, "unclear")
-    assert (rows["compute"]["more_ns"], rows["compute"]["of_step_frac"], rows["compute"]["outcome"]) == (
+    assert (rows["window"]["base_ns"], rows["window"]["more_ns"], rows["window"]["outcome"]) == (
+        10**6,
+        0,
+        "unclear",
+    )
+    assert (
+        rows["compute"]["more_ns"],
+        rows["compute"]["of_step_frac"],
+        rows["compute"]["outcome"],
+    ) == (
         10**5,
         0.1,
         "slower",
@@ -147,12 +197,18 @@ def test_parts_of_a_step_are_judged_by_what_they_change_of_it() -> None:
     assert (rows["idle"]["more_ns"], rows["idle"]["outcome"]) == (-(10**5), "faster")
     assert all(row["outcome"] is None for part, row in rows.items() if part.startswith("idle_"))
     # Four times as long, and yet only 0.3 % of the step.
-    small = compare_time(busy(0.001, 0.001, 0.001), busy(0.004, 0.004, 0.004)).filter(part="compute").row(0, named=True)
+    small = (
+        compare_time(busy(0.001, 0.001, 0.001), busy(0.004, 0.004, 0.004))
+        .filter(part="compute")
+        .row(0, named=True)
+    )
     assert (small["outcome"], small["reason"]) == ("unclear", "less than the least effect")
 
 
 def memory(*peaks: int) -> Trace:
-    steps: list[Row] = [{"step": at, "start_ns": 100 * at, "duration_ns": 100} for at in range(len(peaks))]
+    steps: list[Row] = [
+        {"step": at, "start_ns": 100 * at, "duration_ns": 100} for at in range(len(peaks))
+    ]
     rows: list[Row] = [
         {"time_ns": 100 * at + more, "size_bytes": size, "allocated_bytes": total, "device_id": 0}
         for at, peak in enumerate(peaks)
@@ -168,7 +224,10 @@ def test_memory_is_compared_by_the_steps_peaks() -> None:
         (0, "allocated_in_all", 100, 150, 50, "more"),
         (0, "allocated_peak", 100, 150, 50, "more"),
     ]
-    assert compare_memory(memory(100, 100, 100), memory(90, 90, 90))["outcome"].to_list() == ["less", "less"]
+    assert compare_memory(memory(100, 100, 100), memory(90, 90, 90))["outcome"].to_list() == [
+        "less",
+        "less",
+    ]
 
 
 @pytest.mark.parametrize("run", [compare_time, compare_kernels, compare_ops])
@@ -176,7 +235,8 @@ def test_one_rank_is_compared_with_one_other_rank(run: Any) -> None:
     rows: list[Row] = [{"kind": "op", "name": "mm"}]
     base, other = (
         make_trace(
-            kernels=[{"rank": rank, "span_id": 0, "duration_ns": 9}], spans=[row | {"rank": rank} for row in rows]
+            kernels=[{"rank": rank, "span_id": 0, "duration_ns": 9}],
+            spans=[row | {"rank": rank} for row in rows],
         )
         for rank in (1, 2)
     )

@@ -19,7 +19,9 @@ from tracelens.collectors import collect
 from tracelens.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[1]
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed"
+)
 SCRIPT = """
 import torch
 from torch import nn
@@ -51,19 +53,40 @@ def test_a_compiled_model_tells_which_modules_its_kernels_came_from(tmp_path: Pa
     (tmp_path / "script.py").write_text(SCRIPT)
     more = {"TORCH_TRACE": str(tmp_path / "log")}
     subprocess.run(
-        [sys.executable, "-m", "tracelens", "collect", "torch", "--compile-provenance", "--no-stacks",
-         "--out", "run.tracelens", "--", sys.executable, "script.py"],
-        cwd=tmp_path, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT), **more},
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "tracelens",
+            "collect",
+            "torch",
+            "--compile-provenance",
+            "--no-stacks",
+            "--out",
+            "run.tracelens",
+            "--",
+            sys.executable,
+            "script.py",
+        ],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **more},
+    )
     trace = Trace.open(tmp_path / "run.tracelens")
     of_calls: dict[str, list[set[str]]] = {"addmm": [], "relu": [], "tanh": []}
-    for (_, name), part in trace.provenance.group_by("call_order", "kernel_name", maintain_order=True):
+    for (_, name), part in trace.provenance.group_by(
+        "call_order", "kernel_name", maintain_order=True
+    ):
         paths = set(part["module_path"].drop_nulls())
         for word, found in of_calls.items():
             if word in str(name):
                 found.append(paths)
     # Three products in the model's order, and the activations between them.
-    assert of_calls == {"addmm": [{"first"}, {"blocks.0"}, {"head"}], "relu": [{"act"}], "tanh": [{"blocks.1"}]}
+    assert of_calls == {
+        "addmm": [{"first"}, {"blocks.0"}, {"head"}],
+        "relu": [{"act"}],
+        "tanh": [{"blocks.1"}],
+    }
     runs = trace.spans.filter(trace.spans["name"].str.starts_with("## Call CompiledFxGraph"))
     keys = set(runs["name"].str.extract(r"^## Call CompiledFxGraph (\S+) ##$"))
     assert keys == set(trace.provenance["graph_key"])
@@ -77,7 +100,11 @@ def check_log(folder: Path, trace: Trace) -> None:
     calls = ["graph_key", "call_order", "kernel_name"]
     assert set(told.select(calls).iter_rows()) == set(trace.provenance.select(calls).iter_rows())
     products = [*calls, "module_path"]
-    recorded = trace.provenance.filter(pl.col("kernel_name").str.contains("addmm")).select(products).unique()
+    recorded = (
+        trace.provenance.filter(pl.col("kernel_name").str.contains("addmm"))
+        .select(products)
+        .unique()
+    )
     assert recorded.height == 3
     from_log = told.filter("is_extern").select(products).unique()
     assert_frame_equal(from_log, recorded, check_row_order=False)
@@ -101,16 +128,23 @@ def test_dynamos_names_of_modules_are_attribute_paths(source: str, path: str) ->
 def fx_node(name: str, target: str, path: str | None) -> Any:
     meta = {"nn_module_stack": {"k": (f"L['self'].{path}", object)}} if path else {}
     return SimpleNamespace(
-        name=name, target=target, op="call_function", meta=meta, users={}, all_input_nodes=[],
-    )  # fmt: skip
+        name=name,
+        target=target,
+        op="call_function",
+        meta=meta,
+        users={},
+        all_input_nodes=[],
+    )
 
 
 def test_a_kernel_of_no_node_belongs_to_whoever_uses_its_result() -> None:
     conv = fx_node("convolution", "aten.convolution.default", "layer1.conv")
-    user = SimpleNamespace(node=SimpleNamespace(node=SimpleNamespace(origin_node=conv, origins=[conv])))
+    user = SimpleNamespace(
+        node=SimpleNamespace(node=SimpleNamespace(origin_node=conv, origins=[conv]))
+    )
     copy = SimpleNamespace(
         node=SimpleNamespace(origins=[]), get_outputs=lambda: [SimpleNamespace(users=[user])]
-    )  # fmt: skip
+    )
     call = recorder()._call([copy], "triton_poi_fused_0", False)
     assert [(n["module_path"], n["rule"]) for n in call["nodes"]] == [("layer1.conv", "consumer")]
 
@@ -154,22 +188,31 @@ class LaterExtern(Extern):
 
     def codegen_comment(self, wrapper: Any, kernel_name: str | None = None) -> None:  # noqa: ARG002 - as it is there
         """The comment above the call."""
-        hook = getattr(sys.modules["torch._inductor.debug"], "set_kernel_post_grad_provenance_tracing", None)
+        hook = getattr(
+            sys.modules["torch._inductor.debug"], "set_kernel_post_grad_provenance_tracing", None
+        )
         if hook is not None:
             hook(self, kernel_name or self.python_kernel_name, True)
 
 
 CODEGEN = ("codegen.cpp", "codegen.simd", "codegen.wrapper")
 INDUCTORS: dict[str, tuple[bool, str | None, tuple[str, ...], Any, Any]] = {
-    # version: has the setting that asks for provenance, home of the hook, who else holds it, graphs, calls to libraries
+    # version: has the setting that asks for provenance, home of the hook, who else holds it,
+    # graphs, calls to libraries
     "2.8": (False, "utils", CODEGEN, BareGraph, Extern),
     "2.9": (True, "debug", (*CODEGEN, "codegen.cpp_wrapper_cpu"), AnnotatedGraph, Extern),
     "2.10": (True, "debug", ("codegen.cpp", "codegen.triton"), AnnotatedGraph, LaterExtern),
-    "later": (True, "debug", ("codegen.cpp", "codegen.triton", "ir", "scheduler"), AnnotatedGraph, LaterExtern),
+    "later": (
+        True,
+        "debug",
+        ("codegen.cpp", "codegen.triton", "ir", "scheduler"),
+        AnnotatedGraph,
+        LaterExtern,
+    ),
     "without a hook": (False, None, (), AnnotatedGraph, LaterExtern),
 }
-"""Where versions of torch have what is patched, by their sources; modules by those names stand in for them.
-test_provenance.py has what recording under 2.8, 2.9 and 2.10 themselves gave."""
+"""Where versions of torch have what is patched, by their sources; modules by those names stand
+in for them. test_provenance.py has what recording under 2.8, 2.9 and 2.10 themselves gave."""
 
 
 @pytest.mark.parametrize("version", INDUCTORS)
@@ -188,8 +231,16 @@ def test_the_patch_points_of_versions_that_are_not_installed(
     level = {"provenance_tracking_level": 0} if has_level else {}
     config = SimpleNamespace(
         trace=SimpleNamespace(enabled=False, **level), triton=SimpleNamespace(cudagraphs=True)
-    )  # fmt: skip
-    names = ("debug", "utils", *CODEGEN, "codegen.triton", "codegen.cpp_wrapper_cpu", "ir", "scheduler")
+    )
+    names = (
+        "debug",
+        "utils",
+        *CODEGEN,
+        "codegen.triton",
+        "codegen.cpp_wrapper_cpu",
+        "ir",
+        "scheduler",
+    )
     modules = {name: SimpleNamespace(config=config) for name in names}
     holders = [modules[name] for name in ([home] if home else []) + list(users)]
     for module in holders:
@@ -197,15 +248,25 @@ def test_the_patch_points_of_versions_that_are_not_installed(
     modules["ir"].ExternKernel = extern_class
     modules["config"] = config
     modules["output_code"] = SimpleNamespace(CompiledFxGraph=graph_class)
-    graph = SimpleNamespace(is_backward=False, module=SimpleNamespace(graph=SimpleNamespace(nodes=[
-        fx_node("convolution", "aten.convolution.default", "conv1"), fx_node("relu", "aten.relu.default", "act"),
-    ])))  # fmt: skip
+    graph = SimpleNamespace(
+        is_backward=False,
+        module=SimpleNamespace(
+            graph=SimpleNamespace(
+                nodes=[
+                    fx_node("convolution", "aten.convolution.default", "conv1"),
+                    fx_node("relu", "aten.relu.default", "act"),
+                ]
+            )
+        ),
+    )
     modules["virtualized"] = SimpleNamespace(V=SimpleNamespace(graph=graph))
     others = {
         "version": SimpleNamespace(__version__=version),
         "autograd.profiler": SimpleNamespace(record_function=lambda _: nullcontext()),
     }
-    for name, module in ({f"_inductor.{name}": module for name, module in modules.items()} | others).items():
+    for name, module in (
+        {f"_inductor.{name}": module for name, module in modules.items()} | others
+    ).items():
         monkeypatch.setitem(sys.modules, f"torch.{name}", module)
     before = (graph_class.__init__, graph_class.__call__, extern_class.codegen_comment)
     made = recorder().Recorder()
@@ -226,7 +287,9 @@ def test_the_patch_points_of_versions_that_are_not_installed(
         assert "torch 2.8 and later do" in " ".join(told["notes"])
         return
     (told,) = made.sidecar()["graphs"]
-    paths = [[(node["module_path"], node["rule"]) for node in call["nodes"]] for call in told["calls"]]
+    paths = [
+        [(node["module_path"], node["rule"]) for node in call["nodes"]] for call in told["calls"]
+    ]
     assert paths == [[("conv1", "nn_module_stack")], [("act", "nn_module_stack")]]
     assert heard == {"2.8": [], "2.9": ["triton_relu", "extern_kernels.convolution"]}.get(
         version, ["extern_kernels.convolution", "triton_relu"]
@@ -264,6 +327,10 @@ after = (debug.set_kernel_post_grad_provenance_tracing, output.CompiledFxGraph._
 print(json.dumps([before == after, during[0] is not before[0], during[1] is not before[1]]))
 """
     ran = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
-    )  # fmt: skip
+        [sys.executable, "-W", "ignore", "-c", code],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     assert json.loads(ran.stdout.splitlines()[-1]) == [True, True, True]

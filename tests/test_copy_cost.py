@@ -15,15 +15,21 @@ from tracelens.schemas.results.work import COPY_COST
 from tracelens.trace import Trace
 
 MB = 1_000_000
-CAST = (
-    "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::"
-    "{lambda()#3}::operator()() const::{lambda()#7}::operator()() const::{lambda(float)#1}, std::array<char*, 2ul>, 4, "
-    "TrivialOffsetCalculator<1, unsigned int>>(int)"
-)  # a thread does 4 elements
+CAST = (  # a thread does 4 elements
+    "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()()"
+    " const::{lambda()#7}::operator()() const::{lambda(float)#1}, std::array<char*, 2ul>, 4,"
+    " TrivialOffsetCalculator<1, unsigned int>>(int)"
+)
 
 
 def copy(start: int, end: int, size: int, source: str = "pageable", **more: Any) -> dict[str, Any]:
-    row = {"start_ns": start, "duration_ns": end - start, "size_bytes": size, "direction": "h2d", "stream_id": 7}
+    row = {
+        "start_ns": start,
+        "duration_ns": end - start,
+        "size_bytes": size,
+        "direction": "h2d",
+        "stream_id": 7,
+    }
     return row | {"source_memory": source, "destination_memory": "device"} | more
 
 
@@ -32,7 +38,14 @@ def kernel(start: int, end: int, **more: Any) -> dict[str, Any]:
 
 
 def cast(start: int, elements: int, name: str = CAST) -> dict[str, Any]:
-    shape = {"grid_x": elements // 512, "grid_y": 1, "grid_z": 1, "block_x": 128, "block_y": 1, "block_z": 1}
+    shape = {
+        "grid_x": elements // 512,
+        "grid_y": 1,
+        "grid_z": 1,
+        "block_x": 128,
+        "block_y": 1,
+        "block_z": 1,
+    }
     return kernel(start, start + 10, name=name, **shape)
 
 
@@ -42,7 +55,9 @@ def whole(trace: Trace, base: Trace | None = None) -> dict[str, Any]:
 
 
 def test_bytes_bandwidth_and_steps() -> None:
-    trace = make_trace(memcpys=[copy(0, 100, 1000, step=0), copy(200, 500, 1000, step=1), copy(900, 1000, 500)])
+    trace = make_trace(
+        memcpys=[copy(0, 100, 1000, step=0), copy(200, 500, 1000, step=1), copy(900, 1000, 500)]
+    )
     columns = ["step", "n_calls", "duration_total_ns", "size_bytes", "bandwidth_bytes_per_s"]
     assert copy_cost(trace).select(columns).rows() == [
         (None, 3, 500, 2500, 5e9),
@@ -53,8 +68,17 @@ def test_bytes_bandwidth_and_steps() -> None:
 
 def test_a_row_a_direction_and_pair_of_memories() -> None:
     back = {"direction": "d2h", "source_memory": "device", "destination_memory": "pinned"}
-    trace = make_trace(memcpys=[copy(0, 1, 1), copy(1, 2, 1, "pinned"), copy(2, 3, 1) | back, copy(3, 4, 1, rank=1)])
-    assert copy_cost(trace).select("rank", "direction", "source_memory", "destination_memory").rows() == [
+    trace = make_trace(
+        memcpys=[
+            copy(0, 1, 1),
+            copy(1, 2, 1, "pinned"),
+            copy(2, 3, 1) | back,
+            copy(3, 4, 1, rank=1),
+        ]
+    )
+    assert copy_cost(trace).select(
+        "rank", "direction", "source_memory", "destination_memory"
+    ).rows() == [
         (0, "d2h", "device", "pinned"),
         (0, "h2d", "pageable", "device"),
         (0, "h2d", "pinned", "device"),
@@ -63,7 +87,8 @@ def test_a_row_a_direction_and_pair_of_memories() -> None:
 
 
 def test_exposed_is_what_no_kernel_of_the_device_hides() -> None:
-    # The copy runs from 100 to 200; kernels hide 100 to 130 and 180 to 190, another device's nothing.
+    # The copy runs from 100 to 200; kernels hide 100 to 130 and 180 to 190, another device's
+    # nothing.
     trace = make_trace(
         memcpys=[copy(100, 200, 8)],
         kernels=[kernel(0, 120), kernel(110, 130), kernel(180, 190), kernel(0, 500, device_id=1)],
@@ -77,7 +102,12 @@ def test_pinned_time_is_at_the_bandwidth_seen() -> None:
     rows = copy_cost(trace).select("source_memory", "pinned_ns").rows()
     assert rows == [("pageable", 200), ("pinned", None)]
     assert whole(make_trace(memcpys=[copy(200, 1200, 4 * MB)]))["pinned_ns"] is None
-    assert whole(make_trace(memcpys=[copy(200, 1200, 4 * MB)]), base=make_trace(memcpys=[pinned]))["pinned_ns"] == 200
+    assert (
+        whole(make_trace(memcpys=[copy(200, 1200, 4 * MB)]), base=make_trace(memcpys=[pinned]))[
+            "pinned_ns"
+        ]
+        == 200
+    )
 
 
 def test_the_base_gives_only_rates_that_the_trace_lacks() -> None:
@@ -86,13 +116,19 @@ def test_the_base_gives_only_rates_that_the_trace_lacks() -> None:
     trace = make_trace(memcpys=[copy(0, 1000, MB), copy(0, 500, MB) | back])
     to_pageable = copy(0, 900, MB) | back | {"destination_memory": "pageable"}
     both = make_trace(memcpys=[copy(0, 1000, MB), copy(0, 500, MB) | back, to_pageable])
-    assert copy_cost(trace, base=base).filter(pl.col("direction") == "h2d")["pinned_ns"].to_list() == [50]
+    assert copy_cost(trace, base=base).filter(pl.col("direction") == "h2d")[
+        "pinned_ns"
+    ].to_list() == [50]
     found = copy_cost(both, base=base).filter(pl.col("destination_memory") == "pageable")
     assert found["pinned_ns"].to_list() == [500]
 
 
 def test_small_copies_gain_nothing_from_bandwidth() -> None:
-    memcpys = [copy(0, 100, MB, "pinned"), copy(100, 1100, MB), *(copy(t, t + 700, 4) for t in (2000, 3000))]
+    memcpys = [
+        copy(0, 100, MB, "pinned"),
+        copy(100, 1100, MB),
+        *(copy(t, t + 700, 4) for t in (2000, 3000)),
+    ]
     rows = copy_cost(make_trace(memcpys=memcpys)).filter(pl.col("source_memory") == "pageable")
     assert rows["pinned_ns"].to_list() == [100 + 2 * 700]
     # Nor do they tell the bandwidth of pinned memory.
@@ -116,7 +152,9 @@ def test_small_copies_gain_nothing_from_bandwidth() -> None:
         (cast(50, 1024, "void add<float>(int)"), None, 0),
     ],
 )
-def test_waste_is_told_by_the_cast_that_follows(after: dict[str, Any], dtype: str | None, wasted: int) -> None:
+def test_waste_is_told_by_the_cast_that_follows(
+    after: dict[str, Any], dtype: str | None, wasted: int
+) -> None:
     row = whole(make_trace(memcpys=[copy(0, 10, 8192)], kernels=[kernel(20, 30), after]))
     assert (row["wasteful_dtype"], row["wasted_bytes"]) == (dtype, wasted)
 
@@ -127,17 +165,38 @@ BF16 = "c10::BFloat16"
 @pytest.mark.parametrize(
     ("around_copy", "around_cast", "dtype", "wasted"),
     [
-        # 8192 bytes are 4096 bfloat16, and as many as 2048 float32: the cast of 2048 elements is of another tensor.
+        # 8192 bytes are 4096 bfloat16, and as many as 2048 float32: the cast of 2048 elements is of
+        # another tensor.
         (("[[4096], [4096], []]", f'["{BF16}", "{BF16}", ""]'), None, None, 0),
-        (("[[4096], [4096], []]", f'["{BF16}", "float", ""]'), None, None, 0),  # float32 of 4096 would be 16384 bytes
+        (
+            ("[[4096], [4096], []]", f'["{BF16}", "float", ""]'),
+            None,
+            None,
+            0,
+        ),  # float32 of 4096 would be 16384 bytes
         (("[[2048], [2048], []]", '["float", "float", ""]'), None, "float32", 4096),
-        (("[[2, 1024], [2, 1024], []]", f'["{BF16}", "float", ""]'), None, "float32", 4096),  # copied, then cast
+        (
+            ("[[2, 1024], [2, 1024], []]", f'["{BF16}", "float", ""]'),
+            None,
+            "float32",
+            4096,
+        ),  # copied, then cast
         (("[[2048], [2048], []]", '["int", "int", ""]'), None, "int32", 4096),
         ((None, f'["{BF16}", "{BF16}", ""]'), None, None, 0),
         ((None, '["float", "float", ""]'), None, "float32", 4096),
-        (("[[]]", '["Scalar"]'), None, "float32", 4096),  # no tensor's type was recorded: the cast is evidence
+        (
+            ("[[]]", '["Scalar"]'),
+            None,
+            "float32",
+            4096,
+        ),  # no tensor's type was recorded: the cast is evidence
         (None, ("[[2048], [2048], []]", f'["{BF16}", "float", ""]'), "float32", 4096),
-        (None, ("[[2000], [2000], []]", f'["{BF16}", "float", ""]'), None, 0),  # the cast is of fewer elements
+        (
+            None,
+            ("[[2000], [2000], []]", f'["{BF16}", "float", ""]'),
+            None,
+            0,
+        ),  # the cast is of fewer elements
         (None, None, "float32", 4096),
     ],
 )
@@ -148,13 +207,18 @@ def test_what_the_ops_recorded_stands_against_counts_that_coincide(
     wasted: int,
 ) -> None:
     around = [one or (None, None) for one in (around_copy, around_cast)]
-    spans = [{"name": "aten::copy_", "input_shapes": shapes, "input_dtypes": dtypes} for shapes, dtypes in around]
+    spans = [
+        {"name": "aten::copy_", "input_shapes": shapes, "input_dtypes": dtypes}
+        for shapes, dtypes in around
+    ]
     to_bf16 = cast(50, 2048, CAST.replace("(float)", f"({BF16})")) | {"span_id": 1}
     trace = make_trace(spans=spans, memcpys=[copy(0, 10, 8192, span_id=0)], kernels=[to_bf16])
     row = whole(trace)
     assert (row["wasteful_dtype"], row["wasted_bytes"]) == (dtype, wasted)
     said = " ".join(notes(trace, copy_cost(trace)))
-    recorded = (around_copy is not None and "Scalar" not in around_copy[1]) or around_cast is not None
+    recorded = (
+        around_copy is not None and "Scalar" not in around_copy[1]
+    ) or around_cast is not None
     assert ("recorded as a" in said) == (wasted > 0 and recorded)
     assert ("consistent with a" in said) == (wasted > 0 and not recorded)
 
@@ -168,7 +232,12 @@ def test_a_cast_of_another_tensor_gives_way_to_the_right_one() -> None:
     casts = [cast(50, 1024) | {"span_id": 1}, cast(70, 1024) | {"span_id": 0}]
     trace = make_trace(spans=spans, memcpys=[copy(0, 10, 8192)], kernels=casts)
     assert whole(trace)["wasted_bytes"] == 4096
-    assert whole(make_trace(spans=spans, memcpys=[copy(0, 10, 8192)], kernels=casts[:1]))["wasted_bytes"] == 0
+    assert (
+        whole(make_trace(spans=spans, memcpys=[copy(0, 10, 8192)], kernels=casts[:1]))[
+            "wasted_bytes"
+        ]
+        == 0
+    )
 
 
 def test_copies_of_unknown_size_are_counted_and_enter_no_bandwidth() -> None:
@@ -191,7 +260,10 @@ def test_notes_count_the_casts_of_each_kind_of_copy() -> None:
         kernels=[cast(50, 1024), cast(250, 1024)],
     )
     said = notes(trace, copy_cost(trace))
-    assert "1 of 2 copies are each followed by a cast that reads 8 bytes an element and writes 4" in said[0]
+    assert (
+        "1 of 2 copies are each followed by a cast that reads 8 bytes an element and writes 4"
+        in said[0]
+    )
     assert "25% of the bytes copied are waste" in said[0]
     assert "1 of 1 copies" in said[2]
     assert "50% of the bytes copied are waste" in said[2]
@@ -224,19 +296,29 @@ def test_without_copies() -> None:
 
 COPY = st.builds(
     lambda start, length, size, source, step: copy(start, start + length, size, source, step=step),
-    st.integers(0, 200), st.integers(0, 50), st.integers(0, 10**6), st.sampled_from(["pageable", "pinned"]),
+    st.integers(0, 200),
+    st.integers(0, 50),
+    st.integers(0, 10**6),
+    st.sampled_from(["pageable", "pinned"]),
     st.sampled_from([None, 0, 1]),
-)  # fmt: skip
-KERNEL = st.builds(lambda start, length: kernel(start, start + length), st.integers(0, 200), st.integers(0, 50))
+)
+KERNEL = st.builds(
+    lambda start, length: kernel(start, start + length), st.integers(0, 200), st.integers(0, 50)
+)
 
 
 @given(st.lists(COPY, min_size=1), st.lists(KERNEL), st.integers(0, 10**18))
-def test_sums_exposure_order_and_shift(copies: list[dict[str, Any]], kernels: list[dict[str, Any]], shift: int) -> None:
+def test_sums_exposure_order_and_shift(
+    copies: list[dict[str, Any]], kernels: list[dict[str, Any]], shift: int
+) -> None:
     found = copy_cost(make_trace(memcpys=copies, kernels=kernels))
     assert (found["exposed_ns"] <= found["duration_total_ns"]).all()
     assert (found["exposed_ns"] >= 0).all()
     overall = found.filter(pl.col("step").is_null())
     assert overall["size_bytes"].sum() == sum(row["size_bytes"] for row in copies)
     assert overall["duration_total_ns"].sum() == sum(row["duration_ns"] for row in copies)
-    moved = [[row | {"start_ns": row["start_ns"] + shift} for row in reversed(rows)] for rows in (copies, kernels)]
+    moved = [
+        [row | {"start_ns": row["start_ns"] + shift} for row in reversed(rows)]
+        for rows in (copies, kernels)
+    ]
     assert_frame_equal(copy_cost(make_trace(memcpys=moved[0], kernels=moved[1])), found)

@@ -37,7 +37,9 @@ def shares(trace: Trace, by: str) -> dict[str, float]:
 def reuse(base: Trace, other: Trace) -> tuple[float, float]:
     """Percent of each side's time in kernels that the other runs too, by name, to a digit."""
     frame = compare_cross_layer(base, other)
-    sums = frame.select(pl.col(f"{side}_{what}").sum() for side in ("base", "other") for what in _PARTS).row(0)
+    sums = frame.select(
+        pl.col(f"{side}_{what}").sum() for side in ("base", "other") for what in _PARTS
+    ).row(0)
     return round(100 * sums[0] / sums[1], 1), round(100 * sums[2] / sums[3], 1)
 
 
@@ -46,10 +48,17 @@ _PARTS = ("reused_ns", "duration_total_ns")
 
 def test_a_row_an_op_library_and_primitive_with_what_a_faster_primitive_gains() -> None:
     trace = make_trace(
-        sites=[{"site_id": 0, "op": "aten::conv2d"}, {"site_id": 1, "op": "aten::relu"}, {"site_id": 2, "op": None}],
+        sites=[
+            {"site_id": 0, "op": "aten::conv2d"},
+            {"site_id": 1, "op": "aten::relu"},
+            {"site_id": 2, "op": None},
+        ],
         api_calls=[
-            {"site_id": 0, "op_span_id": 3}, {"site_id": 0, "op_span_id": 3}, {"site_id": 0, "op_span_id": 7},
-            {"site_id": 1, "op_span_id": 9}, {"site_id": 2},
+            {"site_id": 0, "op_span_id": 3},
+            {"site_id": 0, "op_span_id": 3},
+            {"site_id": 0, "op_span_id": 7},
+            {"site_id": 1, "op_span_id": 9},
+            {"site_id": 2},
         ],
         kernels=[
             kernel("cudnn", "layout", 10, site_id=0, api_call_id=0),
@@ -58,7 +67,7 @@ def test_a_row_an_op_library_and_primitive_with_what_a_faster_primitive_gains() 
             kernel("aten", "elementwise", 30, site_id=1, api_call_id=3),
             kernel("cudnn", "conv", 20, site_id=2, api_call_id=4),
         ],
-    )  # fmt: skip
+    )
     frame = cross_layer(trace)
     assert frame.select(ROWS).rows() == [
         ("aten::conv2d", "cudnn", "conv", "linear algebra", 2, 2, 40),
@@ -69,15 +78,21 @@ def test_a_row_an_op_library_and_primitive_with_what_a_faster_primitive_gains() 
     assert frame["share_frac"].to_list() == [0.4, 0.3, 0.2, 0.1]
     assert frame["cumulative_frac"].to_list() == pytest.approx([0.4, 0.7, 0.9, 1.0])
     # All 60 ns of conv, wherever they are: 100 / (100 - 30), and 100 / 40 without them.
-    assert frame["what_if_twice"].to_list() == pytest.approx([100 / 70, 100 / 85, 100 / 70, 100 / 95])
+    assert frame["what_if_twice"].to_list() == pytest.approx(
+        [100 / 70, 100 / 85, 100 / 70, 100 / 95]
+    )
     assert frame["what_if_limit"].to_list() == pytest.approx([2.5, 100 / 70, 2.5, 100 / 90])
     assert frame["low_ns"].equals(frame["duration_total_ns"], check_names=False)
     notes = run_section(ANALYSES["cross_layer"], trace).notes
-    assert notes[0] == (
-        "Rank 0: linear algebra 60.0%, elementwise 30.0%, movement 10.0% of 0.000 ms of kernel time; of 3 pairs of "
-        "library and primitive 2 carry 90.0%, 3 carry 100.0%."
+    assert (
+        notes[0]
+        == "Rank 0: linear algebra 60.0%, elementwise 30.0%, movement 10.0% of 0.000 ms of kernel"
+        " time; of 3 pairs of library and primitive 2 carry 90.0%, 3 carry 100.0%."
     )
-    assert "conv at twice the speed would make the whole 1.429 times as fast, at no cost at all 2.500" in notes[1]
+    assert (
+        "conv at twice the speed would make the whole 1.429 times as fast, at no cost at all 2.500"
+        in notes[1]
+    )
     assert len(notes) == 2
 
 
@@ -105,9 +120,10 @@ def test_operators_are_named_below_an_op_that_is_none() -> None:
         ],
         sites=[{"site_id": 0, "op": "forward"}],
         kernels=[
-            kernel("cudnn", "conv", 5, span_id=2, site_id=0), kernel("aten", "fused", 4, span_id=0, site_id=0),
+            kernel("cudnn", "conv", 5, span_id=2, site_id=0),
+            kernel("aten", "fused", 4, span_id=0, site_id=0),
         ],
-    )  # fmt: skip
+    )
     assert cross_layer(trace).select("op", "n_calls", "duration_total_ns").rows() == [
         ("aten::conv2d", 1, 5),
         ("forward", 1, 4),
@@ -121,15 +137,26 @@ def test_one_primitive_alone_has_no_limit() -> None:
 
 def test_kernels_of_no_duration_have_no_share() -> None:
     frame = cross_layer(make_trace(kernels=[kernel("cublas", "gemm", 0)]))
-    assert frame["share_frac", "cumulative_frac", "what_if_twice", "what_if_limit"].row(0) == (0.0, 0.0, 1.0, None)
+    assert frame["share_frac", "cumulative_frac", "what_if_twice", "what_if_limit"].row(0) == (
+        0.0,
+        0.0,
+        1.0,
+        None,
+    )
 
 
 def test_ranks_are_counted_apart() -> None:
-    kernels = [kernel("cublas", "gemm", 5), kernel("cublas", "gemm", 6, rank=1), kernel("aten", "layout", 2, rank=1)]
+    kernels = [
+        kernel("cublas", "gemm", 5),
+        kernel("cublas", "gemm", 6, rank=1),
+        kernel("aten", "layout", 2, rank=1),
+    ]
     frame = cross_layer(make_trace(kernels=kernels))
     assert frame.select("rank", "primitive", "share_frac").rows() == [
-        (0, "gemm", 1.0), (1, "gemm", 0.75), (1, "layout", 0.25),
-    ]  # fmt: skip
+        (0, "gemm", 1.0),
+        (1, "gemm", 0.75),
+        (1, "layout", 0.25),
+    ]
 
 
 GRAPH = {"span_id": 0, "name": "## Call CompiledFxGraph k ##", "kind": "annotation"}
@@ -137,9 +164,14 @@ GRAPH = {"span_id": 0, "name": "## Call CompiledFxGraph k ##", "kind": "annotati
 
 def node(call: int, kernel_name: str, aten_op: str | None, n_bytes: int) -> dict[str, Any]:
     return {
-        "graph_key": "k", "call_order": call, "kernel_name": kernel_name, "aten_op": aten_op, "output_bytes": n_bytes,
-        "is_extern": not kernel_name.startswith("triton"), "module_path": "a",
-    }  # fmt: skip
+        "graph_key": "k",
+        "call_order": call,
+        "kernel_name": kernel_name,
+        "aten_op": aten_op,
+        "output_bytes": n_bytes,
+        "is_extern": not kernel_name.startswith("triton"),
+        "module_path": "a",
+    }
 
 
 def compiled(nodes: list[dict[str, Any]]) -> Trace:
@@ -180,15 +212,23 @@ def test_a_fused_kernel_is_split_among_the_ops_it_was_made_of() -> None:
     ]
     notes = run_section(ANALYSES["cross_layer"], trace).notes
     (split,) = notes[2:]
-    assert split.startswith("2 rows hold parts of fused kernels, split by the bytes that each op put out")
+    assert split.startswith(
+        "2 rows hold parts of fused kernels, split by the bytes that each op put out"
+    )
 
 
 @pytest.mark.parametrize("nodes", [[], [node(0, "triton_poi_0", "aten.convolution.default", 800)]])
 def test_a_fused_kernel_of_which_nothing_tells_stays_fused(nodes: list[dict[str, Any]]) -> None:
     trace = compiled(nodes)
     assert cross_layer(trace).select(ROWS).row(0) == (
-        "Torch-Compiled Region: 0/0", "triton", "fused", "fused", 1, 1, 1000,
-    )  # fmt: skip
+        "Torch-Compiled Region: 0/0",
+        "triton",
+        "fused",
+        "fused",
+        1,
+        1,
+        1000,
+    )
     said = run_section(ANALYSES["cross_layer"], trace).notes[-1]
     assert said.startswith("66.7% of kernel time is in fused kernels")
     assert ("collect torch --compile-provenance" in said) == (not nodes)
@@ -197,12 +237,21 @@ def test_a_fused_kernel_of_which_nothing_tells_stays_fused(nodes: list[dict[str,
 def of_cpu(blas: str | None = None) -> Trace:
     """A linear layer, a convolution and a ReLU on the CPU, 100 ns in all; and a node of autograd."""
     ops = {
-        "aten::linear": 10, "aten::addmm": 40, "aten::mkldnn_convolution": 30, "aten::clamp_min_": 12,
-        "AddmmBackward0": 6, "mine::op": 2,
-    }  # fmt: skip
-    spans = [{"name": name, "kind": "op", "duration_ns": ns, "self_ns": ns} for name, ns in ops.items()]
+        "aten::linear": 10,
+        "aten::addmm": 40,
+        "aten::mkldnn_convolution": 30,
+        "aten::clamp_min_": 12,
+        "AddmmBackward0": 6,
+        "mine::op": 2,
+    }
+    spans = [
+        {"name": name, "kind": "op", "duration_ns": ns, "self_ns": ns} for name, ns in ops.items()
+    ]
     plain = make_trace(spans=spans)
-    return Trace(Manifest(sources=[{"settings": {"blas": blas}}]), {"spans": plain.spans.lazy()} | _others(plain))
+    return Trace(
+        Manifest(sources=[{"settings": {"blas": blas}}]),
+        {"spans": plain.spans.lazy()} | _others(plain),
+    )
 
 
 def _others(trace: Trace) -> dict[str, pl.LazyFrame]:
@@ -235,40 +284,50 @@ def test_every_primitive_has_one_family() -> None:
 
 def test_the_chart_has_a_bar_a_rank_by_library_within_family() -> None:
     kernels = [
-        kernel("aten", "elementwise", 1), kernel("cublas", "gemm", 2), kernel("cudnn", "conv", 3),
-        kernel("cudnn", "attention", 4), kernel("aten", "elementwise", 5, rank=1),
-    ]  # fmt: skip
+        kernel("aten", "elementwise", 1),
+        kernel("cublas", "gemm", 2),
+        kernel("cudnn", "conv", 3),
+        kernel("cudnn", "attention", 4),
+        kernel("aten", "elementwise", 5, rank=1),
+    ]
     trace = make_trace(kernels=kernels)
     charts = ANALYSES["cross_layer"].charts
     assert charts is not None
     (chart,) = charts(cross_layer(trace))
     assert isinstance(chart, SplitBars)
-    assert list(chart.parts.values()) == ["linear algebra: cublas", "linear algebra: cudnn", "elementwise: aten"]
+    assert list(chart.parts.values()) == [
+        "linear algebra: cublas",
+        "linear algebra: cudnn",
+        "elementwise: aten",
+    ]
     assert chart.frame.rows() == [(0, 2, 7, 1), (1, 0, 0, 5)]
 
 
 def test_reuse_is_the_time_in_kernels_that_the_other_runs_too() -> None:
     base = make_trace(
         kernels=[
-            kernel("cudnn", "conv", 60, name="a"), kernel("cudnn", "conv", 20, name="b"),
+            kernel("cudnn", "conv", 60, name="a"),
+            kernel("cudnn", "conv", 20, name="b"),
             kernel("aten", "elementwise", 20, name="c"),
         ]
-    )  # fmt: skip
+    )
     other = make_trace(
         kernels=[
-            kernel("cudnn", "conv", 10, name="a"), kernel("cudnn", "conv", 20, name="d"),
+            kernel("cudnn", "conv", 10, name="a"),
+            kernel("cudnn", "conv", 20, name="d"),
             kernel("cublas", "gemm", 10, name="e"),
         ]
-    )  # fmt: skip
+    )
     frame = compare_cross_layer(base, other)
     assert frame.drop("rank", "family").rows() == [
         ("cudnn", "conv", 80, 0.8, 60, 30, 0.75, 10, "both"),
         ("aten", "elementwise", 20, 0.2, 0, 0, 0.0, 0, "only_base"),
         ("cublas", "gemm", 0, 0.0, 0, 10, 0.25, 0, "only_other"),
     ]
-    assert run_section(ANALYSES["compare_cross_layer"], other, base).notes[0] == (
-        "Rank 0: 60.0% of base's kernel time and 25.0% of other's is in kernels that the other trace runs too, by "
-        "name; 80.0% and 75.0% by library and primitive."
+    assert (
+        run_section(ANALYSES["compare_cross_layer"], other, base).notes[0]
+        == "Rank 0: 60.0% of base's kernel time and 25.0% of other's is in kernels that the other"
+        " trace runs too, by name; 80.0% and 75.0% by library and primitive."
     )
 
 
@@ -288,12 +347,20 @@ def test_eager_resnet50_from_the_command_line(capsys: pytest.CaptureFixture[str]
     rows = pl.DataFrame(json.loads(told.out)["sections"]["cross_layer"]["rows"])
     ns = pl.col("duration_total_ns").sum()
     assert dict(rows.group_by("primitive").agg(ns).iter_rows()) == {
-        "conv": 5_697_802, "normalization": 3_821_651, "elementwise": 3_122_104, "layout": 1_777_751,
-        "pooling": 311_934, "gemm": 76_288, "reduction": 52_575, "memory": 6_048,
-    }  # fmt: skip
+        "conv": 5_697_802,
+        "normalization": 3_821_651,
+        "elementwise": 3_122_104,
+        "layout": 1_777_751,
+        "pooling": 311_934,
+        "gemm": 76_288,
+        "reduction": 52_575,
+        "memory": 6_048,
+    }
     assert dict(rows.group_by("library").agg(ns).iter_rows()) == {
-        "cudnn": 8_479_002, "aten": 3_486_613, "cublas": 2_900_538,
-    }  # fmt: skip
+        "cudnn": 8_479_002,
+        "aten": 3_486_613,
+        "cublas": 2_900_538,
+    }
     assert rows["duration_total_ns"].sum() == 14_866_153
     pairs = rows.group_by("library", "primitive").agg(ns)["duration_total_ns"].sort(descending=True)
     until = (pairs.cum_sum() / 14_866_153 * 100).round(1)
@@ -310,9 +377,13 @@ def test_eager_resnet50_from_the_command_line(capsys: pytest.CaptureFixture[str]
         ("compile", "eager", (29.1, 7.4)),
     ],
 )
-def test_reuse_among_the_levels_of_the_study(base: str, other: str, expected: tuple[float, float]) -> None:
+def test_reuse_among_the_levels_of_the_study(
+    base: str, other: str, expected: tuple[float, float]
+) -> None:
     # Found by other code than ours.
-    assert reuse(*(tl.open(STUDY / f"nsys_{level}.tracelens") for level in (base, other))) == expected
+    assert (
+        reuse(*(tl.open(STUDY / f"nsys_{level}.tracelens") for level in (base, other))) == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -329,15 +400,21 @@ def test_linear_algebra_is_this_share_of_kernel_time(name: str, percent: float) 
     assert shares(torch_trace(name), "family")["linear algebra"] == percent
 
 
-def test_without_ops_a_convolution_by_a_matrix_product_counts_as_gemm_and_the_notes_say_so() -> None:
+def test_without_ops_a_convolution_by_a_matrix_product_counts_as_gemm_and_the_notes_say_so() -> (
+    None
+):
     nsys = tl.open(STUDY / "nsys_eager.tracelens")
     found = shares(nsys, "primitive")
     assert (found["gemm"], found["conv"]) == (23.8, 21.8)
-    assert any("1×1 convolution" in note for note in run_section(ANALYSES["cross_layer"], nsys).notes)
+    assert any(
+        "1×1 convolution" in note for note in run_section(ANALYSES["cross_layer"], nsys).notes
+    )
     torch = torch_trace("resnet50_eager")
     found = shares(torch, "primitive")
     assert (found["gemm"], found["conv"]) == (0.5, 38.3)
-    assert not any("1×1 convolution" in note for note in run_section(ANALYSES["cross_layer"], torch).notes)
+    assert not any(
+        "1×1 convolution" in note for note in run_section(ANALYSES["cross_layer"], torch).notes
+    )
 
 
 CAPTURES = sorted(
@@ -348,7 +425,9 @@ CAPTURES = sorted(
 """All that are bundled but those of planted causes, whose own test adds them up."""
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: f"{path.parent.parent.name}/{path.name}")
+@pytest.mark.parametrize(
+    "path", CAPTURES, ids=lambda path: f"{path.parent.parent.name}/{path.name}"
+)
 def test_rows_add_up_to_the_kernels_of_every_bundled_capture(path: Path) -> None:
     trace = tl.open(path) if path.is_dir() else collected(path)
     if trace.has("kernels"):
@@ -366,7 +445,10 @@ def test_what_is_split_is_what_layers_split(model: str) -> None:
     by_layers = layer_attribution(trace)
     # Libraries are not split, and both split Triton's fused kernels and no others.
     for library in ("cudnn", "cublas", "triton"):
-        assert frame.filter(library=library)["duration_total_ns"].sum() == by_layers[f"library_{library}_ns"].sum()
+        assert (
+            frame.filter(library=library)["duration_total_ns"].sum()
+            == by_layers[f"library_{library}_ns"].sum()
+        )
     split = frame.filter(pl.col("low_ns") < pl.col("high_ns"))
     assert split["library"].unique().to_list() == ["triton"]
     assert (split["low_ns"] <= split["duration_total_ns"]).all()

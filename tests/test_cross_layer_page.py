@@ -29,14 +29,24 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Load:
     return importlib.import_module
 
 
-def run(load: Load, kernels: dict[tuple[str, str], int], place: str = "x/a.tracelens", **more: Any) -> Any:
+def run(
+    load: Load, kernels: dict[tuple[str, str], int], place: str = "x/a.tracelens", **more: Any
+) -> Any:
     """A capture whose kernels take so long by library and primitive, all named after both, below an op."""
     rows = [
-        {"name": f"{library} {primitive}", "library": library, "primitive": primitive, "duration_ns": ns, "span_id": 0}
+        {
+            "name": f"{library} {primitive}",
+            "library": library,
+            "primitive": primitive,
+            "duration_ns": ns,
+            "span_id": 0,
+        }
         for (library, primitive), ns in kernels.items()
     ]
     about = {"group": "vision", "model": "Net", "how": "eager"} | more
-    return load("runs").Run(place=place, trace=make_trace(spans=[{"kind": "op"}], kernels=rows), **about)
+    return load("runs").Run(
+        place=place, trace=make_trace(spans=[{"kind": "op"}], kernels=rows), **about
+    )
 
 
 MOSTLY_LINEAR = {("cublas", "gemm"): 60, ("aten", "elementwise"): 30, ("aten", "layout"): 10}
@@ -61,8 +71,17 @@ def test_few_are_as_many_pairs_as_make_up_most_of_the_time(load: Load) -> None:
     assert finding.holds is True
     # Six that take as long each: five make up 83 %; of eight it takes seven.
     words = ("gemm", "conv", "layout", "memory", "loss", "softmax", "pooling", "rng")
-    assert load("spread").few([run(load, {("aten", word): 10 for word in words[:6]})]).findings[0].holds is True
-    assert load("spread").few([run(load, {("aten", word): 10 for word in words})]).findings[0].holds is False
+    assert (
+        load("spread")
+        .few([run(load, {("aten", word): 10 for word in words[:6]})])
+        .findings[0]
+        .holds
+        is True
+    )
+    assert (
+        load("spread").few([run(load, {("aten", word): 10 for word in words})]).findings[0].holds
+        is False
+    )
 
 
 def test_what_if_is_in_part_where_no_one_operation_gains_most_everywhere(load: Load) -> None:
@@ -81,10 +100,16 @@ def test_kernels_are_the_same_where_most_of_both_sides_is(load: Load) -> None:
     level = {"group": "levels", "model": "ResNet-50"}
     eager = run(load, MOSTLY_LINEAR, "study/captures/nsys_eager.tracelens", **level)
     bare = run(
-        load, {("cublas", "gemm"): 60, ("cudnn", "elementwise"): 40}, "study/captures/nsys_cudnn.tracelens", **level
+        load,
+        {("cublas", "gemm"): 60, ("cudnn", "elementwise"): 40},
+        "study/captures/nsys_cudnn.tracelens",
+        **level,
     )
     compiled = run(
-        load, {("triton", "fused"): 70, ("aten", "layout"): 30}, "study/captures/nsys_compile.tracelens", **level
+        load,
+        {("triton", "fused"): 70, ("aten", "layout"): 30},
+        "study/captures/nsys_compile.tracelens",
+        **level,
     )
     plain, generated = shared.shared([eager, bare, compiled]).findings
     assert (plain.holds, generated.holds) == (True, False)
@@ -113,7 +138,10 @@ def test_the_answer_comes_first_with_three_claims() -> None:
     assert "38.8 % of eager ResNet-50" in answer
     assert "78.1 % of AlexNet" in answer
     assert "88.3 (88.3 to 88.3) and 90.7" in answer
-    assert "29.1 (29.0 to 29.1) % of its kernel time is in kernels that eager runs too, and 7.4" in answer
+    assert (
+        "29.1 (29.0 to 29.1) % of its kernel time is in kernels that eager runs too, and 7.4"
+        in answer
+    )
     assert not re.search(r"\b(nan|None|inf)\b", text)
     assert "What was not measured" in text
     n_captures = len(re.findall(r"` \|$", text, re.MULTILINE))
@@ -121,13 +149,17 @@ def test_the_answer_comes_first_with_three_claims() -> None:
     assert f"makes of {n_captures} captures" in " ".join((ROOT / "README.md").read_text().split())
 
 
-def test_the_page_is_that_of_the_captures(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_is_that_of_the_captures(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = tmp_path / "cross_layer.md"
     monkeypatch.setattr(sys, "argv", ["analyse.py", "--page", str(page)])
     load("analyse").main()
     assert page.read_text() == (ROOT / "docs/cross_layer.md").read_text()
     charts = re.findall(r"\]\((cross_layer/\w+\.svg)\)", page.read_text())
-    assert sorted(charts) == sorted(f"cross_layer/{file.name}" for file in (ROOT / "docs/cross_layer").iterdir())
+    assert sorted(charts) == sorted(
+        f"cross_layer/{file.name}" for file in (ROOT / "docs/cross_layer").iterdir()
+    )
     assert all((tmp_path / chart).read_text().startswith("<svg") for chart in charts)
 
 
@@ -135,7 +167,9 @@ def test_every_capture_of_models_is_on_the_page() -> None:
     text = (ROOT / "docs/cross_layer.md").read_text()
     folders = {"study": "nsys_????*", "thesis": "*_[ce]*", "cross_layer": "*"}
     found = [
-        path for folder, name in folders.items() for path in (SAMPLES / folder / "captures").glob(f"{name}.tracelens")
+        path
+        for folder, name in folders.items()
+        for path in (SAMPLES / folder / "captures").glob(f"{name}.tracelens")
     ]
     wanted = [path for path in found if "_b16_" not in path.name and "timings" not in path.name]
     assert len(wanted) == 5 + 12 + 8

@@ -40,7 +40,9 @@ def test_every_moment_is_in_the_piece_of_its_interval_and_segment(
         for moment in range(start, end)
     }
     assert set().union(*(moments(*piece) for piece in pieces)) == expected
-    assert sum(end - start for start, end, _, _ in pieces) == sum(end - start for start, end in intervals)
+    assert sum(end - start for start, end, _, _ in pieces) == sum(
+        end - start for start, end in intervals
+    )
 
 
 def test_of_nothing_there_are_no_pieces() -> None:

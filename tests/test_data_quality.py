@@ -22,14 +22,18 @@ def found(trace: Trace, check: str, rank: int = 0) -> tuple[str, float | None]:
 
 
 @pytest.mark.parametrize("link", ["pre_window", "unlinked"])
-@pytest.mark.parametrize(("lost", "status"), [(0, "ok"), (10, "ok"), (11, "info"), (100, "info"), (101, "warning")])
+@pytest.mark.parametrize(
+    ("lost", "status"), [(0, "ok"), (10, "ok"), (11, "info"), (100, "info"), (101, "warning")]
+)
 def test_time_of_work_that_has_no_launch(link: str, lost: int, status: str) -> None:
     trace = make_trace(kernels=[kernel(1000 - lost), kernel(lost, link)])
     assert found(trace, f"{link}_kernels") == (status, lost / 1000)
 
 
 def test_kernels_of_unknown_primitive() -> None:
-    assert found(make_trace(kernels=[kernel(50), kernel(50, primitive="unknown")]), "unknown_primitive") == (
+    assert found(
+        make_trace(kernels=[kernel(50), kernel(50, primitive="unknown")]), "unknown_primitive"
+    ) == (
         "warning",
         0.5,
     )
@@ -37,17 +41,29 @@ def test_kernels_of_unknown_primitive() -> None:
 
 def test_kernels_without_time() -> None:
     assert found(make_trace(kernels=[kernel(5)]), "zero_durations") == ("ok", 0.0)
-    assert found(make_trace(kernels=[kernel(0), kernel(5), kernel(0)]), "zero_durations") == ("warning", 2.0)
+    assert found(make_trace(kernels=[kernel(0), kernel(5), kernel(0)]), "zero_durations") == (
+        "warning",
+        2.0,
+    )
 
 
 def test_steps() -> None:
     assert found(make_trace(kernels=[kernel()]), "steps") == ("info", 0.0)
-    assert found(make_trace(kernels=[kernel(step=4), kernel(step=4), kernel(), kernel(step=5)]), "steps") == ("ok", 2.0)
+    assert found(
+        make_trace(kernels=[kernel(step=4), kernel(step=4), kernel(), kernel(step=5)]), "steps"
+    ) == ("ok", 2.0)
 
 
 @pytest.mark.parametrize(("first", "status"), [(105, "ok"), (150, "warning"), (60, "warning")])
 def test_a_first_step_unlike_the_others(first: int, status: str) -> None:
-    trace = make_trace(kernels=[kernel(first, step=0), kernel(100, step=1), kernel(100, step=2), kernel(90, step=3)])
+    trace = make_trace(
+        kernels=[
+            kernel(first, step=0),
+            kernel(100, step=1),
+            kernel(100, step=2),
+            kernel(90, step=3),
+        ]
+    )
     assert found(trace, "first_step") == (status, first / 100)
 
 
@@ -65,13 +81,18 @@ def test_what_was_recorded_of_the_host() -> None:
     bare = make_trace(spans=[{"kind": "op"}])
     assert (found(bare, "shapes")[0], found(bare, "modules")[0]) == ("info", "info")
     assert "python_recording" not in data_quality(bare)["check"]
-    full = make_trace(spans=[{"kind": "op", "input_shapes": "[[1]]"}, {"kind": "module"}, {"kind": "python"}])
+    full = make_trace(
+        spans=[{"kind": "op", "input_shapes": "[[1]]"}, {"kind": "module"}, {"kind": "python"}]
+    )
     assert (found(full, "shapes")[0], found(full, "modules")[0]) == ("ok", "ok")
     assert found(full, "python_recording")[0] == "info"
 
 
 def test_the_profilers_own_time() -> None:
-    spans = [{"kind": "op", "duration_ns": 1000}, {"kind": "overhead", "start_ns": 100, "duration_ns": 200}]
+    spans = [
+        {"kind": "op", "duration_ns": 1000},
+        {"kind": "overhead", "start_ns": 100, "duration_ns": 200},
+    ]
     assert found(make_trace(spans=spans), "profiler_overhead") == ("warning", 0.2)
 
 

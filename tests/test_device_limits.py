@@ -9,8 +9,9 @@ from tracelens.schemas import TABLES
 
 KB = 1024
 
-# CUDA programming guide 13.0, "Technical Specifications per Compute Capability": resident threads, warps and blocks an
-# SM, KB of shared memory an SM. Up to 7.2, which 13.0 no longer lists: the same table of the guide of CUDA 12.9.
+# CUDA programming guide 13.0, "Technical Specifications per Compute Capability": resident threads,
+# warps and blocks an SM, KB of shared memory an SM. Up to 7.2, which 13.0 no longer lists: the same
+# table of the guide of CUDA 12.9.
 PUBLISHED = {
     "5.0": (2048, 64, 32, 64),
     "5.2": (2048, 64, 32, 96),
@@ -32,7 +33,9 @@ PUBLISHED = {
 @pytest.mark.parametrize("capability", PUBLISHED)
 def test_published_limits(capability: str) -> None:
     threads, warps, blocks, shared = PUBLISHED[capability]
-    (row,) = complete_devices(make_trace(devices=[{"compute_capability": capability}]).devices).to_dicts()
+    (row,) = complete_devices(
+        make_trace(devices=[{"compute_capability": capability}]).devices
+    ).to_dicts()
     assert {name: row[name] for name in FILLED} == {
         "warp_size": 32,
         "max_threads_per_sm": threads,
@@ -46,7 +49,12 @@ def test_published_limits(capability: str) -> None:
 def test_what_the_source_gives_stands_and_the_order_too() -> None:
     devices = make_trace(
         devices=[
-            {"name": "NVIDIA H200", "compute_capability": "9.0", "max_threads_per_sm": 2000, "sm_count": 132},
+            {
+                "name": "NVIDIA H200",
+                "compute_capability": "9.0",
+                "max_threads_per_sm": 2000,
+                "sm_count": 132,
+            },
             {"name": "AMD Instinct MI300X", "warp_size": 64, "sm_count": 304},
             {"name": "of the future", "compute_capability": "99.0"},
             {"name": "NVIDIA A10", "compute_capability": "8.6"},

@@ -11,7 +11,10 @@ from tracelens.derive.columns.distinct import distinct_rows
 _EDGES = [-(1 << 63), (1 << 63) - 1, -1, 0, 1, 2, 300, 1 << 40, (1 << 40) + 3]
 
 
-@given(st.lists(st.none() | st.sampled_from(_EDGES)) | st.lists(st.none() | st.integers((1 << 40) - 2, 1 << 40)))
+@given(
+    st.lists(st.none() | st.sampled_from(_EDGES))
+    | st.lists(st.none() | st.integers((1 << 40) - 2, 1 << 40))
+)
 @pytest.mark.parametrize("n_first", [1, 3, 1 << 16])
 def test_distinct_rows(n_first: int, values: list[int | None]) -> None:
     firsts = {value: values.index(value) for value in dict.fromkeys(values)}

@@ -45,7 +45,11 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the trace of each rank: the same ops, each kernel longer by the rank."""
     folder = tmp_path_factory.mktemp("raw")
     for rank in range(N_RANKS):
-        events = [span("aten::mm", 10, 80), call("cudaLaunchKernel", 20, 5, 1), kernel("gemm", 40, 100 + rank, 1)]
+        events = [
+            span("aten::mm", 10, 80),
+            call("cudaLaunchKernel", 20, 5, 1),
+            kernel("gemm", 40, 100 + rank, 1),
+        ]
         facts = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": N_RANKS}}
         write(folder / f"rank{rank:02}.json.gz", events, **facts)
     return folder
@@ -80,11 +84,19 @@ def cluster(store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[An
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
         _without_agents(patch, tmp_path_factory.mktemp("ray"))
         made: Any = import_module("ray.cluster_utils").Cluster()
-        made.small = {"num_cpus": 1, "object_store_memory": 80 << 20, "memory": 4 << 30, "include_log_monitor": False}
-        # A node that is gone refuses connections, so that a few quick checks tell; one that is slow has 10 s for each.
+        made.small = {
+            "num_cpus": 1,
+            "object_store_memory": 80 << 20,
+            "memory": 4 << 30,
+            "include_log_monitor": False,
+        }
+        # A node that is gone refuses connections, so that a few quick checks tell; one that is slow
+        # has 10 s for each.
         quick = {"health_check_period_ms": 300, "health_check_failure_threshold": 5}
         try:
-            made.add_node(**made.small, include_dashboard=False, no_monitor=True, _system_config=quick)
+            made.add_node(
+                **made.small, include_dashboard=False, no_monitor=True, _system_config=quick
+            )
             made.add_node(**made.small)
             with engines._connected(ray, made.address):
                 yield made
@@ -95,8 +107,9 @@ def cluster(store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[An
 def _without_agents(patch: pytest.MonkeyPatch, folder: Path) -> None:
     """Have nodes start without the agents of Ray's dashboard and runtime environments, which no task here needs.
 
-    Each imports for 4 s, and Ray 2.60 gives them 15 s, whatever its settings say: on a busy machine nodes died of it.
-    In their place stand programs that end with their node, and files with the ports that the node waits for.
+    Each imports for 4 s, and Ray 2.60 gives them 15 s, whatever its settings say: on a busy machine
+    nodes died of it. In their place stand programs that end with their node, and files with the
+    ports that the node waits for.
     """
     node: Any = import_module("ray._private.node").Node
     raylet: Any = import_module("ray._raylet")
@@ -106,8 +119,15 @@ def _without_agents(patch: pytest.MonkeyPatch, folder: Path) -> None:
         (folder / name).write_text("import sys\nsys.stdin.read()\n")
 
     def begun(self: Any, *given: Any, **named: Any) -> None:
-        for name in ("METRICS_AGENT", "METRICS_EXPORT", "DASHBOARD_AGENT_LISTEN", "RUNTIME_ENV_AGENT"):
-            raylet.persist_port(self._session_dir, self._node_id, getattr(raylet, f"{name}_PORT_NAME"), 1)
+        for name in (
+            "METRICS_AGENT",
+            "METRICS_EXPORT",
+            "DASHBOARD_AGENT_LISTEN",
+            "RUNTIME_ENV_AGENT",
+        ):
+            raylet.persist_port(
+                self._session_dir, self._node_id, getattr(raylet, f"{name}_PORT_NAME"), 1
+            )
         begin(self, *given, **named)
 
     patch.setattr(node, "start_raylet", begun)
@@ -118,7 +138,9 @@ def _without_agents(patch: pytest.MonkeyPatch, folder: Path) -> None:
 @pytest.fixture(scope="module", params=["local", "ray"])
 def engine(request: pytest.FixtureRequest) -> tuple[str, str | None]:
     """Each engine's name and the address of its cluster, which is the module's: what a test starts ends with it."""
-    return request.param, str(request.getfixturevalue("cluster").address) if request.param == "ray" else None
+    return request.param, (
+        str(request.getfixturevalue("cluster").address) if request.param == "ray" else None
+    )
 
 
 def test_ranks_collected_by_an_engine_are_those_collected_here(
@@ -127,7 +149,9 @@ def test_ranks_collected_by_an_engine_are_those_collected_here(
     name, address = engine
     more = ("--address", address) if address else ()
     target = f"{store}/{name}.tracelens"
-    done = command_line(capsys, "collect", "torch", f"{store}/raw", "--engine", name, *more, "--out", target)
+    done = command_line(
+        capsys, "collect", "torch", f"{store}/raw", "--engine", name, *more, "--out", target
+    )
     assert (done.code, done.out) == (0, ""), done.err
     assert "wrote s3://" in done.err
     _same_tables(tl.open(target), expected)
@@ -144,7 +168,9 @@ def _same_tables(found: Trace, expected: Trace) -> None:
 def test_a_killed_worker_costs_nothing(
     engine: tuple[str, str | None], sources: Path, expected: Trace, tmp_path: Path
 ) -> None:
-    found = _collected(engine_of(*engine), partial(_killed_once, str(tmp_path)), sources, tmp_path / "t.tracelens")
+    found = _collected(
+        engine_of(*engine), partial(_killed_once, str(tmp_path)), sources, tmp_path / "t.tracelens"
+    )
     _same_tables(found, expected)
     assert (tmp_path / "killed").exists()
 
@@ -168,7 +194,9 @@ def _collected(engine: Engine, around: Any, sources: Path, target: Path) -> Trac
     return trace
 
 
-def test_a_node_that_is_removed_costs_nothing(sources: Path, expected: Trace, cluster: Any, tmp_path: Path) -> None:
+def test_a_node_that_is_removed_costs_nothing(
+    sources: Path, expected: Trace, cluster: Any, tmp_path: Path
+) -> None:
     node = cluster.add_node(**cluster.small)
     os.mkfifo(tmp_path / "began")
     began = os.open(tmp_path / "began", os.O_RDWR | os.O_NONBLOCK)
@@ -210,7 +238,9 @@ def test_sections_are_the_same_where_each_rank_is_a_task(
 ) -> None:
     name, address = engine
     trace = tl.collect(sources).write(f"{store}/asked-by-{name}.tracelens").path
-    sections = [word for one in ("top_kernels", "top_ops", "time_breakdown") for word in ("--section", one)]
+    sections = [
+        word for one in ("top_kernels", "top_ops", "time_breakdown") for word in ("--section", one)
+    ]
     here, apart = (
         command_line(capsys, "report", trace, *sections, "--format", "json", *more)
         for more in ((), ("--engine", name, *(("--address", address) if address else ())))
@@ -220,7 +250,9 @@ def test_sections_are_the_same_where_each_rank_is_a_task(
     assert len(json.loads(apart.out)["sections"]["top_kernels"]["rows"]) == N_RANKS
 
 
-def test_no_rank_is_broken_down_where_its_task_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_rank_is_broken_down_where_its_task_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trace, same = (tl.collect(SAMPLES / "ranks").write(tmp_path / name) for name in ("one", "two"))
     expected = build_report(trace)
     frames = ask_ranks(same, [*ANALYSES], in_turn)
@@ -234,7 +266,9 @@ def test_no_rank_is_broken_down_where_its_task_did(tmp_path: Path, monkeypatch: 
         assert (one.notes, one.missing) == (other.notes, other.missing)
     by_rank = {name for name, analysis in ANALYSES.items() if analysis.by_rank}
     assert {*frames} == by_rank
-    assert all(frames[name].height for name in by_rank - {"advise"})  # of a training run it says nothing
+    assert all(
+        frames[name].height for name in by_rank - {"advise"}
+    )  # of a training run it says nothing
 
 
 def test_one_rank_is_opened_alone(sources: Path, tmp_path: Path) -> None:
@@ -253,9 +287,14 @@ def test_one_rank_is_opened_alone(sources: Path, tmp_path: Path) -> None:
         ask_ranks(tl.collect(sources), ["top_ops"], in_turn)
 
 
-def test_a_task_that_has_every_process_killed_is_given_up_alone(sources: Path, tmp_path: Path) -> None:
+def test_a_task_that_has_every_process_killed_is_given_up_alone(
+    sources: Path, tmp_path: Path
+) -> None:
     tasks = tasks_of(sources)[:3]
-    work = partial(_killed_always, partial(collect_rank, target=str(tmp_path / "t.tracelens"), options=Options()))
+    work = partial(
+        _killed_always,
+        partial(collect_rank, target=str(tmp_path / "t.tracelens"), options=Options()),
+    )
     found = dict(engine_of(None)(tasks, work))
     lost = found.pop(tasks[1])
     assert isinstance(lost, SourceError)
@@ -270,16 +309,22 @@ def _killed_always(work: Work, task: Task) -> Any:
     return work(task)
 
 
-def test_a_bad_file_costs_its_rank(sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_file_costs_its_rank(
+    sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     raw = tmp_path / "raw"
     raw.mkdir()
     for rank in range(3):
-        (raw / f"rank{rank:02}.json.gz").write_bytes((sources / f"rank{rank:02}.json.gz").read_bytes())
+        (raw / f"rank{rank:02}.json.gz").write_bytes(
+            (sources / f"rank{rank:02}.json.gz").read_bytes()
+        )
     (raw / "rank01.json.gz").write_bytes(b"\x1f\x8b no gzip after all")
     files = sorted(raw.iterdir())
 
     def collected(*more: object) -> Result:
-        return command_line(capsys, "collect", "torch", *files, "--out", tmp_path / "t.tracelens", *more)
+        return command_line(
+            capsys, "collect", "torch", *files, "--out", tmp_path / "t.tracelens", *more
+        )
 
     few = collected("--min-ranks", 3)
     assert few.code == 1
@@ -311,7 +356,10 @@ def test_damaged_gzip_costs_its_rank_wherever_it_is(
         (error,) = [line for line in done.err.splitlines() if line.startswith("error: ")]
         assert done.code == 1
         assert "rank01.json.gz: found gzip of none of these, or damaged, expected one of: " in error
-        assert (tl.open(target).manifest.ranks, tl.open(target).manifest.complete) == ([0, 2], False)
+        assert (tl.open(target).manifest.ranks, tl.open(target).manifest.complete) == (
+            [0, 2],
+            False,
+        )
 
 
 def test_a_trace_in_a_store_is_exported(
@@ -344,47 +392,71 @@ def test_of_two_drivers_one_wins(sources: Path, expected: Trace, store: str) -> 
 
 
 def test_a_node_with_other_versions_is_named(
-    sources: Path, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    sources: Path,
+    cluster: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     here, driver = engines._versions, os.getpid()
-    monkeypatch.setattr(engines, "_versions", lambda: "Python 9.9" if os.getpid() == driver else here())
+    monkeypatch.setattr(
+        engines, "_versions", lambda: "Python 9.9" if os.getpid() == driver else here()
+    )
     more = ("--engine", "ray", "--address", cluster.address, "--out", tmp_path / "t.tracelens")
     done = command_line(capsys, "collect", "torch", sources, *more)
     said = (
-        r"error: a node of the cluster has Python 3\..* and tracelens .*, here is Python 9\.9; install the same on all"
+        r"error: a node of the cluster has Python 3\..* and tracelens .*, here is Python 9\.9;"
+        r" install the same on all"
     )
     assert (done.code, done.out) == (1, "")
     assert re.fullmatch(said, done.err.splitlines()[-1]), done.err
     assert not (tmp_path / "t.tracelens" / "manifest.json").exists()
 
 
-def test_without_ray(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_without_ray(
+    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    done = command_line(capsys, "collect", "torch", sources, "--engine", "ray", "--out", tmp_path / "t.tracelens")
+    done = command_line(
+        capsys, "collect", "torch", sources, "--engine", "ray", "--out", tmp_path / "t.tracelens"
+    )
     assert (done.code, done.err.splitlines()[-1]) == (
         1,
-        "error: --engine ray needs Ray, which is not installed: pip install 'tracelens-toolkit[cluster]'",
+        (
+            "error: --engine ray needs Ray, which is not installed: pip install"
+            " 'tracelens-toolkit[cluster]'"
+        ),
     )
 
 
 def test_a_cluster_that_does_not_start(
-    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    sources: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def init(**_: object) -> None:
         raise Exception("The current node timed out during startup.\nThe GCS may be overloaded.")  # noqa: TRY002
 
-    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False, init=init))
-    done = command_line(capsys, "collect", "torch", sources, "--engine", "ray", "--out", tmp_path / "t.tracelens")
+    monkeypatch.setitem(
+        sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False, init=init)
+    )
+    done = command_line(
+        capsys, "collect", "torch", sources, "--engine", "ray", "--out", tmp_path / "t.tracelens"
+    )
     assert done.code == 1
-    assert done.err.splitlines()[-1] == (
-        "error: --engine ray: no cluster could be joined: The current node timed out during startup. The GCS may be "
-        "overloaded."
+    assert (
+        done.err.splitlines()[-1]
+        == "error: --engine ray: no cluster could be joined: The current node timed out during"
+        " startup. The GCS may be overloaded."
     )
 
 
 def test_addresses_without_a_cluster(sources: Path, tmp_path: Path, capsys: Any) -> None:
     def collected(*more: object) -> Result:
-        return command_line(capsys, "collect", "torch", sources, "--out", tmp_path / "t.tracelens", *more)
+        return command_line(
+            capsys, "collect", "torch", sources, "--out", tmp_path / "t.tracelens", *more
+        )
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -392,7 +464,10 @@ def test_addresses_without_a_cluster(sources: Path, tmp_path: Path, capsys: Any)
     dead = collected("--engine", "ray", "--address", f"127.0.0.1:{port}")
     assert dead.code == 1
     assert dead.err.startswith(f"error: --address 127.0.0.1:{port}: no Ray cluster answers there (")
-    assert (dead.err.count("\n"), collected("--engine", "ray", "--address", "somewhere").code) == (1, 2)
+    assert (dead.err.count("\n"), collected("--engine", "ray", "--address", "somewhere").code) == (
+        1,
+        2,
+    )
     assert collected("--address", "127.0.0.1:6379").code == 2
     assert collected("--engine", "spark").code == 2
     assert not (tmp_path / "t.tracelens").exists()

@@ -19,9 +19,17 @@ from tracelens.exports.export import Selection
 from tracelens.exports.perfetto import write
 from tracelens.trace import Trace
 
-pb2 = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2", reason="needs the package perfetto")
+pb2 = pytest.importorskip(
+    "perfetto.protos.perfetto.trace.perfetto_trace_pb2", reason="needs the package perfetto"
+)
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
-CATEGORIES = {"kernels": "kernel", "memcpys": "memcpy", "memsets": "memset", "api_calls": "api call", "steps": "step"}
+CATEGORIES = {
+    "kernels": "kernel",
+    "memcpys": "memcpy",
+    "memsets": "memset",
+    "api_calls": "api call",
+    "steps": "step",
+}
 
 
 def written(trace: Trace, **chosen: Any) -> bytes:
@@ -50,8 +58,12 @@ def slices_of(data: bytes) -> list[tuple[str, str, int, int]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["resnet50_eager", "resnet50_train_f64_pageable", "resnet50_inductor"])
-def test_perfetto_has_every_row_to_the_nanosecond_and_lost_nothing(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["resnet50_eager", "resnet50_train_f64_pageable", "resnet50_inductor"]
+)
+def test_perfetto_has_every_row_to_the_nanosecond_and_lost_nothing(
+    name: str, tmp_path: Path
+) -> None:
     if shutil.which("node") is None:
         pytest.skip("needs node on PATH")
     trace = torch_trace(name)
@@ -62,17 +74,21 @@ def test_perfetto_has_every_row_to_the_nanosecond_and_lost_nothing(name: str, tm
         "SELECT category, COUNT(*), SUM(dur), SUM(ts % 1000000007), MIN(dur) FROM slice "
         "WHERE category IS NOT NULL GROUP BY category",
         "SELECT name, value FROM stats WHERE value > 0 AND severity IN ('error', 'data_loss')",
-        "SELECT k.ts, k.dur FROM flow JOIN slice c ON c.id = slice_out JOIN slice k ON k.id = slice_in "
-        "WHERE c.category = 'api call' AND k.category IN ('kernel', 'memcpy', 'memset')",
-        "SELECT EXTRACT_ARG(arg_set_id, 'debug.layer'), EXTRACT_ARG(arg_set_id, 'debug.library'), "
-        "EXTRACT_ARG(arg_set_id, 'debug.primitive'), EXTRACT_ARG(arg_set_id, 'debug.step'), SUM(dur) FROM slice "
-        "WHERE category = 'kernel' GROUP BY 1, 2, 3, 4",
+        "SELECT k.ts, k.dur FROM flow JOIN slice c ON c.id = slice_out JOIN slice k ON k.id ="
+        " slice_in WHERE c.category = 'api call' AND k.category IN ('kernel', 'memcpy', 'memset')",
+        "SELECT EXTRACT_ARG(arg_set_id, 'debug.layer'), EXTRACT_ARG(arg_set_id, 'debug.library'),"
+        " EXTRACT_ARG(arg_set_id, 'debug.primitive'), EXTRACT_ARG(arg_set_id, 'debug.step'),"
+        " SUM(dur) FROM slice WHERE category = 'kernel' GROUP BY 1, 2, 3, 4",
         "SELECT s.name FROM slice s JOIN track t ON s.track_id = t.id WHERE t.name = 'losses'",
     )
     start, ns = pl.col("start_ns") % 1_000_000_007, pl.col("duration_ns")
     measures = (pl.len(), ns.sum(), start.sum().alias("start"), ns.min().alias("least"))
-    expected = {word: trace.frame(table).select(measures).row(0) for table, word in CATEGORIES.items()}
-    expected |= {kind: tuple(row) for kind, *row in trace.spans.group_by("kind").agg(measures).iter_rows()}
+    expected = {
+        word: trace.frame(table).select(measures).row(0) for table, word in CATEGORIES.items()
+    }
+    expected |= {
+        kind: tuple(row) for kind, *row in trace.spans.group_by("kind").agg(measures).iter_rows()
+    }
     rows = {category: tuple(row) for category, *row in sums}
     idle = rows.pop("idle")
     assert rows == {category: row for category, row in expected.items() if row[0]}
@@ -80,8 +96,15 @@ def test_perfetto_has_every_row_to_the_nanosecond_and_lost_nothing(name: str, tm
     in_steps = breakdown.filter(pl.col("step").is_not_null())
     assert idle[1] == (in_steps if in_steps.height else breakdown)["idle_ns"].sum()
     assert lost == []
-    work = pl.concat([trace.frame(t).select("api_call_id", "start_ns", "duration_ns") for t in list(CATEGORIES)[:3]])
-    assert Counter(flows) == Counter(work.drop_nulls("api_call_id").select("start_ns", "duration_ns").rows())
+    work = pl.concat(
+        [
+            trace.frame(t).select("api_call_id", "start_ns", "duration_ns")
+            for t in list(CATEGORIES)[:3]
+        ]
+    )
+    assert Counter(flows) == Counter(
+        work.drop_nulls("api_call_id").select("start_ns", "duration_ns").rows()
+    )
     assert sum(total for *_, total in layers) == trace.kernels["duration_ns"].sum()
     by_layer: Counter[str] = Counter()
     by_kind: Counter[tuple[Any, ...]] = Counter()
@@ -106,8 +129,14 @@ def test_overlapping_and_empty_kernels_and_spans_keep_their_times() -> None:
     kernels = [(10, 10), (15, 20), (20, 0), (20, 0), (20, 5), (12, 4)]
     spans = [(0, 100), (0, 100), (0, 50), (40, 30), (50, 0), (50, 50), (100, 0)]
     trace = make_trace(
-        kernels=[dict(zip(at, one, strict=True), stream_id=7, name=f"k{i}") for i, one in enumerate(kernels)],
-        spans=[dict(zip(at, one, strict=True), name=f"s{i}", parent_id=None) for i, one in enumerate(spans)],
+        kernels=[
+            dict(zip(at, one, strict=True), stream_id=7, name=f"k{i}")
+            for i, one in enumerate(kernels)
+        ],
+        spans=[
+            dict(zip(at, one, strict=True), name=f"s{i}", parent_id=None)
+            for i, one in enumerate(spans)
+        ],
     )
     found = slices_of(written(trace))
     assert sorted(one[1:] for one in found if one[0].startswith(("stream", "thread"))) == sorted(
@@ -139,8 +168,13 @@ def test_ranks_and_steps_are_chosen_and_flows_stay_in_their_rank() -> None:
             for r in (0, 3)
             for s in (4, 5)
         ],
-        api_calls=[row | {"api_call_id": i % 2, "api": "cudaLaunchKernel"} for i, row in enumerate(rows)],
-        kernels=[row | {"kernel_id": i % 2, "api_call_id": i % 2, "stream_id": 7} for i, row in enumerate(rows)],
+        api_calls=[
+            row | {"api_call_id": i % 2, "api": "cudaLaunchKernel"} for i, row in enumerate(rows)
+        ],
+        kernels=[
+            row | {"kernel_id": i % 2, "api_call_id": i % 2, "stream_id": 7}
+            for i, row in enumerate(rows)
+        ],
     )
     found = slices_of(written(trace, ranks=[3], steps=[5]))
     assert {start // 100 for _, _, start, _ in found} == {5}
@@ -155,7 +189,10 @@ def test_ranks_and_steps_are_chosen_and_flows_stay_in_their_rank() -> None:
 def test_hostile_names_are_escaped_and_written_once() -> None:
     long = "void f<" + "T," * 500_000 + ">"
     names = [SCRIPT, ESCAPES, long, long]
-    kernels = [{"name": name, "start_ns": 10 * i, "duration_ns": 1, "stream_id": 7} for i, name in enumerate(names)]
+    kernels = [
+        {"name": name, "start_ns": 10 * i, "duration_ns": 1, "stream_id": 7}
+        for i, name in enumerate(names)
+    ]
     data = written(make_trace(kernels=kernels))
     found = [name for track, name, *_ in slices_of(data) if track == "stream 7"]
     assert found == [SCRIPT, r"\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe|", long, long]
@@ -163,11 +200,19 @@ def test_hostile_names_are_escaped_and_written_once() -> None:
 
 
 def test_what_was_lost_is_on_a_track_and_nothing_to_draw_is_an_error() -> None:
-    loss = {"severity": "loss", "code": "line_damaged", "count": 3, "text": "lines that are no kernel"}
+    loss = {
+        "severity": "loss",
+        "code": "line_damaged",
+        "count": 3,
+        "text": "lines that are no kernel",
+    }
     trace = make_trace(kernels=[{"start_ns": 5, "duration_ns": 1}], diagnostics=[loss])
-    instants = [p for p in pb2.Trace.FromString(written(trace)).packet if p.track_event.type == INSTANT]
-    assert [(p.timestamp, [note.int_value for note in p.track_event.debug_annotations][1]) for p in instants] == [
-        (5, 3)
+    instants = [
+        p for p in pb2.Trace.FromString(written(trace)).packet if p.track_event.type == INSTANT
     ]
+    assert [
+        (p.timestamp, [note.int_value for note in p.track_event.debug_annotations][1])
+        for p in instants
+    ] == [(5, 3)]
     with pytest.raises(SourceError, match="holds no events"):
         written(make_trace(diagnostics=[loss]))

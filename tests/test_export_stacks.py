@@ -20,10 +20,14 @@ from tracelens.exports import EXPORTS
 from tracelens.exports.export import Selection
 from tracelens.trace import Trace
 
-CHROMIUM = next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
+CHROMIUM = next(
+    (p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))),
+    None,
+)
 SPEEDSCOPE = Path(os.environ.get("SPEEDSCOPE", "node_modules/speedscope")) / "dist" / "release"
 needs_speedscope = pytest.mark.skipif(
-    not SPEEDSCOPE.is_dir(), reason="needs the npm package speedscope, in node_modules or where SPEEDSCOPE says"
+    not SPEEDSCOPE.is_dir(),
+    reason="needs the npm package speedscope, in node_modules or where SPEEDSCOPE says",
 )
 
 
@@ -38,7 +42,15 @@ def small() -> Trace:
     return make_trace(
         spans=[
             {"span_id": 0, "name": "Net", "start_ns": 0, "duration_ns": 100, "step": 1},
-            {"span_id": 1, "name": "a;b", "parent_id": 0, "depth": 1, "start_ns": 10, "duration_ns": 20, "step": 1},
+            {
+                "span_id": 1,
+                "name": "a;b",
+                "parent_id": 0,
+                "depth": 1,
+                "start_ns": 10,
+                "duration_ns": 20,
+                "step": 1,
+            },
         ],
         steps=[{"step": step, "start_ns": 200 * (step - 1), "duration_ns": 200} for step in (1, 2)],
         kernels=[
@@ -54,19 +66,30 @@ def test_folded_has_a_line_a_stack() -> None:
     assert written(small(), "folded").splitlines() == [
         "rank 0;Net;a:b;k 12",
         f"rank 0;Net;{SCRIPT} 4",
-        r"rank 0;(launched before the trace began);\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe| 0",
+        (
+            r"rank 0;(launched before the trace"
+            r" began);\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe| 0"
+        ),
     ]
     assert written(small(), "folded", steps=[2]) == f"rank 0;Net;{SCRIPT} 4\n"
 
 
-@pytest.mark.parametrize("name", ["resnet50_eager", "resnet50_train_f32_pinned", "ddp_resnet50_2gpu/rank1"])
+@pytest.mark.parametrize(
+    "name", ["resnet50_eager", "resnet50_train_f32_pinned", "ddp_resnet50_2gpu/rank1"]
+)
 def test_weights_sum_to_the_kernels_total(name: str) -> None:
     trace = torch_trace(name)
     total = trace.kernels["duration_ns"].sum()
-    assert sum(int(line.rpartition(" ")[2]) for line in written(trace, "folded").splitlines()) == total
+    assert (
+        sum(int(line.rpartition(" ")[2]) for line in written(trace, "folded").splitlines()) == total
+    )
     profiles = json.loads(written(trace, "speedscope"))["profiles"]
     sampled = [one for one in profiles if one["type"] == "sampled"]
-    assert sum(sum(one["weights"]) for one in sampled) == total == sum(one["endValue"] for one in sampled)
+    assert (
+        sum(sum(one["weights"]) for one in sampled)
+        == total
+        == sum(one["endValue"] for one in sampled)
+    )
     assert sum(len(one["events"]) for one in profiles if one["type"] == "evented") == 2 * (
         trace.height("spans") + trace.height("api_calls")
     )
@@ -77,12 +100,17 @@ def test_speedscope_has_kernels_by_stack_and_threads_by_time() -> None:
     names = [frame["name"] for frame in document["shared"]["frames"]]
     kernels, thread = document["profiles"]
     assert [[names[frame] for frame in sample] for sample in kernels["samples"]][:3] == [
-        ["Net", "a;b", "k"], ["Net", "a;b", "k"], ["Net", SCRIPT],
-    ]  # fmt: skip
+        ["Net", "a;b", "k"],
+        ["Net", "a;b", "k"],
+        ["Net", SCRIPT],
+    ]
     assert kernels["weights"] == [7, 5, 4, 0]
     assert [(one["type"], names[one["frame"]], one["at"]) for one in thread["events"]] == [
-        ("O", "Net", 0), ("O", "a;b", 10), ("C", "a;b", 30), ("C", "Net", 100),
-    ]  # fmt: skip
+        ("O", "Net", 0),
+        ("O", "a;b", 10),
+        ("C", "a;b", 30),
+        ("C", "Net", 100),
+    ]
 
 
 @pytest.mark.parametrize("name", ["folded", "speedscope"])
@@ -95,7 +123,9 @@ def test_without_kernels_a_line_says_what_would_give_them(name: str) -> None:
 def test_speedscope_takes_it(tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     text = written(torch_trace("resnet50_train_f32_pinned"), "speedscope")
-    jsonschema.validate(json.loads(text), json.loads((SPEEDSCOPE / "file-format-schema.json").read_text()))
+    jsonschema.validate(
+        json.loads(text), json.loads((SPEEDSCOPE / "file-format-schema.json").read_text())
+    )
     if CHROMIUM is None:
         pytest.skip("needs chromium on PATH")
     # As speedscope's own command does: the page loads a script that holds the file.

@@ -35,7 +35,9 @@ def follow(title: str, copy: Path) -> dict[str, int]:
             file.write_text(text)
         else:
             after, added = textwrap.dedent(text).split("\n", 1)
-            (line,) = [line for line in file.read_text().splitlines(keepends=True) if line.strip() == after]
+            (line,) = [
+                line for line in file.read_text().splitlines(keepends=True) if line.strip() == after
+            ]
             indent = line[: -len(line.lstrip())]
             file.write_text(file.read_text().replace(line, line + textwrap.indent(added, indent)))
         known = ROOT / name
@@ -50,7 +52,12 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with the additions."""
     folder = tmp_path_factory.mktemp("project")
     for name in PACKAGES:
-        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("*.svg", "*.png"))
+        shutil.copytree(
+            ROOT / name,
+            folder / name,
+            symlinks=True,
+            ignore=shutil.ignore_patterns("*.svg", "*.png"),
+        )
     for name in ("tests", "samples"):
         (folder / name).mkdir()
         for file in (ROOT / name).iterdir():
@@ -65,9 +72,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python(copy: Path, *words: str) -> str:
     """What the copy says to the words, on standard output and standard error."""
     done = subprocess.run(
-        [sys.executable, *words], cwd=copy, env=os.environ | {"PYTHONPATH": str(copy)}, capture_output=True, text=True,
+        [sys.executable, *words],
+        cwd=copy,
+        env=os.environ | {"PYTHONPATH": str(copy)},
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -75,8 +86,18 @@ def python(copy: Path, *words: str) -> str:
 @pytest.mark.parametrize(
     ("title", "module", "registry", "test"),
     [
-        ("Add an analysis", "tracelens/analyses/streams.py", "tracelens/analyses/__init__.py", "tests/test_streams.py"),
-        ("Add a collector", "collectors/kernel_log.py", "collectors/__init__.py", "tests/test_kernel_log.py"),
+        (
+            "Add an analysis",
+            "tracelens/analyses/streams.py",
+            "tracelens/analyses/__init__.py",
+            "tests/test_streams.py",
+        ),
+        (
+            "Add a collector",
+            "collectors/kernel_log.py",
+            "collectors/__init__.py",
+            "tests/test_kernel_log.py",
+        ),
         (
             "Add an export",
             "tracelens/exports/kernel_list.py",
@@ -133,20 +154,46 @@ def test_its_events_stand_back_or_not_where_another_profiler_has_the_rank(copy: 
         for events in (None, "torch"):
             print(tl.collect(["run.log", "run.json"], events=events).kernels["name"].to_list())
     """
-    event = {"ph": "X", "cat": "kernel", "name": "of torch", "pid": 0, "tid": 7, "ts": 1, "dur": 2, "args": {}}
+    event = {
+        "ph": "X",
+        "cat": "kernel",
+        "name": "of torch",
+        "pid": 0,
+        "tid": 7,
+        "ts": 1,
+        "dur": 2,
+        "args": {},
+    }
     (copy / "run.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": [event]}))
     assert python(copy, "-c", textwrap.dedent(code)) == "['gemm', 'relu', 'gemm']\n['of torch']\n"
 
 
 def test_the_reference_is_generated_of_all(copy: Path) -> None:
     python(copy, "docs/generate.py")
-    assert "## tracelens collect kernel_log\n\nCollect a log of kernels" in (copy / "docs" / "cli.md").read_text()
+    assert (
+        "## tracelens collect kernel_log\n\nCollect a log of kernels"
+        in (copy / "docs" / "cli.md").read_text()
+    )
     assert "kernel_list for any editor" in (copy / "docs" / "cli.md").read_text()
-    assert "## streams\n\nHow are kernels spread over streams?" in (copy / "docs" / "analyses.md").read_text()
+    assert (
+        "## streams\n\nHow are kernels spread over streams?"
+        in (copy / "docs" / "analyses.md").read_text()
+    )
 
 
 def test_all_pass_their_tests_and_those_of_every_analysis(copy: Path) -> None:
     own = ("tests/test_streams.py", "tests/test_kernel_log.py", "tests/test_kernel_list.py")
     every = ("tests/test_analyses_registry.py", "tests/test_views.py")
-    said = python(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *own, *every, "-k", "streams or kernel_l")
+    said = python(
+        copy,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        *own,
+        *every,
+        "-k",
+        "streams or kernel_l",
+    )
     assert re.search(r"^\d+ passed", said, re.MULTILINE)

@@ -35,7 +35,9 @@ LINE = "from tracelens.views.formats.toy import FORMAT as TOY\n"
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package that has one module and one line more."""
     folder = tmp_path_factory.mktemp("copy")
-    shutil.copytree(ROOT / "tracelens", folder / "tracelens", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "tracelens", folder / "tracelens", ignore=shutil.ignore_patterns("__pycache__")
+    )
     (folder / REGISTRY).with_name("toy.py").write_text(MODULE.lstrip())
     first = "from tracelens.views.formats.csv import"
     registry = (ROOT / REGISTRY).read_text()
@@ -48,7 +50,9 @@ def run(copy: Path, *words: object) -> subprocess.CompletedProcess[str]:
     """Run the copy's command line in the copy's folder."""
     environment = os.environ | {"PYTHONPATH": str(copy), "COLUMNS": "300"}
     command = [sys.executable, "-m", "tracelens", *map(str, words)]
-    return subprocess.run(command, env=environment, cwd=copy, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, env=environment, cwd=copy, capture_output=True, text=True, check=False
+    )
 
 
 def test_the_command_line_speaks_a_format_that_its_module_and_one_line_added(copy: Path) -> None:
@@ -74,7 +78,8 @@ def test_help_and_errors_name_it(copy: Path) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_nothing_but_its_module_and_one_line_tells_of_a_format(name: str) -> None:
-    # Text and HTML have their parts of the command line: what is printed where nothing is asked for, and `--html`.
+    # Text and HTML have their parts of the command line: what is printed where nothing is asked
+    # for, and `--html`.
     told = [
         line
         for folder in ("cli", "views/formats")

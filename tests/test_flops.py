@@ -11,7 +11,9 @@ import pytest
 
 from tracelens.derive.kernels.flops import MODELLED, Work, tensors_of, work_of
 
-torch: Any = pytest.importorskip("torch", reason="formulas are compared with torch's, which is not installed here")
+torch: Any = pytest.importorskip(
+    "torch", reason="formulas are compared with torch's, which is not installed here"
+)
 META = partial(torch.empty, device="meta")
 N = 500
 Called = tuple[str, tuple[Any, ...], Any]
@@ -21,8 +23,13 @@ Called = tuple[str, tuple[Any, ...], Any]
 def recorded(name: str, args: tuple[Any, ...]) -> Work | None:
     """What we make of the call, whose inputs are written as the profiler writes them."""
     tensors = [hasattr(arg, "shape") for arg in args]
-    shapes = [list(arg.shape) if is_tensor else [] for arg, is_tensor in zip(args, tensors, strict=True)]
-    strides = [list(arg.stride()) if is_tensor else [] for arg, is_tensor in zip(args, tensors, strict=True)]
+    shapes = [
+        list(arg.shape) if is_tensor else [] for arg, is_tensor in zip(args, tensors, strict=True)
+    ]
+    strides = [
+        list(arg.stride()) if is_tensor else []
+        for arg, is_tensor in zip(args, tensors, strict=True)
+    ]
     dtypes = ["float" if is_tensor else "Scalar" for is_tensor in tensors]
     values = [None if is_tensor else arg for arg, is_tensor in zip(args, tensors, strict=True)]
     return work_of(f"aten::{name}", *map(json.dumps, (shapes, dtypes, strides, values)))
@@ -53,7 +60,11 @@ def convolutions(meta: Callable[..., Any], pick: random.Random) -> Iterator[Call
     yield "_convolution", (*args, False, False, True, True), out
     yield "convolution_overrideable", args, out
     if not transposed:
-        yield "cudnn_convolution", (*args[:2], padding, stride, dilation, groups, False, False, True), out
+        yield (
+            "cudnn_convolution",
+            (*args[:2], padding, stride, dilation, groups, False, False, True),
+            out,
+        )
     mask = [pick.random() < 0.7 for _ in range(3)]
     back = out, *args[:2], [c_out], *where, mask
     yield "convolution_backward", back, torch.ops.aten.convolution_backward(*back)
@@ -61,7 +72,9 @@ def convolutions(meta: Callable[..., Any], pick: random.Random) -> Iterator[Call
 
 def attention(meta: Callable[..., Any], pick: random.Random) -> Iterator[Called]:
     """In each of its fused kinds, with fewer heads of keys, and values of another width; forward and backward."""
-    b, heads, groups, q_length, k_length, wide, v_wide = (pick.randint(1, most) for most in (8, 6, 3, 99, 99, 64, 64))
+    b, heads, groups, q_length, k_length, wide, v_wide = (
+        pick.randint(1, most) for most in (8, 6, 3, 99, 99, 64, 64)
+    )
     q, k = meta(b, heads * groups, q_length, wide), meta(b, heads, k_length, wide)
     v, out = meta(b, heads, k_length, v_wide), meta(b, heads * groups, q_length, v_wide)
     lse, causal = meta(b, heads * groups, q_length), pick.random() < 0.5
@@ -69,14 +82,22 @@ def attention(meta: Callable[..., Any], pick: random.Random) -> Iterator[Called]
     yield "_scaled_dot_product_efficient_attention", (q, k, v, None, True, 0.0, causal), None
     yield "_scaled_dot_product_cudnn_attention", (q, k, v, None, True, 0.0, causal, False), None
     back = out, q, k, v
-    yield "_scaled_dot_product_flash_attention_backward", (*back, out, lse, *[None] * 4, 0.0, causal, None, None), None
+    yield (
+        "_scaled_dot_product_flash_attention_backward",
+        (*back, out, lse, *[None] * 4, 0.0, causal, None, None),
+        None,
+    )
     mask = [True] * 4
     yield (
         "_scaled_dot_product_efficient_attention_backward",
         (*back, None, out, lse, *[None] * 2, 0.0, mask, causal),
         None,
     )
-    yield "_scaled_dot_product_cudnn_attention_backward", (*back, out, lse, *[None] * 7, 0.0, causal), None
+    yield (
+        "_scaled_dot_product_cudnn_attention_backward",
+        (*back, out, lse, *[None] * 7, 0.0, causal),
+        None,
+    )
 
 
 def every_kind(meta: Callable[..., Any], pick: random.Random) -> Iterator[Called]:
@@ -118,11 +139,16 @@ def test_outputs_of_convolutions_count_as_bytes() -> None:
 def test_attention_backward_is_two_and_a_half_times_forward() -> None:
     q, k = META(8, 16, 512, 64), META(8, 4, 512, 64)
     forward = recorded("_scaled_dot_product_flash_attention", (q, k, k, 0.0, True))
-    backward = recorded("_scaled_dot_product_flash_attention_backward", (q, q, k, k, q, *[None] * 6, True))
+    backward = recorded(
+        "_scaled_dot_product_flash_attention_backward", (q, q, k, k, q, *[None] * 6, True)
+    )
     assert forward is not None
     assert backward is not None
     assert (forward.flops, forward.needed_flops) == (8_589_934_592, 4_294_967_296)
-    assert (backward.flops, backward.needed_flops) == (5 * forward.flops // 2, 5 * forward.needed_flops // 2)
+    assert (backward.flops, backward.needed_flops) == (
+        5 * forward.flops // 2,
+        5 * forward.needed_flops // 2,
+    )
 
 
 BF16 = '["c10::BFloat16", "c10::BFloat16", "c10::BFloat16", "Scalar"]'
@@ -152,15 +178,19 @@ BF16 = '["c10::BFloat16", "c10::BFloat16", "c10::BFloat16", "Scalar"]'
         ),
         # Without element types there are no bytes.
         ("aten::mm", ("[[2, 3], [3, 5]]", None, None, None), Work(60, 60, None, None)),
-        # Weights' gradient of 2 groups: torch counts it as of one. 1x4x1x5 from 1x4x1x5 by 4x2x1x1, no other gradient:
-        # 2 * 5 * 4 * 4 operations; 20 numbers of the gradient, 20 of the input and the 8 weights' gradients.
+        # Weights' gradient of 2 groups: torch counts it as of one. 1x4x1x5 from 1x4x1x5 by 4x2x1x1,
+        # no other gradient: 2 * 5 * 4 * 4 operations; 20 numbers of the gradient, 20 of the input
+        # and the 8 weights' gradients.
         (
             "aten::convolution_backward",
             (
                 "[[1, 4, 1, 5], [1, 4, 1, 5], [4, 2, 1, 1], [], [], [], [], [], [], [], []]",
                 '["float", "float", "float", "", "", "", "", "", "", "", ""]',
                 None,
-                "[null, null, null, null, [1, 1], [0, 0], [1, 1], false, [0, 0], 2, [false, true, false]]",
+                (
+                    "[null, null, null, null, [1, 1], [0, 0], [1, 1], false, [0, 0], 2, [false,"
+                    " true, false]]"
+                ),
             ),
             Work(160, 80, 4 * 48, "float32"),
         ),
@@ -183,11 +213,31 @@ def test_work_by_hand(name: str, inputs: tuple[str | None, ...], expected: Work)
         ("aten::mm", "{}", "[]"),
         ("aten::bmm", "[[2, 3], [3, 5]]", "[]"),
         ("aten::convolution", "[[1, 3, 8, 8], [4, 3, 3, 3]]", None),
-        ("aten::cudnn_convolution", "[[1, 3, 8, 8], [4, 3, 3, 3]]", "[null, null, [0, 0], [0, 0], [1, 1]]"),
-        ("aten::cudnn_convolution", "[[1, 3, 2, 2], [4, 3, 9, 9]]", "[null, null, [0, 0], [1, 1], [1, 1]]"),
-        ("aten::cudnn_convolution", "[[1, 3, 8, 8], [4, 3, 3]]", "[null, null, [0, 0], [1, 1], [1, 1]]"),
-        ("aten::convolution_backward", "[[1, 4, 5], [1, 4, 5], [4, 4, 1]]", "[0, 0, 0, 0, 0, 0, 0, false, 0, 1, null]"),
-        ("aten::_scaled_dot_product_flash_attention", "[[2, 4, 8, 8], [2, 4, 8, 9], [2, 4, 8, 8]]", "[]"),
+        (
+            "aten::cudnn_convolution",
+            "[[1, 3, 8, 8], [4, 3, 3, 3]]",
+            "[null, null, [0, 0], [0, 0], [1, 1]]",
+        ),
+        (
+            "aten::cudnn_convolution",
+            "[[1, 3, 2, 2], [4, 3, 9, 9]]",
+            "[null, null, [0, 0], [1, 1], [1, 1]]",
+        ),
+        (
+            "aten::cudnn_convolution",
+            "[[1, 3, 8, 8], [4, 3, 3]]",
+            "[null, null, [0, 0], [1, 1], [1, 1]]",
+        ),
+        (
+            "aten::convolution_backward",
+            "[[1, 4, 5], [1, 4, 5], [4, 4, 1]]",
+            "[0, 0, 0, 0, 0, 0, 0, false, 0, 1, null]",
+        ),
+        (
+            "aten::_scaled_dot_product_flash_attention",
+            "[[2, 4, 8, 8], [2, 4, 8, 9], [2, 4, 8, 8]]",
+            "[]",
+        ),
     ],
 )
 def test_what_cannot_be_told_is_not_guessed(name: str, shapes: str, values: str | None) -> None:

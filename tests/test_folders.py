@@ -22,7 +22,9 @@ from tracelens.trace.combine import combine
 N = 6
 
 
-def written_at_once(target: Path, monkeypatch: pytest.MonkeyPatch, *, force: bool) -> list[Trace | SourceError]:
+def written_at_once(
+    target: Path, monkeypatch: pytest.MonkeyPatch, *, force: bool
+) -> list[Trace | SourceError]:
     """What each of some writers at one target is told, none of which begins before all have found that it may write."""
     together, check = threading.Barrier(N), directory.check_target
 
@@ -50,7 +52,9 @@ def test_of_several_writers_without_force_one_wins_and_the_others_are_told(
     assert Trace.open(tmp_path / "t.tracelens").memsets["size_bytes"].to_list() == [winner]
     messages = [str(one) for one in told if isinstance(one, SourceError)]
     assert len(messages) == N - 1
-    assert all("another process wrote it meanwhile, and its trace stays" in message for message in messages)
+    assert all(
+        "another process wrote it meanwhile, and its trace stays" in message for message in messages
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["t.tracelens"]
 
 
@@ -95,7 +99,9 @@ def age(folder: Path) -> None:
 @pytest.mark.parametrize("end", ["killed", "running"])
 def test_what_a_killed_process_left_is_removed_and_nothing_else(temporary: Path, end: str) -> None:
     command = [sys.executable, "-c", KILLED, end]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout
         left = Path(process.stdout.readline().strip())
         if end == "killed":
@@ -121,12 +127,30 @@ def test_no_machine_code_is_cached_that_could_be_damaged_or_planted(tmp_path: Pa
     places = [tmp_path / name for name in ("HOME", "XDG_CACHE_HOME", "TMPDIR")]
     for place in places:
         place.mkdir()
-    sample = Path(__file__).parents[1] / "samples" / "planted" / "captures" / "little_work.pt.trace.json.gz"
-    command = [sys.executable, "-m", "tracelens", "collect", "torch", str(sample), "--out", str(tmp_path / "t")]
+    sample = (
+        Path(__file__).parents[1]
+        / "samples"
+        / "planted"
+        / "captures"
+        / "little_work.pt.trace.json.gz"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "tracelens",
+        "collect",
+        "torch",
+        str(sample),
+        "--out",
+        str(tmp_path / "t"),
+    ]
     environment = os.environ | {place.name: str(place) for place in places}
     subprocess.run(command, env=environment, check=True, stderr=subprocess.DEVNULL)
     subprocess.run(
-        [*command[:3], "report", str(tmp_path / "t")], env=environment, check=True, stdout=subprocess.DEVNULL
+        [*command[:3], "report", str(tmp_path / "t")],
+        env=environment,
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
     assert [file for place in places for file in place.rglob("*")] == []
 

@@ -9,7 +9,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.sample_reports import ESCAPES, LONG_KERNEL, ROWS, SCRIPT, TOP_KERNELS, report, section, trace
+from tests.sample_reports import (
+    ESCAPES,
+    LONG_KERNEL,
+    ROWS,
+    SCRIPT,
+    TOP_KERNELS,
+    report,
+    section,
+    trace,
+)
 from tracelens.cli.io import emit
 from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report
@@ -26,22 +35,53 @@ def test_json_holds_every_row_with_column_names_and_nulls_for_what_is_no_number(
     assert document["trace"]["sources"][0]["sha256"] == "ab"
     assert document["sections"]["top_kernels"] == {
         "rows": [
-            {"rank": 0, "name": LONG_KERNEL, "library": "aten", "primitive": "elementwise", "n_calls": 12345,
-             "duration_total_ns": 2500000, "share_frac": 0.25, "size_bytes": 19267584, "bandwidth_bytes_per_s": 12.5e9},
-            {"rank": 0, "name": SCRIPT, "library": None, "primitive": "conv", "n_calls": 1,
-             "duration_total_ns": 7000, "share_frac": None, "size_bytes": None, "bandwidth_bytes_per_s": None},
-            {"rank": 0, "name": ESCAPES, "library": "other", "primitive": "unknown", "n_calls": 2,
-             "duration_total_ns": 1000, "share_frac": 0.0, "size_bytes": 0, "bandwidth_bytes_per_s": None},
+            {
+                "rank": 0,
+                "name": LONG_KERNEL,
+                "library": "aten",
+                "primitive": "elementwise",
+                "n_calls": 12345,
+                "duration_total_ns": 2500000,
+                "share_frac": 0.25,
+                "size_bytes": 19267584,
+                "bandwidth_bytes_per_s": 12.5e9,
+            },
+            {
+                "rank": 0,
+                "name": SCRIPT,
+                "library": None,
+                "primitive": "conv",
+                "n_calls": 1,
+                "duration_total_ns": 7000,
+                "share_frac": None,
+                "size_bytes": None,
+                "bandwidth_bytes_per_s": None,
+            },
+            {
+                "rank": 0,
+                "name": ESCAPES,
+                "library": "other",
+                "primitive": "unknown",
+                "n_calls": 2,
+                "duration_total_ns": 1000,
+                "share_frac": 0.0,
+                "size_bytes": 0,
+                "bandwidth_bytes_per_s": None,
+            },
         ],
         "notes": ["note"],
-    }  # fmt: skip
+    }
 
 
 def test_json_is_strict_and_says_what_is_missing_and_what_is_compared() -> None:
     missing = section(TOP_KERNELS, [], missing="needs kernels")
     text = to_json(Report(trace(), trace(ranks=[3]), [missing]))
     document = json.loads(text, parse_constant=pytest.fail)
-    assert document["sections"]["top_kernels"] == {"rows": [], "notes": [], "missing": "needs kernels"}
+    assert document["sections"]["top_kernels"] == {
+        "rows": [],
+        "notes": [],
+        "missing": "needs kernels",
+    }
     assert document["base"]["ranks"] == [3]
     assert "base" not in json.loads(to_json(report()))
 
@@ -49,14 +89,30 @@ def test_json_is_strict_and_says_what_is_missing_and_what_is_compared() -> None:
 def test_csv_is_one_table_as_stored() -> None:
     rows = list(csv.reader(io.StringIO(to_csv(report(section(TOP_KERNELS, ROWS))), newline="")))
     assert rows[0] == TOP_KERNELS.names
-    assert rows[1] == ["0", LONG_KERNEL, "aten", "elementwise", "12345", "2500000", "0.25", "19267584", "12500000000.0"]
+    assert rows[1] == [
+        "0",
+        LONG_KERNEL,
+        "aten",
+        "elementwise",
+        "12345",
+        "2500000",
+        "0.25",
+        "19267584",
+        "12500000000.0",
+    ]
     assert rows[3][1] == r"\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe|"
     assert rows[2][7] == ""
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)"])
 def test_no_cell_of_csv_is_a_formula(name: str) -> None:
-    rows = list(csv.reader(io.StringIO(to_csv(report(section(TOP_KERNELS, [ROWS[0] | {"name": name}]))), newline="")))
+    rows = list(
+        csv.reader(
+            io.StringIO(
+                to_csv(report(section(TOP_KERNELS, [ROWS[0] | {"name": name}]))), newline=""
+            )
+        )
+    )
     assert rows[1][1] == f"'{name}"
 
 
@@ -71,24 +127,41 @@ def test_one_table_is_asked_for_where_only_one_fits(name: str, names: list[str])
 def test_parquet_carries_rows_meanings_and_units() -> None:
     table = pq.read_table(io.BytesIO(to_parquet(report(section(TOP_KERNELS, ROWS)))))
     assert table["duration_total_ns"].to_pylist() == [2_500_000, 7_000, 1_000]
-    assert table.schema.field("duration_total_ns").metadata == {b"description": b"Time.", b"unit": b"ns"}
+    assert table.schema.field("duration_total_ns").metadata == {
+        b"description": b"Time.",
+        b"unit": b"ns",
+    }
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "folder.html").mkdir()
     (tmp_path / "kept.txt").write_text("before")
     (tmp_path / "link.txt").symlink_to("kept.txt")
-    for target in (tmp_path / "nowhere" / "x.txt", tmp_path / "folder.html", tmp_path / "kept.txt" / "x.txt"):
+    for target in (
+        tmp_path / "nowhere" / "x.txt",
+        tmp_path / "folder.html",
+        tmp_path / "kept.txt" / "x.txt",
+    ):
         with pytest.raises(SourceError, match=r"(nowhere|folder\.html|kept).*cannot be written"):
             emit("text", target)
     with monkeypatch.context() as broken:
-        broken.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        broken.setattr(
+            Path,
+            "replace",
+            lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")),
+        )
         with pytest.raises(SourceError, match="No space left"):
             emit("after", tmp_path / "kept.txt")
     assert (tmp_path / "kept.txt").read_text() == "before"
     emit(b"after", tmp_path / "link.txt")
     assert (tmp_path / "kept.txt").read_text() == "after"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.html", "kept.txt", "link.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "folder.html",
+        "kept.txt",
+        "link.txt",
+    ]
     emit("nobody reads this", Path(os.devnull))
     assert Path(os.devnull).is_char_device()
 

@@ -14,9 +14,18 @@ from tracelens.schemas.stacks import ROLES
     [
         ("cudnnConvolutionForward", "cudnnConvolutionForward"),
         ("at::native::conv2d(at::Tensor const&, long)", "at::native::conv2d"),
-        ("void at::native::split<void (*)(int, long)>(int, void (*)(int, long))", "at::native::split"),
-        ("torch::detail::type<true, A, B&>::type torch::Holder<A>::operator()<B&>(B&)", "torch::Holder::operator()"),
-        ("at::(anonymous namespace)::(anonymous namespace)::wrapper_CUDA__x(int)", "at::wrapper_CUDA__x"),
+        (
+            "void at::native::split<void (*)(int, long)>(int, void (*)(int, long))",
+            "at::native::split",
+        ),
+        (
+            "torch::detail::type<true, A, B&>::type torch::Holder<A>::operator()<B&>(B&)",
+            "torch::Holder::operator()",
+        ),
+        (
+            "at::(anonymous namespace)::(anonymous namespace)::wrapper_CUDA__x(int)",
+            "at::wrapper_CUDA__x",
+        ),
         ("(anonymous namespace)::run()", "run"),
         ("ns::{anonymous}::run()", "ns::run"),
         ("std::function<void (A const&)>::operator()(A const&) const", "std::function::operator()"),
@@ -29,7 +38,10 @@ from tracelens.schemas.stacks import ROLES
         ("f(A)::{lambda(B const&)#1}::operator()(B const&) const", "f::{lambda}::operator()"),
         ("f() const::{lambda()#2}::operator()() const", "f::{lambda}::operator()"),
         ("at::<lambda(const B&)>::operator()(const B &) const", "at::{lambda}::operator()"),
-        ("torch::{lambda(A*, std::vector<B>*)#8}::_FUN(A*, std::vector<B>*)", "torch::{lambda}::_FUN"),
+        (
+            "torch::{lambda(A*, std::vector<B>*)#8}::_FUN(A*, std::vector<B>*)",
+            "torch::{lambda}::_FUN",
+        ),
         ("_PyFunction_Vectorcall.localalias.355", "_PyFunction_Vectorcall"),
         ("f.part.0.cold", "f"),
         ("f.isra.1.constprop.2", "f"),
@@ -39,7 +51,10 @@ from tracelens.schemas.stacks import ROLES
         ("cudaLaunchKernel@plt", "cudaLaunchKernel"),
         ("decltype (g(x)) std::invoke<F, int>(F&&, int&&)", "std::invoke"),
         ("f<(3 > 2), std::array<int, 4> >(int)", "f"),
-        ("net::(lambda at /home/ann/net.cpp:3:7)::operator()(int) const", "net::{lambda}::operator()"),
+        (
+            "net::(lambda at /home/ann/net.cpp:3:7)::operator()(int) const",
+            "net::{lambda}::operator()",
+        ),
         ("net::(anonymous class)::run()", "net::run"),
         ("??", "??"),
         ("<signal handler called>", "<signal handler called>"),
@@ -51,7 +66,9 @@ def test_a_name_loses_what_differs_between_builds(printed: str, expected: str) -
 
 def test_both_spellings_of_a_lambda_compare_equal() -> None:
     demangled = "at::native::run(int)::{lambda(Perf const&)#1}::operator()(Perf const&) const"
-    from_debug_information = "at::native::run::<lambda(const Perf&)>::operator()(const Perf &) const"
+    from_debug_information = (
+        "at::native::run::<lambda(const Perf&)>::operator()(const Perf &) const"
+    )
     assert normalise_function(demangled) == normalise_function(from_debug_information)
 
 
@@ -59,17 +76,32 @@ def test_both_spellings_of_a_lambda_compare_equal() -> None:
     ("text", "expected"),
     [
         ("main () at /home/ann/src/main.c:7", PrintedFrame("main", file="main.c", line=7)),
-        ('f (key=0x7ffe "s3cret) at /x/y.c:3", n=2) at a.c:9', PrintedFrame("f", file="a.c", line=9)),
-        ("f (quote=\"\\\") at x.c:3\", c=39 '\\'', d=40 '(') at a.c:9", PrintedFrame("f", file="a.c", line=9)),
-        ("cuLaunch () from /home/ann/lib/libcuda.so.1", PrintedFrame("cuLaunch", library="libcuda.so.1")),
-        ("f(A const&) const (this=0x1) at x.h:2", PrintedFrame("f(A const&) const", file="x.h", line=2)),
+        (
+            'f (key=0x7ffe "s3cret) at /x/y.c:3", n=2) at a.c:9',
+            PrintedFrame("f", file="a.c", line=9),
+        ),
+        (
+            "f (quote=\"\\\") at x.c:3\", c=39 '\\'', d=40 '(') at a.c:9",
+            PrintedFrame("f", file="a.c", line=9),
+        ),
+        (
+            "cuLaunch () from /home/ann/lib/libcuda.so.1",
+            PrintedFrame("cuLaunch", library="libcuda.so.1"),
+        ),
+        (
+            "f(A const&) const (this=0x1) at x.h:2",
+            PrintedFrame("f(A const&) const", file="x.h", line=2),
+        ),
         ("f<int>(n=3) at x.h:2", PrintedFrame("f<int>", file="x.h", line=2)),
         ("f<void (*)(A)> (g=0x1 <h(A)>)", PrintedFrame("f<void (*)(A)>")),
         (
             "void (anonymous namespace)::f<A>(A) () from l.so",
             PrintedFrame("void (anonymous namespace)::f<A>(A)", "l.so"),
         ),
-        ("operator() (__closure=0x1, n=3) at m.cpp:6", PrintedFrame("operator()", file="m.cpp", line=6)),
+        (
+            "operator() (__closure=0x1, n=3) at m.cpp:6",
+            PrintedFrame("operator()", file="m.cpp", line=6),
+        ),
         ('f (password="cut short', PrintedFrame("f")),
         ("f<(oops (password=1) at x.c:2", PrintedFrame("f<(oops", file="x.c", line=2)),
         ("f /home/ann/x.c:3:4", PrintedFrame("f")),
@@ -77,14 +109,19 @@ def test_both_spellings_of_a_lambda_compare_equal() -> None:
             "f<(lambda at /home/ann/n.cpp:3:7)> (n=1) at n.h:2",
             PrintedFrame("f<(lambda at n.cpp:3:7)>", file="n.h", line=2),
         ),
-        ("(lambda at /x/n.cpp:3:7)::operator() (n=1)", PrintedFrame("(lambda at n.cpp:3:7)::operator()")),
+        (
+            "(lambda at /x/n.cpp:3:7)::operator() (n=1)",
+            PrintedFrame("(lambda at n.cpp:3:7)::operator()"),
+        ),
         ("?? ()", PrintedFrame("??")),
         ("<signal handler called>", PrintedFrame("<signal handler called>")),
         ("f () at C:\\Users\\ann\\x.cpp:12", PrintedFrame("f", file="x.cpp", line=12)),
         ("f () at x.c:99999999999999999999", PrintedFrame("f")),
     ],
 )
-def test_a_frame_keeps_types_and_file_names_and_drops_values_and_folders(text: str, expected: PrintedFrame) -> None:
+def test_a_frame_keeps_types_and_file_names_and_drops_values_and_folders(
+    text: str, expected: PrintedFrame
+) -> None:
     assert split_frame(text) == expected
 
 

@@ -17,7 +17,8 @@ from tracelens.trace import Trace
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "torch"
 PINNED, PAGEABLE, DOUBLE = (
-    str(SAMPLES / f"resnet50_train_{kind}.pt.trace.json.gz") for kind in ("f32_pinned", "f32_pageable", "f64_pageable")
+    str(SAMPLES / f"resnet50_train_{kind}.pt.trace.json.gz")
+    for kind in ("f32_pinned", "f32_pageable", "f64_pageable")
 )
 Row = dict[str, Any]
 
@@ -29,7 +30,10 @@ Row = dict[str, Any]
         ("step_time>+3%", ("metric", "step_time", "", "share", 0.03)),
         ("layer:layer1.*:duration > +10%", ("layer", "layer1.*", "duration", "share", 0.1)),
         ("kernel:*gemm*:count > 0", ("kernel", "*gemm*", "count", "most", 0)),
-        ("kernel:at::*<float>*:duration > +1.5 us", ("kernel", "at::*<float>*", "duration", "more", 1500)),
+        (
+            "kernel:at::*<float>*:duration > +1.5 us",
+            ("kernel", "at::*<float>*", "duration", "more", 1500),
+        ),
         ("exposed_copy > 1 ms", ("metric", "exposed_copy", "", "most", 1e6)),
         ("memory_peak > +2%", ("metric", "memory_peak", "", "share", 0.02)),
         ("h2d_bytes > +1 MiB", ("metric", "h2d_bytes", "", "more", 2**20)),
@@ -71,18 +75,26 @@ def test_errors_mark_what_is_wrong(text: str, marked: str, said: str) -> None:
 def run(*kernels: int, steps: int = 3, copied: int = 100, **names: int) -> Trace:
     """Steps of a kernel of each duration, of layers 0, 1, …, and of kernels by name; and a copy of so many bytes."""
     spans: list[Row] = [
-        {"name": "op", "kind": "op", "module_path": f"layer1.{at}", "phase": "forward"} for at in range(len(kernels))
+        {"name": "op", "kind": "op", "module_path": f"layer1.{at}", "phase": "forward"}
+        for at in range(len(kernels))
     ]
     work: list[Row] = [
         {"name": "k", "span_id": at, "duration_ns": ns, "step": step}
         for step in range(steps)
         for at, ns in enumerate(kernels)
     ]
-    work += [{"name": name, "duration_ns": ns, "step": step} for step in range(steps) for name, ns in names.items()]
-    copies: list[Row] = [
-        {"direction": "h2d", "size_bytes": copied, "duration_ns": 50, "step": at} for at in range(steps)
+    work += [
+        {"name": name, "duration_ns": ns, "step": step}
+        for step in range(steps)
+        for name, ns in names.items()
     ]
-    layers: list[Row] = [{"module_path": row["module_path"], "class_name": "Conv2d"} for row in spans]
+    copies: list[Row] = [
+        {"direction": "h2d", "size_bytes": copied, "duration_ns": 50, "step": at}
+        for at in range(steps)
+    ]
+    layers: list[Row] = [
+        {"module_path": row["module_path"], "class_name": "Conv2d"} for row in spans
+    ]
     return make_trace(spans=spans, kernels=work, memcpys=copies, layers=layers)
 
 
@@ -92,10 +104,16 @@ def verdicts(base: Trace, other: Trace, *texts: str, rules: Rules | None = None)
 
 def test_values_limits_and_intervals() -> None:
     found = verdicts(
-        run(10_000, 10_000), run(10_000, 20_000, copied=150),
-        "gpu_time > +49%", "gpu_time > +51%", "gpu_time > +9 us", "gpu_time > 31 us", "h2d_bytes > +10%",
-        "layer:layer1.*:duration > +10%", "layer:layer1.0:duration > +10%",
-    )  # fmt: skip
+        run(10_000, 10_000),
+        run(10_000, 20_000, copied=150),
+        "gpu_time > +49%",
+        "gpu_time > +51%",
+        "gpu_time > +9 us",
+        "gpu_time > 31 us",
+        "h2d_bytes > +10%",
+        "layer:layer1.*:duration > +10%",
+        "layer:layer1.0:duration > +10%",
+    )
     assert [(one.verdict, one.value, one.limit) for one in found] == [
         ("failed", 0.5, 0.49),
         ("passed", 0.5, 0.51),
@@ -116,21 +134,41 @@ def test_kernels_count_where_base_has_none() -> None:
         base, other, "kernel:*gemm*:count > 0", "kernel:k:count > 0", "kernel:*conv*:count > 0"
     )
     assert (failed.verdict, failed.value) == ("failed", 1)
-    assert (passed.verdict, passed.value, passed.reason) == ("passed", 1, f"beyond the limit, but {SMALL}")
+    assert (passed.verdict, passed.value, passed.reason) == (
+        "passed",
+        1,
+        f"beyond the limit, but {SMALL}",
+    )
     assert (none.verdict, none.value) == ("passed", 0)
 
 
 def test_only_what_is_judged_worse_fails() -> None:
-    base = make_trace(kernels=[{"name": "k", "step": at, "duration_ns": ns} for at, ns in enumerate((100, 190, 40))])
-    other = make_trace(kernels=[{"name": "k", "step": at, "duration_ns": ns} for at, ns in enumerate((130, 40, 220))])
+    base = make_trace(
+        kernels=[
+            {"name": "k", "step": at, "duration_ns": ns} for at, ns in enumerate((100, 190, 40))
+        ]
+    )
+    other = make_trace(
+        kernels=[
+            {"name": "k", "step": at, "duration_ns": ns} for at, ns in enumerate((130, 40, 220))
+        ]
+    )
     (one,) = verdicts(base, other, "gpu_time > +5%")
-    assert (one.verdict, one.value, one.reason) == ("passed", 0.3, "beyond the limit, but within the spread")
+    assert (one.verdict, one.value, one.reason) == (
+        "passed",
+        0.3,
+        "beyond the limit, but within the spread",
+    )
 
 
 def test_too_few_steps_pass_and_say_so() -> None:
     two, one = run(10_000, steps=2), run(30_000, steps=2)
     (found,) = verdicts(two, one, "gpu_time > +5%")
-    assert (found.verdict, found.value, found.reason) == ("unclear", 2.0, f"beyond the limit, but {FEW}")
+    assert (found.verdict, found.value, found.reason) == (
+        "unclear",
+        2.0,
+        f"beyond the limit, but {FEW}",
+    )
     rules = Rules(base_runs=[run(10_001, steps=1)] * 2, other_runs=[run(30_001, steps=1)] * 2)
     (found,) = verdicts(run(10_000, steps=1), run(30_000, steps=1), "gpu_time > +5%", rules=rules)
     assert found.verdict == "failed"
@@ -148,7 +186,10 @@ def test_nothing_passes_for_lack_of_kernels_or_of_a_comparison() -> None:
         evaluate(run(10), make_trace(), [gate])
     with pytest.raises(SourceError, match="are two programs"):
         evaluate(make_trace(kernels=[{"name": "a", "duration_ns": 5}]), run(10), [gate])
-    two = [make_trace(devices=[{"name": name}], kernels=[{"duration_ns": 5}]) for name in ("A100", "H200")]
+    two = [
+        make_trace(devices=[{"name": name}], kernels=[{"duration_ns": 5}])
+        for name in ("A100", "H200")
+    ]
     with pytest.raises(SourceError, match="two kinds of GPU"):
         evaluate(two[0], two[1], [gate])
     assert evaluate(two[0], two[1], [gate], rules=Rules(across_devices=True))
@@ -161,15 +202,30 @@ def report(*words: str) -> int:
 
 
 def test_equal_runs_pass(capsys: pytest.CaptureFixture[str]) -> None:
-    every = ["gpu_time > +5%", "step_time > +3%", "exposed_copy > 1 ms", "kernel:*gemm*:count > 0", "idle > +1%"]
+    every = [
+        "gpu_time > +5%",
+        "step_time > +3%",
+        "exposed_copy > 1 ms",
+        "kernel:*gemm*:count > 0",
+        "idle > +1%",
+    ]
     asked = [word for text in every for word in ("--fail-on", text)]
-    assert report(PINNED, "--against", PINNED, "--section", "compare_setup", "--strict", *asked) == 0
+    assert (
+        report(PINNED, "--against", PINNED, "--section", "compare_setup", "--strict", *asked) == 0
+    )
     assert capsys.readouterr().err.count("gate passed") == len(every)
 
 
 def test_twice_the_bytes_fail(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     summary = tmp_path / "summary.md"
-    asked = ["--section", "compare_copies", "--fail-on", "h2d_bytes > +50%", "--summary", str(summary)]
+    asked = [
+        "--section",
+        "compare_copies",
+        "--fail-on",
+        "h2d_bytes > +50%",
+        "--summary",
+        str(summary),
+    ]
     assert report(DOUBLE, "--against", PAGEABLE, *asked, "--format", "json") == 3
     told = capsys.readouterr()
     (gate,) = json.loads(told.out)["gate"]
@@ -202,14 +258,35 @@ def test_an_empty_trace_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_two_programs_are_shown_and_no_pass(capsys: pytest.CaptureFixture[str]) -> None:
     alexnet = str(SAMPLES / "alexnet_eager.pt.trace.json.gz")
-    assert report(alexnet, "--against", PINNED, "--section", "compare_setup", "--fail-on", "gpu_time > +5%") == 1
+    assert (
+        report(
+            alexnet,
+            "--against",
+            PINNED,
+            "--section",
+            "compare_setup",
+            "--fail-on",
+            "gpu_time > +5%",
+        )
+        == 1
+    )
     told = capsys.readouterr()
     assert "Did the two runs do the same work?" in told.out
     assert "no gate can be judged" in told.err
 
 
-def test_what_cannot_be_judged_passes_loudly_unless_strict(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = [PINNED, "--against", PINNED, "--section", "compare_setup", "--fail-on", "memory_peak > +2%"]
+def test_what_cannot_be_judged_passes_loudly_unless_strict(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = [
+        PINNED,
+        "--against",
+        PINNED,
+        "--section",
+        "compare_setup",
+        "--fail-on",
+        "memory_peak > +2%",
+    ]
     assert report(*asked) == 0
     assert "1 of 1 gates could not be judged" in capsys.readouterr().err
     assert report(*asked, "--strict") == 1

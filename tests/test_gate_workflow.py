@@ -57,21 +57,34 @@ def tools(folder: Path) -> Path:
     return made
 
 
-@pytest.mark.skipif(shutil.which("git") is None or shutil.which("bash") is None, reason="needs git and bash")
+@pytest.mark.skipif(
+    shutil.which("git") is None or shutil.which("bash") is None, reason="needs git and bash"
+)
 def test_the_documented_workflow_fails_for_twice_the_bytes(tmp_path: Path) -> None:
     work, summary = checkout(tmp_path, "f32_pageable", "f64_pageable"), tmp_path / "summary.md"
     path = f"{tools(tmp_path)}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "GITHUB_BASE_REF": "main", "GITHUB_STEP_SUMMARY": str(summary)}
+    environment = os.environ | {
+        "PATH": path,
+        "GITHUB_BASE_REF": "main",
+        "GITHUB_STEP_SUMMARY": str(summary),
+    }
     environment["PYTHONPATH"] = str(ROOT)
     lines = commands()
     (name,) = re.findall(r'^name = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert lines[0] == f"pip install {name}"
     ended = [
         subprocess.run(
-            ["bash", "-e", "-c", line], cwd=work, env=environment, capture_output=True, text=True, check=False
+            ["bash", "-e", "-c", line],
+            cwd=work,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         for line in lines
     ]
-    assert [one.returncode for one in ended] == [*[0] * (len(lines) - 1), 3], [one.stderr for one in ended]
+    assert [one.returncode for one in ended] == [*[0] * (len(lines) - 1), 3], [
+        one.stderr for one in ended
+    ]
     assert "1 of 2 gates failed" in summary.read_text()
     assert (work / "report.html").stat().st_size > 10_000

@@ -50,11 +50,14 @@ int main(void) {
 
 
 def collect(*words: str | Path, **options: object) -> "subprocess.Popen[bytes]":
-    environment = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}
+    }
     process: subprocess.Popen[bytes] = subprocess.Popen(
         [*COLLECT, *map(str, words)],
         env=environment | {"PYTHONPATH": str(ROOT)},
-        **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options,  # type: ignore[call-overload]
+        **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        | options,  # type: ignore[call-overload]
     )
     return process
 
@@ -76,10 +79,12 @@ def test_the_programs_streams_and_exit_code_are_its_own(tmp_path: Path) -> None:
     assert b"1 stacks" in told
     assert process.returncode == 3
     trace = tl.open(out)
-    assert trace.stacks.select("symbol", "depth", "rank").rows() == [("cudnnConvolutionForward", 2, 0)]
-    assert "GPU utilisation was not sampled" in trace.manifest.empty_tables.get("counters", "a GPU was sampled") or (
-        trace.counters.height
-    )
+    assert trace.stacks.select("symbol", "depth", "rank").rows() == [
+        ("cudnnConvolutionForward", 2, 0)
+    ]
+    assert "GPU utilisation was not sampled" in trace.manifest.empty_tables.get(
+        "counters", "a GPU was sampled"
+    ) or (trace.counters.height)
 
 
 def test_the_programs_name_is_the_traces(tmp_path: Path) -> None:
@@ -106,7 +111,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--preset", "gpu", "--", "true"], 2, "the presets are cudnn, launch, cpu"),
         (["--where-frame", "(", "--", "true"], 1, "no regular expression"),
         (["--gdb", "/nowhere", "--", "true"], 1, "--gdb /nowhere: no such program"),
-        (["--preset", "launch", "--", "true"], 1, "cuLaunchKernelEx: never found, the breakpoint is still pending"),
+        (
+            ["--preset", "launch", "--", "true"],
+            1,
+            "cuLaunchKernelEx: never found, the breakpoint is still pending",
+        ),
     ],
 )
 def test_what_cannot_be_is_said_in_a_line(
@@ -118,7 +127,8 @@ def test_what_cannot_be_is_said_in_a_line(
     assert list(here.iterdir()) == []
 
 
-# Denies itself and its children ptrace, as a container without CAP_SYS_PTRACE may do, and becomes another program.
+# Denies itself and its children ptrace, as a container without CAP_SYS_PTRACE may do, and becomes
+# another program.
 DENIED = """
 import ctypes, os, platform, struct, sys
 number = {"x86_64": 101, "aarch64": 117}[platform.machine()]
@@ -132,12 +142,20 @@ os.execv(sys.executable, sys.argv[1:])
 """
 
 
-@pytest.mark.skipif(platform.machine() not in {"x86_64", "aarch64"}, reason="knows the numbers of two machines' calls")
+@pytest.mark.skipif(
+    platform.machine() not in {"x86_64", "aarch64"},
+    reason="knows the numbers of two machines' calls",
+)
 def test_where_ptrace_is_not_permitted_it_says_so(tmp_path: Path) -> None:
     command = [sys.executable, "-c", DENIED, *COLLECT, "--", str(program(tmp_path, ECHO, "-O0"))]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        command, env=environment, cwd=tmp_path, capture_output=True, check=False, stdin=subprocess.DEVNULL
+        command,
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
     if b"no seccomp" in done.stderr:
         pytest.skip("needs seccomp, to deny ptrace")
@@ -147,7 +165,9 @@ def test_where_ptrace_is_not_permitted_it_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_program_and_keeps_the_stacks(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_the_program_and_keeps_the_stacks(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     out = tmp_path / "run.tracelens"
     process = collect("--out", out, "--", program(tmp_path, WAITS, "-O0"))
     assert process.stdout is not None
@@ -175,7 +195,8 @@ def test_a_killed_capture_leaves_neither_gdb_nor_the_program(tmp_path: Path) -> 
     assert all(has_ended(pidfd) for pidfd in pidfds)
 
 
-# The leader of a session that gets the terminal, as a shell is: runs a command and says what became of it.
+# The leader of a session that gets the terminal, as a shell is: runs a command and says what became
+# of it.
 SHELL = """
 import fcntl, os, subprocess, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -211,7 +232,9 @@ def read_until(terminal: int, word: bytes) -> bytes:
 
 
 def test_the_program_reads_and_writes_the_users_terminal(tmp_path: Path) -> None:
-    process, terminal = on_terminal("--out", tmp_path / "run.tracelens", "--", program(tmp_path, ECHO, "-O0"))
+    process, terminal = on_terminal(
+        "--out", tmp_path / "run.tracelens", "--", program(tmp_path, ECHO, "-O0")
+    )
     os.write(terminal, b"typed\n")
     said = read_until(terminal, b"mine True")
     assert said.startswith(b"out typed\r\n")
@@ -234,11 +257,15 @@ def test_ctrl_c_reaches_the_program_and_its_stacks_are_kept(tmp_path: Path) -> N
     assert tl.open(out).stacks.height == 1
 
 
-def test_doctor_finds_cuda_gdb_where_cuda_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_finds_cuda_gdb_where_cuda_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "cuda-13.0" / "bin"
     folder.mkdir(parents=True)
     (folder / "cuda-gdb").write_text("#!/bin/sh\necho NVIDIA '(R)' cuda-gdb 13.0\n")
     (folder / "cuda-gdb").chmod(0o755)
     monkeypatch.setattr(targets, "CUDA_FOLDERS", str(tmp_path / "cuda*" / "bin"))
     monkeypatch.setenv("PATH", "/bin")
-    assert doctor.examine().filter(tool="cuda-gdb").select("found", "version").rows() == [(True, "13.0")]
+    assert doctor.examine().filter(tool="cuda-gdb").select("found", "version").rows() == [
+        (True, "13.0")
+    ]

@@ -27,22 +27,32 @@ int main(void) { FIRST; cudnnConvolutionForward(1); END; return 0; }
 
 @pytest.mark.parametrize(
     ("end", "code", "complete"),
-    [("exit(3)", 3, True), ("abort()", 128 + signal.SIGABRT, False), ("*(volatile int *)0 = 1", 139, False)],
+    [
+        ("exit(3)", 3, True),
+        ("abort()", 128 + signal.SIGABRT, False),
+        ("*(volatile int *)0 = 1", 139, False),
+    ],
     ids=["exits", "aborts", "crashes"],
 )
-def test_a_program_that_fails_keeps_its_code_and_stacks(tmp_path: Path, end: str, code: int, complete: bool) -> None:
+def test_a_program_that_fails_keeps_its_code_and_stacks(
+    tmp_path: Path, end: str, code: int, complete: bool
+) -> None:
     found = run(program(tmp_path, CRASHES.replace("FIRST", "").replace("END", end), "-O0"))
     assert found.exit_code == code
     assert found.captures[0].tables["stacks"].height == 1
     assert found.captures[0].complete is complete
 
 
-@pytest.mark.parametrize("obstinate", ["", "signal(SIGTERM, SIG_IGN)"], ids=["ends", "must be killed"])
+@pytest.mark.parametrize(
+    "obstinate", ["", "signal(SIGTERM, SIG_IGN)"], ids=["ends", "must be killed"]
+)
 def test_a_program_that_hangs_is_killed_and_its_stacks_kept(
     tmp_path: Path, obstinate: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tracelens.collectors.gdb.live._GRACE_S", 0.5)
-    made = program(tmp_path, CRASHES.replace("FIRST", obstinate).replace("END", "for (;;) pause()"), "-O0")
+    made = program(
+        tmp_path, CRASHES.replace("FIRST", obstinate).replace("END", "for (;;) pause()"), "-O0"
+    )
     found = run(made, timeout_s=5.0)
     assert found.exit_code == 128 + (signal.SIGKILL if obstinate else signal.SIGTERM)
     assert found.captures[0].tables["stacks"].height == 1
@@ -66,29 +76,46 @@ int main(void) { signal(SIGSEGV, handled); cudnnConvolutionForward(1); raise(SIG
 @pytest.mark.parametrize(
     ("symbol", "expected"),
     [
-        ("cudnnNoSuchFunction", "cudnnNoSuchFunction: never found, the breakpoint is still pending"),
+        (
+            "cudnnNoSuchFunction",
+            "cudnnNoSuchFunction: never found, the breakpoint is still pending",
+        ),
         ("cudnnBackendExecute", "cudnnBackendExecute: found, but never called"),
     ],
 )
 def test_a_symbol_that_is_never_hit(tmp_path: Path, symbol: str, expected: str) -> None:
     made = program(tmp_path, MAIN.replace("KEEP", ""), "-O0")
-    with pytest.raises(ToolError, match=f"^no stack was captured, and the program ended with exit code 0. {expected}"):
+    with pytest.raises(
+        ToolError,
+        match=f"^no stack was captured, and the program ended with exit code 0. {expected}",
+    ):
         run(made, breaks=(symbol,))
     found = run(made, breaks=(SYMBOL, symbol))
     assert expected in found.remarks[1]
 
 
-def test_torch_going_past_the_old_cudnn_interface_is_said_with_both_remedies(tmp_path: Path) -> None:
-    made = program(tmp_path, "int cudnnBackendExecute(int); int main(void) { return cudnnBackendExecute(1) - 3; }")
+def test_torch_going_past_the_old_cudnn_interface_is_said_with_both_remedies(
+    tmp_path: Path,
+) -> None:
+    made = program(
+        tmp_path,
+        "int cudnnBackendExecute(int); int main(void) { return cudnnBackendExecute(1) - 3; }",
+    )
     with pytest.raises(ToolError) as raised:
         run(made)
-    for words in ("found, but never called", "--break cudnnBackendExecute", "TORCH_CUDNN_V8_API_DISABLED=1"):
+    for words in (
+        "found, but never called",
+        "--break cudnnBackendExecute",
+        "TORCH_CUDNN_V8_API_DISABLED=1",
+    ):
         assert words in str(raised.value)
 
 
 def test_calls_that_were_all_passed_over_are_said(tmp_path: Path) -> None:
     made = program(tmp_path, MAIN.replace("KEEP", ""), "-O0")
-    with pytest.raises(ToolError, match="was called 3 times, and no call was kept: check --where-frame"):
+    with pytest.raises(
+        ToolError, match="was called 3 times, and no call was kept: check --where-frame"
+    ):
         run(made, where_frame="no_such_frame")
     with pytest.raises(ToolError, match="killed after 1 s"):
         run("/bin/sleep", "20", timeout_s=1.0)
@@ -146,7 +173,9 @@ def test_what_cannot_be_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         run("/bin/true")
 
 
-def test_cuda_gdb_is_found_where_gdb_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cuda_gdb_is_found_where_gdb_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(targets, "CUDA_FOLDERS", str(tmp_path / "cuda*" / "bin"))
     with pytest.raises(ToolError, match="needs gdb or cuda-gdb: neither is on PATH"):
@@ -168,7 +197,9 @@ def test_nothing_of_the_surroundings_is_kept(tmp_path: Path) -> None:
     made = program(folder, MAIN.replace("KEEP", ""), "-O0", "-g")
     os.environ["S3CRET"] = "s3cret"
     found = run(made, "s3cret")
-    kept = str([frame.rows() for frame in found.captures[0].tables.values()]) + str(found.captures[0])
+    kept = str([frame.rows() for frame in found.captures[0].tables.values()]) + str(
+        found.captures[0]
+    )
     assert "s3cret" not in kept
 
 
@@ -181,7 +212,9 @@ def test_a_gdb_that_ends_early_is_said(tmp_path: Path) -> None:
 
 
 def test_a_gdb_that_is_killed_leaves_what_was_taken(tmp_path: Path) -> None:
-    kills_gdb = program(tmp_path, CRASHES.replace("FIRST", "").replace("END", "kill(getppid(), SIGKILL); pause()"))
+    kills_gdb = program(
+        tmp_path, CRASHES.replace("FIRST", "").replace("END", "kill(getppid(), SIGKILL); pause()")
+    )
     found = run(kills_gdb)
     assert found.captures[0].tables["stacks"].height == 1
     assert not found.captures[0].complete

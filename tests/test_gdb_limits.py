@@ -11,13 +11,17 @@ from tracelens.errors import SourceError
 FRAME = "#0  0x00007f2a1c0d2e50 in cudaLaunchKernel () from /usr/lib/libcudart.so.12\n"
 
 
-def test_a_log_of_gigabytes_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_of_gigabytes_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "log.txt"
     with path.open("wb") as stream:
         stream.write(FRAME.encode())
         stream.truncate(3 << 30)  # a line of 3 GB that takes no disk
     tracemalloc.start()
-    with pytest.raises(SourceError, match=r"log\.txt: .*more than 64 MiB; set TRACELENS_MAX_LOG_MIB above 64"):
+    with pytest.raises(
+        SourceError, match=r"log\.txt: .*more than 64 MiB; set TRACELENS_MAX_LOG_MIB above 64"
+    ):
         gdb.read(path)
     assert tracemalloc.get_traced_memory()[1] < 200 << 20
     tracemalloc.stop()

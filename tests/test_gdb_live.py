@@ -34,7 +34,9 @@ def counted(found: LiveStacks) -> dict[str, int]:
     return {code: n for (_, code), n in found.captures[0].diagnostics.counts.items()}
 
 
-def test_a_program_with_debug_information(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_program_with_debug_information(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     found = run(program(tmp_path, MAIN.replace("KEEP", ""), "-O0", "-g"))
     frames = found.captures[0].tables["frames"].filter(stack_id=0)
     names = [SYMBOL, "run_conv", "convolution", "conv2d", "forward", "step", "main"]
@@ -45,9 +47,9 @@ def test_a_program_with_debug_information(tmp_path: Path, capfd: pytest.CaptureF
     assert frames["line"].to_list()[1:] == [5, 6, 7, 8, 9, 12]
     assert frames["kind"].to_list() == ["native"] * 7
     stacks = found.captures[0].tables["stacks"]
-    assert stacks.select("symbol", "hit", "depth", "truncated", "python_frames", "implementation").rows() == [
-        (SYMBOL, hit, 7, False, "none", "program") for hit in (1, 2, 3)
-    ]
+    assert stacks.select(
+        "symbol", "hit", "depth", "truncated", "python_frames", "implementation"
+    ).rows() == [(SYMBOL, hit, 7, False, "none", "program") for hit in (1, 2, 3)]
     assert (stacks["thread_id"] == stacks["process_id"]).all()
     assert found.exit_code == 0
     assert found.captures[0].complete
@@ -72,7 +74,11 @@ static inline __attribute__((always_inline)) int glue(int n) { return cudnnConvo
 int main(void) { return glue(1) - 6; }
 """
     frames = run(program(tmp_path, text, "-O2", "-g")).captures[0].tables["frames"]
-    assert frames.select("function", "kind").rows() == [(SYMBOL, "native"), ("glue", "inline"), ("main", "native")]
+    assert frames.select("function", "kind").rows() == [
+        (SYMBOL, "native"),
+        ("glue", "inline"),
+        ("main", "native"),
+    ]
 
 
 PYTHON = """
@@ -106,7 +112,8 @@ def test_python_frames_stand_inside_the_loop_that_runs_them(tmp_path: Path) -> N
         ("<module>", "net.py", 12),
     ]
     assert set(python["role"]) == {"python"}
-    # Two activations of the loop: map's C code calls the lambda anew. Each has its frames right inside it.
+    # Two activations of the loop: map's C code calls the lambda anew. Each has its frames right
+    # inside it.
     levels = dict(python.select("function", "level").iter_rows())
     loops = frames.filter(pl.col("function") == "_PyEval_EvalFrameDefault")["level"].to_list()
     assert loops == [levels["<lambda>"] + 1, levels["<module>"] + 1]
@@ -117,7 +124,9 @@ def test_python_frames_stand_inside_the_loop_that_runs_them(tmp_path: Path) -> N
     assert found.captures[0].versions["py-spy"][0].isdigit()
 
 
-def test_without_py_spy_python_frames_are_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_py_spy_python_frames_are_unavailable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(stops, "find_py_spy", lambda: None)
     (tmp_path / "net.py").write_text(PYTHON)
     found = run(sys.executable, tmp_path / "net.py", library(tmp_path))
@@ -153,7 +162,14 @@ def test_a_call_forwarded_between_libraries_counts_once(tmp_path: Path, afterwar
     text = FORWARDER.replace("AFTERWARDS", afterwards).replace("STAND_IN", f'"{inner}"')
     outer = compile_c(tmp_path, "libforwarder.so", text, "-shared", "-fPIC", "-O2")
     main = compile_c(
-        tmp_path, "main", MAIN.replace("KEEP", ""), "-O0", "-g", f"-Wl,-rpath,{tmp_path}", str(outer), "-ldl"
+        tmp_path,
+        "main",
+        MAIN.replace("KEEP", ""),
+        "-O0",
+        "-g",
+        f"-Wl,-rpath,{tmp_path}",
+        str(outer),
+        "-ldl",
     )
     found = run(main)
     # The first call opens the second library: until then the breakpoint is in one place.
@@ -174,9 +190,16 @@ int main(void) { for (int i = 0; i < 6; i++) i % 2 ? one(i) : two(i); return 0; 
     both = (SYMBOL, "cudnnBackendExecute")
 
     def hits(**limits: object) -> list[tuple[object, ...]]:
-        return run(made, breaks=both, **limits).captures[0].tables["stacks"].select("symbol", "hit").rows()
+        return (
+            run(made, breaks=both, **limits)
+            .captures[0]
+            .tables["stacks"]
+            .select("symbol", "hit")
+            .rows()
+        )
 
-    # Calls in order: forward 1 and execute 1 (by two), forward 2 (by one), forward 3 and execute 2, …
+    # Calls in order: forward 1 and execute 1 (by two), forward 2 (by one), forward 3 and execute 2,
+    # …
     assert hits(skip=2, hits=2) == [(SYMBOL, 3), (SYMBOL, 4), ("cudnnBackendExecute", 3)]
     assert hits(where_frame="one") == [(SYMBOL, 2), (SYMBOL, 4), (SYMBOL, 6)]
     assert hits(where_frame="one", skip=1, hits=1) == [(SYMBOL, 4)]
@@ -217,18 +240,32 @@ def test_convolutions_of_torch_on_the_cpu(tmp_path: Path) -> None:
         where_frame="ideep::convolution_forward::do_compute",
     )
     frames = found.captures[0].tables["frames"].sort("stack_id", "level")
-    second = frames.filter(level=2).filter(pl.col("function") == "ideep::convolution_forward::do_compute")
+    second = frames.filter(level=2).filter(
+        pl.col("function") == "ideep::convolution_forward::do_compute"
+    )
     assert second.height == 4  # each convolution computes once, whatever it reorders before
     stack = frames.filter(stack_id=second["stack_id"][0])
     names = stack["function"].to_list()
-    assert names[:3] == ["dnnl_primitive_execute", "dnnl::primitive::execute", "ideep::convolution_forward::do_compute"]
-    order = ["at::_ops::conv2d::call", "torch::autograd::THPVariable_conv2d", "_PyEval_EvalFrameDefault"]
+    assert names[:3] == [
+        "dnnl_primitive_execute",
+        "dnnl::primitive::execute",
+        "ideep::convolution_forward::do_compute",
+    ]
+    order = [
+        "at::_ops::conv2d::call",
+        "torch::autograd::THPVariable_conv2d",
+        "_PyEval_EvalFrameDefault",
+    ]
     assert [names.index(name) for name in order] == sorted(names.index(name) for name in order)
     assert set(found.captures[0].tables["stacks"]["build_kind"]) == {"release"}
     assert found.captures[0].settings["build_kinds"]["libtorch_cpu.so"] == "release"
     if targets.find_py_spy() is not None:
         # As torch.nn.Module calls its forward.
         assert stack.filter(kind="python")["function"].to_list() == [
-            "Conv2d._conv_forward", "Conv2d.forward", "Module._call_impl", "Module._wrapped_call_impl", "<module>",
-        ]  # fmt: skip
+            "Conv2d._conv_forward",
+            "Conv2d.forward",
+            "Module._call_impl",
+            "Module._wrapped_call_impl",
+            "<module>",
+        ]
     assert found.exit_code == 0

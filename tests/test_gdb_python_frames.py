@@ -1,7 +1,8 @@
 """Python's frames among the native ones: stacks recorded with several interpreters, and what compilers make of them.
 
-data/python_frames/NAME.json is one stop of net.py there, at the stand-in library: the native frames as gdb listed them,
-[library, function], and the Python frames as py-spy told them, [function, file, line, is_entry, is_shim_entry].
+data/python_frames/NAME.json is one stop of net.py there, at the stand-in library: the native frames
+as gdb listed them, [library, function], and the Python frames as py-spy told them, [function, file,
+line, is_entry, is_shim_entry].
 """
 
 import json
@@ -10,7 +11,14 @@ from typing import Any
 
 import pytest
 
-from tracelens.collectors.gdb.python_frames import Placing, PythonFrame, find_loops, merge, place, read_threads
+from tracelens.collectors.gdb.python_frames import (
+    Placing,
+    PythonFrame,
+    find_loops,
+    merge,
+    place,
+    read_threads,
+)
 from tracelens.derive.stacks.frame_names import PrintedFrame
 from tracelens.derive.stacks.stack_tables import StackFrame, Stop, stack_tables
 
@@ -21,9 +29,20 @@ NAMED = [name for name in RECORDED if name != "3.14-stripped"]
 
 # What calls what in net.py; py-spy tells the class of a method from Python 3.11 on.
 CHAIN = [
-    "leaf", "Plain.__init__", "key", "Sorting.__init__", "Meta.__call__", "inner", "outer", "Module.forward",
-    "Module._call_impl", "Module.__call__", "step", "<lambda>", "<module>",
-]  # fmt: skip
+    "leaf",
+    "Plain.__init__",
+    "key",
+    "Sorting.__init__",
+    "Meta.__call__",
+    "inner",
+    "outer",
+    "Module.forward",
+    "Module._call_impl",
+    "Module.__call__",
+    "step",
+    "<lambda>",
+    "<module>",
+]
 
 # The C function that stands between a function and the one inside it, by what net.py does.
 BETWEEN = {
@@ -42,7 +61,9 @@ def recorded(name: str) -> tuple[list[StackFrame], list[PythonFrame]]:
         for level, (library, function) in enumerate(stop["native"])
     ]
     fields = ("name", "filename", "line", "is_entry", "is_shim_entry")
-    frames: list[dict[str, Any]] = [dict(zip(fields, frame, strict=True)) for frame in stop["python"]]
+    frames: list[dict[str, Any]] = [
+        dict(zip(fields, frame, strict=True)) for frame in stop["python"]
+    ]
     return natives, read_threads([{"os_thread_id": 7, "frames": frames}])[7]
 
 
@@ -80,9 +101,11 @@ def test_where_a_loop_has_lost_its_name_what_is_said_is_true(name: str) -> None:
     assert placing is not None
     for level in placing.least:
         hidden = [
-            StackFrame(level, frame.address, PrintedFrame("??", frame.printed.library))
-            if frame.level == level
-            else frame
+            (
+                StackFrame(level, frame.address, PrintedFrame("??", frame.printed.library))
+                if frame.level == level
+                else frame
+            )
             for frame in natives
         ]
         found = place(find_loops(hidden), python, truncated=False)
@@ -95,7 +118,11 @@ def test_where_a_loop_has_lost_its_name_what_is_said_is_true(name: str) -> None:
 
 
 def test_brackets_of_python_names_are_kept_and_those_of_templates_dropped() -> None:
-    printed = [PrintedFrame("conv<float>(int)"), PrintedFrame("make.<locals>.inner"), PrintedFrame("<lambda>")]
+    printed = [
+        PrintedFrame("conv<float>(int)"),
+        PrintedFrame("make.<locals>.inner"),
+        PrintedFrame("<lambda>"),
+    ]
     frames = [StackFrame(at, None, text, is_python=at > 0) for at, text in enumerate(printed)]
     assert stack_tables([Stop(frames)], "x")["frames"]["function"].to_list() == [
         "conv",
@@ -109,9 +136,9 @@ def test_an_interpreter_without_any_names_gives_a_range() -> None:
     placing = place(find_loops(natives), python, truncated=False)
     assert placing is not None
     assert not placing.is_exact
-    # The interpreter's unnamed frames are 6, 7, 8, 10, … 38, 39, 41 to 44. forward runs in the fourth of nine loops: in
-    # the fourth of them at the innermost, in the sixth from the outside at the outermost; seven Python frames, the
-    # first of CHAIN, stand further in.
+    # The interpreter's unnamed frames are 6, 7, 8, 10, … 38, 39, 41 to 44. forward runs in the
+    # fourth of nine loops: in the fourth of them at the innermost, in the sixth from the outside at
+    # the outermost; seven Python frames, the first of CHAIN, stand further in.
     assert placing.calls_above(".forward") == ("Module.forward", 10 + 7, 38 + 7)
     assert placing.calls_above("no_such_function") is None
 
@@ -146,11 +173,20 @@ def merged(*names: str, truncated: bool = False) -> list[str] | None:
 def test_frames_stand_inside_the_loop_that_runs_them(library: str) -> None:
     loop = library + LOOP
     assert merged("libx.so!call", loop, f"{library}builtin_map", loop, f"{library}Py_RunMain") == [
-        "call", "g", "f", LOOP, "builtin_map", "main", LOOP, "Py_RunMain",
-    ]  # fmt: skip
+        "call",
+        "g",
+        "f",
+        LOOP,
+        "builtin_map",
+        "main",
+        LOOP,
+        "Py_RunMain",
+    ]
 
 
-@pytest.mark.parametrize("mark", [".cold", ".cold.0", ".constprop.0", ".lto_priv.0", ".isra.0", " [clone .cold]"])
+@pytest.mark.parametrize(
+    "mark", [".cold", ".cold.0", ".constprop.0", ".lto_priv.0", ".isra.0", " [clone .cold]"]
+)
 def test_a_loop_that_the_compiler_split_or_cloned_is_one_all_the_same(mark: str) -> None:
     assert merged(LOOP + mark, LOOP) == ["g", "f", LOOP + mark, "main", LOOP]
 
@@ -164,16 +200,46 @@ def test_an_interpreter_of_tail_calls_has_the_instruction_inside_its_loop() -> N
     """CPython 3.14 built with --with-tail-call-interp: Python/ceval.c ends in a call of _TAIL_CALL_start_frame."""
     handler = "_TAIL_CALL_CALL.llvm.1"
     assert merged(handler, LOOP, "map_next", handler, LOOP) == [
-        "g", "f", handler, LOOP, "map_next", "main", handler, LOOP,
-    ]  # fmt: skip
+        "g",
+        "f",
+        handler,
+        LOOP,
+        "map_next",
+        "main",
+        handler,
+        LOOP,
+    ]
     assert merged(handler, "??", "map_next", handler, LOOP) == [
-        "g", "f", handler, "??", "map_next", "main", handler, LOOP,
-    ]  # fmt: skip
+        "g",
+        "f",
+        handler,
+        "??",
+        "map_next",
+        "main",
+        handler,
+        LOOP,
+    ]
 
 
 def test_frames_without_a_name_are_loops_where_no_others_can_be() -> None:
-    assert merged("libx.so!call", "??", "map_next", LOOP) == ["call", "g", "f", "??", "map_next", "main", LOOP]
-    assert merged("libx.so!call", "??", "libx.so!back", "??") == ["call", "g", "f", "??", "back", "main", "??"]
+    assert merged("libx.so!call", "??", "map_next", LOOP) == [
+        "call",
+        "g",
+        "f",
+        "??",
+        "map_next",
+        "main",
+        LOOP,
+    ]
+    assert merged("libx.so!call", "??", "libx.so!back", "??") == [
+        "call",
+        "g",
+        "f",
+        "??",
+        "back",
+        "main",
+        "??",
+    ]
 
 
 def test_one_of_several_frames_without_a_name_is_not_guessed() -> None:
@@ -196,11 +262,19 @@ def test_of_a_stack_that_was_cut_the_outer_frames_are_left_out() -> None:
 
 
 def test_a_thread_without_python_frames_has_none() -> None:
-    assert place(find_loops(native("libx.so!call", "Py_RunMain")), [], truncated=False) == Placing((), (), ())
+    assert place(find_loops(native("libx.so!call", "Py_RunMain")), [], truncated=False) == Placing(
+        (), (), ()
+    )
 
 
 def test_threads_are_told_apart_by_the_systems_id_or_pthreads() -> None:
-    frame = {"name": "f", "filename": "/home/me/a.py", "line": 0, "is_entry": False, "is_shim_entry": True}
+    frame = {
+        "name": "f",
+        "filename": "/home/me/a.py",
+        "line": 0,
+        "is_entry": False,
+        "is_shim_entry": True,
+    }
     threads = read_threads(
         [
             {"os_thread_id": 7, "thread_id": 0x7F00, "frames": [frame]},
@@ -208,4 +282,7 @@ def test_threads_are_told_apart_by_the_systems_id_or_pthreads() -> None:
             {"os_thread_id": 9, "thread_id": 0x7F02, "frames": [frame], "error": True},
         ]
     )
-    assert threads == {7: [PythonFrame(PrintedFrame("f", None, "a.py", None), is_entry=True)], 0x7F01: []}
+    assert threads == {
+        7: [PythonFrame(PrintedFrame("f", None, "a.py", None), is_entry=True)],
+        0x7F01: [],
+    }

@@ -1,4 +1,7 @@
-"""Live capture on a real GPU: `python -m pytest -m gpu`. Elsewhere skipped; what such runs gave lies in samples/."""
+"""Live capture on a real GPU: `python -m pytest -m gpu`.
+
+Elsewhere skipped; what such runs gave lies in samples/.
+"""
 
 import functools
 import importlib.util
@@ -20,13 +23,20 @@ from tracelens.running.nvml import Sampler
 @functools.cache
 def n_gpus() -> int:
     """Asked in a process of its own, so that no test runs in one that has used CUDA."""
-    if importlib.util.find_spec("torch") is None or not (find_library("cuda") or find_library("nvcuda")):
+    if importlib.util.find_spec("torch") is None or not (
+        find_library("cuda") or find_library("nvcuda")
+    ):
         return 0  # without the driver's library, importing torch would take two seconds to say so
     asked = "import torch; print(torch.cuda.device_count())"
-    return int(subprocess.run([sys.executable, "-c", asked], capture_output=True, check=False).stdout or 0)
+    return int(
+        subprocess.run([sys.executable, "-c", asked], capture_output=True, check=False).stdout or 0
+    )
 
 
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not n_gpus(), reason="needs an NVIDIA GPU and a torch with CUDA")]
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not n_gpus(), reason="needs an NVIDIA GPU and a torch with CUDA"),
+]
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = """
 import sys
@@ -52,11 +62,23 @@ def captured(folder: Path, mode: str, *options: str, **variables: str) -> tl.Tra
     """The script's trace, taken by the command that a user types."""
     (folder / "script.py").write_text(SCRIPT)
     out = folder / f"{mode}.tracelens"
-    command = [sys.executable, "-m", "tracelens", "collect", "torch", *options, "--out", str(out), "--"]
+    command = [
+        sys.executable,
+        "-m",
+        "tracelens",
+        "collect",
+        "torch",
+        *options,
+        "--out",
+        str(out),
+        "--",
+    ]
     subprocess.run(
         [*command, sys.executable, "script.py", mode],
-        cwd=folder, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), **variables},
-    )  # fmt: skip
+        cwd=folder,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), **variables},
+    )
     return tl.open(out)
 
 
@@ -77,7 +99,8 @@ def test_kernels_waits_and_counters_of_a_program(tmp_path: Path) -> None:
     assert {"gpu_utilization", "gpu_memory_used"} <= set(trace.counters["name"])
 
 
-# The host is done with a step long before the device, and says itself at the end how long twenty steps take.
+# The host is done with a step long before the device, and says itself at the end how long twenty
+# steps take.
 AHEAD = """
 import time, torch
 from torch import nn
@@ -101,15 +124,31 @@ def test_a_host_that_runs_ahead_is_recorded_and_timed_by_what_the_device_does(
 ) -> None:
     again = "for _ in range(600):" if options else "for _ in range(20):"
     (tmp_path / "ahead.py").write_text(AHEAD.replace("for _ in range(20):", again, 1))
-    command = [sys.executable, "-m", "tracelens", "collect", "torch", *options, "--out", "ahead.tracelens", "--"]
+    command = [
+        sys.executable,
+        "-m",
+        "tracelens",
+        "collect",
+        "torch",
+        *options,
+        "--out",
+        "ahead.tracelens",
+        "--",
+    ]
     done = subprocess.run(
-        [*command, sys.executable, "ahead.py"], cwd=tmp_path, check=True, capture_output=True, text=True,
+        [*command, sys.executable, "ahead.py"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-    )  # fmt: skip
+    )
     trace = tl.open(tmp_path / "ahead.tracelens")
     assert not trace.kernels.filter(link="pre_window").height
     settings = trace.manifest.sources[0]["settings"]
-    assert settings["unprofiled_step_ns"]["median"] == pytest.approx(int(done.stdout.split()[-1]), rel=0.1)
+    assert settings["unprofiled_step_ns"]["median"] == pytest.approx(
+        int(done.stdout.split()[-1]), rel=0.1
+    )
     if not options:
         assert trace.kernels.filter(pl.col("name").str.contains("(?i)gemm")).height == 3 * 16
 
@@ -132,8 +171,15 @@ def test_compiled_kernels_are_placed_by_provenance_and_by_a_log(tmp_path: Path) 
     named, total = named_ns(trace)
     assert named == total > 0
     log = tmp_path / "log"
-    captured(tmp_path, "default", "--force", "--keep", str(tmp_path / "bare"), TORCH_TRACE=str(log),
-             TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "cache"))  # fmt: skip
+    captured(
+        tmp_path,
+        "default",
+        "--force",
+        "--keep",
+        str(tmp_path / "bare"),
+        TORCH_TRACE=str(log),
+        TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "cache"),
+    )
     files = list((tmp_path / "bare").glob("*.pt.trace.json"))
     named, total = named_ns(tl.collect([*files, log]))
     assert named > total / 2, "weaker evidence names most of it"
@@ -143,13 +189,16 @@ def test_replayed_graphs_are_placed_by_the_mode_without(tmp_path: Path) -> None:
     base = captured(tmp_path, "default", "--compile-provenance")
     replayed = captured(tmp_path, "reduce-overhead", "--compile-provenance")
     assert "graph" in set(replayed.kernels["link"])
-    # What the program launches itself, such as the copy of the input to where the graph reads it, is no layer's.
+    # What the program launches itself, such as the copy of the input to where the graph reads it,
+    # is no layer's.
     in_graphs = replayed.kernels.filter(link="graph")["duration_ns"].sum()
     assert named_ns(replayed, base)[0] == in_graphs > 0
 
 
 MODELS = ("vit", "vit_bf16", "resnet")
-MAIN = pl.col("primitive_conv_ns") + pl.col("primitive_gemm_ns") + pl.col("primitive_attention_ns") > 0
+MAIN = (
+    pl.col("primitive_conv_ns") + pl.col("primitive_gemm_ns") + pl.col("primitive_attention_ns") > 0
+)
 
 
 def run_replayed(folder: Path, *words: str) -> None:
@@ -161,8 +210,26 @@ def run_replayed(folder: Path, *words: str) -> None:
 def of_replayed(folder: Path, model: str, batch: int, mode: str, *options: str) -> tl.Trace:
     """The trace of a model in a mode, taken by the command that a user types."""
     out = folder / f"{model}_{batch}_{mode}.tracelens"
-    command = [sys.executable, "-m", "tracelens", "collect", "torch", *options, "--out", str(out), "--"]
-    run_replayed(folder, *command, sys.executable, str(ROOT / "tests/gpu/replayed.py"), model, str(batch), mode)
+    command = [
+        sys.executable,
+        "-m",
+        "tracelens",
+        "collect",
+        "torch",
+        *options,
+        "--out",
+        str(out),
+        "--",
+    ]
+    run_replayed(
+        folder,
+        *command,
+        sys.executable,
+        str(ROOT / "tests/gpu/replayed.py"),
+        model,
+        str(batch),
+        mode,
+    )
     return tl.open(out)
 
 
@@ -171,12 +238,15 @@ def layers_of(frame: pl.DataFrame) -> set[str]:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_replays_of_a_compiled_model_are_named_from_their_own_trace(tmp_path: Path, model: str) -> None:
+def test_replays_of_a_compiled_model_are_named_from_their_own_trace(
+    tmp_path: Path, model: str
+) -> None:
     pytest.importorskip("torchvision")
     eager = layer_attribution(of_replayed(tmp_path, model, 8, "eager"))
     replayed = of_replayed(tmp_path, model, 8, "reduce-overhead", "--compile-provenance")
     assert "graph" in set(replayed.kernels["link"])
-    # torch copies the input to where the graph reads it, which is no layer's; that is a twentieth of so small a model.
+    # torch copies the input to where the graph reads it, which is no layer's; that is a twentieth
+    # of so small a model.
     in_graphs = int(replayed.kernels.filter(link="graph")["duration_ns"].sum())
     assert named_ns(replayed)[0] >= 0.95 * in_graphs
     frame = layer_attribution(replayed)
@@ -205,7 +275,9 @@ def test_replays_are_placed_by_the_capture_of_their_graph(tmp_path: Path, model:
             replayed = traces[what, batch]
             named, total = named_ns(replayed, base)
             assert named >= 0.95 * total
-            frame = layer_attribution(replayed, base=base).filter(pl.col("evidence") == "graph capture")
+            frame = layer_attribution(replayed, base=base).filter(
+                pl.col("evidence") == "graph capture"
+            )
             columns = ["layer", "phase", "n_kernels"]
             assert set(frame.select(columns).rows()) == set(
                 eager.filter(~pl.col("layer").str.starts_with("(")).select(columns).rows()
@@ -213,19 +285,33 @@ def test_replays_are_placed_by_the_capture_of_their_graph(tmp_path: Path, model:
         refused = traces["capture", 6 - batch]
         frame = layer_attribution(traces["replay", batch], base=refused)
         assert named_ns(traces["replay", batch], refused)[0] == 0
-        assert "captured is not the one replayed" in " ".join(notes(traces["replay", batch], frame, refused))
+        assert "captured is not the one replayed" in " ".join(
+            notes(traces["replay", batch], frame, refused)
+        )
 
 
 def test_layers_are_timed_by_every_method(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(
-        "from torch import nn, randn\n"
-        "def made():\n"
-        "    return nn.Sequential(nn.Conv2d(3, 32, 3), nn.ReLU(), nn.Conv2d(32, 32, 3)).eval(), randn(8, 3, 64, 64)\n"
+        "from torch import nn, randn\ndef made():\n    return nn.Sequential(nn.Conv2d(3, 32, 3),"
+        " nn.ReLU(), nn.Conv2d(32, 32, 3)).eval(), randn(8, 3, 64, 64)\n"
     )
-    command = [sys.executable, "-m", "tracelens", "collect", "timings", "net.py:made", "--out", "t.tracelens"]
+    command = [
+        sys.executable,
+        "-m",
+        "tracelens",
+        "collect",
+        "timings",
+        "net.py:made",
+        "--out",
+        "t.tracelens",
+    ]
     chosen = ["--configuration", "cuda", "--configuration", "triton"]
-    subprocess.run([*command, *chosen], cwd=tmp_path, check=True,
-                   env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])})  # fmt: skip
+    subprocess.run(
+        [*command, *chosen],
+        cwd=tmp_path,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+    )
     timings = tl.open(tmp_path / "t.tracelens").timings
     assert set(timings["method"]) == {"e2e", "layer", "subtraction", "profiler", "cuda_event"}
     cuda_self = timings.filter(method="profiler", quantity="CUDA_self", is_warmup=False)
@@ -257,11 +343,31 @@ dist.destroy_process_group()
 @pytest.mark.skipif(n_gpus() < 2, reason="needs two GPUs")
 def test_ranks_that_torchrun_started_wait_for_the_slow_one(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(RANKS)
-    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py"]
+    start = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        "train.py",
+    ]
     subprocess.run(
-        [sys.executable, "-m", "tracelens", "collect", "torch", "--out", "t.tracelens", "--", *start],
-        cwd=tmp_path, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "tracelens",
+            "collect",
+            "torch",
+            "--out",
+            "t.tracelens",
+            "--",
+            *start,
+        ],
+        cwd=tmp_path,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+    )
     trace = tl.open(tmp_path / "t.tracelens")
     assert trace.ranks["node"].to_list() == [0, 0]
     row = tl.analyses.job(trace).row(0, named=True)

@@ -24,7 +24,13 @@ def sample(name: str) -> Trace:
 
 
 def op(name: str, layer: str, shapes: str | None = None) -> dict[str, Any]:
-    return {"kind": "op", "name": name, "module_path": layer, "phase": "forward", "input_shapes": shapes}
+    return {
+        "kind": "op",
+        "name": name,
+        "module_path": layer,
+        "phase": "forward",
+        "input_shapes": shapes,
+    }
 
 
 def capture(*launches: tuple[dict[str, Any], dict[str, Any]], **more: Any) -> Trace:
@@ -32,10 +38,18 @@ def capture(*launches: tuple[dict[str, Any], dict[str, Any]], **more: Any) -> Tr
     calls = [{"kind": "other", "api": "cudaStreamBeginCapture", "start_ns": 0}]
     for at, (_, arguments) in enumerate(launches):
         calls.append(
-            {"kind": "kernel_launch", "api": "cudaLaunchKernel", "start_ns": 10 + at, "span_id": at, **arguments}
+            {
+                "kind": "kernel_launch",
+                "api": "cudaLaunchKernel",
+                "start_ns": 10 + at,
+                "span_id": at,
+                **arguments,
+            }
         )
     calls.append({"kind": "other", "api": "cudaStreamEndCapture", "start_ns": 99})
-    return make_trace(layers=LAYERS, spans=[around for around, _ in launches], api_calls=calls, **more)
+    return make_trace(
+        layers=LAYERS, spans=[around for around, _ in launches], api_calls=calls, **more
+    )
 
 
 def kernel(
@@ -65,7 +79,9 @@ def said(trace: Trace, base: Trace | None) -> str:
 
 
 def test_launches_in_order_stand_for_the_kernels_of_a_replay() -> None:
-    captured = capture((op("aten::add", "net.a"), {}), (op("aten::mm", "net.b"), {}), (op("aten::add", "net"), {}))
+    captured = capture(
+        (op("aten::add", "net.a"), {}), (op("aten::mm", "net.b"), {}), (op("aten::add", "net"), {})
+    )
     assert placed(replay(kernel("x"), kernel("y", "gemm"), kernel("z")), captured) == [
         ("net", 1, 10, "graph capture"),
         ("net.a", 1, 10, "graph capture"),
@@ -76,13 +92,16 @@ def test_launches_in_order_stand_for_the_kernels_of_a_replay() -> None:
 def test_a_capture_with_another_number_of_launches_is_refused() -> None:
     trace, captured = replay(kernel("x")), capture((op("a", "net.a"), {}), (op("b", "net.b"), {}))
     assert placed(trace, captured) == [("(unattributed)", 1, 10, "none")]
-    assert "is not the one replayed: replays have 1 kernels, captures 2 launches." in said(trace, captured)
+    assert "is not the one replayed: replays have 1 kernels, captures 2 launches." in said(
+        trace, captured
+    )
 
 
 @pytest.mark.parametrize(
     ("shapes", "name", "grid", "fits"),
     [
-        # 2·17·256 elements, 128 threads with 2 elements each: 34 blocks. With twice the batch there are 68.
+        # 2·17·256 elements, 128 threads with 2 elements each: 34 blocks. With twice the batch there
+        # are 68.
         (
             "[[2, 17, 256], [1, 17, 256], []]",
             "void at::native::elementwise_kernel<128, 2, F>(int, F)",
@@ -96,18 +115,68 @@ def test_a_capture_with_another_number_of_launches_is_refused() -> None:
             False,
         ),
         # Broadcast: 8 × 1 and 1 × 512 are 4,096 elements, 16 blocks.
-        ("[[8, 1], [512], []]", "void at::native::elementwise_kernel<128, 2, F>(int, F)", (16, 1, 1), True),
+        (
+            "[[8, 1], [512], []]",
+            "void at::native::elementwise_kernel<128, 2, F>(int, F)",
+            (16, 1, 1),
+            True,
+        ),
         # 8,704 elements, 4 or 8 a thread: 17 or 9 blocks.
-        ("[[2, 17, 256]]", "void at::native::vectorized_elementwise_kernel<4, F>(int, F)", (17, 1, 1), True),
-        ("[[2, 17, 256]]", "void at::native::vectorized_elementwise_kernel<4, F>(int, F)", (9, 1, 1), True),
-        ("[[8, 17, 256]]", "void at::native::vectorized_elementwise_kernel<4, F>(int, F)", (9, 1, 1), False),
+        (
+            "[[2, 17, 256]]",
+            "void at::native::vectorized_elementwise_kernel<4, F>(int, F)",
+            (17, 1, 1),
+            True,
+        ),
+        (
+            "[[2, 17, 256]]",
+            "void at::native::vectorized_elementwise_kernel<4, F>(int, F)",
+            (9, 1, 1),
+            True,
+        ),
+        (
+            "[[8, 17, 256]]",
+            "void at::native::vectorized_elementwise_kernel<4, F>(int, F)",
+            (9, 1, 1),
+            False,
+        ),
         # A row of 256 a block.
-        ("[[2, 17, 256], [], [256], [256], []]", "void at::native::vectorized_layer_norm_kernel<F>", (34, 1, 1), True),
-        ("[[2, 17, 256], [], [256], [256], []]", "void at::native::vectorized_layer_norm_kernel<F>", (68, 1, 1), False),
-        ("[[2, 17, 4, 64], [2, 17, 4, 64]]", "fmha_cutlassF_f32_aligned_64x64_rf_sm80", (1, 4, 2), True),
-        ("[[2, 17, 4, 64], [2, 17, 4, 64]]", "fmha_cutlassF_f32_aligned_64x64_rf_sm80", (1, 4, 4), False),
-        ("[[2, 64, 8, 8], [64]]", "void cudnn::bn_fw_inf_1C11_kernel_NCHW<float>", (64, 2, 1), True),
-        ("[[4, 64, 8, 8], [64]]", "void cudnn::bn_fw_inf_1C11_kernel_NCHW<float>", (64, 2, 1), False),
+        (
+            "[[2, 17, 256], [], [256], [256], []]",
+            "void at::native::vectorized_layer_norm_kernel<F>",
+            (34, 1, 1),
+            True,
+        ),
+        (
+            "[[2, 17, 256], [], [256], [256], []]",
+            "void at::native::vectorized_layer_norm_kernel<F>",
+            (68, 1, 1),
+            False,
+        ),
+        (
+            "[[2, 17, 4, 64], [2, 17, 4, 64]]",
+            "fmha_cutlassF_f32_aligned_64x64_rf_sm80",
+            (1, 4, 2),
+            True,
+        ),
+        (
+            "[[2, 17, 4, 64], [2, 17, 4, 64]]",
+            "fmha_cutlassF_f32_aligned_64x64_rf_sm80",
+            (1, 4, 4),
+            False,
+        ),
+        (
+            "[[2, 64, 8, 8], [64]]",
+            "void cudnn::bn_fw_inf_1C11_kernel_NCHW<float>",
+            (64, 2, 1),
+            True,
+        ),
+        (
+            "[[4, 64, 8, 8], [64]]",
+            "void cudnn::bn_fw_inf_1C11_kernel_NCHW<float>",
+            (64, 2, 1),
+            False,
+        ),
         # Nothing tells.
         ("[[4, 64, 8, 8], [64]]", "some_kernel", (64, 2, 1), True),
         (None, "void at::native::elementwise_kernel<128, 2, F>(int, F)", (34, 1, 1), True),
@@ -129,15 +198,20 @@ def test_of_several_captures_the_one_that_fits_is_taken() -> None:
     one = capture((op("aten::native_layer_norm", "net.a", "[[2, 8], [], [8]]"), {}))
     two = capture((op("aten::native_layer_norm", "net.b", "[[4, 8], [], [8]]"), {}))
     later = two.api_calls.with_columns(
-        pl.col("api_call_id", "start_ns") + 1000, span_id=pl.when(pl.col("span_id") == 0).then(pl.lit(1, pl.Int64))
+        pl.col("api_call_id", "start_ns") + 1000,
+        span_id=pl.when(pl.col("span_id") == 0).then(pl.lit(1, pl.Int64)),
     )
     spans = pl.concat([one.spans, two.spans.with_columns(span_id=pl.lit(1, pl.Int64))])
     tables = {name: one.scan(name) for name in tl.schemas.TABLES}
     tables |= {"spans": spans.lazy(), "api_calls": pl.concat([one.api_calls, later]).lazy()}
     both = Trace(one.manifest, tables)
     for rows, layer in ((2, "net.a"), (4, "net.b")):
-        assert placed(replay(kernel("layer_norm_kernel", grid=(rows, 1, 1))), both) == [(layer, 1, 10, "graph capture")]
-    assert [row[0] for row in placed(replay(kernel("layer_norm_kernel", grid=(8, 1, 1))), both)] == ["(unattributed)"]
+        assert placed(replay(kernel("layer_norm_kernel", grid=(rows, 1, 1))), both) == [
+            (layer, 1, 10, "graph capture")
+        ]
+    assert [
+        row[0] for row in placed(replay(kernel("layer_norm_kernel", grid=(8, 1, 1))), both)
+    ] == ["(unattributed)"]
 
 
 def test_a_product_does_not_run_as_attention() -> None:
@@ -151,17 +225,32 @@ def rocm(path: Path, names: list[str], grid: int) -> Trace:
 
     def call(name: str, start: int, correlation: int, **more: Any) -> dict[str, Any]:
         return {
-            "ph": "X", "cat": "cuda_runtime", "name": name, "ts": start, "dur": 1,
+            "ph": "X",
+            "cat": "cuda_runtime",
+            "name": name,
+            "ts": start,
+            "dur": 1,
             "args": {"correlation": correlation, **more},
-        }  # fmt: skip
+        }
 
     events = [call("hipStreamBeginCapture", 1, 1), call("hipStreamEndCapture", 900, 99)]
     for at, name in enumerate(names):
         start, ids = 100 + 10 * at, {"Python id": at, "Python module id": at}
-        module = {"cat": "python_function", "name": f"nn.Module: Linear_{at}", "ts": start, "dur": 8, "args": ids}
+        module = {
+            "cat": "python_function",
+            "name": f"nn.Module: Linear_{at}",
+            "ts": start,
+            "dur": 8,
+            "args": ids,
+        }
         arguments = {"kernel": name, "grid": [grid, 1, 1], "block": [64, 1, 1]}
-        events += [{"ph": "X", **module}, call("hipModuleLaunchKernel", start + 2, 10 + at, **arguments)]
-    path.write_text(json.dumps({"traceEvents": [{"pid": 1, "tid": 1, **event} for event in events]}))
+        events += [
+            {"ph": "X", **module},
+            call("hipModuleLaunchKernel", start + 2, 10 + at, **arguments),
+        ]
+    path.write_text(
+        json.dumps({"traceEvents": [{"pid": 1, "tid": 1, **event} for event in events]})
+    )
     return collect(path)
 
 
@@ -175,14 +264,19 @@ def test_on_rocm_launches_name_their_kernels(tmp_path: Path) -> None:
     found = placed(replay(*kernels[:1], kernel("copyBuffer"), *kernels[1:]), captured)
     assert found[0] == ("(unattributed)", 1, 10, "none")
     assert [row[0] for row in found[1:]] == sorted(f"Linear_{at}" for at in range(40))
-    # A grid in threads is the same; another one is another batch size, other names are another model.
+    # A grid in threads is the same; another one is another batch size, other names are another
+    # model.
     assert len(placed(replay(*kernels), rocm(tmp_path / "b.json", names, 320))) == 40
     assert len(placed(replay(*kernels), rocm(tmp_path / "c.json", names, 10))) == 1
     assert len(placed(replay(*kernels), rocm(tmp_path / "d.json", names[::-1], 5))) == 1
 
 
 def layers_of(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.filter(~pl.col("layer").str.starts_with("(")).select("layer", "phase", "n_kernels").sort("layer")
+    return (
+        frame.filter(~pl.col("layer").str.starts_with("("))
+        .select("layer", "phase", "n_kernels")
+        .sort("layer")
+    )
 
 
 def test_a_transformer_captured_and_replayed_apart_on_an_h200() -> None:
@@ -192,26 +286,41 @@ def test_a_transformer_captured_and_replayed_apart_on_an_h200() -> None:
     assert layers_of(frame).equals(layers_of(layer_attribution(sample("vit_eager"))))
     assert layers_of(frame)["n_kernels"].sum() == 2 * 53
     assert frame.filter(layer="(unattributed)")["share_frac"].item() < 0.01
-    assert "known from the launches recorded while CUDA graphs were captured" in said(replayed, captured)
+    assert "known from the launches recorded while CUDA graphs were captured" in said(
+        replayed, captured
+    )
 
 
 def test_a_capture_of_another_batch_on_an_h200_is_refused() -> None:
     """It has as many launches: only shapes and grids tell."""
     replayed, other = sample("vit_replay"), sample("vit_capture_batch4")
     assert layers_of(layer_attribution(replayed, base=other)).is_empty()
-    assert "is not the one replayed: 100% of the kernels that can be compared" in said(replayed, other)
+    assert "is not the one replayed: 100% of the kernels that can be compared" in said(
+        replayed, other
+    )
 
 
 def test_reduce_overhead_on_an_h200_is_named_by_its_own_provenance() -> None:
-    trace = tl.collect([SAMPLES / f"vit_reduce_overhead.{what}.json.gz" for what in ("provenance", "pt.trace")])
-    assert trace.kernels["link"].value_counts().rows_by_key("link") == {"graph": [(138,)], "launched": [(2,)]}
+    trace = tl.collect(
+        [SAMPLES / f"vit_reduce_overhead.{what}.json.gz" for what in ("provenance", "pt.trace")]
+    )
+    assert trace.kernels["link"].value_counts().rows_by_key("link") == {
+        "graph": [(138,)],
+        "launched": [(2,)],
+    }
     frame = layer_attribution(trace)
     assert frame.filter(layer="(unattributed)")["share_frac"].item() < 0.03
     assert "by the order in which the compiled graph calls them" in said(trace, None)
-    # 17 layers that convolve, multiply matrices or attend: conv_proj, 4 × (self_attention, mlp.0, mlp.3), heads.head.
-    main = pl.col("primitive_conv_ns") + pl.col("primitive_gemm_ns") + pl.col("primitive_attention_ns") > 0
+    # 17 layers that convolve, multiply matrices or attend: conv_proj, 4 × (self_attention, mlp.0,
+    # mlp.3), heads.head.
+    main = (
+        pl.col("primitive_conv_ns") + pl.col("primitive_gemm_ns") + pl.col("primitive_attention_ns")
+        > 0
+    )
     heavy = frame.filter(main)["layer"].to_list()
     blocks = [
-        f"encoder.layers.encoder_layer_{n}.{part}" for n in range(4) for part in ("self_attention", "mlp.0", "mlp.3")
+        f"encoder.layers.encoder_layer_{n}.{part}"
+        for n in range(4)
+        for part in ("self_attention", "mlp.0", "mlp.3")
     ]
     assert sorted(heavy) == sorted(["conv_proj", "heads.head", *blocks])

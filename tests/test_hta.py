@@ -29,15 +29,22 @@ pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 EVERY = os.environ.get("TRACELENS_HTA") == "all"
 DDP = "ddp_resnet50_2gpu"
 ALIKE = (
-    "resnet50_channels_last", "resnet50_torchscript", "resnet50_train_f32_pageable", "resnet50_train_f32_pinned",
-)  # fmt: skip
-"""Runs that differ from one of the others in a layout, a type of numbers or the kind of its copies only."""
-ONE_RANK = [name for name in ALL_TRACES if not name.startswith("ddp") and (EVERY or name not in ALIKE)]
+    "resnet50_channels_last",
+    "resnet50_torchscript",
+    "resnet50_train_f32_pageable",
+    "resnet50_train_f32_pinned",
+)
+"""Runs that differ from one of the others in a layout, a type of numbers or the kind of its
+copies only."""
+ONE_RANK = [
+    name for name in ALL_TRACES if not name.startswith("ddp") and (EVERY or name not in ALIKE)
+]
 TRITON = ["alexnet_inductor", "bert_inductor", "resnet50_inductor"]
 CLOSE_US = 0.01
 SMALL: tuple[str, ...] = ("alexnet_eager", "alexnet_inductor", "resnet50_cudagraph")
 SOME = [*SMALL, DDP]
-"""Traces that every run puts through HTA's analyses; TRACELENS_HTA=all takes an hour, and all traces."""
+"""Traces that every run puts through HTA's analyses; TRACELENS_HTA=all takes an hour, and all
+traces."""
 if EVERY:
     SMALL, SOME = (*ONE_RANK, DDP), [*ONE_RANK, DDP]
 every_trace = pytest.mark.parametrize("name", ONE_RANK)
@@ -60,16 +67,22 @@ def hta(name: str, *, last_step: bool = True) -> Any:
 def temporal(name: str, *, last_step: bool = True) -> list[dict[str, float]]:
     """HTA's temporal breakdown, in µs, a row a rank."""
     found = hta(name, last_step=last_step).get_temporal_breakdown(visualize=False)
-    return [{key.removesuffix("(us)"): float(value) for key, value in row.items()} for row in found.to_dict("records")]
+    return [
+        {key.removesuffix("(us)"): float(value) for key, value in row.items()}
+        for row in found.to_dict("records")
+    ]
 
 
 def ours(trace: tl.Trace, rank: int = 0) -> dict[str, float]:
     """Our breakdown of the whole trace, in µs."""
-    rows = tl.analyses.time_breakdown(trace).filter(pl.col("step").is_null() & (pl.col("rank") == rank))
+    rows = tl.analyses.time_breakdown(trace).filter(
+        pl.col("step").is_null() & (pl.col("rank") == rank)
+    )
     (row,) = rows.to_dicts()
-    return {name: row[f"{name}_ns"] / 1000 for name in ("window", "compute", "copy", "communication", "idle")} | {
-        "exposed": (row["exposed_communication_ns"] + row["exposed_copy_ns"]) / 1000
-    }
+    return {
+        name: row[f"{name}_ns"] / 1000
+        for name in ("window", "compute", "copy", "communication", "idle")
+    } | {"exposed": (row["exposed_communication_ns"] + row["exposed_copy_ns"]) / 1000}
 
 
 @pytest.mark.parametrize("name", [name for name in ONE_RANK if name not in TRITON])
@@ -85,24 +98,35 @@ def test_temporal_breakdown(name: str) -> None:
 def test_hta_leaves_out_the_last_step_unless_told(name: str) -> None:
     """Its default takes the last step for cut off, which it is not here; ours keeps every step and breaks it down.
 
-    It also takes that step to begin with the device's copy of the annotation, which starts with the step's first
-    kernel, so that it keeps what the step had launched by then. Ours goes by the host's annotation.
+    It also takes that step to begin with the device's copy of the annotation, which starts with the
+    step's first kernel, so that it keeps what the step had launched by then. Ours goes by the
+    host's annotation.
     """
     (theirs,) = temporal(name, last_step=False)
-    marks = [event for event in torch_events(name) if str(event.get("name")).startswith("ProfilerStep#")]
+    marks = [
+        event for event in torch_events(name) if str(event.get("name")).startswith("ProfilerStep#")
+    ]
     on_host = max(event["start_ns"] for event in marks if event["cat"] == "user_annotation")
     last = max(event["start_ns"] for event in marks)
     assert (last > on_host) == any(event["cat"] == "gpu_user_annotation" for event in marks)
-    assert compute_launched_before(name, last) == pytest.approx(theirs["compute_time"], abs=CLOSE_US)
+    assert compute_launched_before(name, last) == pytest.approx(
+        theirs["compute_time"], abs=CLOSE_US
+    )
     steps = tl.analyses.time_breakdown(torch_trace(name)).drop_nulls("step").sort("step")
-    assert steps[:-1]["compute_ns"].sum() / 1000 == pytest.approx(compute_launched_before(name, on_host), abs=1e-6)
+    assert steps[:-1]["compute_ns"].sum() / 1000 == pytest.approx(
+        compute_launched_before(name, on_host), abs=1e-6
+    )
 
 
 def compute_launched_before(name: str, moment_ns: int) -> float:
     """Compute time, in µs, of kernels whose launch started before the moment."""
     calls = [e for e in torch_events(name) if e.get("cat") in ("cuda_runtime", "cuda_driver")]
     early = {call["args"]["correlation"] for call in calls if call["start_ns"] < moment_ns}
-    kernels = [e for e in torch_events(name) if e.get("cat") == "kernel" and e["args"]["correlation"] in early]
+    kernels = [
+        e
+        for e in torch_events(name)
+        if e.get("cat") == "kernel" and e["args"]["correlation"] in early
+    ]
     return union_us(kernels)
 
 
@@ -110,11 +134,14 @@ def compute_launched_before(name: str, moment_ns: int) -> float:
 def test_hta_counts_the_host_side_of_triton_launches_as_device_work(name: str) -> None:
     """HTA takes every event with a stream for device work; torch writes one on the host op that launches for Triton.
 
-    So the time during which the host prepares a launch counts as compute there, up to a third of it. Adding those host
-    ops to the kernels gives HTA's numbers; that the device did nothing for them is why ours are right.
+    So the time during which the host prepares a launch counts as compute there, up to a third of
+    it. Adding those host ops to the kernels gives HTA's numbers; that the device did nothing for
+    them is why ours are right.
     """
     (theirs,), we = temporal(name), ours(torch_trace(name))
-    host_ops = [e for e in torch_events(name) if e.get("cat") == "cpu_op" and "stream" in e.get("args", {})]
+    host_ops = [
+        e for e in torch_events(name) if e.get("cat") == "cpu_op" and "stream" in e.get("args", {})
+    ]
     assert host_ops
     assert {event["args"]["kernel_backend"] for event in host_ops} == {"triton"}
     kernels = [e for e in torch_events(name) if e.get("cat") == "kernel"]
@@ -148,16 +175,22 @@ def test_overlap_of_communication_with_compute() -> None:
     trace = collected(torch_folder("ddp_resnet50_2gpu"))
     rows = tl.analyses.time_breakdown(trace).filter(pl.col("step").is_null()).sort("rank")
     hidden = 1 - rows["exposed_communication_ns"] / rows["communication_ns"]
-    theirs = hta("ddp_resnet50_2gpu").get_comm_comp_overlap(visualize=False)["comp_comm_overlap_pctg"]
+    theirs = hta("ddp_resnet50_2gpu").get_comm_comp_overlap(visualize=False)[
+        "comp_comm_overlap_pctg"
+    ]
     assert [round(100 * share, 2) for share in hidden] == pytest.approx(list(theirs), abs=0.0101)
 
 
 @pytest.mark.parametrize("name", [name for name in ONE_RANK if name not in TRITON])
 def test_kernel_breakdown(name: str) -> None:
     """HTA's kernels agree to the nanosecond; of the sum by kind it keeps whole µs of every stretch that it adds up."""
-    kinds, kernels = hta(name).get_gpu_kernel_breakdown(visualize=False, num_kernels=10**6, include_memory_kernels=True)
+    kinds, kernels = hta(name).get_gpu_kernel_breakdown(
+        visualize=False, num_kernels=10**6, include_memory_kernels=True
+    )
     found = tl.analyses.top_kernels(torch_trace(name))
-    theirs = {row["name"]: row for row in kernels.to_dict("records") if row["kernel_type"] != "MEMORY"}
+    theirs = {
+        row["name"]: row for row in kernels.to_dict("records") if row["kernel_type"] != "MEMORY"
+    }
     assert set(theirs) == set(found["name"])
     for row in found.iter_rows(named=True):
         for column, key in (("total", "sum"), ("max", "max"), ("min", "min"), ("mean", "mean")):
@@ -174,15 +207,23 @@ def test_kernel_breakdown(name: str) -> None:
 def test_launch_statistics(name: str) -> None:
     """HTA knows cudaLaunchKernel, cudaLaunchKernelExC, cudaMemcpyAsync and cudaMemsetAsync by name, nothing else.
 
-    So what cuLaunchKernel, cuLaunchKernelEx and cudaGraphLaunch started is missing there: most Triton kernels, some of
-    cuDNN's and cuBLAS's, and all that a graph replays.
+    So what cuLaunchKernel, cuLaunchKernelEx and cudaGraphLaunch started is missing there: most
+    Triton kernels, some of cuDNN's and cuBLAS's, and all that a graph replays.
     """
     trace = torch_trace(name)
     theirs = hta(name).get_cuda_kernel_launch_stats(ranks=[0], visualize=False)[0]
     calls = trace.api_calls.select(
-        "api_call_id", "api", api_ns="duration_ns", returned=pl.col("start_ns") + pl.col("duration_ns")
+        "api_call_id",
+        "api",
+        api_ns="duration_ns",
+        returned=pl.col("start_ns") + pl.col("duration_ns"),
     )
-    work = pl.concat([trace.frame(t).select("api_call_id", "correlation_id", "start_ns", "duration_ns") for t in WORK])
+    work = pl.concat(
+        [
+            trace.frame(t).select("api_call_id", "correlation_id", "start_ns", "duration_ns")
+            for t in WORK
+        ]
+    )
     linked = work.join(calls, on="api_call_id")
     known = linked.filter(pl.col("api").is_in(HTA_KNOWS))
     unknown = linked.filter(~pl.col("api").is_in(HTA_KNOWS))["api"].unique()
@@ -194,7 +235,9 @@ def test_launch_statistics(name: str) -> None:
     )
     columns = ["correlation", "cpu_duration", "gpu_duration", "launch_delay"]
     pairs = zip(
-        expected.sort("correlation_id").rows(), theirs[columns].sort_values("correlation").to_numpy(), strict=True
+        expected.sort("correlation_id").rows(),
+        theirs[columns].sort_values("correlation").to_numpy(),
+        strict=True,
     )
     for (correlation, *we), (their_correlation, *they) in pairs:
         assert correlation == int(their_correlation)
@@ -209,17 +252,35 @@ HTA_KNOWS = ["cudaLaunchKernel", "cudaLaunchKernelExC", "cudaMemcpyAsync", "cuda
     ("name", "theirs", "all_calls", "driver_calls"),
     [("resnet50_eager", 678, 735, 57), ("resnet50_train_f64_pageable", 2632, 2936, 304)],
 )
-def test_launches_that_hta_misses(name: str, theirs: int, all_calls: int, driver_calls: int) -> None:
+def test_launches_that_hta_misses(
+    name: str, theirs: int, all_calls: int, driver_calls: int
+) -> None:
     assert len(hta(name).get_cuda_kernel_launch_stats(ranks=[0], visualize=False)[0]) == theirs
     delays = tl.analyses.launch_delay(torch_trace(name))
     assert delays["n_calls"].sum() == all_calls
-    assert delays.filter(pl.col("api") == "cuLaunchKernel")["n_calls"].sum() == driver_calls == all_calls - theirs
+    assert (
+        delays.filter(pl.col("api") == "cuLaunchKernel")["n_calls"].sum()
+        == driver_calls
+        == all_calls - theirs
+    )
     depths = tl.analyses.dispatch_depth(torch_trace(name))
     assert depths["n_launches"].sum() == all_calls
 
 
-READ = ("cat", "name", "pid", "tid", "ts", "dur", "end", "stream", "correlation", "bytes", "memory_bw_gbps",
-        "iteration")  # fmt: skip
+READ = (
+    "cat",
+    "name",
+    "pid",
+    "tid",
+    "ts",
+    "dur",
+    "end",
+    "stream",
+    "correlation",
+    "bytes",
+    "memory_bw_gbps",
+    "iteration",
+)
 """Columns that HTA's analyses read, beside the link between a call and its work."""
 
 
@@ -228,10 +289,15 @@ def events(analysis: Any, rank: int) -> pl.DataFrame:
     frame, symbols = analysis.t.traces[rank], analysis.t.symbol_table.get_sym_table()
     linked = frame["index_correlation"].to_numpy()
     starts = dict(zip(frame["index"], frame["ts"].astype(float), strict=True))
-    columns = {name: frame[name].astype(float).to_numpy() for name in READ if name not in ("cat", "name")}
+    columns = {
+        name: frame[name].astype(float).to_numpy() for name in READ if name not in ("cat", "name")
+    }
     cat = [symbols[i] for i in frame["cat"]]
     # Functions are named without folders and addresses here.
-    names = ["" if c == "python_function" else symbols[i] for c, i in zip(cat, frame["name"], strict=True)]
+    names = [
+        "" if c == "python_function" else symbols[i]
+        for c, i in zip(cat, frame["name"], strict=True)
+    ]
     links = [starts.get(i, -1.0) if i > 0 else -1.0 for i in linked]
     return pl.DataFrame({"cat": cat, "name": names, **columns, "link": links}).sort(pl.all())
 
@@ -270,11 +336,13 @@ def test_every_analysis_of_hta_gives_the_same(name: str, analysis: str, tmp_path
     run = (hta_peer.FAST | hta_peer.SLOW)[analysis]
     theirs, ours = (hta_peer.outcome(run, a, tmp_path) for a in both(name))
     assert hta_peer.differences(theirs, ours) == []
-    # What HTA cannot do: it takes kernels called ncclKernel for communication, and NCCL has called them ncclDevKernel
-    # since 2.19; without GPU annotations, or counters, it has nothing to tell.
+    # What HTA cannot do: it takes kernels called ncclKernel for communication, and NCCL has called
+    # them ncclDevKernel since 2.19; without GPU annotations, or counters, it has nothing to tell.
     failed = [str(one) for one in theirs if isinstance(one, str) and "Error" in one]
     assert failed == (
-        ["ValueError: attempt to get argmax of an empty sequence"] if analysis == "potential_stragglers" else []
+        ["ValueError: attempt to get argmax of an empty sequence"]
+        if analysis == "potential_stragglers"
+        else []
     )
 
 
@@ -289,7 +357,9 @@ def test_trace_diff() -> None:
     """Counts and durations of ops and kernels, eager against compiled; Python functions have other names here."""
     diff = importlib.import_module("hta.trace_diff").TraceDiff
     pairs = zip(both("alexnet_eager"), both("alexnet_inductor"), strict=True)
-    theirs, ours = (diff.compare_traces(deepcopy(a.t), deepcopy(b.t)).reset_index() for a, b in pairs)
+    theirs, ours = (
+        diff.compare_traces(deepcopy(a.t), deepcopy(b.t)).reset_index() for a, b in pairs
+    )
     for table in (theirs, ours):
         table["name"] = table["name"].where(~table["name"].str.contains(hta_peer.PYTHON), "python")
     sums = ["Control_counts", "Test_counts", "Control_total_duration", "Test_total_duration"]
@@ -312,15 +382,30 @@ def made(tmp_path: Path, events: list[dict[str, Any]]) -> tuple[Any, Any]:
 
 def test_counters_of_kernels(tmp_path: Path) -> None:
     """Counts of CUPTI over each kernel stand beside the ops that launched it."""
-    counted = [{"smsp__inst_executed.sum": 1024, "dram__bytes.sum": 7}, {"smsp__inst_executed.sum": 32}]
+    counted = [
+        {"smsp__inst_executed.sum": 1024, "dram__bytes.sum": 7},
+        {"smsp__inst_executed.sum": 32},
+    ]
     events = [
-        {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 0.0, "args": {"name": "python"}},
-        span("aten::linear", 1.5, 20), span("aten::mm", 2.0, 10), call("cudaLaunchKernel", 3, 2, 7),
-        span("aten::relu", 30, 10), call("cudaLaunchKernel", 31, 2, 8),
+        {
+            "ph": "M",
+            "name": "process_name",
+            "pid": 1,
+            "tid": 0,
+            "ts": 0.0,
+            "args": {"name": "python"},
+        },
+        span("aten::linear", 1.5, 20),
+        span("aten::mm", 2.0, 10),
+        call("cudaLaunchKernel", 3, 2, 7),
+        span("aten::relu", 30, 10),
+        call("cudaLaunchKernel", 31, 2, 8),
         kernel("warm-up", 50, 2, 9),
-        *(span(name, ts, 2, cat="cuda_profiler_range", pid=0, tid=0, args=args)
-          for name, ts, args in zip(("gemm", "relu"), (60.5, 70.5), counted, strict=True)),
-    ]  # fmt: skip
+        *(
+            span(name, ts, 2, cat="cuda_profiler_range", pid=0, tid=0, args=args)
+            for name, ts, args in zip(("gemm", "relu"), (60.5, 70.5), counted, strict=True)
+        ),
+    ]
     frames = [a.get_cupti_counter_data_with_operators()[0] for a in made(tmp_path, events)]
     columns = ["name", "op_stack", "top_level_op", "bottom_level_op", "ts", "dur", *counted[0]]
     told = [frame[columns].to_dict("records") for frame in frames]
@@ -331,27 +416,55 @@ def test_counters_of_kernels(tmp_path: Path) -> None:
 
 def test_waits_are_on_the_critical_path(tmp_path: Path) -> None:
     """The path of a kernel that waits for an event of another stream, and a host that waits for both."""
-    wait = {"stream": 8, "correlation": 13, "device": 0, "wait_on_stream": 7, "wait_on_cuda_event_record_corr_id": 12}
+    wait = {
+        "stream": 8,
+        "correlation": 13,
+        "device": 0,
+        "wait_on_stream": 7,
+        "wait_on_cuda_event_record_corr_id": 12,
+    }
     events = [
-        {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 0.0, "args": {"name": "python"}},
-        span("ProfilerStep#0", 1.5, 300, cat="user_annotation"), span("aten::mm", 2, 10),
-        call("cudaLaunchKernel", 3, 4, 11), call("cudaEventRecord", 14, 2, 12), call("cudaStreamWaitEvent", 18, 2, 13),
-        span("aten::relu", 22, 10), call("cudaLaunchKernel", 23, 4, 14), call("cudaDeviceSynchronize", 40, 250, 15),
+        {
+            "ph": "M",
+            "name": "process_name",
+            "pid": 1,
+            "tid": 0,
+            "ts": 0.0,
+            "args": {"name": "python"},
+        },
+        span("ProfilerStep#0", 1.5, 300, cat="user_annotation"),
+        span("aten::mm", 2, 10),
+        call("cudaLaunchKernel", 3, 4, 11),
+        call("cudaEventRecord", 14, 2, 12),
+        call("cudaStreamWaitEvent", 18, 2, 13),
+        span("aten::relu", 22, 10),
+        call("cudaLaunchKernel", 23, 4, 14),
+        call("cudaDeviceSynchronize", 40, 250, 15),
         kernel("gemm", 20, 100, 11, args={"correlation": 11, "stream": 7, "device": 0}),
         kernel("relu", 121, 50, 14, tid=8, args={"correlation": 14, "stream": 8, "device": 0}),
         span("Stream Wait Event", 19, 1, cat="cuda_sync", pid=0, tid=8, args=wait),
-        span("Context Sync", 41, 130, cat="cuda_sync", pid=0, tid=-1,
-             args={"stream": -1, "correlation": 15, "device": 0}),
-    ]  # fmt: skip
+        span(
+            "Context Sync",
+            41,
+            130,
+            cat="cuda_sync",
+            pid=0,
+            tid=-1,
+            args={"stream": -1, "correlation": 15, "device": 0},
+        ),
+    ]
     theirs, ours = (
-        hta_peer.outcome(hta_peer.SLOW["critical_path_analysis"], a, tmp_path) for a in made(tmp_path, events)
+        hta_peer.outcome(hta_peer.SLOW["critical_path_analysis"], a, tmp_path)
+        for a in made(tmp_path, events)
     )
     assert hta_peer.differences(theirs, ours) == []
     assert ours[0] is True
     assert {"gemm", "relu"} <= set(ours[1]["s_name"])
 
 
-def test_traces_that_hta_writes_are_made_of_our_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_traces_that_hta_writes_are_made_of_our_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     trace = torch_trace("alexnet_eager")
     ours = tl.interop.hta(trace, include_last_profiler_step=True)

@@ -18,7 +18,17 @@ import pytest
 from jinja2 import UndefinedError
 
 from tests.cases import make_trace
-from tests.sample_reports import ESCAPES, LONG_KERNEL, ROWS, SCRIPT, TOP_KERNELS, VERDICT, report, section, trace
+from tests.sample_reports import (
+    ESCAPES,
+    LONG_KERNEL,
+    ROWS,
+    SCRIPT,
+    TOP_KERNELS,
+    VERDICT,
+    report,
+    section,
+    trace,
+)
 from tracelens.derive.rank_sentences import merge_ranks
 from tracelens.report import Report, build_report
 from tracelens.schemas import TABLES
@@ -28,7 +38,10 @@ from tracelens.views.card import card
 from tracelens.views.page import _code, _environment, to_html
 from tracelens.views.values import shorten_apart
 
-CHROMIUM = next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
+CHROMIUM = next(
+    (p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))),
+    None,
+)
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium on PATH")
 
 
@@ -74,7 +87,9 @@ def test_the_page_refers_to_nothing_outside_itself(page: str) -> None:
 
 def test_only_the_code_of_the_page_may_run(page: str) -> None:
     tags = tags_of(page)
-    policy = next(a["content"] for t, a in tags.found if a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"] for t, a in tags.found if a.get("http-equiv") == "Content-Security-Policy"
+    )
     assert policy is not None
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
@@ -99,24 +114,39 @@ def test_headings_captions_and_language_are_there_and_links_lead_somewhere(page:
 
 def tables_of(page: str) -> list[dict[str, Any]]:
     """The data of the page's tables."""
-    found = [code for _, about, code in tags_of(page).code if about.get("type") == "application/octet-stream"]
+    found = [
+        code
+        for _, about, code in tags_of(page).code
+        if about.get("type") == "application/octet-stream"
+    ]
     return [json.loads(zlib.decompress(base64.b64decode(code))) for code in found]
 
 
 def test_a_table_is_embedded_whole_with_numbers_as_stored_and_names_as_words() -> None:
-    (table,) = tables_of(to_html(report(section(TOP_KERNELS, [*ROWS, ROWS[0] | {"size_bytes": 2**53 + 1}]))))
+    (table,) = tables_of(
+        to_html(report(section(TOP_KERNELS, [*ROWS, ROWS[0] | {"size_bytes": 2**53 + 1}])))
+    )
     columns = {column["name"]: column for column in table["columns"]}
     assert (table["name"], table["height"], table["tree"]) == ("top_kernels", 4, None)
     assert columns["duration_total_ns"]["values"] == [2_500_000, 7_000, 1_000, 2_500_000]
     assert columns["size_bytes"]["values"] == [19_267_584, None, 0, str(2**53 + 1)]
     assert columns["share_frac"]["values"] == [0.25, None, 0.0, 0.25]
     assert columns["bandwidth_bytes_per_s"]["values"] == [12.5e9, "inf", None, 12.5e9]
-    assert columns["name"]["words"] == [LONG_KERNEL, SCRIPT, r"\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe|"]
+    assert columns["name"]["words"] == [
+        LONG_KERNEL,
+        SCRIPT,
+        r"\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe|",
+    ]
     assert columns["name"]["at"] == [0, 1, 2, 0]
 
 
-def test_what_is_over_the_budget_is_cut_and_said_and_small_tables_stay_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    large = [ROWS[0] | {"name": hashlib.sha256(bytes([i % 256, i // 256])).hexdigest()} for i in range(500)]
+def test_what_is_over_the_budget_is_cut_and_said_and_small_tables_stay_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    large = [
+        ROWS[0] | {"name": hashlib.sha256(bytes([i % 256, i // 256])).hexdigest()}
+        for i in range(500)
+    ]
     sections = [section(TOP_KERNELS, large), section(replace(TOP_KERNELS, name="small"), ROWS)]
     assert [table["height"] for table in tables_of(to_html(report(*sections)))] == [500, 3]
     monkeypatch.setattr("tracelens.views.embedding.BUDGET", 10_000)
@@ -145,16 +175,25 @@ def test_a_megabyte_of_template_is_cut_in_its_middle() -> None:
 
 
 def test_the_page_opens_with_what_was_captured_and_says_what_was_dropped() -> None:
-    steps = [{"step": i, "start_ns": i * 10, "duration_ns": ns} for i, ns in enumerate((10_000, 30_000, 20_000))]
-    made = make_trace(steps=steps, kernels=[{"device_id": 3}], devices=[{"device_id": 3, "name": "H200"}])
+    steps = [
+        {"step": i, "start_ns": i * 10, "duration_ns": ns}
+        for i, ns in enumerate((10_000, 30_000, 20_000))
+    ]
+    made = make_trace(
+        steps=steps, kernels=[{"device_id": 3}], devices=[{"device_id": 3, "name": "H200"}]
+    )
     source = {"rank": 0, "producer": "torch.profiler", "versions": {"torch": "2.11"}}
     cost = {"unprofiled_step_ns": {"median": 16_000}, "profiled_step_ns": {"mean": 20_000}}
     made.manifest.sources = [source | {"settings": cost}]
     assert dict(card(made)) == {
-        "program": "unnamed", "captured by": "torch.profiler", "GPU": "H200", "versions": "torch 2.11", "steps": "3",
+        "program": "unnamed",
+        "captured by": "torch.profiler",
+        "GPU": "H200",
+        "versions": "torch 2.11",
+        "steps": "3",
         "step time": "20.000 µs in the median; 10.000 µs to 30.000 µs",
         "profiler's cost": "25% of a step: 16.000 µs without it",
-    }  # fmt: skip
+    }
     page = to_html(Report(made, None, []))
     assert "<dt>GPU</dt><dd>H200</dd>" in page
     assert "Nothing was dropped." in page
@@ -163,32 +202,71 @@ def test_the_page_opens_with_what_was_captured_and_says_what_was_dropped() -> No
 
 def test_sentences_lead_to_the_sections_that_they_name() -> None:
     page = to_html(
-        report(section(TOP_KERNELS, ROWS, "Launch less (see idle_gaps, top_kernels)."), section(VERDICT, []))
+        report(
+            section(TOP_KERNELS, ROWS, "Launch less (see idle_gaps, top_kernels)."),
+            section(VERDICT, []),
+        )
     )
     assert '(see idle_gaps, <a href="#top_kernels">top_kernels</a>).' in page
 
 
 def test_each_rank_has_its_card() -> None:
-    rows = [{"rank": r, "step": None, "bound": b, "evidence": f"evidence {r}", "value": 0.5, "unit": "1"}
-            for r, b in enumerate(("compute", "copy"))]  # fmt: skip
+    rows = [
+        {
+            "rank": r,
+            "step": None,
+            "bound": b,
+            "evidence": f"evidence {r}",
+            "value": 0.5,
+            "unit": "1",
+        }
+        for r, b in enumerate(("compute", "copy"))
+    ]
     page = to_html(report(section(VERDICT, rows), section(TOP_KERNELS, ROWS)))
-    assert '<div class="card compute"><p class="where">rank 0</p><p class="bound">compute-bound</p>' in page
+    assert (
+        '<div class="card compute"><p class="where">rank 0</p><p class="bound">compute-bound</p>'
+        in page
+    )
     assert '<p class="value">50.0 %</p><p>evidence 1 (see copy_cost)</p>' in page
     assert 'evidence 0 (see <a href="#top_kernels">top_kernels</a>)' in page
 
 
 def test_many_ranks_of_which_the_same_can_be_said_share_a_card_and_a_sentence() -> None:
-    rows = [{"rank": r, "step": None, "bound": "launch", "evidence": f"it computes {10 + r}.5%", "value": r / 100,
-             "unit": "1"} for r in range(63)]  # fmt: skip
-    rows.append({"rank": 63, "step": None, "bound": "copy", "evidence": "it copies", "value": 0.5, "unit": "1"})
-    notes = [f"Rank {r}: {r + 1} of 1,000 kernels took {r}.25 ms." for r in range(63)] + ["Rank 63: no kernels."]
+    rows = [
+        {
+            "rank": r,
+            "step": None,
+            "bound": "launch",
+            "evidence": f"it computes {10 + r}.5%",
+            "value": r / 100,
+            "unit": "1",
+        }
+        for r in range(63)
+    ]
+    rows.append(
+        {
+            "rank": 63,
+            "step": None,
+            "bound": "copy",
+            "evidence": "it copies",
+            "value": 0.5,
+            "unit": "1",
+        }
+    )
+    notes = [f"Rank {r}: {r + 1} of 1,000 kernels took {r}.25 ms." for r in range(63)] + [
+        "Rank 63: no kernels."
+    ]
     assert merge_ranks([*notes, "All."]) == [
-        "Ranks 0 to 62: 1 to 63 of 1,000 kernels took 0.25 to 62.25 ms.", "Rank 63: no kernels.", "All.",
-    ]  # fmt: skip
+        "Ranks 0 to 62: 1 to 63 of 1,000 kernels took 0.25 to 62.25 ms.",
+        "Rank 63: no kernels.",
+        "All.",
+    ]
     assert merge_ranks([f"Rank {r} waits {r} ms on sm80_x{r}" for r in (0, 1, 2, 7, 7)]) == [
         f"Rank {r} waits {r} ms on sm80_x{r}" for r in (0, 1, 2, 7, 7)
     ]
-    assert merge_ranks([f"Rank {r}: {r}.5 to {r + 9} ms" for r in range(5)]) == ["Ranks 0 to 4: 0.5 to 13 ms"]
+    assert merge_ranks([f"Rank {r}: {r}.5 to {r + 9} ms" for r in range(5)]) == [
+        "Ranks 0 to 4: 0.5 to 13 ms"
+    ]
     assert merge_ranks([f"Rank {r} waits {r} ms" for r in (0, 1, 3, 4, 6)]) == [
         "Each of ranks 0 to 1, 3 to 4, 6 waits 0 to 6 ms"
     ]
@@ -199,15 +277,25 @@ def test_many_ranks_of_which_the_same_can_be_said_share_a_card_and_a_sentence() 
 
 
 def test_a_section_without_rows_is_a_line_at_the_end_with_what_it_says() -> None:
-    page = to_html(report(section(TOP_KERNELS, ROWS), section(VERDICT, [], "No shapes, so nothing is judged.")))
+    page = to_html(
+        report(section(TOP_KERNELS, ROWS), section(VERDICT, [], "No shapes, so nothing is judged."))
+    )
     assert '<section id="verdict"' not in page
-    assert "<li>verdict: No shapes, so nothing is judged.</li>" in page[page.index('<section id="unanswered">') :]
+    assert (
+        "<li>verdict: No shapes, so nothing is judged.</li>"
+        in page[page.index('<section id="unanswered">') :]
+    )
 
 
 def test_what_has_no_answer_is_no_section_of_the_page() -> None:
     page = to_html(build_report(make_trace(timings=[{"method": "e2e"}])))
     navigation = page[page.index("<nav") : page.index("</nav>")]
-    assert re.findall(r">([^<>]+)</a>", navigation) == ["timing methods", "data quality", "unanswered", "sources"]
+    assert re.findall(r">([^<>]+)</a>", navigation) == [
+        "timing methods",
+        "data quality",
+        "unanswered",
+        "sources",
+    ]
     alone = to_html(build_report(make_trace(timings=[{"method": "e2e"}]), names=["timing_methods"]))
     navigation = alone[alone.index("<nav") : alone.index("</nav>")]
     assert re.findall(r">([^<>]+)</a>", navigation) == ["timing methods", "sources"]
@@ -215,11 +303,15 @@ def test_what_has_no_answer_is_no_section_of_the_page() -> None:
 
 def test_the_template_escapes_and_spells_out_text_and_attributes_but_not_itself() -> None:
     fill = _environment().from_string
-    assert fill('<p title="{{ a }}">{{ b }}</p>').render(a="\"'&", b=SCRIPT) == (
-        '<p title="&#34;&#39;&amp;">&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;</p>'
+    assert (
+        fill('<p title="{{ a }}">{{ b }}</p>').render(a="\"'&", b=SCRIPT)
+        == '<p title="&#34;&#39;&amp;">&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;</p>'
     )
     assert fill("{{ a }}").render(a=ESCAPES) == r"\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe|"
-    assert fill("{% macro b(c) %}<b>{{ c }}</b>{% endmacro %}{{ b(a) }}").render(a="<") == "<b>&lt;</b>"
+    assert (
+        fill("{% macro b(c) %}<b>{{ c }}</b>{% endmacro %}{{ b(a) }}").render(a="<")
+        == "<b>&lt;</b>"
+    )
     with pytest.raises(UndefinedError):
         fill("{{ a }}").render()
 
@@ -250,10 +342,14 @@ def test_whatever_is_hostile_stays_text(monkeypatch: pytest.MonkeyPatch) -> None
     sections = [replace(one, analysis=replace(one.analysis, question=bad)) for one in sections]
     lost = pl.DataFrame([dict.fromkeys(TABLES["diagnostics"].names, bad) | {"rank": 0, "count": 1}])
     kept = trace(
-        sources=[{"name": bad, "kind": bad, "size_bytes": 1, "sha256": bad}], tracelens_version=bad, time_base=bad
+        sources=[{"name": bad, "kind": bad, "size_bytes": 1, "sha256": bad}],
+        tracelens_version=bad,
+        time_base=bad,
     )
     stored = Trace.frame
-    monkeypatch.setattr(Trace, "frame", lambda self, name: lost if name == "diagnostics" else stored(self, name))
+    monkeypatch.setattr(
+        Trace, "frame", lambda self, name: lost if name == "diagnostics" else stored(self, name)
+    )
     for is_asked in (False, True):
         page = to_html(Report(kept, kept, sections, is_asked))
         tags = tags_of(page)
@@ -262,8 +358,17 @@ def test_whatever_is_hostile_stays_text(monkeypatch: pytest.MonkeyPatch) -> None
         assert sum("onerror" in text for text in said) > 20
         assert [text for text in said if not text.strip("\n").isprintable()] == []
         assert not {name for _, found in tags.found for name in found if name.startswith("on")}
-        assert [json.loads(code) for _, about, code in tags.code if about.get("type") == "application/json"]
-        words = [word for table in tables_of(page) for column in table["columns"] for word in column.get("words", [])]
+        assert [
+            json.loads(code)
+            for _, about, code in tags.code
+            if about.get("type") == "application/json"
+        ]
+        words = [
+            word
+            for table in tables_of(page)
+            for column in table["columns"]
+            for word in column.get("words", [])
+        ]
         assert any("onerror" in word for word in words)
         assert all(word.isprintable() for word in words)
 
@@ -273,12 +378,27 @@ def browse(page: Path, profile: Path, *more: str) -> tuple[str, list[str]]:
     assert CHROMIUM is not None
     done = subprocess.run(
         [
-            CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-            "--disable-component-update", "--disable-sync", "--no-first-run", f"--user-data-dir={profile}",
-            "--enable-logging=stderr", "--v=0", "--virtual-time-budget=10000", *more, "--dump-dom", page.as_uri(),
+            CHROMIUM,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--no-first-run",
+            f"--user-data-dir={profile}",
+            "--enable-logging=stderr",
+            "--v=0",
+            "--virtual-time-budget=10000",
+            *more,
+            "--dump-dom",
+            page.as_uri(),
         ],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
@@ -372,7 +492,9 @@ def acted(page: str, script: str, folder: Path, *more: str) -> Any:
     """What a script finds that the page's policy allows too, and that leaves it in the body's data."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = page.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
-    (folder / "r.html").write_text(page.replace("</body>\n</html>", f"<script>{script}</script></body></html>"))
+    (folder / "r.html").write_text(
+        page.replace("</body>\n</html>", f"<script>{script}</script></body></html>")
+    )
     dom, console = browse(folder / "r.html", folder / "profile", *more)
     assert console == []
     return json.loads(dict(tags_of(dom).found)["body"]["data-found"] or "")
@@ -387,7 +509,15 @@ def test_the_timeline_is_zoomed_and_walked_through_with_keys(tmp_path: Path) -> 
             thread | {"kind": "op", "name": "inner", "start_ns": 1_000, "duration_ns": 500},
         ],
         api_calls=[thread | {"api": "launch", "start_ns": 1_100, "duration_ns": 100}],
-        kernels=[{"name": "gemm", "start_ns": 1_500, "duration_ns": 500, "api_call_id": 0, "stream_id": 7}],
+        kernels=[
+            {
+                "name": "gemm",
+                "start_ns": 1_500,
+                "duration_ns": 500,
+                "api_call_id": 0,
+                "stream_id": 7,
+            }
+        ],
     )
     said = acted(to_html(Report(made, None, [])), KEYS, tmp_path)
     assert said[:5] == [["gemm (unknown): 500 ns at 1.5 µs", True]] * 5
@@ -397,14 +527,21 @@ def test_the_timeline_is_zoomed_and_walked_through_with_keys(tmp_path: Path) -> 
 
 @needs_chromium
 @pytest.mark.parametrize("window", ["--window-size=1400,1000", "--window-size=500,800"])
-def test_tables_are_sorted_searched_selected_copied_and_grown_as_trees(tmp_path: Path, window: str) -> None:
+def test_tables_are_sorted_searched_selected_copied_and_grown_as_trees(
+    tmp_path: Path, window: str
+) -> None:
     layers = [
         {"rank": rank, "layer": f"net.layer.{i}", "duration_total_ns": 30 - i, "share_frac": 0.01}
         for rank in (0, 1)
         for i in range(20)
     ]
     layers.append({"rank": 1, "layer": "=1+2", "duration_total_ns": 1, "share_frac": 0.0})
-    found = acted(to_html(report(section(LAYERS, layers), section(TOP_KERNELS, ROWS))), ACTIONS, tmp_path, window)
+    found = acted(
+        to_html(report(section(LAYERS, layers), section(TOP_KERNELS, ROWS))),
+        ACTIONS,
+        tmp_path,
+        window,
+    )
     assert found["first"] == [f"net.layer.{i // 2}" for i in range(25)]
     assert len(found["next"]) == 16
     assert found["rising"][:3] == ["1", "11", "11"]
@@ -413,18 +550,31 @@ def test_tables_are_sorted_searched_selected_copied_and_grown_as_trees(tmp_path:
     assert found["between"] == ["net.layer.1", "net.layer.0"]
     assert found["percent"] == 20
     assert found["invalid"] == ["true", 21]
-    assert found["searched"] == [f"net.layer.{i}" for i in (19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 1)]
+    assert found["searched"] == [
+        f"net.layer.{i}" for i in (19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 1)
+    ]
     assert found["copied"][:2] == ["rank,layer,duration_total_ns,share_frac", "1,'=1+2,1,0"]
-    assert found["classes"] == [["=*+*", "1"], ["▾ net", "410"], ["▾ layer", "410"], ["* ×20", "410"]]
+    assert found["classes"] == [
+        ["=*+*", "1"],
+        ["▾ net", "410"],
+        ["▾ layer", "410"],
+        ["* ×20", "410"],
+    ]
     assert found["closed"] == ["=1+2", "▸ net"]
     assert found["focus"] == "▾ layer"
-    assert (found["short"], found["shortOnFocus"], found["whole"]) == ("inline", "none", LONG_KERNEL)
+    assert (found["short"], found["shortOnFocus"], found["whole"]) == (
+        "inline",
+        "none",
+        LONG_KERNEL,
+    )
     assert found["wide"] == 0
 
 
 @needs_chromium
 @pytest.mark.parametrize("window", ["--window-size=1400,1000", "--window-size=380,800"])
-def test_charts_are_drawn_without_a_complaint_and_hostile_names_stay_text(tmp_path: Path, window: str) -> None:
+def test_charts_are_drawn_without_a_complaint_and_hostile_names_stay_text(
+    tmp_path: Path, window: str
+) -> None:
     (tmp_path / "r.html").write_text(to_html(report()))
     dom, console = browse(tmp_path / "r.html", tmp_path / "profile", window)
     assert console == []
@@ -437,7 +587,9 @@ def test_charts_are_drawn_without_a_complaint_and_hostile_names_stay_text(tmp_pa
 
 @needs_chromium
 def test_the_browser_enforces_the_policy(tmp_path: Path) -> None:
-    page = to_html(report()).replace("</body>\n</html>", "<script>document.title = 'ran'</script></body>")
+    page = to_html(report()).replace(
+        "</body>\n</html>", "<script>document.title = 'ran'</script></body>"
+    )
     (tmp_path / "r.html").write_text(page)
     dom, console = browse(tmp_path / "r.html", tmp_path / "profile")
     assert "<title>run.json.gz - tracelens</title>" in dom

@@ -25,7 +25,9 @@ def total(*stretches: tuple[float, float, str]) -> dict[str, float]:
 def causes(trace: Trace, step: int | None = 0, device: int = 0) -> dict[str, float]:
     """Idle µs of a step by cause, without those that it has nothing of; checked to be all its idle time."""
     frame = TIME_BREAKDOWN.check(time_breakdown(trace))
-    (row,) = frame.filter(pl.col("step").eq_missing(step) & (pl.col("device_id") == device)).to_dicts()
+    (row,) = frame.filter(
+        pl.col("step").eq_missing(step) & (pl.col("device_id") == device)
+    ).to_dicts()
     found = {cause: row[f"idle_{cause}_ns"] / US for cause in CAUSES if row[f"idle_{cause}_ns"]}
     assert sum(found.values()) == pytest.approx(row["idle_ns"] / US)
     assert row["window_ns"] == sum(
@@ -44,7 +46,9 @@ def test_a_step_s_leading_and_trailing_host_time_is_idle_for_a_cause() -> None:
     # host   |0  input  |300  |400 launch 410|           |500 ------ file ------- 1,000|
     # device                            |420 --- 600|
     trace = program(
-        [mark(0, 0, 1_000), span("annotation", "dataloader", 0, 300)], [launch(400, 410)], [work(420, 600, 0)]
+        [mark(0, 0, 1_000), span("annotation", "dataloader", 0, 300)],
+        [launch(400, 410)],
+        [work(420, 600, 0)],
     )
     assert causes(trace) == total(
         (0, 300, "input"),
@@ -60,17 +64,30 @@ def test_each_rank_is_told_by_its_own_calls() -> None:
     step = mark(0, 0, 1_000)
     wait = api("cudaDeviceSynchronize", 100, 400, rank=1, api_call_id=71)
     calls = [launch(400, 410, rank=1, api_call_id=70), launch(400, 410, api_call_id=71), wait]
-    trace = program([step | {"rank": 1}, step], calls, [work(420, 600, 70, rank=1), work(420, 600, 71)])
-    found = time_breakdown(trace).filter(step=0).select("rank", "idle_host_ns", "idle_launch_ns", "idle_sync_ns")
+    trace = program(
+        [step | {"rank": 1}, step], calls, [work(420, 600, 70, rank=1), work(420, 600, 71)]
+    )
+    found = (
+        time_breakdown(trace)
+        .filter(step=0)
+        .select("rank", "idle_host_ns", "idle_launch_ns", "idle_sync_ns")
+    )
     assert found.rows() == [
         (0, (400 + 400) * US, 20 * US, 0),
-        (1, (100 + 400) * US, 0, (300 + 20) * US),  # launching after a wait is part of what it costs
+        (
+            1,
+            (100 + 400) * US,
+            0,
+            (300 + 20) * US,
+        ),  # launching after a wait is part of what it costs
     ]
 
 
 def test_work_that_was_launched_before_the_gap_depends_on_something() -> None:
     calls = [launch(0, 10), launch(20, 30), launch(30, 40)]
-    trace = program([mark(0, 0, 1_000)], calls, [work(0, 100, 0), work(300, 900, 1), work(900, 1_000, 2)])
+    trace = program(
+        [mark(0, 0, 1_000)], calls, [work(0, 100, 0), work(300, 900, 1), work(900, 1_000, 2)]
+    )
     assert causes(trace) == total((100, 300, "dependency"))
 
 
@@ -83,13 +100,23 @@ def test_work_that_was_launched_before_the_gap_depends_on_something() -> None:
         (505, [(100, 500, "host"), (500, 505, "launch")]),  # before its call returned
     ],
 )
-def test_from_the_call_s_return_on_work_may_take_its_latency(start: int, expected: list[tuple[int, int, str]]) -> None:
-    trace = program([mark(0, 0, 1_000)], [launch(0, 10), launch(500, 510)], [work(0, 100, 0), work(start, 1_000, 1)])
+def test_from_the_call_s_return_on_work_may_take_its_latency(
+    start: int, expected: list[tuple[int, int, str]]
+) -> None:
+    trace = program(
+        [mark(0, 0, 1_000)],
+        [launch(0, 10), launch(500, 510)],
+        [work(0, 100, 0), work(start, 1_000, 1)],
+    )
     assert causes(trace) == total(*expected)
 
 
 def test_idle_time_is_told_by_what_the_launching_thread_does_then() -> None:
-    spans = [mark(0, 0, 2_000), span("annotation", "data", 100, 300), span("op", "aten::mm", 900, 1_200)]
+    spans = [
+        mark(0, 0, 2_000),
+        span("annotation", "data", 100, 300),
+        span("op", "aten::mm", 900, 1_200),
+    ]
     calls = [
         launch(0, 10),
         api("cudaMalloc", 300, 500),
@@ -98,8 +125,12 @@ def test_idle_time_is_told_by_what_the_launching_thread_does_then() -> None:
     ]
     trace = program(spans, calls, [work(0, 100, 0), work(1_020, 2_000, 3)])
     assert causes(trace) == total(
-        (100, 300, "input"), (300, 500, "allocation"), (500, 700, "loading"), (700, 900, "host"),
-        (900, 1_020, "launch"))  # fmt: skip
+        (100, 300, "input"),
+        (300, 500, "allocation"),
+        (500, 700, "loading"),
+        (700, 900, "host"),
+        (900, 1_020, "launch"),
+    )
 
 
 def test_a_wait_and_the_refill_after_it_are_sync() -> None:
@@ -122,7 +153,9 @@ def test_what_the_host_does_after_a_wait_before_it_launches_is_its_own() -> None
     spans = [mark(0, 0, 2_000), span("op", "aten::mm", 1_000, 1_410)]
     calls = [launch(0, 10), api("cudaDeviceSynchronize", 10, 150), launch(1_390, 1_400)]
     trace = program(spans, calls, [work(0, 100, 0), work(1_410, 2_000, 2)])
-    assert causes(trace) == total((100, 150, "sync"), (150, 1_000, "host"), (1_000, 1_410, "launch"))
+    assert causes(trace) == total(
+        (100, 150, "sync"), (150, 1_000, "host"), (1_000, 1_410, "launch")
+    )
 
 
 def test_later_kernels_of_a_replayed_graph_wait_for_its_earlier_ones() -> None:
@@ -130,7 +163,11 @@ def test_later_kernels_of_a_replayed_graph_wait_for_its_earlier_ones() -> None:
     trace = program(
         [mark(0, 0, 1_000)],
         [api("cudaGraphLaunch", 100, 900)],
-        [work(200, 300, 0, link="graph"), work(400, 500, 0, link="graph"), work(600, 1_000, 0, link="graph")],
+        [
+            work(200, 300, 0, link="graph"),
+            work(400, 500, 0, link="graph"),
+            work(600, 1_000, 0, link="graph"),
+        ],
     )
     assert causes(trace) == total(
         (0, 100, "host"), (100, 200, "launch"), (300, 400, "dependency"), (500, 600, "dependency")
@@ -138,7 +175,9 @@ def test_later_kernels_of_a_replayed_graph_wait_for_its_earlier_ones() -> None:
 
 
 def test_work_whose_call_is_not_known() -> None:
-    trace = program([mark(0, 0, 1_000)], [launch(0, 10)], [work(0, 100, 0), work(300, 1_000, link="unlinked")])
+    trace = program(
+        [mark(0, 0, 1_000)], [launch(0, 10)], [work(0, 100, 0), work(300, 1_000, link="unlinked")]
+    )
     assert causes(trace) == total((100, 300, "unknown"))
 
 
@@ -152,16 +191,24 @@ def test_devices_wait_for_different_things() -> None:
     spans = [mark(0, 0, 1_000), span("annotation", "data", 100, 400)]
     calls = [launch(0, 10), launch(20, 30), launch(490, 500), launch(30, 40)]
     kernels = [
-        work(0, 100, 0), work(510, 1_000, 2), work(0, 100, 1, device_id=1), work(300, 1_000, 3, device_id=1)
-    ]  # fmt: skip
+        work(0, 100, 0),
+        work(510, 1_000, 2),
+        work(0, 100, 1, device_id=1),
+        work(300, 1_000, 3, device_id=1),
+    ]
     trace = program(spans, calls, kernels)
-    assert causes(trace) == {"input": 300, "launch": 110}  # of 400 to 490 nothing is known: a pause of 90 µs
+    assert causes(trace) == {
+        "input": 300,
+        "launch": 110,
+    }  # of 400 to 490 nothing is known: a pause of 90 µs
     assert causes(trace, device=1) == {"dependency": 200}
 
 
 def test_a_device_that_works_in_one_step_is_idle_in_the_others() -> None:
     marks = [mark(0, 0, 1_000), mark(1, 1_000, 2_000)]
-    trace = program(marks, [launch(0, 10), launch(0, 10)], [work(0, 900, 0), work(20, 900, 1, device_id=1)])
+    trace = program(
+        marks, [launch(0, 10), launch(0, 10)], [work(0, 900, 0), work(20, 900, 1, device_id=1)]
+    )
     assert causes(trace, 1) == {"host": 1_000}
     assert causes(trace, 1, device=1) == {"host": 1_000}
     assert causes(trace, 0, device=1) == {"launch": 20, "host": 100}
@@ -180,15 +227,19 @@ def test_work_over_a_step_s_edge_and_gaps_over_it_are_cut_there() -> None:
     ]
     over = program(marks, [launch(0, 10), launch(900, 910)], [work(0, 800, 0), work(900, 1_400, 1)])
     assert time_breakdown(over).select("step", "window_ns", "compute_ns").rows() == [
-        (None, 1_400_000, 1_300_000), (0, 1_400_000, 1_300_000), (1, 600_000, 0), (2, 1_000_000, 0)
-    ]  # fmt: skip
+        (None, 1_400_000, 1_300_000),
+        (0, 1_400_000, 1_300_000),
+        (1, 600_000, 0),
+        (2, 1_000_000, 0),
+    ]
 
 
 def test_time_between_windows_is_in_no_step() -> None:
     trace = program(
-        [mark(0, 0, 100), mark(5, 10_000, 10_100)], [launch(0, 10), launch(10_000, 10_010)],
+        [mark(0, 0, 100), mark(5, 10_000, 10_100)],
+        [launch(0, 10), launch(10_000, 10_010)],
         [work(0, 100, 0), work(10_010, 10_100, 1)],
-    )  # fmt: skip
+    )
     assert causes(trace, 0) == {}
     assert causes(trace, 5) == {"launch": 10}
     assert places(trace) == [("launch", "cudaLaunchKernel", 10)]
@@ -197,7 +248,11 @@ def test_time_between_windows_is_in_no_step() -> None:
 
 
 def test_the_row_of_the_whole_leaves_out_what_leads_and_trails() -> None:
-    trace = program([mark(0, 0, 1_000)], [launch(400, 410), launch(420, 430)], [work(420, 500, 0), work(600, 700, 1)])
+    trace = program(
+        [mark(0, 0, 1_000)],
+        [launch(400, 410), launch(420, 430)],
+        [work(420, 500, 0), work(600, 700, 1)],
+    )
     assert causes(trace, 0) == {"host": 400 + 300, "launch": 20, "dependency": 100}
     assert causes(trace, None) == {"dependency": 100}
 
@@ -216,10 +271,17 @@ def test_another_thread_that_launches_for_the_main_one() -> None:
         api("cudaMalloc", 5_000, 6_000, thread_id=7),
         launch(8_000, 8_010, thread_id=7),
     ]
-    trace = program(spans, calls, [work(0, 1_000, 0), work(2_120, 4_000, 1), work(8_020, 10_000, 3)])
+    trace = program(
+        spans, calls, [work(0, 1_000, 0), work(2_120, 4_000, 1), work(8_020, 10_000, 3)]
+    )
     assert causes(trace) == total(
-        (1_000, 2_000, "host"), (2_000, 2_120, "launch"), (4_000, 5_000, "host"), (5_000, 6_000, "allocation"),
-        (6_000, 8_000, "host"), (8_000, 8_020, "launch"))  # fmt: skip
+        (1_000, 2_000, "host"),
+        (2_000, 2_120, "launch"),
+        (4_000, 5_000, "host"),
+        (5_000, 6_000, "allocation"),
+        (6_000, 8_000, "host"),
+        (8_000, 8_020, "launch"),
+    )
 
 
 def test_a_thread_that_only_runs_python_may_wait_for_another_that_works() -> None:
@@ -236,15 +298,31 @@ def test_the_end_of_a_step_is_told_by_the_thread_of_the_process_that_launched() 
         span("nvtx", "step 0", 0, 1_000, process_id=2),
         span("annotation", "data", 0, 1_000, process_id=1),
     ]
-    calls = [launch(0, 10, process_id=2), launch(900, 910, process_id=1), api("cudaFree", 500, 1_000, process_id=2)]
-    trace = program(spans, calls, [work(10, 500, 0, process_id=2), work(920, 1_000, 1, process_id=1, device_id=1)])
+    calls = [
+        launch(0, 10, process_id=2),
+        launch(900, 910, process_id=1),
+        api("cudaFree", 500, 1_000, process_id=2),
+    ]
+    trace = program(
+        spans,
+        calls,
+        [work(10, 500, 0, process_id=2), work(920, 1_000, 1, process_id=1, device_id=1)],
+    )
     assert causes(trace) == {"launch": 10, "allocation": 500}
 
 
 def test_a_kernel_that_is_first_used_is_loaded_in_its_launch() -> None:
-    spans = [mark(0, 0, 9_000), span("op", "aten::conv2d", 1_000, 4_000), span("op", "aten::conv2d", 7_700, 8_000)]
+    spans = [
+        mark(0, 0, 9_000),
+        span("op", "aten::conv2d", 1_000, 4_000),
+        span("op", "aten::conv2d", 7_700, 8_000),
+    ]
     calls = [launch(0, 10), launch(3_900, 3_910), launch(7_900, 7_910)]
-    kernels = [work(0, 1_000, 0, name="a"), work(3_920, 7_700, 1, name="b"), work(7_920, 9_000, 2, name="b")]
+    kernels = [
+        work(0, 1_000, 0, name="a"),
+        work(3_920, 7_700, 1, name="b"),
+        work(7_920, 9_000, 2, name="b"),
+    ]
     trace = program(spans, calls, kernels)
     assert causes(trace) == total((1_000, 3_920, "loading"), (7_700, 7_920, "launch"))
 
@@ -252,19 +330,39 @@ def test_a_kernel_that_is_first_used_is_loaded_in_its_launch() -> None:
 def test_loading_takes_at_least_three_times_as_long_as_any_later_launch() -> None:
     def both(idle_from: int) -> dict[str, float]:
         """The first launch of b takes 2,920 µs, the second from `idle_from` to 7,920."""
-        spans = [mark(0, 0, 9_000), span("op", "conv2d", 1_000, 4_000), span("op", "conv2d", idle_from, 8_000)]
+        spans = [
+            mark(0, 0, 9_000),
+            span("op", "conv2d", 1_000, 4_000),
+            span("op", "conv2d", idle_from, 8_000),
+        ]
         calls = [launch(0, 10), launch(3_900, 3_910), launch(7_900, 7_910)]
-        kernels = [work(0, 1_000, 0, name="a"), work(3_920, idle_from, 1, name="b"), work(7_920, 9_000, 2, name="b")]
+        kernels = [
+            work(0, 1_000, 0, name="a"),
+            work(3_920, idle_from, 1, name="b"),
+            work(7_920, 9_000, 2, name="b"),
+        ]
         return causes(program(spans, calls, kernels))
 
-    assert both(6_947) == total((1_000, 3_920, "loading"), (6_947, 7_920, "launch"))  # 3 x 973 = 2,919
-    assert both(6_946) == total((1_000, 3_920, "launch"), (6_946, 7_920, "launch"))  # 3 x 974 = 2,922
+    assert both(6_947) == total(
+        (1_000, 3_920, "loading"), (6_947, 7_920, "launch")
+    )  # 3 x 973 = 2,919
+    assert both(6_946) == total(
+        (1_000, 3_920, "launch"), (6_946, 7_920, "launch")
+    )  # 3 x 974 = 2,922
 
 
 def test_a_kernel_that_always_takes_long_to_launch_is_not_loaded() -> None:
-    spans = [mark(0, 0, 9_000), span("op", "aten::conv2d", 1_000, 4_000), span("op", "aten::conv2d", 5_000, 8_000)]
+    spans = [
+        mark(0, 0, 9_000),
+        span("op", "aten::conv2d", 1_000, 4_000),
+        span("op", "aten::conv2d", 5_000, 8_000),
+    ]
     calls = [launch(0, 10), launch(3_900, 3_910), launch(7_900, 7_910)]
-    kernels = [work(0, 1_000, 0, name="a"), work(3_920, 5_000, 1, name="b"), work(7_920, 9_000, 2, name="b")]
+    kernels = [
+        work(0, 1_000, 0, name="a"),
+        work(3_920, 5_000, 1, name="b"),
+        work(7_920, 9_000, 2, name="b"),
+    ]
     trace = program(spans, calls, kernels)
     assert causes(trace) == total((1_000, 3_920, "launch"), (5_000, 7_920, "launch"))
 
@@ -277,18 +375,25 @@ def in_loop(*inner: Row, calls: tuple[Row, ...] = ()) -> Trace:
         span("python", "train.py(88): epoch", 1, 5_990),
     ]
     every = [*calls, launch(2, 10), launch(5_000, 5_010)]
-    return program([*frames, *inner], every, [work(10, 1_000, len(calls)), work(5_010, 6_000, len(calls) + 1)])
+    return program(
+        [*frames, *inner], every, [work(10, 1_000, len(calls)), work(5_010, 6_000, len(calls) + 1)]
+    )
 
 
 def test_the_place_of_a_loader_leads_from_the_script_to_the_decoder() -> None:
     trace = in_loop(
-        span("annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1_000, 4_990),
+        span(
+            "annotation",
+            "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+            1_000,
+            4_990,
+        ),
         span("python", "torch/utils/data/dataloader.py(701): __next__", 1_001, 4_989),
         span("python", "torch/utils/data/_utils/fetch.py(44): fetch", 1_002, 4_988),
         span("python", "/home/a/data.py(12): __getitem__", 1_003, 4_987),
         span("python", "/home/a/data.py(30): decode", 1_004, 4_986),
     )
-    (first, *_) = places(trace)
+    first, *_ = places(trace)
     assert first[0] == "input"
     assert first[1] is not None
     # The script's line, the loader, the dataset's function that takes the time; no folders.
@@ -301,7 +406,12 @@ def test_the_place_of_a_loader_leads_from_the_script_to_the_decoder() -> None:
 @pytest.mark.parametrize(
     ("inner", "calls", "cause", "what"),
     [
-        ([span("python", "<built-in function sleep>", 1_000, 4_990)], (), "host", "train.py(88): epoch > sleep"),
+        (
+            [span("python", "<built-in function sleep>", 1_000, 4_990)],
+            (),
+            "host",
+            "train.py(88): epoch > sleep",
+        ),
         (
             [
                 span("python", "train.py(30): log", 1_000, 4_990),
@@ -326,7 +436,9 @@ def test_the_place_of_a_loader_leads_from_the_script_to_the_decoder() -> None:
         ([], (api("cudaMalloc", 1_000, 4_990),), "allocation", "train.py(88): epoch > cudaMalloc"),
     ],
 )
-def test_places_in_a_program_with_stacks(inner: list[Row], calls: tuple[Row, ...], cause: str, what: str) -> None:
+def test_places_in_a_program_with_stacks(
+    inner: list[Row], calls: tuple[Row, ...], cause: str, what: str
+) -> None:
     found = places(in_loop(*inner, calls=calls))
     assert found[0][:2] == (cause, what)
 
@@ -336,14 +448,28 @@ def test_places_in_a_program_with_stacks(inner: list[Row], calls: tuple[Row, ...
     [
         ([span("annotation", "## checkpoint ##", 1_000, 4_990)], [], "host", "checkpoint"),
         ([span("op", "aten::sort", 1_000, 4_990)], [], "host", "aten::sort"),
-        ([span("annotation", "eval", 990, 5_100)], [api("cudaFree", 1_000, 4_990)], "allocation", "eval > cudaFree"),
+        (
+            [span("annotation", "eval", 990, 5_100)],
+            [api("cudaFree", 1_000, 4_990)],
+            "allocation",
+            "eval > cudaFree",
+        ),
         ([], [api("cudaFree", 1_000, 4_990)], "allocation", "cudaFree"),
-        ([span("op", "aten::mm", 500, 900), span("op", "aten::add", 5_000, 5_100)], [], "host",
-         "between aten::mm and aten::add"),
-        ([span("op", "aten::add", 5_000, 5_100)], [], "host", "between the step's begin and aten::add"),
+        (
+            [span("op", "aten::mm", 500, 900), span("op", "aten::add", 5_000, 5_100)],
+            [],
+            "host",
+            "between aten::mm and aten::add",
+        ),
+        (
+            [span("op", "aten::add", 5_000, 5_100)],
+            [],
+            "host",
+            "between the step's begin and aten::add",
+        ),
         ([span("op", "aten::mm", 1_000, 5_100)], [], "launch", "cudaLaunchKernel"),
     ],
-)  # fmt: skip
+)
 def test_places_without_stacks(inner: list[Row], calls: list[Row], cause: str, what: str) -> None:
     launches = [launch(2, 10), launch(5_000, 5_010)]
     kernels = [work(10, 1_000, len(calls)), work(5_010, 6_000, len(calls) + 1)]
@@ -353,21 +479,38 @@ def test_places_without_stacks(inner: list[Row], calls: list[Row], cause: str, w
 
 def test_the_place_of_launching_and_of_loading_is_the_op_that_launched() -> None:
     """With sites, as collectors find them: the outermost op around the call."""
-    spans = [mark(0, 0, 9_000), span("op", "aten::conv2d", 1_000, 3_000), span("op", "aten::mm", 4_000, 6_000)]
+    spans = [
+        mark(0, 0, 9_000),
+        span("op", "aten::conv2d", 1_000, 3_000),
+        span("op", "aten::mm", 4_000, 6_000),
+    ]
     calls = [launch(0, 10), launch(2_900, 2_910, site_id=0), launch(5_900, 5_910, site_id=1)]
-    kernels = [work(0, 1_000, 0, name="a"), work(2_920, 4_000, 1, name="b"), work(5_920, 9_000, 2, name="a")]
+    kernels = [
+        work(0, 1_000, 0, name="a"),
+        work(2_920, 4_000, 1, name="b"),
+        work(5_920, 9_000, 2, name="a"),
+    ]
     trace = program(spans, calls, kernels, sites=[{"op": "aten::conv2d"}, {"op": "aten::mm"}])
     assert places(trace) == [("launch", "aten::mm", 1_920), ("loading", "aten::conv2d", 1_920)]
 
 
 def test_gaps_of_a_place_are_counted_with_the_longest_and_when_it_was() -> None:
-    spans = [mark(0, 0, 10_000), *(span("annotation", "data", at, at + n) for at, n in [(1_000, 500), (3_000, 700)])]
+    spans = [
+        mark(0, 0, 10_000),
+        *(span("annotation", "data", at, at + n) for at, n in [(1_000, 500), (3_000, 700)]),
+    ]
     calls = [launch(0, 10), launch(1_500, 1_510), launch(3_700, 3_710)]
-    trace = program(spans, calls, [work(0, 1_000, 0), work(1_510, 3_000, 1), work(3_710, 10_000, 2)])
+    trace = program(
+        spans, calls, [work(0, 1_000, 0), work(1_510, 3_000, 1), work(3_710, 10_000, 2)]
+    )
     (row,) = IDLE_GAPS.check(idle_gaps(trace)).filter(pl.col("cause") == "input").to_dicts()
     expected: dict[str, Any] = {
-        "what": "data", "idle_ns": 1_200_000, "n_gaps": 2, "longest_ns": 700_000, "example_ns": 3_000_000,
-    }  # fmt: skip
+        "what": "data",
+        "idle_ns": 1_200_000,
+        "n_gaps": 2,
+        "longest_ns": 700_000,
+        "example_ns": 3_000_000,
+    }
     assert {name: row[name] for name in expected} == expected
     assert row["share_frac"] == pytest.approx(0.12)
 
@@ -376,7 +519,11 @@ def test_a_gap_with_several_stretches_of_one_place_is_one_gap() -> None:
     """Two allocations in one gap, one in another."""
     calls = [launch(0, 10), launch(4_000, 4_010), launch(8_000, 8_010)]
     calls += [api("cudaMalloc", at, at + 500) for at in (1_000, 2_000, 6_000)]
-    trace = program([mark(0, 0, 9_000)], calls, [work(0, 1_000, 0), work(4_020, 6_000, 1), work(8_020, 9_000, 2)])
+    trace = program(
+        [mark(0, 0, 9_000)],
+        calls,
+        [work(0, 1_000, 0), work(4_020, 6_000, 1), work(8_020, 9_000, 2)],
+    )
     (row,) = idle_gaps(trace).filter(pl.col("cause") == "allocation").to_dicts()
     assert (row["idle_ns"], row["n_gaps"], row["longest_ns"]) == (1_500_000, 2, 1_000_000)
     assert row["example_ns"] == 1_000_000

@@ -40,14 +40,23 @@ def hosts(draw: st.DrawFn) -> HostTime:
     timelines: list[pl.DataFrame] = []
     for _ in THREADS:
         segments = [
-            (start * NS, end * NS, draw(st.sampled_from(range(CAUSES.index("dependency")))), draw(_PLACE))
+            (
+                start * NS,
+                end * NS,
+                draw(st.sampled_from(range(CAUSES.index("dependency")))),
+                draw(_PLACE),
+            )
             for start, end in disjoint(draw(st.sets(_TICKS, max_size=8)))
             if draw(st.integers(0, 3))
         ]
         timelines.append(pl.DataFrame(segments, schema=SEGMENTS, orient="row"))
     returned = [at * NS for at, _, _ in calls]
     frame = pl.DataFrame(
-        {"returned": returned, "thread": [thread for _, thread, _ in calls], "place": [place for *_, place in calls]},
+        {
+            "returned": returned,
+            "thread": [thread for _, thread, _ in calls],
+            "place": [place for *_, place in calls],
+        },
         schema={"returned": pl.Int64, "thread": pl.Int32, "place": pl.Int32},
     )
     mains: dict[Any, Any] = {}
@@ -63,18 +72,28 @@ def device_works(draw: st.DrawFn) -> DeviceWork:
     host = draw(hosts())
     call = st.integers(-1, host.calls.height)
     kinds = st.sampled_from([0, 0, 1]), st.just(2)
-    rows = [draw(st.lists(st.tuples(_TICKS, st.integers(0, 6), call, kind), max_size=12)) for kind in kinds]
+    rows = [
+        draw(st.lists(st.tuples(_TICKS, st.integers(0, 6), call, kind), max_size=12))
+        for kind in kinds
+    ]
     if not any(rows):
         rows[0] = [(3, 1, -1, 0)]
     first, second = (
         pl.DataFrame(
-            [(start * NS, length * NS, *rest) for start, length, *rest in sorted(part, key=lambda row: row[0])],
+            [
+                (start * NS, length * NS, *rest)
+                for start, length, *rest in sorted(part, key=lambda row: row[0])
+            ],
             schema=_WORK,
             orient="row",
         )
         for part in rows
     )
-    windows = [(a * NS, b * NS) for a, b in disjoint(draw(st.sets(_TICKS, max_size=6))) if draw(st.integers(0, 3))]
+    windows = [
+        (a * NS, b * NS)
+        for a, b in disjoint(draw(st.sets(_TICKS, max_size=6)))
+        if draw(st.integers(0, 3))
+    ]
     frame = pl.DataFrame(windows, schema={"start_ns": pl.Int64, "end_ns": pl.Int64}, orient="row")
     return DeviceWork(host, (first, second), frame, draw(st.booleans()))
 
@@ -121,14 +140,22 @@ def test_no_numbers_lead_astray(data: st.DataObject) -> None:
     sizes = [data.draw(st.integers(0, 5)) for _ in range(6)]
     kernels, others, n_calls, n_lanes, n_segments, n_windows = sizes
     codes = {"qqqb": (kernels, others), "qi": (n_calls,)}
-    columns = [column(code, n) for letters, lengths in codes.items() for n in lengths for code in letters]
+    columns = [
+        column(code, n) for letters, lengths in codes.items() for n in lengths for code in letters
+    ]
     loaded = data.draw(st.none() | st.just(column("b", kernels + others)))
     lanes = data.draw(st.none() | st.just(column("i", n_calls)))
     parts = [(n_lanes, "qq"), (n_segments, "qqbi"), (n_windows, "qq")]
     columns_of_time = [column(code, n) for n, letters in parts for code in letters]
     numbers = [data.draw(number) for _ in range(6)]
     LIBRARY.idle_time(
-        *columns[:8], loaded, *columns[8:], lanes, *columns_of_time, *numbers, *room(n_windows, 2, kernels + others)
+        *columns[:8],
+        loaded,
+        *columns[8:],
+        lanes,
+        *columns_of_time,
+        *numbers,
+        *room(n_windows, 2, kernels + others),
     )
 
 

@@ -41,13 +41,19 @@ def test_what_a_stream_waits_for_is_no_wait_of_the_host() -> None:
 
 
 def test_idle_time_that_nothing_explains_is_told() -> None:
-    found = said(program(STEPS, [launch(0, 10)], [work(0, 500, 0), work(700, 2_000, link="unlinked")]))
+    found = said(
+        program(STEPS, [launch(0, 10)], [work(0, 500, 0), work(700, 2_000, link="unlinked")])
+    )
     assert len(found) == 1
     assert found[0].startswith("Of 0.20 ms nothing tells who launched the next work")
 
 
 def test_a_trace_without_marks_says_that_all_of_it_is_looked_at(tmp_path: Path) -> None:
-    events = [call("cudaLaunchKernel", 0, 10, 1), kernel("k", 20, 10, 1), call("cudaLaunchKernel", 40, 10, 2)]
+    events = [
+        call("cudaLaunchKernel", 0, 10, 1),
+        kernel("k", 20, 10, 1),
+        call("cudaLaunchKernel", 40, 10, 2),
+    ]
     events.append(kernel("k", 60, 10, 2))
     text = "The trace marks no steps, so all that was recorded is looked at."
     assert said(tl.collect(write(tmp_path / "t.json", events)))[0] == text

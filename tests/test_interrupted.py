@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "samples" / "torch" / "resnet50_eager.pt.trace.json.gz"
 
 
-# Collects as the command line does, and sends itself a signal once the given number of tables is written.
+# Collects as the command line does, and sends itself a signal once the given number of tables is
+# written.
 STOPPED = """
 import os, sys
 from tracelens.cli.app import main
@@ -63,14 +64,24 @@ main(sys.argv[1:])
 
 
 def collect(out: Path, *program: str) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, *(program or ("-m", "tracelens")), "collect", "torch", str(SAMPLE), "--out", str(out)]
+    command = [
+        sys.executable,
+        *(program or ("-m", "tracelens")),
+        "collect",
+        "torch",
+        str(SAMPLE),
+        "--out",
+        str(out),
+    ]
     return subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT)
 
 
 def finished(process: "subprocess.Popen[bytes]") -> tuple[int, str]:
     """Exit code, and the errors it printed."""
     said = process.communicate()[1].decode()
-    return process.returncode, "\n".join(line for line in said.splitlines() if line.startswith("error"))
+    return process.returncode, "\n".join(
+        line for line in said.splitlines() if line.startswith("error")
+    )
 
 
 def collect_again(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,10 +120,15 @@ def test_a_collect_stopped_while_writing_leaves_no_trace(
     collect_again(out, capsys)
 
 
-@pytest.mark.parametrize("module", ["polars", "tracelens.analyses.verdict", "tracelens.cli.io", "typer.core"])
+@pytest.mark.parametrize(
+    "module", ["polars", "tracelens.analyses.verdict", "tracelens.cli.io", "typer.core"]
+)
 def test_interrupted_while_modules_are_imported(module: str) -> None:
     process = subprocess.run(
-        [sys.executable, "-c", IMPORTING, module, "--version"], capture_output=True, cwd=ROOT, check=False
+        [sys.executable, "-c", IMPORTING, module, "--version"],
+        capture_output=True,
+        cwd=ROOT,
+        check=False,
     )
     assert (process.returncode, process.stdout, process.stderr) == (130, b"", b"interrupted\n")
 
@@ -120,10 +136,25 @@ def test_interrupted_while_modules_are_imported(module: str) -> None:
 def test_an_interrupt_that_is_ignored_stays_so_in_the_program(tmp_path: Path) -> None:
     """As behind a script's `&`; importing Polars has it caught, which a program then inherits as not ignored."""
     code = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
-    words = [sys.executable, "-m", "tracelens", "collect", "torch", "--", sys.executable, "-I", "-c", code]
+    words = [
+        sys.executable,
+        "-m",
+        "tracelens",
+        "collect",
+        "torch",
+        "--",
+        sys.executable,
+        "-I",
+        "-c",
+        code,
+    ]
     shell = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *words]
     done = subprocess.run(
-        shell, capture_output=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False
+        shell,
+        capture_output=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        check=False,
     )
     assert done.stdout == b"True\n"
 
@@ -133,9 +164,13 @@ def test_the_command_begins_where_that_is_answered() -> None:
     assert project["scripts"] == {"tracelens": "tracelens.__main__:main"}
 
 
-def test_what_a_killed_collect_left_is_cleared_by_the_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_killed_collect_left_is_cleared_by_the_next(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "run.tracelens"
-    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
     gone = int(dead.stdout)
     stale, fresh = (tmp_path / f".run.tracelens.{gone}.{word}.part" for word in ("stale", "fresh"))
     busy = tmp_path / f".run.tracelens.{os.getppid()}.busy.part"
@@ -160,7 +195,9 @@ def test_a_full_device_is_an_error_that_leaves_nothing(tmp_path: Path) -> None:
     device = tmp_path / "device"
     device.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(device)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(device)],
+        capture_output=True,
+        check=False,
     )
     if mounted.returncode:
         pytest.skip("a device that fills up cannot be mounted here (needs root)")

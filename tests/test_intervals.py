@@ -13,7 +13,9 @@ GROUPED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 40), st.integers(
 
 
 def frame(intervals: Intervals) -> pl.DataFrame:
-    return pl.DataFrame(intervals, schema={"start_ns": pl.Int64, "duration_ns": pl.Int64}, orient="row")
+    return pl.DataFrame(
+        intervals, schema={"start_ns": pl.Int64, "duration_ns": pl.Int64}, orient="row"
+    )
 
 
 def grouped(rows: list[tuple[int, int, int]]) -> pl.DataFrame:
@@ -61,7 +63,16 @@ def test_cover_of_times_a_life_apart() -> None:
 
 @pytest.mark.parametrize(
     ("row", "covered"),
-    [((0, 100), 15), ((5, 10), 5), ((12, 6), 0), ((20, 5), 5), ((22, 1), 1), ((24, 10), 1), ((5, 0), 0), ((90, 5), 0)],
+    [
+        ((0, 100), 15),
+        ((5, 10), 5),
+        ((12, 6), 0),
+        ((20, 5), 5),
+        ((22, 1), 1),
+        ((24, 10), 1),
+        ((5, 0), 0),
+        ((90, 5), 0),
+    ],
 )
 def test_cover(row: tuple[int, int], covered: int) -> None:
     cover = grouped([(0, 0, 10), (0, 20, 5), (1, 0, 1000)])

@@ -39,7 +39,9 @@ def test_the_interval_is_of_the_medians_bootstrap_distribution() -> None:
     assert (row["base_value"], row["other_value"]) == (103, 112)
     assert isclose(float(str(row["low"])), 9 - reach)
     assert isclose(float(str(row["high"])), 9 + reach)
-    assert (row["outcome"], row["reason"]) == (("slower", None) if reach < 9 else ("unclear", SPREAD))
+    assert (row["outcome"], row["reason"]) == (
+        ("slower", None) if reach < 9 else ("unclear", SPREAD)
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,20 +110,30 @@ def test_more_rows_need_more_to_be_judged() -> None:
 def test_many_steps_are_averaged_in_groups_of_neighbours() -> None:
     # 60 values in 30 pairs: 0 and 2 beside each other are 1, everywhere.
     (row,) = judge(side({"x": [0.0, 2.0] * 30}), side({"x": [2.0, 4.0] * 30}), ["row"]).to_dicts()
-    assert (row["base_value"], row["n_base_values"], row["low"], row["high"], row["outcome"]) == (1, 30, 2, 2, "slower")
+    assert (row["base_value"], row["n_base_values"], row["low"], row["high"], row["outcome"]) == (
+        1,
+        30,
+        2,
+        2,
+        "slower",
+    )
 
 
 def noisy(rng: random.Random, n_steps: int, noise: float, factors: Sequence[float]) -> pl.DataFrame:
     """Layers of different lengths, each a step's value with noise of its own."""
     return side(
         {
-            f"layer{at}": [1e5 * (1 + at) * factor * (1 + rng.gauss(0, noise)) for _ in range(n_steps)]
+            f"layer{at}": [
+                1e5 * (1 + at) * factor * (1 + rng.gauss(0, noise)) for _ in range(n_steps)
+            ]
             for at, factor in enumerate(factors)
         }
     )
 
 
-def pairs(n: int, noises: Sequence[float], steps: Sequence[int]) -> Iterator[tuple[random.Random, float, int]]:
+def pairs(
+    n: int, noises: Sequence[float], steps: Sequence[int]
+) -> Iterator[tuple[random.Random, float, int]]:
     rng = random.Random(17)  # noqa: S311 - noise
     for at in range(n):
         yield rng, noises[at % len(noises)], steps[at % len(steps)]
@@ -130,7 +142,9 @@ def pairs(n: int, noises: Sequence[float], steps: Sequence[int]) -> Iterator[tup
 def test_equal_runs_are_rarely_judged() -> None:
     same = [1.0] * 100
     judged = 0
-    for rng, noise, n_steps in pairs(200, [0.01, 0.02, 0.03, 0.05, 0.07, 0.1], [3, 4, 5, 7, 10, 20, 30]):
+    for rng, noise, n_steps in pairs(
+        200, [0.01, 0.02, 0.03, 0.05, 0.07, 0.1], [3, 4, 5, 7, 10, 20, 30]
+    ):
         found = judge(noisy(rng, n_steps, noise, same), noisy(rng, n_steps, noise, same), ["row"])
         judged += found["outcome"].is_in(["faster", "slower"]).any()
     assert judged <= 10
@@ -139,16 +153,21 @@ def test_equal_runs_are_rarely_judged() -> None:
 def test_a_layer_that_takes_a_tenth_longer_is_found_alone() -> None:
     found = 0
     for rng, noise, n_steps in pairs(100, [0.03], [20]):
-        rows = judge(noisy(rng, n_steps, noise, [1.0] * 100), noisy(rng, n_steps, noise, [1.1, *[1.0] * 99]), ["row"])
-        found += rows.filter(pl.col("outcome").is_in(["faster", "slower"])).select("row", "outcome").rows() == [
-            ("layer0", "slower")
-        ]
+        rows = judge(
+            noisy(rng, n_steps, noise, [1.0] * 100),
+            noisy(rng, n_steps, noise, [1.1, *[1.0] * 99]),
+            ["row"],
+        )
+        found += rows.filter(pl.col("outcome").is_in(["faster", "slower"])).select(
+            "row", "outcome"
+        ).rows() == [("layer0", "slower")]
     assert found >= 95
 
 
 def test_the_same_kernels_with_other_copies_are_not_judged() -> None:
     base, other = (
-        tl.collect(SAMPLES / f"resnet50_train_{kind}.pt.trace.json.gz") for kind in ("f32_pageable", "f32_pinned")
+        tl.collect(SAMPLES / f"resnet50_train_{kind}.pt.trace.json.gz")
+        for kind in ("f32_pageable", "f32_pinned")
     )
     found = compare_layers(base, other)
     assert found.select("outcome", "reason").rows() == [("unclear", SMALL)] * 3
@@ -160,6 +179,10 @@ def test_two_kinds_of_gpu_are_shown_and_not_judged() -> None:
     base = make_trace(devices=[{"name": "NVIDIA A100"}], kernels=kernels)
     other = make_trace(devices=[{"name": "NVIDIA H200"}], kernels=slow)
     (row,) = compare_layers(base, other).to_dicts()
-    assert (row["speedup"], row["outcome"], row["reason"]) == (0.5, "unclear", not_judged(base, other, Rules()))
+    assert (row["speedup"], row["outcome"], row["reason"]) == (
+        0.5,
+        "unclear",
+        not_judged(base, other, Rules()),
+    )
     (row,) = compare_layers(base, other, rules=Rules(across_devices=True)).to_dicts()
     assert row["outcome"] == "slower"

@@ -16,8 +16,8 @@ from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 
 ROOT = Path(__file__).parent.parent
 
-# Older torch and CUDA, ROCm, other libraries: written beside the rules, so they keep the rules from breaking and prove
-# nothing of names not seen. What proves something is kernel_accuracy.LABELS.
+# Older torch and CUDA, ROCm, other libraries: written beside the rules, so they keep the rules from
+# breaking and prove nothing of names not seen. What proves something is kernel_accuracy.LABELS.
 ELSEWHERE = pl.read_csv(Path(__file__).parent / "data" / "kernel_names_elsewhere.csv")
 CAPTURES = sorted((ROOT / "samples" / "torch").glob("*.json.gz"))
 EXPORTS = sorted((ROOT / "samples" / "nsys").glob("*.sqlite"))
@@ -39,8 +39,12 @@ def test_labels_use_the_words_of_the_schema() -> None:
         assert set(table["primitive"]) <= set(PRIMITIVES)
 
 
-@pytest.mark.parametrize(("word", "by_name", "by_time"), [("library", 0.99, 0.995), ("primitive", 0.90, 0.97)])
-def test_accuracy_on_labels_written_without_the_rules(word: str, by_name: float, by_time: float) -> None:
+@pytest.mark.parametrize(
+    ("word", "by_name", "by_time"), [("library", 0.99, 0.995), ("primitive", 0.90, 0.97)]
+)
+def test_accuracy_on_labels_written_without_the_rules(
+    word: str, by_name: float, by_time: float
+) -> None:
     """The floors are a little below what is reached; what the two disagree on is a matter of words, not of kernels."""
     judged = kernel_accuracy.judged()
     row = kernel_accuracy.accuracy(judged, word)
@@ -52,7 +56,9 @@ def test_accuracy_on_labels_written_without_the_rules(word: str, by_name: float,
 def test_accuracy_is_the_share_of_time_that_agrees() -> None:
     """By hand: 3 of 4 names and 10 of 100 ns agree."""
     words = ["gemm", "conv", "conv", "layout"]
-    table = pl.DataFrame({"primitive": words, "found_primitive": ["gemm", "conv", "conv", "memory"]})
+    table = pl.DataFrame(
+        {"primitive": words, "found_primitive": ["gemm", "conv", "conv", "memory"]}
+    )
     judged = table.with_columns(duration_ns=pl.Series([1, 2, 7, 90]))
     found = kernel_accuracy.accuracy(judged, "primitive")
     assert (found["by_name_frac"], found["by_time_frac"]) == (0.75, 0.1)
@@ -62,7 +68,8 @@ def test_names_from_elsewhere() -> None:
     found = classify(ELSEWHERE["name"], ELSEWHERE["context"])
     both = pl.concat([ELSEWHERE, found.select(pl.all().name.prefix("found_"))], how="horizontal")
     wrong = both.filter(
-        (pl.col("library") != pl.col("found_library")) | (pl.col("primitive") != pl.col("found_primitive"))
+        (pl.col("library") != pl.col("found_library"))
+        | (pl.col("primitive") != pl.col("found_primitive"))
     )
     assert wrong.rows() == []
 
@@ -71,18 +78,23 @@ def test_names_from_elsewhere() -> None:
 def test_time_of_a_capture_is_classified_as_labelled(capture: Path) -> None:
     """Weighted by the capture's own time, of which the labels cover nearly all.
 
-    Training by SGD stands lowest: its `_foreach_` arithmetic is labelled optimizer, the rules leave that to the phase.
+    Training by SGD stands lowest: its `_foreach_` arithmetic is labelled optimizer, the rules leave
+    that to the phase.
     """
     trace = tl.collect(capture)
     ops = trace.spans.filter(pl.col("kind") == "op").select("rank", "span_id", op="name")
-    labels = kernel_accuracy.labels().select("name", "op", right_library="library", right_primitive="primitive")
+    labels = kernel_accuracy.labels().select(
+        "name", "op", right_library="library", right_primitive="primitive"
+    )
     # A name of one label has it under every op.
     by_op = labels.filter(pl.col("name").is_duplicated())["name"].unique().implode()
     key = pl.when(pl.col("name").is_in(by_op)).then("op").alias("op")
     kernels = trace.kernels.join(ops, on=["rank", "span_id"], how="left").select(
         pl.col("name", "op", "library", "primitive").cast(pl.String), "duration_ns"
     )
-    labelled = kernels.with_columns(key).join(labels.with_columns(key), on=["name", "op"], nulls_equal=True)
+    labelled = kernels.with_columns(key).join(
+        labels.with_columns(key), on=["name", "op"], nulls_equal=True
+    )
     known = int(labelled["duration_ns"].sum())
     assert known > 0.95 * int(kernels["duration_ns"].sum())
     for word, floor in (("library", 0.999), ("primitive", 0.93)):
@@ -96,7 +108,10 @@ def test_nsys_spells_names_in_its_own_way(export: Path) -> None:
     """It writes unnamed namespaces as <unnamed>; every kernel of these models has a library and a primitive."""
     kernels = tl.collect(export).kernels
     assert kernels.filter(pl.col("primitive") == "unknown")["name"].unique().to_list() == []
-    assert kernels.filter(pl.col("library").is_in(["other", "unknown"]))["name"].unique().to_list() == []
+    assert (
+        kernels.filter(pl.col("library").is_in(["other", "unknown"]))["name"].unique().to_list()
+        == []
+    )
 
 
 def test_the_launching_op_decides_what_a_shared_kernel_computes() -> None:
@@ -116,21 +131,44 @@ def test_the_launching_op_decides_what_a_shared_kernel_computes() -> None:
 @pytest.mark.parametrize(
     ("name", "context", "primitive"),
     [
-        ("void cudnn::ops::nchwToNhwcKernel<float>(float const*)", "aten::cudnn_convolution", "layout"),
-        ("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, char>(int)",
-         "aten::cudnn_convolution", "elementwise"),
-        ("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, char>(int)",
-         "aten::native_batch_norm", "memory"),
-        ("void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(int)>(int)",
-         "aten::native_layer_norm", "layout"),
+        (
+            "void cudnn::ops::nchwToNhwcKernel<float>(float const*)",
+            "aten::cudnn_convolution",
+            "layout",
+        ),
+        (
+            (
+                "void at::native::vectorized_elementwise_kernel<4,"
+                " at::native::CUDAFunctor_add<float>, char>(int)"
+            ),
+            "aten::cudnn_convolution",
+            "elementwise",
+        ),
+        (
+            (
+                "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>,"
+                " char>(int)"
+            ),
+            "aten::native_batch_norm",
+            "memory",
+        ),
+        (
+            (
+                "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(int)>(int)"
+            ),
+            "aten::native_layer_norm",
+            "layout",
+        ),
         ("triton_poi_fused_add_relu_0", "aten::convolution", "elementwise"),
     ],
-)  # fmt: skip
+)
 def test_what_helps_an_op_is_not_the_op(name: str, context: str, primitive: str) -> None:
     assert classified(name, context)[1:] == (primitive, "name")
 
 
-@pytest.mark.parametrize("context", ["aten::_convert_indices_from_coo_to_csr", "aten::_conj_physical", "aten::convert"])
+@pytest.mark.parametrize(
+    "context", ["aten::_convert_indices_from_coo_to_csr", "aten::_conj_physical", "aten::convert"]
+)
 def test_an_op_that_only_sounds_like_a_convolution_decides_nothing(context: str) -> None:
     assert classified("volta_sgemm_128x64_nn", context)[1] == "gemm"
 
@@ -138,14 +176,20 @@ def test_an_op_that_only_sounds_like_a_convolution_decides_nothing(context: str)
 @pytest.mark.parametrize(
     "functor",
     [
-        "at::native::abs_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()() const::{lambda(float)#1}",
+        (
+            "at::native::abs_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()()"
+            " const::{lambda(float)#1}"
+        ),
         "at::native::(anonymous namespace)::lambda_adamant_softmaximum(int)::{lambda()#1}",
         "my::normal_pooled_gemmology_convolver(int)",
     ],
 )
 def test_words_inside_types_do_not_decide(functor: str) -> None:
     """`lamb` is in every lambda: matched on full names, a second of elementwise work was once an optimizer's."""
-    name = f"void at::native::vectorized_elementwise_kernel<4, {functor}, std::array<char*, 2ul> >(int)"
+    name = (
+        f"void at::native::vectorized_elementwise_kernel<4, {functor}, std::array<char*, 2ul>"
+        " >(int)"
+    )
     assert classified(name) == ("aten", "elementwise", "name")
 
 
@@ -172,7 +216,13 @@ def test_an_op_known_for_triton_goes_before_the_name() -> None:
 
 def test_rows_stay_in_order_and_nulls_are_unknown() -> None:
     names = pl.Series(
-        ["nvjet_sm90_tst_128x64", None, "", "ncclDevKernel_Broadcast_RING_LL(x)", "nvjet_sm90_tst_128x64"]
+        [
+            "nvjet_sm90_tst_128x64",
+            None,
+            "",
+            "ncclDevKernel_Broadcast_RING_LL(x)",
+            "nvjet_sm90_tst_128x64",
+        ]
     )
     found = classify(names, pl.Series(["aten::mm", "aten::mm", None, None, "aten::conv2d"]))
     assert found.rows() == [
@@ -187,7 +237,9 @@ def test_rows_stay_in_order_and_nulls_are_unknown() -> None:
 def test_no_kernels_give_a_typed_empty_frame() -> None:
     found = classify(pl.Series([], dtype=pl.String))
     words = ("library", "primitive", "primitive_source")
-    assert dict(found.schema) == {word: pl.Categorical() for word in words} | {"is_communication": pl.Boolean()}
+    assert dict(found.schema) == {word: pl.Categorical() for word in words} | {
+        "is_communication": pl.Boolean()
+    }
 
 
 def test_categories_are_read_like_strings() -> None:

@@ -19,7 +19,8 @@ from tracelens.trace import Trace
 
 H200 = {"name": "NVIDIA H200", "compute_capability": "9.0", "sm_count": 132}
 MI300X = {"name": "AMD Instinct MI300X", "sm_count": 304, "warp_size": 64}
-# 256 threads are 8 of an SM's 64 warps and their 32 registers a thread fit: 8 blocks an SM, 1056 on 132 SMs.
+# 256 threads are 8 of an SM's 64 warps and their 32 registers a thread fit: 8 blocks an SM, 1056 on
+# 132 SMs.
 PLAIN = {
     "name": "add",
     "library": "aten",
@@ -49,7 +50,11 @@ def test_waves_and_tail(grid: tuple[int, int, int], waves: float, tail: float) -
     (row,) = kernel_grids(trace_of(shape)).to_dicts()
     assert row["n_blocks"] == grid[0] * grid[1] * grid[2]
     assert row["n_threads"] == row["n_blocks"] * 256
-    assert (row["blocks_per_sm"], row["occupancy_limiter"], row["occupancy_reason"]) == (8, "warps", None)
+    assert (row["blocks_per_sm"], row["occupancy_limiter"], row["occupancy_reason"]) == (
+        8,
+        "warps",
+        None,
+    )
     assert row["theoretical_occupancy_frac"] == 1.0
     assert (row["waves"], row["tail_frac"]) == (pytest.approx(waves), pytest.approx(tail))
 
@@ -73,11 +78,17 @@ def test_one_row_a_kernel_and_grid_longest_total_first() -> None:
     ]
     row = found.row(1, named=True)
     assert row["duration_mean_ns"] == pytest.approx(6500 / 3)
-    assert (row["duration_median_ns"], row["duration_min_ns"], row["duration_max_ns"]) == (1500.0, 1000, 4000)
+    assert (row["duration_median_ns"], row["duration_min_ns"], row["duration_max_ns"]) == (
+        1500.0,
+        1000,
+        4000,
+    )
 
 
 def test_the_median_of_two_lies_halfway() -> None:
-    assert kernel_grids(trace_of({}, {"duration_ns": 1001}))["duration_median_ns"].to_list() == [1000.5]
+    assert kernel_grids(trace_of({}, {"duration_ns": 1001}))["duration_median_ns"].to_list() == [
+        1000.5
+    ]
 
 
 @pytest.mark.parametrize(
@@ -89,26 +100,37 @@ def test_the_median_of_two_lies_halfway() -> None:
         (H200, {"block_x": None}, REASONS["launch"]),
     ],
 )
-def test_no_occupancy_has_a_reason(device: dict[str, Any], kernel: dict[str, Any], reason: str) -> None:
+def test_no_occupancy_has_a_reason(
+    device: dict[str, Any], kernel: dict[str, Any], reason: str
+) -> None:
     trace = trace_of(kernel, device=device)
     frame = kernel_grids(trace)
     (row,) = frame.to_dicts()
-    assert [row[c] for c in ("blocks_per_sm", "theoretical_occupancy_frac", "waves", "tail_frac")] == [None] * 4
+    assert [
+        row[c] for c in ("blocks_per_sm", "theoretical_occupancy_frac", "waves", "tail_frac")
+    ] == [None] * 4
     assert row["occupancy_reason"] == reason
     assert f"No occupancy for 100.0% of kernel time: {reason}." in notes(trace, frame)
 
 
-@pytest.mark.parametrize(("device", "kernel"), [(H200, {"grid_x": None}), (H200 | {"sm_count": None}, {})])
+@pytest.mark.parametrize(
+    ("device", "kernel"), [(H200, {"grid_x": None}), (H200 | {"sm_count": None}, {})]
+)
 def test_occupancy_without_waves(device: dict[str, Any], kernel: dict[str, Any]) -> None:
     (row,) = kernel_grids(trace_of(kernel, device=device)).to_dicts()
     assert (row["blocks_per_sm"], row["waves"], row["tail_frac"]) == (8, None, None)
-    assert row["occupancy_reason"] == "the source does not give the grid or the device's number of SMs"
+    assert (
+        row["occupancy_reason"] == "the source does not give the grid or the device's number of SMs"
+    )
 
 
 def test_calls_that_take_different_shared_memory_have_a_row_each() -> None:
     """233,472 bytes of an SM over 40,000 + 1,024, rounded up to 41,088: 5 blocks."""
     found = kernel_grids(trace_of({}, {}, {"shared_bytes": 40_000}))
-    assert found.select("n_calls", "shared_bytes", "blocks_per_sm").rows() == [(2, 0, 8), (1, 40_000, 5)]
+    assert found.select("n_calls", "shared_bytes", "blocks_per_sm").rows() == [
+        (2, 0, 8),
+        (1, 40_000, 5),
+    ]
 
 
 def test_a_kernel_that_served_two_primitives_has_a_row_for_each() -> None:
@@ -153,7 +175,9 @@ kernels = st.lists(
 
 @settings(max_examples=examples(40), deadline=None)
 @given(kernels, st.randoms(use_true_random=False), st.integers(-(10**15), 10**15))
-def test_order_of_rows_and_shift_of_time_change_nothing(rows: list[dict[str, Any]], random: Any, shift: int) -> None:
+def test_order_of_rows_and_shift_of_time_change_nothing(
+    rows: list[dict[str, Any]], random: Any, shift: int
+) -> None:
     shuffled = [row | {"start_ns": row["start_ns"] + shift} for row in rows]
     random.shuffle(shuffled)
     found = KERNEL_GRIDS.check(kernel_grids(trace_of(*rows)))

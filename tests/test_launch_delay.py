@@ -37,7 +37,8 @@ def test_delay_is_from_the_calls_end_and_may_be_negative() -> None:
 def test_a_graph_launch_counts_once_and_against_all_it_starts() -> None:
     long, short = [work(100 + 40 * i, 130 + 40 * i, 0) for i in range(3)], [work(500, 505, 1)]
     trace = make_trace(
-        api_calls=[call(0, 60, "cudaGraphLaunch"), call(300, 360, "cudaGraphLaunch")], kernels=long + short
+        api_calls=[call(0, 60, "cudaGraphLaunch"), call(300, 360, "cudaGraphLaunch")],
+        kernels=long + short,
     )
     (row,) = launch_delay(trace).to_dicts()
     assert (row["n_calls"], row["api_total_ns"], row["api_median_ns"]) == (4, 120, 60.0)
@@ -80,7 +81,9 @@ def test_without_kernels_or_calls(tables: dict[str, Any]) -> None:
         launch_delay(make_trace(**tables))
 
 
-PIECES = st.lists(st.tuples(st.integers(0, 100), st.integers(0, 20), st.integers(0, 3)), min_size=1, max_size=8)
+PIECES = st.lists(
+    st.tuples(st.integers(0, 100), st.integers(0, 20), st.integers(0, 3)), min_size=1, max_size=8
+)
 
 
 @given(PIECES, st.integers(0, 10**18))
@@ -90,5 +93,8 @@ def test_order_and_shift_change_nothing(pieces: list[tuple[int, int, int]], shif
     found = launch_delay(make_trace(api_calls=calls, kernels=kernels))
     assert found["n_calls"].sum() == len(pieces)
     assert found["short_frac"].is_between(0, 1).all()
-    moved = [[row | {"start_ns": row["start_ns"] + shift} for row in reversed(rows)] for rows in (calls, kernels)]
+    moved = [
+        [row | {"start_ns": row["start_ns"] + shift} for row in reversed(rows)]
+        for rows in (calls, kernels)
+    ]
     assert_frame_equal(launch_delay(make_trace(api_calls=moved[0], kernels=moved[1])), found)

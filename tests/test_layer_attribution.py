@@ -26,11 +26,20 @@ SPANS: list[dict[str, Any]] = [
     {"name": "aten::conv2d", "module_path": "Net_0.Conv2d_0", "phase": "forward", "parent_id": 0},
     {"name": "ConvolutionBackward0", "module_path": "Net_0.Conv2d_0", "phase": "backward"},
     {"name": "Optimizer.step#SGD.step", "phase": "optimizer"},
-    {"name": "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", "phase": "backward"},
+    {
+        "name": "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad",
+        "phase": "backward",
+    },
     {"name": "aten::add_", "phase": "backward", "parent_id": 4},
     {"name": "aten::mse_loss", "module_path": "MSELoss_0", "phase": "forward"},
     {"name": "aten::item"},
-    {"name": "Conv2d_0", "kind": "module", "module_path": "Net_0.Conv2d_0", "phase": "forward", "parent_id": 0},
+    {
+        "name": "Conv2d_0",
+        "kind": "module",
+        "module_path": "Net_0.Conv2d_0",
+        "phase": "forward",
+        "parent_id": 0,
+    },
 ]
 ROOT, CONV, CONV_BACKWARD, OPTIMIZER, ADD, LOSS, ITEM = 0, 1, 2, 3, 5, 6, 7
 
@@ -48,19 +57,41 @@ def net(*kernels: dict[str, Any]) -> Trace:
     [
         (kernel(CONV, 5), "Net_0.Conv2d_0", "Conv2d", "forward", "module span"),
         (kernel(CONV_BACKWARD, 5), "Net_0.Conv2d_0", "Conv2d", "backward", "backward sequence"),
-        (kernel(LOSS, 5), "MSELoss_0", "MSELoss", "forward", "module span"),  # outermost, but nothing is within it
+        (
+            kernel(LOSS, 5),
+            "MSELoss_0",
+            "MSELoss",
+            "forward",
+            "module span",
+        ),  # outermost, but nothing is within it
         (kernel(ROOT, 5), "(unattributed)", None, "forward", "root module only"),
         (kernel(OPTIMIZER, 5), "(optimizer)", None, "optimizer", "optimizer marker"),
         (kernel(ADD, 5), "(gradient accumulation)", None, "backward", "autograd node"),
-        (kernel(ADD, 5, is_communication=True), "(communication)", None, "backward", "communication kernel"),
-        (kernel(None, 5, link="pre_window"), "(pre-window)", None, None, "launched before the trace began"),
+        (
+            kernel(ADD, 5, is_communication=True),
+            "(communication)",
+            None,
+            "backward",
+            "communication kernel",
+        ),
+        (
+            kernel(None, 5, link="pre_window"),
+            "(pre-window)",
+            None,
+            None,
+            "launched before the trace began",
+        ),
         (kernel(None, 5, link="unlinked"), "(unattributed)", None, None, "none"),
         (kernel(ITEM, 5), "(unattributed)", None, None, "none"),
     ],
 )
-def test_placement(work: dict[str, Any], layer: str, class_name: str | None, phase: str | None, evidence: str) -> None:
+def test_placement(
+    work: dict[str, Any], layer: str, class_name: str | None, phase: str | None, evidence: str
+) -> None:
     found = LAYER_ATTRIBUTION.check(layers_with_kernels(net(work)))
-    assert found.select("layer", "class_name", "phase", "evidence").rows() == [(layer, class_name, phase, evidence)]
+    assert found.select("layer", "class_name", "phase", "evidence").rows() == [
+        (layer, class_name, phase, evidence)
+    ]
 
 
 def test_time_by_library_and_primitive() -> None:
@@ -73,9 +104,19 @@ def test_time_by_library_and_primitive() -> None:
         )
     )
     columns = [
-        "phase", "n_kernels", "duration_total_ns", "share_frac", "layout_frac", "library_cudnn_ns", "library_aten_ns",
-        "primitive_conv_ns", "primitive_layout_ns", "low_ns", "estimate_ns", "high_ns",
-    ]  # fmt: skip
+        "phase",
+        "n_kernels",
+        "duration_total_ns",
+        "share_frac",
+        "layout_frac",
+        "library_cudnn_ns",
+        "library_aten_ns",
+        "primitive_conv_ns",
+        "primitive_layout_ns",
+        "low_ns",
+        "estimate_ns",
+        "high_ns",
+    ]
     assert found.select(columns).rows() == [
         ("forward", 3, 80, 0.8, 15 / 80, 75, 5, 60, 15, 80, 80, 80),
         ("backward", 1, 20, 0.2, 0.0, 20, 0, 20, 0, 20, 20, 20),
@@ -83,8 +124,12 @@ def test_time_by_library_and_primitive() -> None:
 
 
 def test_what_could_not_be_placed_has_its_rows_for_each_rank_even_without_time() -> None:
-    found = LAYER_ATTRIBUTION.check(layer_attribution(net(kernel(CONV, 5), kernel(None, 7, rank=1, link="pre_window"))))
-    assert found.select("rank", "layer", "n_kernels", "duration_total_ns", "share_frac", "evidence").rows() == [
+    found = LAYER_ATTRIBUTION.check(
+        layer_attribution(net(kernel(CONV, 5), kernel(None, 7, rank=1, link="pre_window")))
+    )
+    assert found.select(
+        "rank", "layer", "n_kernels", "duration_total_ns", "share_frac", "evidence"
+    ).rows() == [
         (0, "Net_0.Conv2d_0", 1, 5, 1.0, "module span"),
         (0, "(pre-window)", 0, 0, 0.0, "no kernel"),
         (0, "(unattributed)", 0, 0, 0.0, "no kernel"),
@@ -94,12 +139,16 @@ def test_what_could_not_be_placed_has_its_rows_for_each_rank_even_without_time()
 
 
 def test_a_kernel_without_time_divides_by_nothing() -> None:
-    assert layers_with_kernels(net(kernel(CONV, 0))).select("share_frac", "layout_frac").rows() == [(0.0, 0.0)]
+    assert layers_with_kernels(net(kernel(CONV, 0))).select("share_frac", "layout_frac").rows() == [
+        (0.0, 0.0)
+    ]
 
 
 def test_shares_are_of_the_rank() -> None:
     found = layers_with_kernels(
-        net(kernel(None, 5), kernel(None, 7, rank=1), kernel(None, 7, rank=1, is_communication=True))
+        net(
+            kernel(None, 5), kernel(None, 7, rank=1), kernel(None, 7, rank=1, is_communication=True)
+        )
     )
     assert found.select("rank", "share_frac").rows() == [(0, 1.0), (1, 0.5), (1, 0.5)]
 
@@ -132,8 +181,13 @@ KERNEL = st.fixed_dictionaries(
 )
 
 
-@given(st.lists(KERNEL, min_size=1), st.lists(st.sampled_from(PHASES), min_size=len(SPANS), max_size=len(SPANS)))
-def test_layers_and_rows_in_brackets_sum_to_the_kernel_total(kernels: list[dict[str, Any]], phases: list[str]) -> None:
+@given(
+    st.lists(KERNEL, min_size=1),
+    st.lists(st.sampled_from(PHASES), min_size=len(SPANS), max_size=len(SPANS)),
+)
+def test_layers_and_rows_in_brackets_sum_to_the_kernel_total(
+    kernels: list[dict[str, Any]], phases: list[str]
+) -> None:
     spans = [span | {"phase": phase} for span, phase in zip(SPANS, phases, strict=True)]
     found = layer_attribution(make_trace(layers=LAYERS, spans=spans, kernels=kernels))
     for rank in {kernel["rank"] for kernel in kernels}:
@@ -146,4 +200,6 @@ def test_layers_and_rows_in_brackets_sum_to_the_kernel_total(kernels: list[dict[
             assert sum(mine[f"{group}_{word}_ns"].sum() for word in words) == total
         assert mine["share_frac"].sum() == pytest.approx(1 if total else 0)
     moved = [kernel | {"start_ns": kernel["start_ns"] + 10**18} for kernel in reversed(kernels)]
-    assert_frame_equal(layer_attribution(make_trace(layers=LAYERS, spans=spans, kernels=moved)), found)
+    assert_frame_equal(
+        layer_attribution(make_trace(layers=LAYERS, spans=spans, kernels=moved)), found
+    )

@@ -17,23 +17,61 @@ from tracelens.schemas.results.work import LAYER_HOST_TIME
 
 
 def test_ops_belong_to_the_innermost_module_and_their_self_times_add_up() -> None:
-    # Net runs fc, which runs linear and addmm within; then relu itself. A backward op of fc, the optimizer's, another.
+    # Net runs fc, which runs linear and addmm within; then relu itself. A backward op of fc, the
+    # optimizer's, another.
     spans: list[dict[str, Any]] = [
         {"kind": "module", "name": "Net", "module_path": "Net"},
         {"kind": "module", "name": "fc", "module_path": "fc", "parent_id": 0},
-        {"kind": "op", "name": "aten::linear", "self_ns": 5, "module_path": "fc", "parent_id": 1, "phase": "forward"},
-        {"kind": "op", "name": "aten::addmm", "self_ns": 20, "module_path": "fc", "parent_id": 2, "phase": "forward"},
-        {"kind": "op", "name": "aten::relu", "self_ns": 7, "module_path": "Net", "parent_id": 0, "phase": "forward"},
-        {"kind": "op", "name": "AddmmBackward0", "self_ns": 30, "module_path": "fc", "phase": "backward"},
-        {"kind": "op", "name": "torch::autograd::AccumulateGrad", "self_ns": 2, "phase": "backward"},
+        {
+            "kind": "op",
+            "name": "aten::linear",
+            "self_ns": 5,
+            "module_path": "fc",
+            "parent_id": 1,
+            "phase": "forward",
+        },
+        {
+            "kind": "op",
+            "name": "aten::addmm",
+            "self_ns": 20,
+            "module_path": "fc",
+            "parent_id": 2,
+            "phase": "forward",
+        },
+        {
+            "kind": "op",
+            "name": "aten::relu",
+            "self_ns": 7,
+            "module_path": "Net",
+            "parent_id": 0,
+            "phase": "forward",
+        },
+        {
+            "kind": "op",
+            "name": "AddmmBackward0",
+            "self_ns": 30,
+            "module_path": "fc",
+            "phase": "backward",
+        },
+        {
+            "kind": "op",
+            "name": "torch::autograd::AccumulateGrad",
+            "self_ns": 2,
+            "phase": "backward",
+        },
         {"kind": "op", "name": "aten::add_", "self_ns": 3, "phase": "optimizer"},
         {"kind": "op", "name": "aten::randn", "self_ns": 1},
         {"kind": "python", "name": "f.py(1): f", "self_ns": 99},
     ]
-    layers = [{"module_path": "fc", "class_name": "Linear"}, {"module_path": "Net", "class_name": "Net"}]
+    layers = [
+        {"module_path": "fc", "class_name": "Linear"},
+        {"module_path": "Net", "class_name": "Net"},
+    ]
     trace = make_trace(spans=spans, layers=layers)
     found = LAYER_HOST_TIME.check(layer_host_time(trace))
-    assert found.select("layer", "class_name", "phase", "n_ops", "op_self_ns", "evidence").rows() == [
+    assert found.select(
+        "layer", "class_name", "phase", "n_ops", "op_self_ns", "evidence"
+    ).rows() == [
         ("fc", "Linear", "backward", 1, 30, "backward sequence"),
         ("fc", "Linear", "forward", 2, 25, "module span"),
         ("(unattributed)", None, "forward", 1, 7, "root module only"),
@@ -42,7 +80,9 @@ def test_ops_belong_to_the_innermost_module_and_their_self_times_add_up() -> Non
         ("(unattributed)", None, None, 1, 1, "none"),
     ]
     assert found["share_frac"].sum() == pytest.approx(1)
-    assert notes(trace, found) == ["Rank 0: 80.9% of the ops' self time on the host has a layer."]  # 55 of 68
+    assert notes(trace, found) == [
+        "Rank 0: 80.9% of the ops' self time on the host has a layer."
+    ]  # 55 of 68
 
 
 SPAN = st.fixed_dictionaries(
@@ -59,9 +99,13 @@ SPAN = st.fixed_dictionaries(
 @given(st.lists(SPAN, min_size=1, max_size=20))
 def test_rows_sum_to_the_self_time_of_ops(rows: list[dict[str, Any]]) -> None:
     numbered = [
-        row | {"span_id": sum(other["rank"] == row["rank"] for other in rows[:at])} for at, row in enumerate(rows)
+        row | {"span_id": sum(other["rank"] == row["rank"] for other in rows[:at])}
+        for at, row in enumerate(rows)
     ]
-    by_rank = {rank: [row["self_ns"] for row in rows if row["kind"] == "op" and row["rank"] == rank] for rank in (0, 1)}
+    by_rank = {
+        rank: [row["self_ns"] for row in rows if row["kind"] == "op" and row["rank"] == rank]
+        for rank in (0, 1)
+    }
     if not any(by_rank.values()):
         with pytest.raises(MissingTableError, match=r"^layer_host_time needs op spans"):
             layer_host_time(make_trace(spans=numbered))
@@ -77,7 +121,12 @@ def test_a_thread_waits_runs_ops_calls_the_api_runs_python_or_is_not_recorded() 
     #                 | op        |       | item: op    |
     #                                       sync 4000-4500
     # other                                                            | mm   |
-    sync = {"kind": "sync", "api": "cudaStreamSynchronize", "thread_id": MAIN, "start_ns": 4_000 * US}
+    sync = {
+        "kind": "sync",
+        "api": "cudaStreamSynchronize",
+        "thread_id": MAIN,
+        "start_ns": 4_000 * US,
+    }
     trace = process(
         step(0, 0, 10_000),
         span(0, 6_000, "f.py(1): f", "python"),
@@ -109,9 +158,13 @@ TIMED = st.builds(
 @given(st.lists(TIMED, min_size=1, max_size=10))
 def test_a_threads_parts_tile_the_time_that_is_looked_at(spans: list[dict[str, Any]]) -> None:
     found = threads(process(*spans))
-    parts = found.select(pl.sum_horizontal("wait_ns", "op_ns", "api_ns", "python_ns", "unrecorded_ns")).to_series()
+    parts = found.select(
+        pl.sum_horizontal("wait_ns", "op_ns", "api_ns", "python_ns", "unrecorded_ns")
+    ).to_series()
     assert parts.to_list() == found["window_ns"].to_list()
-    assert found.filter(pl.min_horizontal("wait_ns", "op_ns", "api_ns", "python_ns", "unrecorded_ns") < 0).is_empty()
+    assert found.filter(
+        pl.min_horizontal("wait_ns", "op_ns", "api_ns", "python_ns", "unrecorded_ns") < 0
+    ).is_empty()
 
 
 def test_without_spans_or_calls() -> None:

@@ -20,18 +20,32 @@ NAMES = ("stem", "block.conv", "block.bn", "fc")
 
 def run(*kernels: tuple[str, int, str], compiled: bool = False) -> Trace:
     """Kernels of (layer, time, primitive) of one step; the layers are called in the order of NAMES."""
-    layers = [{"module_path": name, "class_name": "Layer", "call_order": at} for at, name in enumerate(NAMES)]
+    layers = [
+        {"module_path": name, "class_name": "Layer", "call_order": at}
+        for at, name in enumerate(NAMES)
+    ]
     spans = [{"name": "op", "module_path": name, "phase": "forward"} for name in NAMES]
     spans += [{"name": "Torch-Compiled Region: 0/0"}] if compiled else []
     rows = [
-        {"span_id": NAMES.index(name), "duration_ns": ns, "primitive": primitive} for name, ns, primitive in kernels
+        {"span_id": NAMES.index(name), "duration_ns": ns, "primitive": primitive}
+        for name, ns, primitive in kernels
     ]
     return make_trace(layers=layers, spans=spans, kernels=rows)
 
 
-BASE = run(("fc", 100, "gemm"), ("stem", 90, "conv"), ("block.conv", 100, "conv"), ("block.bn", 30, "normalization"))
-OTHER = run(("stem", 50, "conv"), ("block.conv", 120, "conv"), ("block.bn", 10, "fused"), ("fc", 40, "gemm"),
-            compiled=True)  # fmt: skip
+BASE = run(
+    ("fc", 100, "gemm"),
+    ("stem", 90, "conv"),
+    ("block.conv", 100, "conv"),
+    ("block.bn", 30, "normalization"),
+)
+OTHER = run(
+    ("stem", 50, "conv"),
+    ("block.conv", 120, "conv"),
+    ("block.bn", 10, "fused"),
+    ("fc", 40, "gemm"),
+    compiled=True,
+)
 TOLD = ["layer", "choice", "chosen_ns", "switch_ns", "cumulative_ns"]
 
 
@@ -53,7 +67,11 @@ def test_best_of_two_takes_the_faster_run_for_each_layer() -> None:
     ]
     row = total(found, "best_of_two")
     assert (row["base_ns"], row["other_ns"], row["chosen_ns"]) == (320, 220, 200)
-    assert (row["speedup_over_base"], row["speedup_over_other"], row["speedup_over_best"]) == (1.6, 1.1, 1.1)
+    assert (row["speedup_over_base"], row["speedup_over_other"], row["speedup_over_best"]) == (
+        1.6,
+        1.1,
+        1.1,
+    )
 
 
 def test_dynamic_pays_for_every_change() -> None:
@@ -82,8 +100,15 @@ def test_dynamic_pays_for_every_change() -> None:
 
 def test_profile_timed_chooses_by_operation_where_both_runs_have_the_same() -> None:
     """A block that adds (eager 10, compiled 40) and normalises (50, 20); its layout transforms belong to the latter."""
-    base = run(("fc", 10, "elementwise"), ("fc", 30, "normalization"), ("fc", 20, "layout"), ("stem", 5, "conv"))
-    other = run(("fc", 40, "elementwise"), ("fc", 20, "normalization"), ("stem", 7, "fused"), compiled=True)
+    base = run(
+        ("fc", 10, "elementwise"),
+        ("fc", 30, "normalization"),
+        ("fc", 20, "layout"),
+        ("stem", 5, "conv"),
+    )
+    other = run(
+        ("fc", 40, "elementwise"), ("fc", 20, "normalization"), ("stem", 7, "fused"), compiled=True
+    )
     found = layer_oracle(base, other)
     assert path(found, "profile_timed") == [("stem", "eager", 5, 0, 5), ("fc", "mixed", 30, 0, 35)]
     assert path(found, "best_of_two") == [("stem", "eager", 5, 0, 5), ("fc", "eager", 60, 0, 65)]
@@ -92,11 +117,13 @@ def test_profile_timed_chooses_by_operation_where_both_runs_have_the_same() -> N
 
 
 def test_a_layer_of_one_run_is_kept_as_it_is_and_counts_in_no_speedup() -> None:
-    other = run(("stem", 50, "conv"), ("block.conv", 120, "conv"), ("fc", 40, "gemm"), compiled=True)
+    other = run(
+        ("stem", 50, "conv"), ("block.conv", 120, "conv"), ("fc", 40, "gemm"), compiled=True
+    )
     found = layer_oracle(BASE, other)
-    assert found.filter(oracle="best_of_two", layer="block.bn").select("choice", "is_forced", "chosen_ns").rows() == [
-        ("eager", True, 30)
-    ]
+    assert found.filter(oracle="best_of_two", layer="block.bn").select(
+        "choice", "is_forced", "chosen_ns"
+    ).rows() == [("eager", True, 30)]
     row = total(found, "best_of_two")
     assert (row["base_ns"], row["chosen_ns"], row["cumulative_ns"]) == (290, 190, 220)
     assert any("1 layers have a time in one run only" in note for note in notes(BASE, other, found))
@@ -105,9 +132,15 @@ def test_a_layer_of_one_run_is_kept_as_it_is_and_counts_in_no_speedup() -> None:
 def test_measured_layers_with_the_measured_cost_of_a_region() -> None:
     """Conv takes 55 eager and 20 compiled, fc 30 and 60; a region costs 10, which is in 20 and 60, a change half."""
     found = layer_oracle(MEASURED, MEASURED)
-    assert path(found, "best_of_two") == [("conv", "compiled", 20, 0, 20), ("fc", "eager", 30, 0, 50)]
+    assert path(found, "best_of_two") == [
+        ("conv", "compiled", 20, 0, 20),
+        ("fc", "eager", 30, 0, 50),
+    ]
     assert path(found, "dynamic") == [("conv", "compiled", 10, 5, 15), ("fc", "eager", 30, 5, 50)]
-    assert set(found["oracle"]) == {"best_of_two", "dynamic"}  # the profiler was on in one configuration only
+    assert set(found["oracle"]) == {
+        "best_of_two",
+        "dynamic",
+    }  # the profiler was on in one configuration only
     said = " ".join(notes(MEASURED, MEASURED, found))
     assert "Calling a compiled region was measured to cost 0.0 µs; each change counts half" in said
     assert "measure with the method profiler as well" in said
@@ -115,9 +148,10 @@ def test_measured_layers_with_the_measured_cost_of_a_region() -> None:
 
 def test_the_finding_in_words() -> None:
     said = notes(BASE, OTHER, layer_oracle(BASE, OTHER))
-    assert said[0] == (
-        "best_of_two: 1 eager, 3 compiled; 0.000 ms, 1.600 times as fast as base, 1.100 times as fast as other "
-        "(in theory)."
+    assert (
+        said[0]
+        == "best_of_two: 1 eager, 3 compiled; 0.000 ms, 1.600 times as fast as base, 1.100 times as"
+        " fast as other (in theory)."
     )
     assert "by default it is 0 in dynamic" in said[3]
 
@@ -128,7 +162,9 @@ EAGER = run(("stem", 50, "conv"), ("fc", 110, "gemm"))
 def showing(**tables: list[dict[str, Any]]) -> Trace:
     """EAGER's layers, and what is given besides, or in place of its tables."""
     own = {name: EAGER.frame(name).to_dicts() for name in ("layers", "spans", "kernels")}
-    return make_trace(**{name: own.get(name, []) + tables.get(name, []) for name in {**own, **tables}})
+    return make_trace(
+        **{name: own.get(name, []) + tables.get(name, []) for name in {**own, **tables}}
+    )
 
 
 def test_two_eager_runs_are_called_base_and_other_and_their_devices_are_said() -> None:
@@ -150,14 +186,19 @@ def test_two_eager_runs_are_called_base_and_other_and_their_devices_are_said() -
     [
         ({"kernels": [{"name": "triton_poi_fused_relu_0"}]}, True),
         ({"kernels": [{"name": "triton__0d1d2d"}]}, True),
-        ({"kernels": [{"name": "_layer_norm_fwd_fused", "library": "triton"}]}, False),  # written by hand
+        (
+            {"kernels": [{"name": "_layer_norm_fwd_fused", "library": "triton"}]},
+            False,
+        ),  # written by hand
         ({"spans": [{"name": "## Call CompiledFxGraph fabc ##"}]}, True),
         ({"spans": [{"name": "nn.Module: OptimizedModule_0", "kind": "module"}]}, True),
         ({"provenance": [{"kernel_name": "k"}]}, True),
         ({"spans": [{"name": "aten::conv2d"}]}, False),
     ],
 )
-def test_what_shows_that_other_was_compiled(besides: dict[str, list[dict[str, Any]]], is_compiled: bool) -> None:
+def test_what_shows_that_other_was_compiled(
+    besides: dict[str, list[dict[str, Any]]], is_compiled: bool
+) -> None:
     other = showing(**besides)
     chosen = set(layer_oracle(EAGER, other)["choice"].drop_nulls())
     assert (chosen <= {"eager", "compiled", "mixed"}) == is_compiled
@@ -174,12 +215,23 @@ def test_beyond_the_spread_a_win_that_may_be_none_counts_in_nothing() -> None:
     ]
     trace = make_trace(timings=timings, layers=MEASURED.layers.drop("rank").to_dicts())
     plain, sure = (layer_oracle(trace, trace, beyond_spread=beyond) for beyond in (False, True))
-    assert path(plain, "best_of_two") == [("conv", "compiled", 50, 0, 50), ("fc", "compiled", 10, 0, 60)]
-    assert path(sure, "best_of_two") == [("conv", "eager", 60, 0, 60), ("fc", "compiled", 10, 0, 70)]
-    assert [total(found, "dynamic")["speedup_over_base"] for found in (plain, sure)] == [90 / 60, 90 / 70]
+    assert path(plain, "best_of_two") == [
+        ("conv", "compiled", 50, 0, 50),
+        ("fc", "compiled", 10, 0, 60),
+    ]
+    assert path(sure, "best_of_two") == [
+        ("conv", "eager", 60, 0, 60),
+        ("fc", "compiled", 10, 0, 70),
+    ]
+    assert [total(found, "dynamic")["speedup_over_base"] for found in (plain, sure)] == [
+        90 / 60,
+        90 / 70,
+    ]
     assert plain.filter(oracle="dynamic").select("layer", "is_clear").rows() == [
-        ("(total)", None), ("conv", False), ("fc", True)
-    ]  # fmt: skip
+        ("(total)", None),
+        ("conv", False),
+        ("fc", True),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -201,17 +253,26 @@ def test_without_a_layer_in_common() -> None:
         layer_oracle(run(("stem", 1, "conv")), run(("fc", 1, "gemm")))
 
 
-TIMES = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=len(NAMES), max_size=len(NAMES))
+TIMES = st.lists(
+    st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=len(NAMES), max_size=len(NAMES)
+)
 
 
 @given(TIMES, st.integers(0, 60))
-def test_dynamic_is_what_an_exhaustive_search_finds(times: list[tuple[int, int]], change: int) -> None:
-    sides = [run(*((name, time[at], "conv") for name, time in zip(NAMES, times, strict=True))) for at in (0, 1)]
+def test_dynamic_is_what_an_exhaustive_search_finds(
+    times: list[tuple[int, int]], change: int
+) -> None:
+    sides = [
+        run(*((name, time[at], "conv") for name, time in zip(NAMES, times, strict=True)))
+        for at in (0, 1)
+    ]
     found = total(layer_oracle(*sides, switch_cost_ns=change), "dynamic")
     costs = []
     for choices in itertools.product((0, 1), repeat=len(NAMES)):
         around = (0, *choices, 0)
         n_changes = sum(a != b for a, b in itertools.pairwise(around))
-        costs.append(sum(time[at] for time, at in zip(times, choices, strict=True)) + change * n_changes)
+        costs.append(
+            sum(time[at] for time, at in zip(times, choices, strict=True)) + change * n_changes
+        )
     assert found["chosen_ns"] + found["switch_ns"] == min(costs)
     assert found["cumulative_ns"] == min(costs)

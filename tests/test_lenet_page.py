@@ -22,9 +22,20 @@ LENET = ROOT / "samples/lenet"
 CAPTURES = LENET / "captures"
 PAGE = ROOT / "docs/lenet.md"
 MODULES = (
-    "analyse", "captured", "charts", "code_length", "level", "levels", "net", "page", "rows", "run", "there",
-    "torch_levels", "verdicts",
-)  # fmt: skip
+    "analyse",
+    "captured",
+    "charts",
+    "code_length",
+    "level",
+    "levels",
+    "net",
+    "page",
+    "rows",
+    "run",
+    "there",
+    "torch_levels",
+    "verdicts",
+)
 
 Load = Callable[[str], ModuleType]
 
@@ -161,8 +172,13 @@ def test_the_page_has_what_the_counter_counts(lenet: Load) -> None:
     page, kinds, of_level = PAGE.read_text(), lenet("levels").KINDS, lenet("code_length").of_level
     for name, kind in kinds.items():
         length = of_level(name)
-        assert f"| {kind.label} | {length.lines} | {length.statements} | {length.n_bytes:,} |" in page
-        assert by_hand.get(kind.label, (length.lines, length.statements)) == (length.lines, length.statements)
+        assert (
+            f"| {kind.label} | {length.lines} | {length.statements} | {length.n_bytes:,} |" in page
+        )
+        assert by_hand.get(kind.label, (length.lines, length.statements)) == (
+            length.lines,
+            length.statements,
+        )
 
 
 # What captures say
@@ -171,7 +187,10 @@ def test_the_page_has_what_the_counter_counts(lenet: Load) -> None:
 def test_calls_are_counted_from_infer_to_the_library(lenet: Load) -> None:
     frames = ["cudnnConvolutionForward", "Convolution::run", "Net::infer", "lenet_infer", "main"]
     rows = [{"stack_id": 0, "level": at, "function": name} for at, name in enumerate(frames)]
-    inner = [{"stack_id": 1, "level": at, "function": name} for at, name in enumerate(["cudnnBackendExecute", *frames])]
+    inner = [
+        {"stack_id": 1, "level": at, "function": name}
+        for at, name in enumerate(["cudnnBackendExecute", *frames])
+    ]
     stacks = [
         {"stack_id": 1, "symbol": "cudnnBackendExecute", "depth": 6, "hit": 1},
         {"stack_id": 0, "symbol": "cudnnConvolutionForward", "depth": 5, "hit": 1},
@@ -187,7 +206,10 @@ def test_calls_are_counted_from_infer_to_the_library(lenet: Load) -> None:
 
 def test_kernels_and_launches_are_those_of_one_inference(lenet: Load) -> None:
     kernels = [{"duration_ns": 2_000} for _ in range(20)]
-    calls = [{"api": name} for name in ["cudaLaunchKernel"] * 20 + ["cuLaunchKernelEx"] * 10 + ["cudaMalloc"]]
+    calls = [
+        {"api": name}
+        for name in ["cudaLaunchKernel"] * 20 + ["cuLaunchKernelEx"] * 10 + ["cudaMalloc"]
+    ]
     found = lenet("captured").on_the_gpu(make_trace(kernels=kernels, api_calls=calls))
     assert (found["kernels"], found["launches"], found["copies_on_device"]) == (2, 3, 0)
     assert found["kernel_ms"] == pytest.approx(0.004)
@@ -201,7 +223,10 @@ def time(low: float, middle: float, high: float) -> dict[str, Any]:
 
 
 def hand_made(
-    lenet: Load, times: dict[str, dict[str, Any]], depths: dict[str, int] | None = None, kernel_ms: float = 0.01
+    lenet: Load,
+    times: dict[str, dict[str, Any]],
+    depths: dict[str, int] | None = None,
+    kernel_ms: float = 0.01,
 ) -> Any:
     """A run of these levels on the GPU, every network and batch with the same time; the depth by level."""
     rows = {
@@ -210,7 +235,10 @@ def hand_made(
         for size in ("large", "small")
         for batch in (1, 128)
     }
-    found = {level: {"calls": calls, "symbol": "f", "frames": calls} for level, calls in (depths or {}).items()}
+    found = {
+        level: {"calls": calls, "symbol": "f", "frames": calls}
+        for level, calls in (depths or {}).items()
+    }
     return lenet("rows").Run({}, rows, found)
 
 
@@ -223,7 +251,9 @@ def hand_made(
         (None, time(3, 4, 5), None),
     ],
 )
-def test_slower_needs_quartiles_apart(lenet: Load, one: Any, other: Any, *, wanted: bool | None) -> None:
+def test_slower_needs_quartiles_apart(
+    lenet: Load, one: Any, other: Any, *, wanted: bool | None
+) -> None:
     assert lenet("verdicts").slower(one, other) is wanted
 
 
@@ -239,7 +269,8 @@ def test_rank_correlation_is_spearman_s(lenet: Load) -> None:
 @pytest.mark.parametrize(("order", "holds"), [(1, True), (-1, False), (0, None)])
 def test_higher_is_slower_by_ranks(lenet: Load, order: int, *, holds: bool | None) -> None:
     levels = list(lenet("levels").of_device("cuda"))[:10]
-    # In order, against it, or with quartiles that span all the others' times: the order of their ends differs.
+    # In order, against it, or with quartiles that span all the others' times: the order of their
+    # ends differs.
     spans = [(at, at, at) if order else (10 - at, at, at) for at in range(1, 11)]
     made = {level: time(*spans[at if order >= 0 else 9 - at]) for at, level in enumerate(levels)}
     run = hand_made(lenet, made, {level: at for at, level in enumerate(levels)})
@@ -248,7 +279,11 @@ def test_higher_is_slower_by_ranks(lenet: Load, order: int, *, holds: bool | Non
 
 def test_keras_is_slowest_only_where_every_other_level_is_faster(lenet: Load) -> None:
     keras_slowest = lenet("verdicts").keras_slowest
-    levels = {"keras_jax_call": time(5, 5, 5), "keras_jax_predict": time(9, 9, 9), "jax_ops": time(6, 6, 6)}
+    levels = {
+        "keras_jax_call": time(5, 5, 5),
+        "keras_jax_predict": time(9, 9, 9),
+        "jax_ops": time(6, 6, 6),
+    }
     called, predicted = keras_slowest(hand_made(lenet, levels))
     assert (called.holds, predicted.holds) == (False, True)
     assert "cause not established" in called.why
@@ -275,27 +310,45 @@ def test_where_the_gpu_is_slower_is_counted_and_not_judged(lenet: Load) -> None:
         (time(2, 2, 2), time(1, 1, 1), time(3, 3, 3), False),
     ],
 )
-def test_naive_is_judged_by_fused_calls(lenet: Load, plain: Any, fused: Any, jit: Any, *, holds: bool | None) -> None:
+def test_naive_is_judged_by_fused_calls(
+    lenet: Load, plain: Any, fused: Any, jit: Any, *, holds: bool | None
+) -> None:
     run = hand_made(lenet, {"cudnn": plain, "cudnn_fused": fused, "jax_jit": jit})
     assert lenet("verdicts").naive(run).holds is holds
 
 
 def test_a_graph_takes_overhead_away_where_both_say_so(lenet: Load) -> None:
     levels = {"cudnn_fused": time(5, 5, 5), "cudnn_graph": time(2, 2, 2), "compile": time(5, 5, 5)}
-    shares, graphs = lenet("verdicts").overhead(hand_made(lenet, levels | {"reduce_overhead": time(4, 4, 4)}, None, 2))
+    shares, graphs = lenet("verdicts").overhead(
+        hand_made(lenet, levels | {"reduce_overhead": time(4, 4, 4)}, None, 2)
+    )
     assert "kernels run in 40% (cuDNN, fused calls) to 100% (cuDNN, CUDA graph)" in shares.now
     assert shares.holds is None  # of no level is the depth known
     assert graphs.holds is True
-    *_, graphs = lenet("verdicts").overhead(hand_made(lenet, levels | {"reduce_overhead": time(5, 5, 5)}))
+    *_, graphs = lenet("verdicts").overhead(
+        hand_made(lenet, levels | {"reduce_overhead": time(5, 5, 5)})
+    )
     assert graphs.holds is None
 
 
 # The driver, and the committed page
 
 
-def test_the_driver_measures_what_is_installed_and_says_what_is_absent(lenet: Load, tmp_path: Path) -> None:
+def test_the_driver_measures_what_is_installed_and_says_what_is_absent(
+    lenet: Load, tmp_path: Path
+) -> None:
     pytest.importorskip("torch")
-    words = ["--device", "cpu", "--quick", "--parts", "levels", "--only", "^(eager|tf_ops)$", "--out", str(tmp_path)]
+    words = [
+        "--device",
+        "cpu",
+        "--quick",
+        "--parts",
+        "levels",
+        "--only",
+        "^(eager|tf_ops)$",
+        "--out",
+        str(tmp_path),
+    ]
     subprocess.run([sys.executable, LENET / "run.py", *words], check=True)
     found = json.loads((tmp_path / "cpu.json").read_text())
     rows = {(row["level"], row["size"], row["batch"]): row for row in found["rows"]}
@@ -318,7 +371,9 @@ def test_the_page_is_that_of_the_captures(lenet: Load) -> None:
 
 def test_every_chart_of_the_page_is_committed() -> None:
     charts = re.findall(r"\]\((lenet/\w+\.svg)\)", PAGE.read_text())
-    assert sorted(charts) == sorted(f"lenet/{file.name}" for file in (PAGE.parent / "lenet").iterdir())
+    assert sorted(charts) == sorted(
+        f"lenet/{file.name}" for file in (PAGE.parent / "lenet").iterdir()
+    )
     assert charts == ["lenet/lines.svg", "lenet/times.svg", "lenet/length_and_time.svg"]
     assert all("<svg" in (PAGE.parent / chart).read_text()[:200] for chart in charts)
 
@@ -333,7 +388,12 @@ def test_all_levels_agree_and_have_quartiles(lenet: Load) -> None:
             assert made is None or made["n"] >= 10
     assert len(run.levels("cuda")) >= 11
     assert len(run.levels("cpu")) >= 7
-    # On the GPU one image is timed in full rounds at every level: those of 200 that a round's time does not cut.
-    assert all(time["n"] >= 1990 for name in run.levels("cuda") if (time := run.time("cuda", name, copies=True)))
+    # On the GPU one image is timed in full rounds at every level: those of 200 that a round's time
+    # does not cut.
+    assert all(
+        time["n"] >= 1990
+        for name in run.levels("cuda")
+        if (time := run.time("cuda", name, copies=True))
+    )
     assert set(run.depths) == set(run.small_depths) == set(run.levels("cuda"))
     assert PAGE.read_text().count("| not measured |") <= 2

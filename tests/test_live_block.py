@@ -1,4 +1,7 @@
-"""`tl.capture`: a block or a function of a real program, on the CPU. One Python runs many of them, one by one."""
+"""`tl.capture`: a block or a function of a real program, on the CPU.
+
+One Python runs many of them, one by one.
+"""
 
 import importlib.util
 import json
@@ -24,12 +27,17 @@ needs_torch = pytest.mark.skipif(
 
 def python(folder: Path, code: str, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-c", code, *words], cwd=folder, check=False, capture_output=True, text=True,
+        [sys.executable, "-c", code, *words],
+        cwd=folder,
+        check=False,
+        capture_output=True,
+        text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
 
 
-# Runs programs one by one as if each were alone: in a folder and a __main__ of its own, its modules gone after it.
+# Runs programs one by one as if each were alone: in a folder and a __main__ of its own, its modules
+# gone after it.
 ONE_BY_ONE = """
 import contextlib, gc, io, json, os, sys, traceback
 home, ended = os.getcwd(), {}
@@ -63,11 +71,15 @@ def one_by_one(home: Path, programs: Mapping[str, str]) -> dict[str, Ended]:
         pytest.skip("needs torch, which is not installed")
     done = python(home, ONE_BY_ONE, json.dumps(programs))
     assert done.returncode == 0, done.stderr
-    return {name: Ended(home / name, *told) for name, told in json.loads((home / "ended.json").read_text()).items()}
+    return {
+        name: Ended(home / name, *told)
+        for name, told in json.loads((home / "ended.json").read_text()).items()
+    }
 
 
 PROGRAMS = {
-    "whole": """
+    "whole": (
+        """
 model(x)
 with tl.capture("run.tracelens") as cap:
     for _ in range(2):
@@ -75,8 +87,10 @@ with tl.capture("run.tracelens") as cap:
         cap.step()
 model(x)
 print(cap.trace.spans.height, cap.notes[0])
-""",
-    "function": """
+"""
+    ),
+    "function": (
+        """
 original = nn.Module.__call__, torch.optim.Optimizer.__init__, torch.profiler.profile.start
 
 @tl.capture("run.tracelens", wait=1, active=2, stacks=False)
@@ -86,27 +100,34 @@ def epoch(n):
 
 assert [epoch(5), epoch(1)] == [5, 1]
 assert original == (nn.Module.__call__, torch.optim.Optimizer.__init__, torch.profiler.profile.start)
-""",
-    "within": """
+"""
+    ),
+    "within": (
+        """
 with tl.capture("outer.tracelens", stacks=False):
     step()
     try:
         with tl.capture("inner.tracelens"): pass
     except tl.errors.UsageError as error: print(error)
     step()
-""",
-    "raises": """
+"""
+    ),
+    "raises": (
+        """
 with tl.capture("run.tracelens"):
     step()
     raise KeyError("of the block")
-""",
+"""
+    ),
 }
 
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     begin = TRAIN + "import tracelens as tl\n"
-    return one_by_one(tmp_path_factory.mktemp("blocks"), {name: begin + code for name, code in PROGRAMS.items()})
+    return one_by_one(
+        tmp_path_factory.mktemp("blocks"), {name: begin + code for name, code in PROGRAMS.items()}
+    )
 
 
 def test_a_block_is_recorded_whole_with_its_layers(ended: dict[str, Ended]) -> None:
@@ -118,36 +139,53 @@ def test_a_block_is_recorded_whole_with_its_layers(ended: dict[str, Ended]) -> N
     assert note == "recorded steps 0 to 1 of 2, marked by the program"
     convolutions = trace.spans.filter(pl.col("name") == "aten::conv2d")
     assert convolutions.group_by("module_path").len().sort("module_path").rows() == [
-        ("layer1.0.conv", 2), ("layer1.1.conv", 2), ("stem", 2),
-    ]  # fmt: skip
+        ("layer1.0.conv", 2),
+        ("layer1.1.conv", 2),
+        ("stem", 2),
+    ]
     assert sorted(convolutions["step"].to_list()) == [0, 0, 0, 1, 1, 1]
 
 
-def test_steps_are_found_in_a_block_and_a_function_is_recorded_once(ended: dict[str, Ended]) -> None:
+def test_steps_are_found_in_a_block_and_a_function_is_recorded_once(
+    ended: dict[str, Ended],
+) -> None:
     assert not ended["function"].error
     trace = tl.open(ended["function"].folder / "run.tracelens")
     assert trace.spans.filter(pl.col("name") == "aten::conv2d").height == 6
     assert trace.manifest.sources[0]["settings"]["step_source"] == "optimizer"
 
 
-def test_what_the_block_raises_goes_on_and_what_was_recorded_is_kept(ended: dict[str, Ended]) -> None:
+def test_what_the_block_raises_goes_on_and_what_was_recorded_is_kept(
+    ended: dict[str, Ended],
+) -> None:
     assert "KeyError: 'of the block'" in ended["raises"].error
     trace = tl.open(ended["raises"].folder / "run.tracelens")
     assert trace.spans.filter(pl.col("name") == "aten::conv2d").height == 3
 
 
-def test_a_capture_within_another_is_refused_and_costs_the_outer_one_nothing(ended: dict[str, Ended]) -> None:
+def test_a_capture_within_another_is_refused_and_costs_the_outer_one_nothing(
+    ended: dict[str, Ended],
+) -> None:
     folder, said, error = ended["within"]
     assert not error
     assert "inner.tracelens: a capture is under way in this process" in said
-    assert tl.open(folder / "outer.tracelens").spans.filter(pl.col("name") == "aten::conv2d").height == 6
+    assert (
+        tl.open(folder / "outer.tracelens").spans.filter(pl.col("name") == "aten::conv2d").height
+        == 6
+    )
     assert not (folder / "inner.tracelens").exists()
 
 
 CELLS = [
     TRAIN,
-    "import tracelens as tl\nwith tl.capture('run.tracelens') as cap:\n    step()\n    cap.step()\n    step()",
-    "import asyncio\n@tl.capture('function.tracelens')\ndef two():\n    step(); step()\ntwo()\nawait asyncio.sleep(0)",
+    (
+        "import tracelens as tl\nwith tl.capture('run.tracelens') as cap:\n    step()\n   "
+        " cap.step()\n    step()"
+    ),
+    (
+        "import asyncio\n@tl.capture('function.tracelens')\ndef two():\n    step();"
+        " step()\ntwo()\nawait asyncio.sleep(0)"
+    ),
     "with tl.capture('cut.tracelens'):\n    step()\n    raise KeyboardInterrupt",
 ]
 KERNEL = """
@@ -179,7 +217,9 @@ def test_cells_of_a_notebook_are_recorded(tmp_path: Path) -> None:
     for name, n_steps in (("run", 2), ("function", 2), ("cut", 1)):
         trace = tl.open(tmp_path / f"{name}.tracelens")
         convolutions = trace.spans.filter(pl.col("name") == "aten::conv2d")
-        assert sorted(convolutions["module_path"]) == sorted(["layer1.0.conv", "layer1.1.conv", "stem"] * n_steps)
+        assert sorted(convolutions["module_path"]) == sorted(
+            ["layer1.0.conv", "layer1.1.conv", "stem"] * n_steps
+        )
 
 
 @pytest.mark.parametrize(
@@ -202,10 +242,15 @@ def test_an_existing_target_is_refused_before_the_block(tmp_path: Path) -> None:
         pytest.fail("the block ran")
 
 
-def test_torch_is_asked_for_only_by_the_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_is_asked_for_only_by_the_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "tracelens.collectors.torch.live.recorder", raising=False)
-    with pytest.raises(ToolError, match=r"tracelens-toolkit\[torch\]"), tl.capture(tmp_path / "run.tracelens"):
+    with (
+        pytest.raises(ToolError, match=r"tracelens-toolkit\[torch\]"),
+        tl.capture(tmp_path / "run.tracelens"),
+    ):
         pytest.fail("the block ran")
     check = "import sys, tracelens.cli; sys.exit('torch' in sys.modules)"
     assert python(tmp_path, check).returncode == 0

@@ -13,11 +13,21 @@ import polars as pl
 import pytest
 
 from tests.command_line import command_line
-from tests.test_live_torch import LIGHT_TRAIN, ROOT, TRAIN, capture_program, manifest_settings, run, steps
+from tests.test_live_torch import (
+    LIGHT_TRAIN,
+    ROOT,
+    TRAIN,
+    capture_program,
+    manifest_settings,
+    run,
+    steps,
+)
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.errors import ToolError
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed"
+)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +93,12 @@ def test_an_event_whose_name_is_no_text_hides_no_module(tmp_path: Path) -> None:
             return str(self.text, "utf-8")
 
     module = SimpleNamespace(module=SimpleNamespace(self_ptr=7))
-    inner = Event(text=b"nn.Module: Linear_0", tag=modules._EventType.PyCall, typed=(None, module), children=[])
+    inner = Event(
+        text=b"nn.Module: Linear_0",
+        tag=modules._EventType.PyCall,
+        typed=(None, module),
+        children=[],
+    )
     outer = Event(text=b"\xff", tag=modules._EventType.TorchOp, children=[inner])
     results = SimpleNamespace(experimental_event_tree=lambda: [outer])
     profiler = SimpleNamespace(profiler=SimpleNamespace(kineto_results=results))
@@ -94,7 +109,10 @@ def test_an_event_whose_name_is_no_text_hides_no_module(tmp_path: Path) -> None:
 
 def test_steps_of_another_thread(tmp_path: Path) -> None:
     """The ops before them were recorded in the main thread: stopping that profiler twice was a segmentation fault."""
-    threaded = "import threading\nt = threading.Thread(target=lambda: [step() for _ in range(8)])\nt.start()\nt.join()"
+    threaded = (
+        "import threading\nt = threading.Thread(target=lambda: [step() for _ in"
+        " range(8)])\nt.start()\nt.join()"
+    )
     done = run(tmp_path, LIGHT_TRAIN + threaded, stacks=False)
     assert done.exit_code == 0
     assert steps(done) == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"]
@@ -112,7 +130,8 @@ def test_a_killed_program_keeps_its_steps_and_what_was_compiled(tmp_path: Path) 
     assert "killed_later" in done.trace.diagnostics["code"].to_list()
 
 
-# Only what decides which processes record: how the real ones start the script, and that they use torch themselves.
+# Only what decides which processes record: how the real ones start the script, and that they use
+# torch themselves.
 LAUNCH = """#!{python}
 import os, subprocess, sys, torch
 torch.ones(3).sum()
@@ -123,7 +142,9 @@ sys.exit(max(process.wait() for process in processes))
 """
 
 
-def test_what_another_launcher_starts_are_ranks_and_it_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_another_launcher_starts_are_ranks_and_it_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     launcher = tmp_path / "bin" / "accelerate"
     launcher.parent.mkdir()
     launcher.write_text(LAUNCH.format(python=sys.executable))
@@ -145,7 +166,10 @@ def test_what_another_launcher_starts_are_ranks_and_it_is_none(tmp_path: Path, m
         ([sys.executable, "-I", "-c", "import torch"], "-I, -E, -S"),
         ([sys.executable, "-c", "print()"], "never imported torch"),
         ([sys.executable, "-c", "import torch, os; os._exit(5)"], r"os\._exit.*exit code 5"),
-        ([sys.executable, "-c", "import torch.profiler as p\nwith p.profile(): pass"], "runs torch.profiler itself"),
+        (
+            [sys.executable, "-c", "import torch.profiler as p\nwith p.profile(): pass"],
+            "runs torch.profiler itself",
+        ),
     ],
 )
 def test_where_nothing_was_captured_the_reason_is_named(command: list[str], why: str) -> None:
@@ -159,12 +183,28 @@ def test_the_command_line_exits_with_the_programs_code(
     (tmp_path / "train.py").write_text(
         LIGHT_TRAIN + "for _ in range(4): step()\nprint('result', flush=True)\nsys.exit(9)"
     )
-    command = [sys.executable, "-m", "tracelens", "collect", "torch", "--wait", "1", "--warmup", "0", "--active", "2"]
+    command = [
+        sys.executable,
+        "-m",
+        "tracelens",
+        "collect",
+        "torch",
+        "--wait",
+        "1",
+        "--warmup",
+        "0",
+        "--active",
+        "2",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [*command, "--keep", "files", "--", sys.executable, "train.py"], cwd=tmp_path, env=environment,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [*command, "--keep", "files", "--", sys.executable, "train.py"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (9, "result\n")
     assert "wrote train.tracelens: " in done.stderr
     assert "recorded steps 1 to 2 of 4, found from the optimizer" in done.stderr
@@ -176,12 +216,16 @@ def test_the_command_line_exits_with_the_programs_code(
     assert again.code == 0
     assert "wrote again.tracelens" in again.err
     parts = [
-        tmp_path / name / "layers" / "rank=0" / "part-0.parquet" for name in ("train.tracelens", "again.tracelens")
+        tmp_path / name / "layers" / "rank=0" / "part-0.parquet"
+        for name in ("train.tracelens", "again.tracelens")
     ]
     assert pl.read_parquet(parts[0]).equals(pl.read_parquet(parts[1]))
     for words, said in (
         ([str(kept), "--active", "2"], "--active belongs to a capture of a COMMAND"),
-        (["--window", "0:1", "--wait", "2", "--", "true"], "--wait belongs to a capture of steps, not of a --window"),
+        (
+            ["--window", "0:1", "--wait", "2", "--", "true"],
+            "--wait belongs to a capture of steps, not of a --window",
+        ),
     ):
         refused = command_line(capsys, "collect", "torch", *words)
         assert refused.code == 2
@@ -223,18 +267,32 @@ dist.destroy_process_group()
 """
     )
     (tmp_path / "ddp.py").write_text(code)
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = capture_program([*launch, str(tmp_path / "ddp.py")], Settings("", wait=1, warmup=0, active=2))
+    launch = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+    ]
+    done = capture_program(
+        [*launch, str(tmp_path / "ddp.py")], Settings("", wait=1, warmup=0, active=2)
+    )
     assert done.exit_code == 0
     assert done.trace.manifest.ranks == [0, 1]
     for rank in (0, 1):
         spans = done.trace.spans.filter(pl.col("rank") == rank)
-        assert spans.filter(pl.col("name").str.starts_with("ProfilerStep#"))["name"].sort().to_list() == [
-            "ProfilerStep#1", "ProfilerStep#2",
-        ]  # fmt: skip
+        assert spans.filter(pl.col("name").str.starts_with("ProfilerStep#"))[
+            "name"
+        ].sort().to_list() == [
+            "ProfilerStep#1",
+            "ProfilerStep#2",
+        ]
         layers = done.trace.layers.filter(pl.col("rank") == rank)["module_path"].to_list()
         assert {"stem", "layer1.1.conv", "fc"} <= set(layers)
-    assert done.trace.spans.group_by("rank").agg(pl.col("process_id").n_unique())["process_id"].to_list() == [1, 1]
+    assert done.trace.spans.group_by("rank").agg(pl.col("process_id").n_unique())[
+        "process_id"
+    ].to_list() == [1, 1]
 
 
 SPAWNS = """
@@ -261,16 +319,36 @@ def test_processes_that_the_program_spawns_are_ranks(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert done.trace.manifest.ranks == [0, 1]
     marks = done.trace.spans.filter(pl.col("name").str.starts_with("ProfilerStep#"))
-    assert sorted(marks.select("rank", "name").rows()) == [(0, "ProfilerStep#1"), (1, "ProfilerStep#1")]
+    assert sorted(marks.select("rank", "name").rows()) == [
+        (0, "ProfilerStep#1"),
+        (1, "ProfilerStep#1"),
+    ]
 
 
 def test_signals_reach_the_program_and_its_capture_is_written(tmp_path: Path) -> None:
-    (tmp_path / "long.py").write_text(LIGHT_TRAIN + "step()\nprint('ready', flush=True)\nwhile True: step()")
-    command = [sys.executable, "-m", "tracelens", "collect", "torch", "--wait", "0", "--active", "100000"]
+    (tmp_path / "long.py").write_text(
+        LIGHT_TRAIN + "step()\nprint('ready', flush=True)\nwhile True: step()"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "tracelens",
+        "collect",
+        "torch",
+        "--wait",
+        "0",
+        "--active",
+        "100000",
+    ]
     process = subprocess.Popen(
-        [*command, "--no-stacks", "--", sys.executable, "long.py"], cwd=tmp_path, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, start_new_session=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+        [*command, "--no-stacks", "--", sys.executable, "long.py"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)

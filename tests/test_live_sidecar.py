@@ -15,17 +15,25 @@ from tracelens.errors import SourceError, UsageError
 from tracelens.trace.combine import combine
 
 MODULES = (
-    span("nn.Module: Net_0", 0, 100, cat="python_function"), span("in net", 1, 1),
-    span("nn.Module: Conv2d_0", 10, 10, cat="python_function"), span("aten::conv2d", 11, 5),
+    span("nn.Module: Net_0", 0, 100, cat="python_function"),
+    span("in net", 1, 1),
+    span("nn.Module: Conv2d_0", 10, 10, cat="python_function"),
+    span("aten::conv2d", 11, 5),
     span("nn.Module: Gone_0", 30, 40, cat="python_function"),
-    span("nn.Module: ReLU_0", 31, 9, cat="python_function"), span("aten::relu", 32, 5),
-    span("nn.Module: Linear_0", 50, 9, cat="python_function"), span("aten::linear", 51, 5),
-)  # fmt: skip
+    span("nn.Module: ReLU_0", 31, 9, cat="python_function"),
+    span("aten::relu", 32, 5),
+    span("nn.Module: Linear_0", 50, 9, cat="python_function"),
+    span("aten::linear", 51, 5),
+)
 BESIDE = {
     "rank": 3,
     "module_paths": {"Net_0": "Net", "Conv2d_0": "layer1.0.conv1", "Linear_0": "fc"},
     "layers": {
-        "layer1.0.conv1": {"class_name": "Conv2d", "n_parameters": 9, "hyperparameters": {"kernel_size": [3, 3]}},
+        "layer1.0.conv1": {
+            "class_name": "Conv2d",
+            "n_parameters": 9,
+            "hyperparameters": {"kernel_size": [3, 3]},
+        },
         "fc": {"class_name": "Linear", "n_parameters": 4, "hyperparameters": {}},
     },
 }
@@ -40,11 +48,26 @@ def traced(folder: Path, beside: Any, *events: dict[str, Any]) -> Path:
 
 def test_a_module_has_its_own_path_and_one_that_is_gone_the_chain_below_it(tmp_path: Path) -> None:
     capture = read(traced(tmp_path, BESIDE))
-    ops = {name: path for name, path in rows(capture, "spans", "name", "module_path") if not name.startswith("nn.")}
+    ops = {
+        name: path
+        for name, path in rows(capture, "spans", "name", "module_path")
+        if not name.startswith("nn.")
+    }
     assert ops == {
-        "in net": "Net", "aten::conv2d": "layer1.0.conv1", "aten::relu": "Net.Gone_0.ReLU_0", "aten::linear": "fc",
-    }  # fmt: skip
-    assert rows(capture, "layers", "module_path", "class_name", "call_order", "n_parameters", "hyperparameters") == [
+        "in net": "Net",
+        "aten::conv2d": "layer1.0.conv1",
+        "aten::relu": "Net.Gone_0.ReLU_0",
+        "aten::linear": "fc",
+    }
+    assert rows(
+        capture,
+        "layers",
+        "module_path",
+        "class_name",
+        "call_order",
+        "n_parameters",
+        "hyperparameters",
+    ) == [
         ("Net", "Net", 0, None, None),
         ("layer1.0.conv1", "Conv2d", 1, 9, '{"kernel_size": [3, 3]}'),
         ("Net.Gone_0", "Gone", 2, None, None),
@@ -57,7 +80,10 @@ def test_a_module_has_its_own_path_and_one_that_is_gone_the_chain_below_it(tmp_p
 
 
 def test_what_steps_took_without_the_profiler_is_kept(tmp_path: Path) -> None:
-    times = {"unprofiled_step_ns": {"n": 4, "median": 2_290_000}, "profiled_step_ns": {"n": 3, "mean": 8_150_000}}
+    times = {
+        "unprofiled_step_ns": {"n": 4, "median": 2_290_000},
+        "profiled_step_ns": {"n": 3, "mean": 8_150_000},
+    }
     kept = tl.collect(traced(tmp_path, BESIDE | times)).write(tmp_path / "run.tracelens")
     assert tl.open(tmp_path / "run.tracelens").manifest.unprofiled_step_ns(3) == 2_290_000
     assert kept.manifest.unprofiled_step_ns(0) is None
@@ -69,14 +95,19 @@ def test_calls_marked_one_by_one_are_modules(tmp_path: Path) -> None:
     events = (span("nn.Module: Conv2d_0", 10, 10), span("aten::conv2d", 11, 5))
     capture = read(traced(tmp_path, {**BESIDE, "is_marked": True}, *events))
     assert rows(capture, "spans", "name", "kind", "module_path") == [
-        ("nn.Module: Conv2d_0", "module", "layer1.0.conv1"), ("aten::conv2d", "op", "layer1.0.conv1"),
-    ]  # fmt: skip
+        ("nn.Module: Conv2d_0", "module", "layer1.0.conv1"),
+        ("aten::conv2d", "op", "layer1.0.conv1"),
+    ]
 
 
-@pytest.mark.parametrize("beside", ["{", "[1]", '{"module_paths": 3, "layers": {"fc": 1}, "rank": "x"}', "{}"])
+@pytest.mark.parametrize(
+    "beside", ["{", "[1]", '{"module_paths": 3, "layers": {"fc": 1}, "rank": "x"}', "{}"]
+)
 def test_a_damaged_sidecar_costs_nothing_but_what_it_held(tmp_path: Path, beside: str) -> None:
     capture = read(traced(tmp_path, beside))
-    assert ("Net_0.Conv2d_0" in [path for _, path in rows(capture, "spans", "name", "module_path")]) is True
+    assert (
+        "Net_0.Conv2d_0" in [path for _, path in rows(capture, "spans", "name", "module_path")]
+    ) is True
     assert ("sidecar_damaged" in codes(capture)) is (beside in ("{", "[1]"))
     assert capture.rank is None
 
@@ -97,12 +128,30 @@ def test_a_sidecar_is_no_trace_of_its_own(tmp_path: Path) -> None:
 def test_of_two_processes_of_a_rank_one_is_kept_with_its_own_sidecars(tmp_path: Path) -> None:
     for number, n_active in ((7, 3), (77, 1)):
         stem = tmp_path / f"process.{number}"
-        node = {"node": "mm", "aten_op": "aten.mm", "module_path": "fc", "rule": "nn_module_stack", "output_bytes": 8}
+        node = {
+            "node": "mm",
+            "aten_op": "aten.mm",
+            "module_path": "fc",
+            "rule": "nn_module_stack",
+            "output_bytes": 8,
+        }
         call = {"name": "extern_kernels.mm", "is_extern": True, "nodes": [node]}
         graph = {"key": f"of {number}", "is_backward": False, "calls": [call]}
-        sidecar = {"format": "tracelens-provenance", "version": 1, "torch": "2.13", "rank": None, "graphs": [graph]}
+        sidecar = {
+            "format": "tracelens-provenance",
+            "version": 1,
+            "torch": "2.13",
+            "rank": None,
+            "graphs": [graph],
+        }
         Path(f"{stem}.provenance.json").write_text(json.dumps(sidecar))
-        report = {"stage": "done", "process_id": number, "rank": None, "notes": [], "n_active": n_active}
+        report = {
+            "stage": "done",
+            "process_id": number,
+            "rank": None,
+            "notes": [],
+            "n_active": n_active,
+        }
         Path(f"{stem}.live.json").write_text(json.dumps(report))
         write(Path(f"{stem}.pt.trace.json"), (span("aten::mm", number, 1),))
     captures, _ = running._read(tmp_path, Settings(str(tmp_path)))
@@ -131,7 +180,11 @@ def test_of_two_processes_of_a_rank_one_is_kept_with_its_own_sidecars(tmp_path: 
         ("python", False, False),
         ("python /venv/lib/torch/_inductor/compile_worker/__main__.py --workers=4", True, False),
         ("python -c from_multiprocessing.resource_tracker_import_main;main(5)", True, False),
-        ("python -c from_multiprocessing.spawn_import_spawn_main --multiprocessing-fork", False, True),
+        (
+            "python -c from_multiprocessing.spawn_import_spawn_main --multiprocessing-fork",
+            False,
+            True,
+        ),
     ],
 )
 def test_launchers_and_helpers_do_not_record(words: str, helper: bool, spawned: bool) -> None:

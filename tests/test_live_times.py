@@ -15,7 +15,8 @@ from tracelens.trace.capture import Manifest
 torch = pytest.importorskip("torch")
 device = importlib.import_module("tracelens.collectors.torch.live.window")
 
-# A device that is no device: each step takes it 7 ms, and step 1 9 ms; waiting for it is said, with the steps so far.
+# A device that is no device: each step takes it 7 ms, and step 1 9 ms; waiting for it is said, with
+# the steps so far.
 DEVICE = """
 begun, waits = [], []
 
@@ -51,10 +52,15 @@ def test_steps_without_the_profiler_are_timed_by_the_device(tmp_path: Path) -> N
     code = TIMED + "for _ in range(20): begun.append(1); step()"
     done = run(tmp_path, code, wait=3)
     settings = manifest_settings(done)
-    # Steps 1 and 2, of 9 and 7 ms, and 8 to 17: after the recorded 4 to 6, and 7 that is still affected by it.
+    # Steps 1 and 2, of 9 and 7 ms, and 8 to 17: after the recorded 4 to 6, and 7 that is still
+    # affected by it.
     assert settings["unprofiled_step_ns"] == {
-        "n": 12, "mean": 7_166_667, "median": 7_000_000, "min": 7_000_000, "max": 9_000_000,
-    }  # fmt: skip
+        "n": 12,
+        "mean": 7_166_667,
+        "median": 7_000_000,
+        "min": 7_000_000,
+        "max": 9_000_000,
+    }
     assert settings["profiled_step_ns"]["n"] == 3
     assert done.notes[0] == "recorded steps 4 to 6 of at least 18, found from the optimizer"
     assert " ms without (median of 12): " in done.notes[-1]
@@ -70,7 +76,8 @@ def test_on_the_cpu_steps_are_timed_by_the_host(tmp_path: Path, stacks: bool) ->
     assert found["n"] == 2
     assert 20_000_000 < found["min"] <= found["median"] <= found["max"]
     assert "recorded steps 3 to 5 of 9, found from the outermost module" in done.notes
-    # The model's calls are whole and in their steps, with what they call: marking is no part of them.
+    # The model's calls are whole and in their steps, with what they call: marking is no part of
+    # them.
     calls = done.trace.spans.filter(pl.col("kind") == "module").sort("start_ns")
     assert calls.filter(pl.col("module_path") == "Net")["step"].to_list() == [3, 4, 5]
     assert calls.filter(pl.col("module_path") == "stem")["step"].to_list() == [3, 4, 5]
@@ -94,7 +101,11 @@ def test_on_the_cpu_steps_are_timed_by_the_host(tmp_path: Path, stacks: bool) ->
     ],
 )
 def test_devices_are_idle_where_the_recording_begins_and_ends(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], n_steps: int, options: dict[str, Any], expected: list[int]
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    n_steps: int,
+    options: dict[str, Any],
+    expected: list[int],
 ) -> None:
     code = "import atexit\natexit.register(lambda: print(waits, flush=True))\n" + TIMED
     done = run(tmp_path, code + f"for _ in range({n_steps}): begun.append(1); step()", **options)
@@ -119,7 +130,9 @@ def hooked(options: str) -> str:
 
 def waiting(body: str) -> str:
     """A program that says how often the device was waited for around a block."""
-    code = f"{TIMED}{IMPORT}with tl.capture('run.tracelens') as cap:\n    {body}\nprint(len(waits))\n"
+    code = (
+        f"{TIMED}{IMPORT}with tl.capture('run.tracelens') as cap:\n    {body}\nprint(len(waits))\n"
+    )
     return code + "print(cap.trace.spans['name'].to_list().count('waited'))"
 
 
@@ -127,10 +140,15 @@ def waiting(body: str) -> str:
 def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     programs = {options: hooked(options) for options in OPTIONS}
     code = f"{LIGHT_TRAIN}{IMPORT}with tl.capture('run.tracelens') as cap:\n"
-    programs["after the last step"] = code + "    step(); cap.step(); step(); cap.step()\n    model(x)\n"
+    programs["after the last step"] = (
+        code + "    step(); cap.step(); step(); cap.step()\n    model(x)\n"
+    )
     # The last ones, for what they make of torch stays.
     programs |= {name: waiting(body) for name, body in BODIES.items()}
-    return one_by_one(tmp_path_factory.mktemp("blocks"), {name or "plain": code for name, code in programs.items()})
+    return one_by_one(
+        tmp_path_factory.mktemp("blocks"),
+        {name or "plain": code for name, code in programs.items()},
+    )
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -145,7 +163,9 @@ def test_devices_are_idle_around_a_block(ended: dict[str, Ended], name: str) -> 
     assert ended[name].said.split() == ["2", "1"], ended[name].error
 
 
-def test_devices_are_idle_around_a_window_of_time(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_devices_are_idle_around_a_window_of_time(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     loop = "while time.monotonic() < end: begun.append(1); step(); time.sleep(0.01)\n"
     code = f"{TRAIN}{USED}import time\nend = time.monotonic() + 3\n{loop}print(len(waits))"
     done = run(tmp_path, code, window_s=(1.0, 0.3))
@@ -173,7 +193,11 @@ def test_devices_are_idle_around_a_window_of_time(tmp_path: Path, capfd: pytest.
     ids=["not used", "capturing a graph", "two of three devices"],
 )
 def test_only_devices_in_use_are_waited_for(
-    monkeypatch: pytest.MonkeyPatch, is_used: bool, is_capturing: bool, contexts: set[int], expected: list[int]
+    monkeypatch: pytest.MonkeyPatch,
+    is_used: bool,
+    is_capturing: bool,
+    contexts: set[int],
+    expected: list[int],
 ) -> None:
     waits: list[int] = []
 
@@ -192,10 +216,18 @@ def test_only_devices_in_use_are_waited_for(
 
 def test_what_follows_the_last_step_is_no_step(tmp_path: Path, ended: dict[str, Ended]) -> None:
     cut = run(tmp_path, LIGHT_TRAIN + "for _ in range(5): step()\nmodel(x)")
-    assert marks(cut.trace.spans)["name"].to_list() == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerPart#5"]
+    assert marks(cut.trace.spans)["name"].to_list() == [
+        "ProfilerStep#3",
+        "ProfilerStep#4",
+        "ProfilerPart#5",
+    ]
     assert not ended["after the last step"].error
     block = tl.open(ended["after the last step"].folder / "run.tracelens")
-    assert marks(block.spans)["name"].to_list() == ["ProfilerStep#0", "ProfilerStep#1", "ProfilerPart#2"]
+    assert marks(block.spans)["name"].to_list() == [
+        "ProfilerStep#0",
+        "ProfilerStep#1",
+        "ProfilerPart#2",
+    ]
 
 
 def test_a_loader_that_has_no_more_begins_no_step(tmp_path: Path) -> None:
@@ -211,7 +243,9 @@ for epoch in range(2):
     # Two epochs of four batches.
     assert "recorded steps 3 to 5 of 8, found from the data loader" in done.notes
     # Step 3 is the first epoch's last, 4 and 5 the second's first.
-    found = done.trace.spans.filter(pl.col("module_path") == "stem", pl.col("kind") == "module").sort("start_ns")
+    found = done.trace.spans.filter(
+        pl.col("module_path") == "stem", pl.col("kind") == "module"
+    ).sort("start_ns")
     assert found["step"].to_list() == [3, 4, 5]
     assert steps(done) == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"]
 
@@ -226,9 +260,15 @@ for epoch in range(2):
         ({"median": "2"}, {"mean": 8}, None),
     ],
 )
-def test_analyses_get_the_median_of_their_rank(unprofiled: Any, profiled: Any, expected: int | None) -> None:
+def test_analyses_get_the_median_of_their_rank(
+    unprofiled: Any, profiled: Any, expected: int | None
+) -> None:
     settings = {"unprofiled_step_ns": unprofiled, "profiled_step_ns": profiled}
     other = {"unprofiled_step_ns": {"median": 1}, "profiled_step_ns": {"mean": 8}}
-    sources: list[dict[str, Any]] = [{"rank": 0, "settings": other}, {"rank": 1}, {"rank": 1, "settings": settings}]
+    sources: list[dict[str, Any]] = [
+        {"rank": 0, "settings": other},
+        {"rank": 1},
+        {"rank": 1, "settings": settings},
+    ]
     assert Manifest(sources=sources).unprofiled_step_ns(1) == expected
     assert Manifest(sources=sources).unprofiled_step_ns(2) is None

@@ -15,7 +15,9 @@ from tracelens.collectors.torch.live.settings import Settings
 from tracelens.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[1]
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed"
+)
 
 MODEL = """
 import json, os, signal, sys
@@ -44,8 +46,8 @@ class Net(nn.Module):
 
 model = Net()
 """
-# Torch's optimizers import torch.compile, which takes as long as torch itself, only to keep it out of their methods;
-# and its profiler does, only to ask whether compiled graphs are replayed.
+# Torch's optimizers import torch.compile, which takes as long as torch itself, only to keep it out
+# of their methods; and its profiler does, only to ask whether compiled graphs are replayed.
 NEVER_COMPILED = """
 import types
 torch._dynamo = sys.modules["torch._dynamo"] = types.ModuleType("torch._dynamo")
@@ -67,7 +69,8 @@ def step():
 LIGHT_MODEL = MODEL + NEVER_COMPILED
 LIGHT_TRAIN = LIGHT_MODEL + STEPS
 TRAIN = MODEL + STEPS
-"""Training with nothing in the place of torch's own: for what compiles, and for windows, which import it themselves."""
+"""Training with nothing in the place of torch's own: for what compiles, and for windows, which
+import it themselves."""
 EVERY_SECOND = """
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for i, (batch,) in enumerate(loader):
@@ -128,7 +131,8 @@ print(json.dumps({n or type(m).__name__: [type(m).__name__, own(m)] for n, m in 
     named = json.loads(capfd.readouterr().out)
     layers = done.trace.layers.filter(pl.col("module_path") != "CrossEntropyLoss")
     assert {
-        path: [kind, n] for path, kind, n in layers.select("module_path", "class_name", "n_parameters").rows()
+        path: [kind, n]
+        for path, kind, n in layers.select("module_path", "class_name", "n_parameters").rows()
     } == named
     assert layers["module_path"].to_list()[:4] == ["Net", "stem", "layer1", "layer1.0"]
     conv = json.loads(layers.filter(pl.col("module_path") == "layer1.1.conv")["hyperparameters"][0])
@@ -136,10 +140,15 @@ print(json.dumps({n or type(m).__name__: [type(m).__name__, own(m)] for n, m in 
     assert conv["bias"] is False
     ops = done.trace.spans.filter(pl.col("name") == "aten::conv2d")
     assert ops.group_by("module_path").len().sort("module_path").rows() == [
-        ("layer1.0.conv", 3), ("layer1.1.conv", 3), ("stem", 3),
-    ]  # fmt: skip
+        ("layer1.0.conv", 3),
+        ("layer1.1.conv", 3),
+        ("stem", 3),
+    ]
     backward = done.trace.spans.filter(pl.col("name") == "aten::convolution_backward")
-    assert sorted(backward["module_path"].to_list()) == ["layer1.0.conv"] * 3 + ["layer1.1.conv"] * 3 + ["stem"] * 3
+    assert (
+        sorted(backward["module_path"].to_list())
+        == ["layer1.0.conv"] * 3 + ["layer1.1.conv"] * 3 + ["stem"] * 3
+    )
     assert ops["input_shapes"].null_count() == 0
     assert done.trace.spans.filter(pl.col("kind") == "python").height > 100
     assert "recorded steps 3 to 5 of 9, found from the optimizer" in done.notes
@@ -150,13 +159,24 @@ print(json.dumps({n or type(m).__name__: [type(m).__name__, own(m)] for n, m in 
     # Steps 1, 7 and 8: not the first, no warm-up, and not the one right after the recording.
     assert (settings["unprofiled_step_ns"]["n"], settings["profiled_step_ns"]["n"]) == (3, 3)
     assert (
-        "GPU utilisation was not sampled" in done.trace.manifest.empty_tables["counters"] or done.trace.counters.height
+        "GPU utilisation was not sampled" in done.trace.manifest.empty_tables["counters"]
+        or done.trace.counters.height
     )
 
 
 def test_options_are_the_profilers(tmp_path: Path) -> None:
     code = LIGHT_TRAIN + "for _ in range(3): step()"
-    bare = run(tmp_path, code, wait=0, warmup=0, active=1, stacks=False, modules=False, shapes=False, memory=True)
+    bare = run(
+        tmp_path,
+        code,
+        wait=0,
+        warmup=0,
+        active=1,
+        stacks=False,
+        modules=False,
+        shapes=False,
+        memory=True,
+    )
     assert steps(bare) == ["ProfilerStep#0"]
     assert not bare.trace.layers.height
     assert bare.trace.allocations.height
@@ -165,10 +185,19 @@ def test_options_are_the_profilers(tmp_path: Path) -> None:
 
 
 def test_without_stacks_modules_are_marked_one_by_one(tmp_path: Path) -> None:
-    done = run(tmp_path, LIGHT_TRAIN + "for _ in range(5): step()", wait=1, warmup=0, active=2, stacks=False)
+    done = run(
+        tmp_path,
+        LIGHT_TRAIN + "for _ in range(5): step()",
+        wait=1,
+        warmup=0,
+        active=2,
+        stacks=False,
+    )
     calls = done.trace.spans.filter(pl.col("kind") == "module").group_by("module_path").len()
     paths = ["CrossEntropyLoss", "Net", "fc", "layer1", "stem"]
-    paths += [f"layer1.{block}{part}" for block in (0, 1) for part in ("", ".act", ".conv", ".norm")]
+    paths += [
+        f"layer1.{block}{part}" for block in (0, 1) for part in ("", ".act", ".conv", ".norm")
+    ]
     assert dict(calls.rows()) == dict.fromkeys(paths, 2)
     assert not done.trace.spans.filter(pl.col("kind") == "python").height
 
@@ -179,11 +208,16 @@ def test_without_stacks_modules_are_marked_one_by_one(tmp_path: Path) -> None:
         ("for _ in range(6): model(x)", "outermost module", [3, 4, 5]),
         ("for _ in range(6): model(next(iter(loader))[0])", "data loader", [3, 4, 5]),
         ("for (batch,) in loader: model(batch)", "data loader", [3, 4, 5]),
-        ("batch = next(iter(loader))[0]\nfor _ in range(9): model(batch)", "outermost module", [3, 4, 5]),
-        # Two calls a step and an optimizer that steps every second batch: the optimizer's word counts.
+        (
+            "batch = next(iter(loader))[0]\nfor _ in range(9): model(batch)",
+            "outermost module",
+            [3, 4, 5],
+        ),
+        # Two calls a step and an optimizer that steps every second batch: the optimizer's word
+        # counts.
         (EVERY_SECOND, "optimizer", [3, 4]),
     ],
-)  # fmt: skip
+)
 def test_steps_are_found(tmp_path: Path, loop: str, source: str, recorded: list[int]) -> None:
     code = (
         LIGHT_MODEL
@@ -201,11 +235,15 @@ loader = torch.utils.data.DataLoader(data, batch_size=2, num_workers=int(sys.arg
     assert f"recorded steps 3 to {recorded[-1]} of " in done.notes[0]
     assert done.trace.manifest.ranks == [0]
     # Every recorded step holds the model, with its layers.
-    per_step = done.trace.spans.filter(pl.col("module_path") == "stem", pl.col("kind") == "module")["step"].to_list()
+    per_step = done.trace.spans.filter(pl.col("module_path") == "stem", pl.col("kind") == "module")[
+        "step"
+    ].to_list()
     assert sorted(set(per_step)) == recorded
 
 
-def test_compiled_modules_are_left_as_they_are(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_compiled_modules_are_left_as_they_are(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     code = (
         TRAIN
         + """
@@ -226,15 +264,22 @@ print(counters["stats"]["unique_graphs"], dict(counters["graph_break"]))
     "code",
     [
         'model.compile(backend="eager")\nfor _ in range(9): model(x)',
-        # The model is known for what marks steps by then, and is called by what is compiled in one graph.
-        "for _ in range(9): model(x)\ntorch.compile(lambda x: model(x) * 2, backend='eager', fullgraph=True)(x)",
+        # The model is known for what marks steps by then, and is called by what is compiled in one
+        # graph.
+        (
+            "for _ in range(9): model(x)\ntorch.compile(lambda x: model(x) * 2, backend='eager',"
+            " fullgraph=True)(x)"
+        ),
     ],
     ids=["in place", "by a function"],
 )
 def test_what_looks_for_steps_is_in_no_compiled_graph(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], code: str
 ) -> None:
-    begin = "from torch._dynamo.utils import counters\ntorch.set_grad_enabled(False)\nx = torch.randn(2, 3, 8, 8)\n"
+    begin = (
+        "from torch._dynamo.utils import counters\ntorch.set_grad_enabled(False)\nx ="
+        " torch.randn(2, 3, 8, 8)\n"
+    )
     end = "\nprint(counters['stats']['unique_graphs'], dict(counters['graph_break']))"
     done = run(tmp_path, MODEL + begin + code + end)
     assert capfd.readouterr().out == "1 {}\n"
@@ -264,7 +309,8 @@ with torch.no_grad():
     )
     done = run(tmp_path, code, wait=3, stacks=level == "scripted")
     assert done.exit_code == 0
-    # The scripted level's ten: the model's first call, its second with the first of what was made, eight more of that.
+    # The scripted level's ten: the model's first call, its second with the first of what was made,
+    # eight more of that.
     n_steps = 10 if level == "scripted" else 9
     assert f"recorded steps 4 to 6 of {n_steps}, found from the outermost module" in done.notes
     assert not [note for note in done.notes if "failed" in note]
@@ -278,7 +324,9 @@ def test_a_program_without_steps_keeps_its_beginning_and_says_so(tmp_path: Path)
     (row,) = done.trace.diagnostics.filter(pl.col("code") == "opening_only").to_dicts()
     assert row["severity"] == "warning"
     early = run(tmp_path, LIGHT_TRAIN + "step(); step()")
-    assert early.trace.spans.filter(pl.col("name") == "aten::conv2d").height == 3  # those of the first step
+    assert (
+        early.trace.spans.filter(pl.col("name") == "aten::conv2d").height == 3
+    )  # those of the first step
     assert "opening_only" in early.trace.diagnostics["code"].to_list()
 
 

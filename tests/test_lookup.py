@@ -29,15 +29,24 @@ def test_rows_of(table: list[tuple[int, int]], rows: list[int | None]) -> None:
     assert rows_of(frame["rank"], frame["id"], wanted).to_list() == rows
 
 
-_WORDS = st.none() | st.sampled_from(["a", "b", "a long name that does not stand in the view itself"])
+_WORDS = st.none() | st.sampled_from(
+    ["a", "b", "a long name that does not stand in the view itself"]
+)
 _NUMBERS = st.none() | st.integers(-2, 2) | st.sampled_from([-(1 << 63), (1 << 63) - 1, 1 << 61])
-_SCHEMA = {"word": pl.Categorical(), "number": pl.Int64(), "flag": pl.Boolean(), "other": pl.Int64()}
+_SCHEMA = {
+    "word": pl.Categorical(),
+    "number": pl.Int64(),
+    "flag": pl.Boolean(),
+    "other": pl.Int64(),
+}
 _ROWS = st.lists(st.tuples(_WORDS, _NUMBERS, st.none() | st.booleans(), _NUMBERS), max_size=12)
 
 
 @given(_ROWS)
 def test_groups_are_numbered_by_their_sorted_keys(rows: list[tuple[Any, ...]]) -> None:
-    frame = pl.DataFrame(rows, schema=["word", "number", "flag", "other"], orient="row", schema_overrides=_SCHEMA)
+    frame = pl.DataFrame(
+        rows, schema=["word", "number", "flag", "other"], orient="row", schema_overrides=_SCHEMA
+    )
     expected = sorted(set(rows), key=lambda row: [(value is not None, value) for value in row])
     number, groups = numbered(frame, frame.columns)
     assert groups.rows() == expected

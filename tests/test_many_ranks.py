@@ -44,12 +44,23 @@ def job() -> Trace:
     return make_trace(
         steps=[{"rank": rank, "step": 0, "duration_ns": 100} for rank in range(3)],
         kernels=kernels,
-        collectives=[{"rank": rank, "kernel_id": 1, "name": "allreduce", "group": "all"} for rank in range(3)],
+        collectives=[
+            {"rank": rank, "kernel_id": 1, "name": "allreduce", "group": "all"} for rank in range(3)
+        ],
     )
 
 
 def test_the_rank_that_the_others_lose_most_by_is_the_worst() -> None:
-    columns = ("rank", "delays_ns", "own_ns", "compute_ns", "waiting_ns", "idle_ns", "cause", "step_ns")
+    columns = (
+        "rank",
+        "delays_ns",
+        "own_ns",
+        "compute_ns",
+        "waiting_ns",
+        "idle_ns",
+        "cause",
+        "step_ns",
+    )
     assert worst_ranks(job()).select(columns).rows() == [
         (2, 100, 100, 80, 0, 10, "unknown", 100),
         (1, 0, 60, 40, 40, 10, "unknown", 100),
@@ -75,11 +86,18 @@ def test_cells_that_are_too_many_have_the_largest_value_of_any() -> None:
     whole, small = heat_map(job()), heat_map(job(), most_rows=2)
     assert whole is not None
     assert small is not None
-    assert (whole.ranks, whole.steps, whole.cells["waiting_ns"].to_list()) == (["0", "1", "2"], ["0"], [60, 40, 0])
+    assert (whole.ranks, whole.steps, whole.cells["waiting_ns"].to_list()) == (
+        ["0", "1", "2"],
+        ["0"],
+        [60, 40, 0],
+    )
     assert small.ranks == ["0 to 1", "2"]
-    assert small.cells.select("row", "column", "waiting_ns", "compute_ns", "idle_ns", "cause").rows() == [
-        (0, 0, 60, 40, 10, "unknown"), (1, 0, 0, 80, 10, "unknown"),
-    ]  # fmt: skip
+    assert small.cells.select(
+        "row", "column", "waiting_ns", "compute_ns", "idle_ns", "cause"
+    ).rows() == [
+        (0, 0, 60, 40, 10, "unknown"),
+        (1, 0, 0, 80, 10, "unknown"),
+    ]
     awaited = heat_map(job(), most_rows=1)
     assert awaited is not None
     assert awaited.ranks == ["0 to 1", "2"]
@@ -87,7 +105,10 @@ def test_cells_that_are_too_many_have_the_largest_value_of_any() -> None:
 
 
 def test_what_was_lost_on_many_ranks_is_a_row() -> None:
-    rows = [{"rank": rank, "severity": "loss", "code": "torn", "text": "torn lines", "count": 2} for rank in range(6)]
+    rows = [
+        {"rank": rank, "severity": "loss", "code": "torn", "text": "torn lines", "count": 2}
+        for rank in range(6)
+    ]
     merged = merge_rows(make_trace(diagnostics=rows).frame("diagnostics"))
     assert merged.select("rank", "code", "count").rows() == [("ranks 0 to 5", "torn", 12)]
     few = make_trace(diagnostics=rows[:4]).frame("diagnostics")
@@ -108,12 +129,20 @@ def test_a_moment_is_the_same_on_clocks_that_differ(monkeypatch: pytest.MonkeyPa
 
 @needs_pair
 def test_64_ranks_of_which_one_is_slow_are_told_of_in_60_lines_and_40_sentences() -> None:
-    tables = ("devices", "api_calls", "kernels", "collectives", "steps")  # spans would take most of the time
+    tables = (
+        "devices",
+        "api_calls",
+        "kernels",
+        "collectives",
+        "steps",
+    )  # spans would take most of the time
     report = build_report(many_ranks(collect(PAIR), 64, slow=37, tables=tables))
     text = str(FORMATS["text"].write(report, Screen(rows=12))).splitlines()
     assert "rank 37 is the straggler" in text[0]
     assert len(text) <= 60
-    assert text.index("What limits the job?  job") < next(i for i, line in enumerate(text) if "worst_ranks" in line)
+    assert text.index("What limits the job?  job") < next(
+        i for i, line in enumerate(text) if "worst_ranks" in line
+    )
     markdown = str(FORMATS["markdown"].write(report, Screen())).splitlines()
     assert "rank 37 is the straggler" in markdown[0]
     assert len(markdown) <= 70
@@ -124,4 +153,8 @@ def test_64_ranks_of_which_one_is_slow_are_told_of_in_60_lines_and_40_sentences(
     assert (len(heat["ranks"]), heat["steps"]) == (64, ["0", "1", "2"])
     timelines = [table for table in tables_of(page) if table.get("kind") == "timeline"]
     assert "rank 37 is waited for" in timelines[0]["note"]
-    assert {lane.split(":")[0] for lane in timelines[0]["columns"]["lane"]["words"]} == {"rank 0", "rank 37", "rank 32"}
+    assert {lane.split(":")[0] for lane in timelines[0]["columns"]["lane"]["words"]} == {
+        "rank 0",
+        "rank 37",
+        "rank 32",
+    }

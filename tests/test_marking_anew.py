@@ -19,7 +19,7 @@ EVENTS = [
     span("train.py(7): one_batch", 50, 40, cat="python_function"),
     call("cudaLaunchKernel", 55, 2, 2),
     kernel("second", 60, 50, 2),
-]  # fmt: skip
+]
 
 
 def test_steps_are_the_spans_that_a_pattern_names(tmp_path: Path) -> None:
@@ -36,12 +36,21 @@ def test_steps_are_the_spans_that_a_pattern_names(tmp_path: Path) -> None:
 
 
 def test_a_group_tells_the_number(tmp_path: Path) -> None:
-    events = [span("batch=7", 0, 10, cat="user_annotation"), span("batch=8", 10, 10, cat="user_annotation")]
-    trace = tl.collect(write(tmp_path / "t.json", [*events, call("cudaLaunchKernel", 1, 1, 1), kernel("k", 3, 1, 1)]))
+    events = [
+        span("batch=7", 0, 10, cat="user_annotation"),
+        span("batch=8", 10, 10, cat="user_annotation"),
+    ]
+    trace = tl.collect(
+        write(
+            tmp_path / "t.json", [*events, call("cudaLaunchKernel", 1, 1, 1), kernel("k", 3, 1, 1)]
+        )
+    )
     assert mark_anew(trace, r"^batch=(\d+)$").steps["step"].to_list() == [7, 8]
 
 
-@pytest.mark.parametrize(("pattern", "said"), [("no such", "no span has a name"), ("(", "no regular expression")])
+@pytest.mark.parametrize(
+    ("pattern", "said"), [("no such", "no span has a name"), ("(", "no regular expression")]
+)
 def test_what_names_no_step_is_refused(tmp_path: Path, pattern: str, said: str) -> None:
     trace = tl.collect(write(tmp_path / "t.json", EVENTS))
     with pytest.raises(UsageError, match=said):
@@ -51,7 +60,12 @@ def test_what_names_no_step_is_refused(tmp_path: Path, pattern: str, said: str) 
 def test_collecting_and_reporting_with_a_pattern(tmp_path: Path) -> None:
     source, out = write(tmp_path / "t.json", EVENTS), tmp_path / "t.tracelens"
     asked = ["--step", "one_batch"]
-    assert CliRunner().invoke(app, ["collect", "torch", str(source), "--out", str(out), *asked]).exit_code == 0
+    assert (
+        CliRunner()
+        .invoke(app, ["collect", "torch", str(source), "--out", str(out), *asked])
+        .exit_code
+        == 0
+    )
     assert tl.open(out).steps["step"].to_list() == [0, 1]
     said = CliRunner().invoke(app, ["report", str(source), "--section", "time_breakdown", *asked])
     assert "A step takes 0.06 ms (median of 2" in said.output
@@ -59,12 +73,22 @@ def test_collecting_and_reporting_with_a_pattern(tmp_path: Path) -> None:
 
 def test_a_trace_without_the_tables_has_them_derived() -> None:
     trace = make_trace(
-        spans=[{"kind": "annotation", "name": "ProfilerStep#3", "start_ns": 0, "duration_ns": 500_000}],
-        api_calls=[{"kind": "kernel_launch", "api": "cudaLaunchKernel", "start_ns": 400_000, "duration_ns": 10}],
+        spans=[
+            {"kind": "annotation", "name": "ProfilerStep#3", "start_ns": 0, "duration_ns": 500_000}
+        ],
+        api_calls=[
+            {
+                "kind": "kernel_launch",
+                "api": "cudaLaunchKernel",
+                "start_ns": 400_000,
+                "duration_ns": 10,
+            }
+        ],
         kernels=[{"start_ns": 400_100, "duration_ns": 300_000, "api_call_id": 0}],
     )
     steps = steps_of(trace).select("rank", "step", "start_ns", "duration_ns", "n_kernels")
     assert steps.rows() == [(0, 3, 0, 700_100, 1)]
     found = activities_of(trace).select("start_ns", "duration_ns", "cause")
-    # What the annotation still covers after the launch is shorter than a pause, so it belongs to launching.
+    # What the annotation still covers after the launch is shorter than a pause, so it belongs to
+    # launching.
     assert found.rows() == [(0, 400_000, "host"), (400_000, 100_000, "launch")]

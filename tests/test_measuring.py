@@ -16,7 +16,9 @@ from tracelens.measuring.variants import EventTimers, sums_of_executions
 from tracelens.plan import Plan
 from tracelens.schemas import TABLES
 
-torch: Any = pytest.importorskip("torch", reason="models are measured with PyTorch, which is not installed here")
+torch: Any = pytest.importorskip(
+    "torch", reason="models are measured with PyTorch, which is not installed here"
+)
 nn = torch.nn
 # Inductor imports torch's own TorchScript modules, which torch 2.13 calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
@@ -66,14 +68,18 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
         now += ns
 
     for module in ("subject", "variants"):
-        monkeypatch.setattr(f"tracelens.measuring.{module}.time", SimpleNamespace(perf_counter_ns=lambda: now))
+        monkeypatch.setattr(
+            f"tracelens.measuring.{module}.time", SimpleNamespace(perf_counter_ns=lambda: now)
+        )
     return spend
 
 
 def told(trace: tl.Trace, method: str) -> dict[str, int]:
     """The one duration that each layer has by the method; the model itself is `model`."""
     rows = trace.timings.filter(pl.col("method") == method)
-    found = rows.group_by(pl.coalesce("module_path", "quantity", pl.lit("model"))).agg(pl.col("duration_ns").unique())
+    found = rows.group_by(pl.coalesce("module_path", "quantity", pl.lit("model"))).agg(
+        pl.col("duration_ns").unique()
+    )
     return {name: one for name, (one,) in found.iter_rows()}
 
 
@@ -85,13 +91,19 @@ def test_every_method_on_a_clock_that_only_layers_move(clock: Callable[[int], No
     assert told(trace, "layer") == {"model": 150, "arr_sum": 143, **each}
     # What runs between two layers counts for the second.
     assert told(trace, "subtraction") == {"arr_sum": 150, **each, "inner.twice": 47}
-    for frame in (part for _, part in trace.timings.group_by("method", "synchronized", "module_path", "quantity")):
+    for frame in (
+        part
+        for _, part in trace.timings.group_by("method", "synchronized", "module_path", "quantity")
+    ):
         assert frame["is_warmup"].sum() == 4
         assert sorted(frame["round"]) == sorted([*range(12)] * 2)
     columns = ["module_path", "class_name", "call_order"]
     assert trace.layers.select(columns).rows() == [
-        ("first", "Work", 0), ("inner", "Sequential", 1), ("inner.twice", "Work", 2), ("last", "Work", 3),
-    ]  # fmt: skip
+        ("first", "Work", 0),
+        ("inner", "Sequential", 1),
+        ("inner.twice", "Work", 2),
+        ("last", "Work", 3),
+    ]
 
 
 def test_events_of_the_device() -> None:
@@ -109,7 +121,9 @@ def test_events_of_the_device() -> None:
         def elapsed_time(self, end: "Event") -> float:
             return end.at - self.at
 
-    timers = EventTimers(SimpleNamespace(cuda=SimpleNamespace(Event=Event, synchronize=lambda: None)))
+    timers = EventTimers(
+        SimpleNamespace(cuda=SimpleNamespace(Event=Event, synchronize=lambda: None))
+    )
     for path in ("a", "b", "a"):
         timers.record(path)
         timers.record(path)
@@ -119,9 +133,13 @@ def test_events_of_the_device() -> None:
 
 def event(name: str, cpu: float, cuda: float, total: float, *children: Any) -> Any:
     return SimpleNamespace(
-        name=name, self_cpu_time_total=cpu, self_device_time_total=cuda, device_time_total=total,
-        cpu_children=children, time_range=SimpleNamespace(start=0),
-    )  # fmt: skip
+        name=name,
+        self_cpu_time_total=cpu,
+        self_device_time_total=cuda,
+        device_time_total=total,
+        cpu_children=children,
+        time_range=SimpleNamespace(start=0),
+    )
 
 
 def test_sums_of_the_profiler_leave_out_our_own_ranges() -> None:
@@ -163,7 +181,9 @@ def test_a_prefix_hands_out_all_that_the_rest_needs() -> None:
 @pytest.fixture(scope="module")
 def real() -> tl.Trace:
     torch._dynamo.reset()
-    model = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(256, 2)).eval()
+    model = nn.Sequential(
+        nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(256, 2)
+    ).eval()
     return measure(model, torch.ones(1, 3, 8, 8), protocol=Protocol(rounds=2, warmup_rounds=1))
 
 
@@ -181,19 +201,24 @@ def test_a_real_model_in_both_configurations_of_the_cpu(real: tl.Trace) -> None:
     assert set(rows.drop_nulls("quantity")["quantity"]) == {"arr_sum", "CPU_self"}
     # Timers see what they are around: no layer takes longer than the model with its timers in.
     timed = rows.filter(pl.col("method") == "layer", pl.col("module_path").is_null())
-    total, summed = (timed.filter(pl.col("quantity").is_null() == plain)["duration_ns"] for plain in (True, False))
+    total, summed = (
+        timed.filter(pl.col("quantity").is_null() == plain)["duration_ns"]
+        for plain in (True, False)
+    )
     assert (total >= summed).all()
     # Compiling happens in the first warm-up round.
     whole = rows.filter(configuration="cpp", method="e2e", synchronized=False, profiled=False)
     assert whole["duration_ns"].arg_max() == 0
-    assert real.layers["hyperparameters"].str.json_decode(pl.Struct({"stride": pl.List(pl.Int64)}))[0] == {
-        "stride": [1, 1]
-    }
+    assert real.layers["hyperparameters"].str.json_decode(pl.Struct({"stride": pl.List(pl.Int64)}))[
+        0
+    ] == {"stride": [1, 1]}
     assert real.layers["n_parameters"].to_list() == [112, 0, 0, 514]
     assert real.diagnostics["code"].to_list() == ["no_cuda_events"]
 
 
-def test_it_can_be_written_and_joined_to_a_trace_of_the_same_program(real: tl.Trace, tmp_path: Path) -> None:
+def test_it_can_be_written_and_joined_to_a_trace_of_the_same_program(
+    real: tl.Trace, tmp_path: Path
+) -> None:
     opened = real.write(tmp_path / "times.tracelens")
     assert opened.timings.equals(real.timings)
     assert "tracelens collect torch" in opened.manifest.empty_tables["kernels"]
@@ -202,8 +227,12 @@ def test_it_can_be_written_and_joined_to_a_trace_of_the_same_program(real: tl.Tr
 def test_a_plan_is_measured_as_the_custom_configuration() -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.ReLU()).eval()
     planned = tl.apply_plan(model, Plan(("1",)), backend="eager")
-    trace = measure(planned, X, configurations=("custom",), protocol=Protocol(rounds=1, warmup_rounds=1))
-    assert trace.timings.select("configuration", "method", "module_path").unique().rows() == [("custom", "e2e", None)]
+    trace = measure(
+        planned, X, configurations=("custom",), protocol=Protocol(rounds=1, warmup_rounds=1)
+    )
+    assert trace.timings.select("configuration", "method", "module_path").unique().rows() == [
+        ("custom", "e2e", None)
+    ]
     assert "custom_end_to_end" in trace.diagnostics["code"].to_list()
 
 
@@ -216,9 +245,14 @@ def test_a_model_that_fx_cannot_trace_is_measured_without_compiled_subtraction()
         def forward(self, x: Any) -> Any:
             return self.layer(x) if x.sum() > 0 else x
 
-    trace = measure(Dynamic(), X, ("subtraction",), ("interpreted", "cpp"), Protocol(rounds=1, warmup_rounds=1))
+    trace = measure(
+        Dynamic(), X, ("subtraction",), ("interpreted", "cpp"), Protocol(rounds=1, warmup_rounds=1)
+    )
     assert set(trace.timings.filter(method="subtraction")["configuration"]) == {"interpreted"}
-    assert "cannot be traced by torch.fx" in trace.diagnostics.filter(code="subtraction_left_out")["text"][0]
+    assert (
+        "cannot be traced by torch.fx"
+        in trace.diagnostics.filter(code="subtraction_left_out")["text"][0]
+    )
 
 
 @pytest.mark.parametrize(

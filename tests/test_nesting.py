@@ -11,17 +11,26 @@ from tracelens.derive.events.nesting import nest
 from tracelens.derive.events.nesting_walk import TOLERANCE_NS, Nesting
 
 Interval = tuple[int, int]
-SCHEMA = {"process_id": pl.Int64, "thread_id": pl.Int64, "start_ns": pl.Int64, "duration_ns": pl.Int64}
+SCHEMA = {
+    "process_id": pl.Int64,
+    "thread_id": pl.Int64,
+    "start_ns": pl.Int64,
+    "duration_ns": pl.Int64,
+}
 
 
-def frame(rows: list[tuple[int, int, int, int]], hints: list[int | None] | None = None) -> pl.DataFrame:
+def frame(
+    rows: list[tuple[int, int, int, int]], hints: list[int | None] | None = None
+) -> pl.DataFrame:
     """Rows of (process, thread, start, end)."""
     made = pl.DataFrame([(p, t, s, e - s) for p, t, s, e in rows], schema=SCHEMA, orient="row")
     return made.with_columns(parent_hint=pl.Series(hints or [None] * len(rows), dtype=pl.Int64))
 
 
 def nested(
-    spans: list[Interval], calls: list[Interval] | None = None, hints: list[int | None] | None = None
+    spans: list[Interval],
+    calls: list[Interval] | None = None,
+    hints: list[int | None] | None = None,
 ) -> Nesting:
     """Spans and calls of one thread, each (start, end)."""
     return nest(frame([(1, 1, *s) for s in spans], hints), frame([(1, 1, *c) for c in calls or []]))
@@ -78,7 +87,9 @@ def test_a_span_without_length_encloses_nothing() -> None:
 
 
 def test_threads_and_processes_do_not_mix() -> None:
-    spans = frame([(1, 1, 0, 100_000), (1, 2, 10_000, 20_000), (2, 1, 10_000, 20_000), (1, 1, 10_000, 20_000)])
+    spans = frame(
+        [(1, 1, 0, 100_000), (1, 2, 10_000, 20_000), (2, 1, 10_000, 20_000), (1, 1, 10_000, 20_000)]
+    )
     calls = frame([(2, 1, 12_000, 13_000), (2, 2, 12_000, 13_000)])
     found = nest(spans, calls)
     assert (found.parent, found.call_span) == ([-1, -1, -1, 0], [2, -1])
@@ -86,7 +97,11 @@ def test_threads_and_processes_do_not_mix() -> None:
 
 def test_calls_go_to_the_innermost_span_around_them() -> None:
     spans = [(0, 100_000), (10_000, 40_000), (50_000, 60_000)]
-    inside, between, at_the_end = [(12_000, 15_000)], [(41_000, 45_000)], [(40_000, 45_000), (40_000, 40_000)]
+    inside, between, at_the_end = (
+        [(12_000, 15_000)],
+        [(41_000, 45_000)],
+        [(40_000, 45_000), (40_000, 40_000)],
+    )
     beyond_by_more, beyond_by_1_us = [(39_000, 41_001)], [(39_000, 41_000)]
     beyond_all = [(99_000, 200_000), (300_000, 300_001)]
     calls = inside + between + at_the_end + beyond_by_more + beyond_by_1_us + beyond_all
@@ -124,7 +139,9 @@ def test_an_op_between_a_caller_and_its_callee_stays() -> None:
 
 @pytest.mark.parametrize("hint", [0, 1, 2])
 def test_a_hint_at_a_span_that_is_closed_or_itself_changes_nothing(hint: int) -> None:
-    assert nested([(0, 5_000), (10_000, 50_000), (20_000, 30_000)], hints=[None, None, hint]).parent == [-1, -1, 1]
+    assert nested(
+        [(0, 5_000), (10_000, 50_000), (20_000, 30_000)], hints=[None, None, hint]
+    ).parent == [-1, -1, 1]
 
 
 def test_nothing_at_all() -> None:
@@ -147,8 +164,8 @@ def lies_in(inner: Interval, outer: Interval) -> bool:
 def reference(spans: list[Interval]) -> tuple[list[int], list[int], list[int]]:
     """Parent, depth and self time by definition.
 
-    In order (start, longest first, as recorded) a span is open until the first later one that is not inside it, through
-    however many parents; the parent is the last open one that it lies in.
+    In order (start, longest first, as recorded) a span is open until the first later one that is
+    not inside it, through however many parents; the parent is the last open one that it lies in.
     """
     order = sorted(range(len(spans)), key=lambda i: (spans[i][0], -spans[i][1], i))
     parent = dict.fromkeys(order, -1)
@@ -161,7 +178,9 @@ def reference(spans: list[Interval]) -> tuple[list[int], list[int], list[int]]:
     for place, i in enumerate(order):
         for before in range(place - 1, -1, -1):
             outer = order[before]
-            if lies_in(spans[i], spans[outer]) and all(is_inside(k, outer) for k in order[before + 1 : place]):
+            if lies_in(spans[i], spans[outer]) and all(
+                is_inside(k, outer) for k in order[before + 1 : place]
+            ):
                 parent[i] = outer
                 break
     depth = [0] * len(spans)
@@ -178,11 +197,14 @@ def reference(spans: list[Interval]) -> tuple[list[int], list[int], list[int]]:
 
 
 STEP = 500
-"""Arbitrary times are multiples of this: half the tolerance, so that some children outlast by exactly 1 µs."""
+"""Arbitrary times are multiples of this: half the tolerance, so that some children outlast by
+exactly 1 µs."""
 
 
 def intervals(max_size: int = 12) -> st.SearchStrategy[list[Interval]]:
-    one = st.tuples(st.integers(0, 24), st.integers(0, 16)).map(lambda p: (p[0] * STEP, (p[0] + p[1]) * STEP))
+    one = st.tuples(st.integers(0, 24), st.integers(0, 16)).map(
+        lambda p: (p[0] * STEP, (p[0] + p[1]) * STEP)
+    )
     return st.lists(one, max_size=max_size)
 
 
@@ -222,15 +244,24 @@ def test_the_order_of_distinct_rows_changes_nothing(spans: list[Interval], rando
     random.shuffle(order)
     found, shuffled = nested(spans), nested([spans[i] for i in order])
     where = {row: place for place, row in enumerate(order)} | {-1: -1}
-    assert [shuffled.parent[where[i]] for i in range(len(spans))] == [where[p] for p in found.parent]
+    assert [shuffled.parent[where[i]] for i in range(len(spans))] == [
+        where[p] for p in found.parent
+    ]
     assert [shuffled.self_ns[where[i]] for i in range(len(spans))] == found.self_ns
 
 
 def test_many_calls_stand_in_the_span_around_them() -> None:
     """A thousand spans one after the other, ten calls in each and ten behind it."""
     columns = ("process_id", "thread_id", "start_ns", "duration_ns")
-    spans = pl.DataFrame([(1, 1, start, 5_000) for start in range(0, 10_000_000, 10_000)], columns, orient="row")
-    calls = pl.DataFrame([(1, 1, start, 100) for start in range(50, 10_000_000, 500)], columns, orient="row")
-    # The tolerance holds for an end that is 50 ns late; a call that starts after the end is outside.
-    expected = [start // 10_000 if start % 10_000 < 5_000 else -1 for start in range(50, 10_000_000, 500)]
+    spans = pl.DataFrame(
+        [(1, 1, start, 5_000) for start in range(0, 10_000_000, 10_000)], columns, orient="row"
+    )
+    calls = pl.DataFrame(
+        [(1, 1, start, 100) for start in range(50, 10_000_000, 500)], columns, orient="row"
+    )
+    # The tolerance holds for an end that is 50 ns late; a call that starts after the end is
+    # outside.
+    expected = [
+        start // 10_000 if start % 10_000 < 5_000 else -1 for start in range(50, 10_000_000, 500)
+    ]
     assert list(nest(spans, calls).call_span) == expected

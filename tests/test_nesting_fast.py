@@ -21,9 +21,12 @@ from tracelens.trace.capture import Diagnostics
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native library was not compiled")
 COLUMNS = ("process_id", "thread_id", "start_ns", "duration_ns")
 
-# Few distinct times and lanes, so that spans touch, contain and overlap each other, and by just the tolerance, 4 * 250.
+# Few distinct times and lanes, so that spans touch, contain and overlap each other, and by just the
+# tolerance, 4 * 250.
 _TIMES = st.integers(-3, 40).map(lambda n: n * TOLERANCE_NS // 4)
-_INTERVALS = st.lists(st.tuples(st.integers(0, 1), st.integers(-1, 1), _TIMES, _TIMES.map(abs)), max_size=40)
+_INTERVALS = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(-1, 1), _TIMES, _TIMES.map(abs)), max_size=40
+)
 
 
 def same(spans: pl.DataFrame, calls: pl.DataFrame) -> None:
@@ -49,6 +52,8 @@ def test_any_spans_and_calls(
 @pytest.mark.parametrize("path", REAL_TRACES)
 def test_real_traces(path: Path) -> None:
     said = Diagnostics()
-    raw = raw_tables(read_plainly(Text(ByteSource(path, said).blocks(1 << 20)), said).frames, 0, said)
+    raw = raw_tables(
+        read_plainly(Text(ByteSource(path, said).blocks(1 << 20)), said).frames, 0, said
+    )
     calls = raw.get("api_calls", pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.Int64)))
     same(raw["spans"], calls)

@@ -44,12 +44,16 @@ def _capture(path: Path) -> Capture:
     return capture
 
 
-@pytest.mark.parametrize(("export", "table"), list(_printed()), ids=lambda x: x if isinstance(x, str) else x.stem)
+@pytest.mark.parametrize(
+    ("export", "table"), list(_printed()), ids=lambda x: x if isinstance(x, str) else x.stem
+)
 def test_every_row_that_nsys_printed(export: Path, table: str) -> None:
     tables = _capture(export).tables
     if table == "cuda_gpu_trace":
         with closing(sqlite3.connect(f"file:{export}?mode=ro", uri=True)) as database:
-            (began,) = database.execute("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME").fetchone()
+            (began,) = database.execute(
+                "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME"
+            ).fetchone()
         ours = nsys_stats.cuda_gpu_trace(tables, began)
     else:
         ours = nsys_stats.SUMMARIES[table](tables)
@@ -65,23 +69,34 @@ def test_the_comparison_covers_all_tables_in_the_samples() -> None:
 
 
 def test_the_comparison_sees_a_difference() -> None:
-    assert nsys_stats.differences([("1", "a")], [("2", "a")]) == ["ours: ('1', 'a')", "nsys: ('2', 'a')"]
-    assert nsys_stats.differences([("1", "a")], [("1", "a"), ("1", "a")]) == ["1 rows of ours, 2 of nsys"]
+    assert nsys_stats.differences([("1", "a")], [("2", "a")]) == [
+        "ours: ('1', 'a')",
+        "nsys: ('2', 'a')",
+    ]
+    assert nsys_stats.differences([("1", "a")], [("1", "a"), ("1", "a")]) == [
+        "1 rows of ours, 2 of nsys"
+    ]
 
 
-@pytest.mark.parametrize("name", ["eager_resnet50", "cudagraph_resnet50", "train_f64_resnet50", "first_run_resnet50"])
+@pytest.mark.parametrize(
+    "name", ["eager_resnet50", "cudagraph_resnet50", "train_f64_resnet50", "first_run_resnet50"]
+)
 def test_nsys_own_parquet_and_arrow_give_the_same_tables(name: str) -> None:
     folder = FOLDERS[1]
     others = [p for p in (folder / f"{name}_parquetdir", folder / f"{name}_arrowdir") if p.is_dir()]
     if not others:
-        pytest.skip(f"{name} as Parquet or Arrow is not at hand; only the samples ship with the repository")
+        pytest.skip(
+            f"{name} as Parquet or Arrow is not at hand; only the samples ship with the repository"
+        )
     for other in others:
         _assert_same(_capture(folder / f"{name}.sqlite"), _capture(other))
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 def test_a_sample_rewritten_gives_the_same_tables(tmp_path: Path, suffix: str) -> None:
-    _assert_same(_capture(SAMPLE), _capture(nsys_exports.rewrite(SAMPLE, tmp_path / "export", suffix)))
+    _assert_same(
+        _capture(SAMPLE), _capture(nsys_exports.rewrite(SAMPLE, tmp_path / "export", suffix))
+    )
 
 
 def _assert_same(one: Capture, other: Capture) -> None:
@@ -89,17 +104,25 @@ def _assert_same(one: Capture, other: Capture) -> None:
     for name, frame in one.tables.items():
         assert frame.equals(other.tables[name]), name
     assert one.diagnostics.frame().equals(other.diagnostics.frame())
-    assert (one.versions, one.settings, one.time_base) == (other.versions, other.settings, other.time_base)
+    assert (one.versions, one.settings, one.time_base) == (
+        other.versions,
+        other.settings,
+        other.time_base,
+    )
 
 
 @pytest.fixture
 def n_arrow_chunks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Rows of each chunk that ADBC gives while the test runs."""
-    pytest.importorskip("adbc_driver_sqlite", reason="the extra tracelens-toolkit[sqlite] is not installed")
+    pytest.importorskip(
+        "adbc_driver_sqlite", reason="the extra tracelens-toolkit[sqlite] is not installed"
+    )
     heights: list[int] = []
     original = SqliteExport._arrow_chunks
 
-    def counted(self: SqliteExport, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
+    def counted(
+        self: SqliteExport, table: str, columns: Mapping[str, DataType]
+    ) -> Iterator[pl.DataFrame]:
         for chunk in original(self, table, columns):
             heights.append(chunk.height)
             yield chunk
@@ -108,7 +131,9 @@ def n_arrow_chunks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return heights
 
 
-def test_adbc_and_python_rows_give_the_same_frames(n_arrow_chunks: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adbc_and_python_rows_give_the_same_frames(
+    n_arrow_chunks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     texts = {"name", "value", "text", "label"}
     export = SqliteExport(SAMPLE)
     wanted: dict[str, dict[str, DataType]] = {
@@ -124,7 +149,11 @@ def test_adbc_and_python_rows_give_the_same_frames(n_arrow_chunks: list[int], mo
 
 @pytest.mark.parametrize(("at", "in_arrow"), [(700, [100] * 7), (0, [])])
 def test_values_of_another_type_are_read_as_python_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_arrow_chunks: list[int], at: int, in_arrow: list[int]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    n_arrow_chunks: list[int],
+    at: int,
+    in_arrow: list[int],
 ) -> None:
     path = tmp_path / "export.sqlite"
     with closing(sqlite3.connect(path)) as database:
@@ -139,7 +168,9 @@ def test_values_of_another_type_are_read_as_python_rows(
     assert found.rows() == [(None if i == at else i, f"name {i}") for i in range(1000)]
 
 
-def test_a_text_column_that_begins_with_nulls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_column_that_begins_with_nulls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "export.sqlite"
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE NVTX_EVENTS (start INTEGER, text TEXT)")
@@ -160,12 +191,20 @@ def test_strings_that_nothing_refers_to_stay_out_of_the_trace(tmp_path: Path) ->
         nsys_exports.RUNTIME: [nsys_exports.call(10, 12, 1, 1)],
         nsys_exports.KERNEL: [nsys_exports.kernel(20, 30, 2, 1)],
     }
-    trace = collect(nsys_exports.write(tmp_path / "export.sqlite", rows)).write(tmp_path / "x.tracelens")
+    trace = collect(nsys_exports.write(tmp_path / "export.sqlite", rows)).write(
+        tmp_path / "x.tracelens"
+    )
     assert trace.kernels["name"].to_list() == ["gemm"]
     for file in (tmp_path / "x.tracelens").rglob("*.parquet"):
-        texts = [f.name for f in pq.read_schema(file) if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
+        texts = [
+            f.name
+            for f in pq.read_schema(file)
+            if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)
+        ]
         for column in pq.read_table(file, read_dictionary=texts, partitioning=None).columns:
-            dictionary = column.chunk(0).dictionary if pa.types.is_dictionary(column.type) else pa.array([])
+            dictionary = (
+                column.chunk(0).dictionary if pa.types.is_dictionary(column.type) else pa.array([])
+            )
             assert secret not in dictionary.to_pylist()
 
 
@@ -175,11 +214,19 @@ def test_facts_of_the_eager_sample() -> None:
     kernels, calls = capture.tables["kernels"], capture.tables["api_calls"]
     assert kernels.height == 717
     assert kernels["link"].unique().to_list() == ["launched"]
-    assert kernels["step"].value_counts(sort=True).sort("step").rows() == [(0, 239), (1, 239), (2, 239)]
+    assert kernels["step"].value_counts(sort=True).sort("step").rows() == [
+        (0, 239),
+        (1, 239),
+        (2, 239),
+    ]
     assert calls.filter(pl.col("kind") == "kernel_launch").height == 717
     assert capture.time_base == "unix_epoch"
     assert kernels["start_ns"].min() == 1795233992735914747 + 12270688
-    assert capture.versions == {"nsys": "2025.3.2.0", "nsys_schema": "3.20.3", "driver": "580.159.04"}
+    assert capture.versions == {
+        "nsys": "2025.3.2.0",
+        "nsys_schema": "3.20.3",
+        "driver": "580.159.04",
+    }
     assert capture.settings == {"traced": ["NvtxEvents", "Cuda"], "cuda_graph_trace": "node"}
     assert capture.tables["devices"].select("name", "sm_count", "compute_capability").rows() == [
         ("NVIDIA H200", 132, "9.0")

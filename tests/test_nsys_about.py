@@ -32,13 +32,18 @@ def test_what_is_lost_or_not_read_is_counted(tmp_path: Path) -> None:
         tmp_path,
         {
             RUNTIME: [call(0, 1, 1, 1), call(9, 5, 1, 2)],
-            "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": [{"start": 0, "end": 1, "deviceId": 0, "graphId": 4}] * 3,
+            "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": (
+                [{"start": 0, "end": 1, "deviceId": 0, "graphId": 4}] * 3
+            ),
             "CUDA_CALLCHAINS": [{"id": 1, "symbol": 1, "stackDepth": 0}] * 2,
             "OSRT_API": [{"start": 0, "end": 1}],
             "DIAGNOSTIC_EVENT": [
                 {"severity": 1, "text": "Profiling has started."},
                 {"severity": 2, "text": "Not all CUDA events might have been collected."},
-                {"severity": 3, "text": "Cannot open /home/somebody/report.qdstrm for SECRET=hunter2"},
+                {
+                    "severity": 3,
+                    "text": "Cannot open /home/somebody/report.qdstrm for SECRET=hunter2",
+                },
             ],
         },
     )
@@ -94,7 +99,10 @@ def test_the_environment_never_leaves_the_export(tmp_path: Path) -> None:
                 {"name": "Hostname", "value": "hunter2"},
                 {"name": "API_KEY", "value": "hunter2"},
             ],
-            "META_DATA_EXPORT": [*version("3.20.3"), {"name": "EXPORT_PRODUCT_VERSION", "value": secret}],
+            "META_DATA_EXPORT": [
+                *version("3.20.3"),
+                {"name": "EXPORT_PRODUCT_VERSION", "value": secret},
+            ],
             "DIAGNOSTIC_EVENT": [{"severity": 2, "text": f"started on hunter2 with {secret}"}],
             "PROCESSES": [{"globalPid": packed(7), "pid": 7, "name": "/home/hunter2/python"}],
             RUNTIME: [call(0, 10, 1, 1)],
@@ -118,7 +126,9 @@ def test_a_newer_schema_is_read_with_a_warning(tmp_path: Path) -> None:
         {"name": "EXPORT_SCHEMA_VERSION_MAJOR", "value": "4"},
         {"name": "EXPORT_SCHEMA_VERSION_MINOR", "value": "1"},
     ]
-    capture = read_both_ways(tmp_path, {"META_DATA_EXPORT": meta, RUNTIME: [call(0, 1, 1, 1) | {"novelty": 1}]})
+    capture = read_both_ways(
+        tmp_path, {"META_DATA_EXPORT": meta, RUNTIME: [call(0, 1, 1, 1) | {"novelty": 1}]}
+    )
     assert capture.tables["api_calls"].height == 1
     assert codes(capture) == {"schema_newer": 1}
 
@@ -126,22 +136,34 @@ def test_a_newer_schema_is_read_with_a_warning(tmp_path: Path) -> None:
 @pytest.mark.parametrize("table", ["META_DATA_EXPORT", "EXPORT_META_DATA"])
 def test_versions_are_read_whatever_their_table_is_called(tmp_path: Path, table: str) -> None:
     meta = [*version("2.9.0"), {"name": "EXPORT_PRODUCT_VERSION", "value": "2022.1.1.61"}]
-    export = write(tmp_path / "export.sqlite", {"StringIds": NAMES, table: meta, RUNTIME: [call(0, 1, 1, 1)]})
+    export = write(
+        tmp_path / "export.sqlite", {"StringIds": NAMES, table: meta, RUNTIME: [call(0, 1, 1, 1)]}
+    )
     (capture,) = nsys.read(export)
     assert capture.versions == {"nsys": "2022.1.1.61", "nsys_schema": "2.9.0"}
     assert codes(capture) == {}
 
 
-@pytest.mark.parametrize(("told", "code"), [([], "schema_untold"), (version("2.1.0"), "schema_older")])
-def test_an_older_or_untold_schema_is_read_with_a_warning(tmp_path: Path, told: list[Row], code: str) -> None:
+@pytest.mark.parametrize(
+    ("told", "code"), [([], "schema_untold"), (version("2.1.0"), "schema_older")]
+)
+def test_an_older_or_untold_schema_is_read_with_a_warning(
+    tmp_path: Path, told: list[Row], code: str
+) -> None:
     meta = [*told, {"name": "EXPORT_ARCH", "value": "x64"}]
     capture = read_both_ways(tmp_path, {"META_DATA_EXPORT": meta, RUNTIME: [call(0, 1, 1, 1)]})
     assert codes(capture) == {code: 1}
 
 
 def test_a_missing_needed_column_is_refused(tmp_path: Path) -> None:
-    row = {name: value for name, value in kernel(0, 1, 2, 1).items() if name not in {"end", "demangledName"}}
-    with pytest.raises(SourceError, match="expected the columns end, demangledName in CUPTI_ACTIVITY_KIND_KERNEL"):
+    row = {
+        name: value
+        for name, value in kernel(0, 1, 2, 1).items()
+        if name not in {"end", "demangledName"}
+    }
+    with pytest.raises(
+        SourceError, match="expected the columns end, demangledName in CUPTI_ACTIVITY_KIND_KERNEL"
+    ):
         read_both_ways(tmp_path, {KERNEL: [row | {"endNs": 4}]})
 
 

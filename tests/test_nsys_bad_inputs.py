@@ -87,7 +87,9 @@ def test_a_cut_file_in_a_directory(tmp_path: Path, export: Path, suffix: str, ke
 def test_a_locked_database(export: Path) -> None:
     with closing(sqlite3.connect(export)) as writer:
         writer.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(SourceError, match="locked by another program; wait for nsys export to end"):
+        with pytest.raises(
+            SourceError, match="locked by another program; wait for nsys export to end"
+        ):
             nsys.read(export)
 
 
@@ -176,7 +178,10 @@ def test_a_report_is_exported_to_parquet(
     tmp_path: Path, export: Path, report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = rewrite(export, tmp_path / "made", ".parquet")
-    script = f'[ "$1 $2 $4 $type" = "export --type --output parquetdir" ] && /bin/cp -r "{folder}" "$output"'
+    script = (
+        f'[ "$1 $2 $4 $type" = "export --type --output parquetdir" ] && /bin/cp -r "{folder}"'
+        ' "$output"'
+    )
     _stand_in(tmp_path / "bin", monkeypatch, script)
     (capture,) = nsys.read(report)
     assert capture.tables["kernels"]["name"].to_list() == ["gemm"]
@@ -186,19 +191,28 @@ def test_a_report_is_exported_to_parquet(
 def test_an_old_nsys_exports_sqlite(
     tmp_path: Path, export: Path, report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _stand_in(tmp_path / "bin", monkeypatch, f'[ "$type" = sqlite ] || exit 1\n/bin/cp "{export}" "$output"')
+    _stand_in(
+        tmp_path / "bin",
+        monkeypatch,
+        f'[ "$type" = sqlite ] || exit 1\n/bin/cp "{export}" "$output"',
+    )
     (capture,) = nsys.read(report)
     assert capture.tables["kernels"].height == 1
 
 
-def test_a_report_without_nsys(tmp_path: Path, report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_without_nsys(
+    tmp_path: Path, report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolError, match=r"nsys export --type sqlite --output run\.sqlite run\.nsys-rep"):
+    with pytest.raises(
+        ToolError, match=r"nsys export --type sqlite --output run\.sqlite run\.nsys-rep"
+    ):
         nsys.read(report)
 
 
 @pytest.mark.parametrize(
-    ("script", "complaint"), [("echo bad report >&2; exit 2", "bad report"), ("exit 0", "nothing written")]
+    ("script", "complaint"),
+    [("echo bad report >&2; exit 2", "bad report"), ("exit 0", "nothing written")],
 )
 def test_a_report_that_nsys_cannot_export(
     tmp_path: Path, report: Path, monkeypatch: pytest.MonkeyPatch, script: str, complaint: str
@@ -208,7 +222,9 @@ def test_a_report_that_nsys_cannot_export(
         nsys.read(report)
 
 
-def test_a_raw_capture_must_be_imported_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_raw_capture_must_be_imported_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "run.qdstrm"
     path.write_bytes(b"raw")
     _stand_in(tmp_path / "bin", monkeypatch, "exit 1")
@@ -226,13 +242,20 @@ def test_a_table_of_millions_of_rows_in_a_few_bytes(
     assert file.stat().st_size < 100_000
     export = open_directory(tmp_path)
     assert export is not None
-    with pytest.raises(SourceError, match=r"KERNEL\.parquet: expected a table .*set TRACELENS_MAX_EXPANSION above 200"):
+    with pytest.raises(
+        SourceError,
+        match=r"KERNEL\.parquet: expected a table .*set TRACELENS_MAX_EXPANSION above 200",
+    ):
         export.frame(KERNEL, wanted([column]))
     monkeypatch.setenv("TRACELENS_MAX_EXPANSION", "1000000")
     assert export.frame(KERNEL, wanted([column])).height == n_rows
 
 
-fuzz = settings(deadline=None, max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+fuzz = settings(
+    deadline=None,
+    max_examples=examples(40),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 
 
 def _read_or_refuse(path: Path) -> None:
@@ -274,7 +297,9 @@ def test_random_damage(tmp_path: Path, export: Path, at: int, damage: bytes) -> 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 @fuzz
 @given(at=st.integers(0, 8000), damage=st.binary(min_size=1, max_size=40))
-def test_random_damage_in_a_directory(tmp_path: Path, export: Path, suffix: str, at: int, damage: bytes) -> None:
+def test_random_damage_in_a_directory(
+    tmp_path: Path, export: Path, suffix: str, at: int, damage: bytes
+) -> None:
     folder = tmp_path / "folder"
     shutil.rmtree(folder, ignore_errors=True)
     files = sorted(rewrite(export, folder, suffix).iterdir())

@@ -44,25 +44,50 @@ def test_rows_are_sorted_linked_and_counted_from_the_epoch(tmp_path: Path) -> No
             "TARGET_INFO_SESSION_START_TIME": [{"utcEpochNs": 1_000_000}],
             RUNTIME: [call(200, 230, 1, 12), call(-100, -90, 1, 11)],
             KERNEL: [kernel(240, 300, 3, 12), kernel(-80, -20, 2, 11), kernel(310, 320, 2, 99)],
-            NVTX: [{"start": -110, "end": 235, "eventType": 59, "text": "step 0", "globalTid": packed(7, 8)}],
+            NVTX: [
+                {
+                    "start": -110,
+                    "end": 235,
+                    "eventType": 59,
+                    "text": "step 0",
+                    "globalTid": packed(7, 8),
+                }
+            ],
         },
     )
-    rows = capture.tables["kernels"].select("start_ns", "duration_ns", "name", "correlation_id", "link", "step").rows()
+    rows = (
+        capture.tables["kernels"]
+        .select("start_ns", "duration_ns", "name", "correlation_id", "link", "step")
+        .rows()
+    )
     assert rows == [
         (999_920, 60, "gemm", 11, "launched", 0),
         (1_000_240, 60, "relu", 12, "launched", 0),
         (1_000_310, 10, "gemm", 99, "unlinked", None),
     ]
-    calls = capture.tables["api_calls"].select("api", "raw_api", "kind", "source_api", "process_id", "thread_id").rows()
-    assert calls == [("cudaLaunchKernel", "cudaLaunchKernel_v7000", "kernel_launch", "runtime", 7, 8)] * 2
+    calls = (
+        capture.tables["api_calls"]
+        .select("api", "raw_api", "kind", "source_api", "process_id", "thread_id")
+        .rows()
+    )
+    assert (
+        calls
+        == [("cudaLaunchKernel", "cudaLaunchKernel_v7000", "kernel_launch", "runtime", 7, 8)] * 2
+    )
     assert capture.time_base == "unix_epoch"
 
 
 @pytest.mark.parametrize(("normalized", "expected"), [("true", 50), ("false", 1050)])
-def test_an_export_with_normalized_times_is_not_shifted_twice(tmp_path: Path, normalized: str, expected: int) -> None:
+def test_an_export_with_normalized_times_is_not_shifted_twice(
+    tmp_path: Path, normalized: str, expected: int
+) -> None:
     meta = [*version("3.20.3"), {"name": "EXPORT_PARAM_TIME_NORMALIZE", "value": normalized}]
     start = [{"utcEpochNs": 1000}]
-    tables: Tables = {"META_DATA_EXPORT": meta, "TARGET_INFO_SESSION_START_TIME": start, RUNTIME: [call(50, 60, 1, 1)]}
+    tables: Tables = {
+        "META_DATA_EXPORT": meta,
+        "TARGET_INFO_SESSION_START_TIME": start,
+        RUNTIME: [call(50, 60, 1, 1)],
+    }
     assert read_both_ways(tmp_path, tables).tables["api_calls"]["start_ns"].to_list() == [expected]
 
 
@@ -82,27 +107,57 @@ def test_correlation_ids_of_two_processes_do_not_mix(tmp_path: Path) -> None:
 
 def test_schema_2_9(tmp_path: Path) -> None:
     """No enum tables, no globalPid, no textId, no memory kinds, no epoch; an open range ends at 0."""
-    launch = {"start": 0, "end": 10, "globalTid": packed(7, 8), "correlationId": 1, "nameId": 1, "returnValue": 0}
-    work = {"start": 20, "end": 30, "deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": 1}
+    launch = {
+        "start": 0,
+        "end": 10,
+        "globalTid": packed(7, 8),
+        "correlationId": 1,
+        "nameId": 1,
+        "returnValue": 0,
+    }
+    work = {
+        "start": 20,
+        "end": 30,
+        "deviceId": 0,
+        "contextId": 1,
+        "streamId": 7,
+        "correlationId": 1,
+    }
     capture = read_both_ways(
         tmp_path,
         {
             "META_DATA_EXPORT": version("2.9.0"),
             RUNTIME: [launch],
-            KERNEL: [work | {"demangledName": 2, "shortName": 2, "gridX": 4, "gridY": 1, "gridZ": 1}],
+            KERNEL: [
+                work | {"demangledName": 2, "shortName": 2, "gridX": 4, "gridY": 1, "gridZ": 1}
+            ],
             MEMSET: [work | {"start": 40, "end": 41, "value": 0, "bytes": 64}],
-            MEMCPY: [work | {"start": 50, "end": 70, "bytes": 8, "copyKind": 1, "srcKind": 0, "dstKind": 2}],
-            NVTX: [{"start": 5, "end": 0, "eventType": 59, "text": "train", "globalTid": packed(7, 8)}],
+            MEMCPY: [
+                work
+                | {
+                    "start": 50,
+                    "end": 70,
+                    "bytes": 8,
+                    "copyKind": 1,
+                    "srcKind": 0,
+                    "dstKind": 2,
+                }
+            ],
+            NVTX: [
+                {"start": 5, "end": 0, "eventType": 59, "text": "train", "globalTid": packed(7, 8)}
+            ],
         },
     )
     tables = capture.tables
-    assert tables["kernels"].select("process_id", "grid_x", "block_x", "is_cluster_launch", "link").rows() == [
-        (7, 4, None, None, "launched")
+    assert tables["kernels"].select(
+        "process_id", "grid_x", "block_x", "is_cluster_launch", "link"
+    ).rows() == [(7, 4, None, None, "launched")]
+    assert tables["memsets"].select("size_bytes", "value", "memory", "process_id").rows() == [
+        (64, 0, None, 7)
     ]
-    assert tables["memsets"].select("size_bytes", "value", "memory", "process_id").rows() == [(64, 0, None, 7)]
-    assert tables["memcpys"].select("direction", "source_memory", "destination_memory", "size_bytes").rows() == [
-        ("h2d", "pageable", "device", 8)
-    ]
+    assert tables["memcpys"].select(
+        "direction", "source_memory", "destination_memory", "size_bytes"
+    ).rows() == [("h2d", "pageable", "device", 8)]
     assert tables["spans"].select("name", "start_ns", "duration_ns").rows() == [("train", 5, 65)]
     assert tables["api_calls"].select("source_api").item() == "runtime"
     assert capture.time_base == "trace_start"
@@ -116,9 +171,15 @@ def test_work_without_a_process_goes_to_the_only_call_with_its_correlation_id(
 ) -> None:
     one, two = 1 + offset, 2 + offset
     rows = [{k: v for k, v in kernel(20, 21, 2, i).items() if k != "globalPid"} for i in (one, two)]
-    calls = [call(0, 1, 1, one, packed(first)), call(2, 3, 1, two, packed(first)), call(4, 5, 1, two, packed(second))]
+    calls = [
+        call(0, 1, 1, one, packed(first)),
+        call(2, 3, 1, two, packed(first)),
+        call(4, 5, 1, two, packed(second)),
+    ]
     capture = read_both_ways(tmp_path / "several", {RUNTIME: calls, KERNEL: rows})
-    kernels = capture.tables["kernels"].select("correlation_id", "process_id", "api_call_id", "link")
+    kernels = capture.tables["kernels"].select(
+        "correlation_id", "process_id", "api_call_id", "link"
+    )
     assert kernels.rows() == [(one, first, 0, "launched"), (two, 0, None, "unlinked")]
     assert codes(capture) == {"process_unknown": 1}
     capture = read_both_ways(tmp_path / "one", {RUNTIME: calls[:2], KERNEL: rows})
@@ -131,7 +192,10 @@ def test_columns_that_are_narrow_in_one_chunk_and_wide_in_the_next(
     """Two rows a chunk: small values first, then some that take 16, 32 and 64 bits."""
     monkeypatch.setattr(reading, "_CHUNK_CELLS", 60)
     sizes = [1, 2, 200, 40_000, 3_000_000_000, 5, 2**40]
-    rows = [kernel(start, start + 10**i, 2, 10**i, gridX=min(sizes[i], 2**31 - 1)) for i, start in enumerate(range(7))]
+    rows = [
+        kernel(start, start + 10**i, 2, 10**i, gridX=min(sizes[i], 2**31 - 1))
+        for i, start in enumerate(range(7))
+    ]
     copies = [
         {"start": i, "end": i, "deviceId": 0, "bytes": size, "copyKind": 1, "globalPid": packed(7)}
         for i, size in enumerate(sizes)
@@ -139,7 +203,11 @@ def test_columns_that_are_narrow_in_one_chunk_and_wide_in_the_next(
     calls = [call(i, i + 1, 1, 10**i) for i in range(7)]
     capture = read_both_ways(tmp_path / "made", {KERNEL: rows, MEMCPY: copies, RUNTIME: calls})
     kernels = capture.tables["kernels"]
-    assert kernels["duration_ns"].to_list() == kernels["correlation_id"].to_list() == [10**i for i in range(7)]
+    assert (
+        kernels["duration_ns"].to_list()
+        == kernels["correlation_id"].to_list()
+        == [10**i for i in range(7)]
+    )
     assert kernels["grid_x"].to_list() == [1, 2, 200, 40_000, 2**31 - 1, 5, 2**31 - 1]
     assert kernels["api_call_id"].to_list() == list(range(7))
     assert capture.tables["memcpys"]["size_bytes"].to_list() == sizes
@@ -149,7 +217,14 @@ def test_nvtx_ranges_marks_and_domains(tmp_path: Path) -> None:
     thread = packed(7, 8)
 
     def event(start: int, end: int | None, kind: int, text: str | None = None, **more: int) -> Row:
-        return {"start": start, "end": end, "eventType": kind, "text": text, "globalTid": thread, **more}
+        return {
+            "start": start,
+            "end": end,
+            "eventType": kind,
+            "text": text,
+            "globalTid": thread,
+            **more,
+        }
 
     capture = read_both_ways(
         tmp_path,
@@ -167,7 +242,9 @@ def test_nvtx_ranges_marks_and_domains(tmp_path: Path) -> None:
             RUNTIME: [call(70, 95, 1, 1)],
         },
     )
-    assert capture.tables["spans"].select("name", "category", "start_ns", "duration_ns", "depth", "step").rows() == [
+    assert capture.tables["spans"].select(
+        "name", "category", "start_ns", "duration_ns", "depth", "step"
+    ).rows() == [
         ("step 0", "push_pop", 10, 80, 0, 0),
         ("ncclAllReduce", "start_end NCCL", 20, 10, 1, 0),
         ("here", "mark", 40, 0, 1, 0),
@@ -179,9 +256,15 @@ def test_nvtx_ranges_marks_and_domains(tmp_path: Path) -> None:
 
 def test_driver_calls_by_class_or_by_name(tmp_path: Path) -> None:
     names = strings("cuLaunchKernel", "cudaMalloc_v3020")
-    calls = [call(0, 1, 1, 1) | {"eventClass": 1}, call(2, 3, 1, 2) | {"eventClass": None}, call(4, 5, 2, 0)]
+    calls = [
+        call(0, 1, 1, 1) | {"eventClass": 1},
+        call(2, 3, 1, 2) | {"eventClass": None},
+        call(4, 5, 2, 0),
+    ]
     capture = read_both_ways(tmp_path, {"StringIds": names, RUNTIME: calls})
-    assert capture.tables["api_calls"].select("source_api", "api", "kind", "correlation_id").rows() == [
+    assert capture.tables["api_calls"].select(
+        "source_api", "api", "kind", "correlation_id"
+    ).rows() == [
         ("driver", "cuLaunchKernel", "kernel_launch", 1),
         ("driver", "cuLaunchKernel", "kernel_launch", 2),
         ("runtime", "cudaMalloc", "memory", None),
@@ -195,7 +278,15 @@ def test_synchronizations(tmp_path: Path) -> None:
     rows = [
         row | {"start": 0, "end": 1, "syncType": 2, "eventId": none},
         row | {"start": 2, "end": 3, "syncType": 2, "eventId": 4},
-        row | {"start": 4, "end": 5, "syncType": 4, "eventId": none, "streamId": none, "deviceId": none},
+        row
+        | {
+            "start": 4,
+            "end": 5,
+            "syncType": 4,
+            "eventId": none,
+            "streamId": none,
+            "deviceId": none,
+        },
         row | {"start": 6, "end": 7, "syncType": 9, "eventId": none},
     ]
     capture = read_both_ways(tmp_path, {SYNCHRONIZATION: rows, RUNTIME: [call(0, 10, 1, 2)]})
@@ -208,15 +299,36 @@ def test_synchronizations(tmp_path: Path) -> None:
 
 
 def test_copy_codes(tmp_path: Path) -> None:
-    row: Row = {"deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": 1, "globalPid": packed(7), "bytes": 8}
+    row: Row = {
+        "deviceId": 0,
+        "contextId": 1,
+        "streamId": 7,
+        "correlationId": 1,
+        "globalPid": packed(7),
+        "bytes": 8,
+    }
     kinds = [(0, 7, 7), (2, 2, 1), (3, 0, 3), (8, 2, 5), (9, 0, 0), (10, 2, 2), (99, None, None)]
-    migrations = [(11, 4, 6), (11, 7, 7), (12, None, None), (13, 0, 2)]  # of managed memory, whatever the ends say
+    migrations = [
+        (11, 4, 6),
+        (11, 7, 7),
+        (12, None, None),
+        (13, 0, 2),
+    ]  # of managed memory, whatever the ends say
     rows = [
-        row | {"start": i, "end": i + 1, "copyKind": kind, "srcKind": source, "dstKind": destination}
+        row
+        | {
+            "start": i,
+            "end": i + 1,
+            "copyKind": kind,
+            "srcKind": source,
+            "dstKind": destination,
+        }
         for i, (kind, source, destination) in enumerate(kinds + migrations)
     ]
     capture = read_both_ways(tmp_path, {MEMCPY: rows})
-    assert capture.tables["memcpys"].select("direction", "source_memory", "destination_memory").rows() == [
+    assert capture.tables["memcpys"].select(
+        "direction", "source_memory", "destination_memory"
+    ).rows() == [
         ("unknown", "unknown", "unknown"),
         ("d2h", "device", "pinned"),
         ("h2d", "pageable", "array"),
@@ -239,9 +351,18 @@ def test_clusters_graph_nodes_and_shared_memory(tmp_path: Path) -> None:
         "staticSharedMemory": 16,
         "dynamicSharedMemory": 1024,
     }
-    rows = [kernel(0, 1, 2, 1, **plain), kernel(2, 3, 2, 1, **plain | {"clusterX": 2, "graphNodeId": 5})]
+    rows = [
+        kernel(0, 1, 2, 1, **plain),
+        kernel(2, 3, 2, 1, **plain | {"clusterX": 2, "graphNodeId": 5}),
+    ]
     capture = read_both_ways(tmp_path, {KERNEL: rows, RUNTIME: [call(0, 1, 1, 1)]})
-    columns = ["is_cluster_launch", "graph_node_id", "static_shared_bytes", "dynamic_shared_bytes", "shared_bytes"]
+    columns = [
+        "is_cluster_launch",
+        "graph_node_id",
+        "static_shared_bytes",
+        "dynamic_shared_bytes",
+        "shared_bytes",
+    ]
     assert capture.tables["kernels"].select(columns).rows() == [
         (False, None, 16, 1024, 1040),
         (True, 5, 16, 1024, 1040),
@@ -263,7 +384,17 @@ def test_a_graph_recorded_whole_is_device_work(tmp_path: Path) -> None:
         "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": replays,
     }
     capture = read_both_ways(tmp_path, tables)
-    columns = ["name", "library", "primitive", "duration_ns", "link", "api_call_id", "stream_id", "grid_x", "block_x"]
+    columns = [
+        "name",
+        "library",
+        "primitive",
+        "duration_ns",
+        "link",
+        "api_call_id",
+        "stream_id",
+        "grid_x",
+        "block_x",
+    ]
     assert capture.tables["kernels"].select(columns).rows() == [
         ("CUDA graph 4", "other", "fused", 40, "graph", 0, 7, None, None),
         ("gemm", "other", "gemm", 30, "launched", 1, 7, 1, 1),
@@ -284,7 +415,10 @@ def test_a_graph_recorded_whole_is_device_work(tmp_path: Path) -> None:
 
 
 def test_a_graph_recorded_without_its_device_is_counted_not_refused(tmp_path: Path) -> None:
-    tables: Tables = {KERNEL: [kernel(0, 1, 2, 1)], "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": [{"start": 5, "end": 9}]}
+    tables: Tables = {
+        KERNEL: [kernel(0, 1, 2, 1)],
+        "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": [{"start": 5, "end": 9}],
+    }
     capture = read_both_ways(tmp_path, tables)
     assert capture.tables["kernels"]["name"].to_list() == ["gemm"]
     assert codes(capture) == {"broken_rows": 1, "graph_kernels_hidden": 1}
@@ -300,7 +434,10 @@ def test_one_ordinal_for_two_gpus_is_renumbered(tmp_path: Path) -> None:
     }
     with nsys.ranked_by("file"):
         capture = read_both_ways(tmp_path, tables)
-    assert capture.tables["devices"].select("device_id", "name").rows() == [(0, "NVIDIA H200"), (1, "NVIDIA A100")]
+    assert capture.tables["devices"].select("device_id", "name").rows() == [
+        (0, "NVIDIA H200"),
+        (1, "NVIDIA A100"),
+    ]
     assert capture.tables["kernels"]["device_id"].to_list() == [0, 1]
     assert codes(capture)["devices_renumbered"] == 1
 
@@ -332,7 +469,9 @@ def test_gpu_metrics_become_counters(tmp_path: Path) -> None:
 def test_names_that_are_no_utf_8_and_numbers_that_are_text(tmp_path: Path) -> None:
     names: list[Row] = [*NAMES, {"id": 5, "value": b"\xffname"}]
     rows = [kernel(0, 1, 5, 1)]
-    assert read_both_ways(tmp_path, {"StringIds": names, KERNEL: rows}).tables["kernels"]["name"].to_list() == ["�name"]
+    assert read_both_ways(tmp_path, {"StringIds": names, KERNEL: rows}).tables["kernels"][
+        "name"
+    ].to_list() == ["�name"]
     export = tmp_path / "export.sqlite"
     with closing(sqlite3.connect(export)) as database:
         database.execute(f"INSERT INTO {KERNEL} (start, end, deviceId) VALUES ('soon', 9, 0)")  # noqa: S608
@@ -346,7 +485,11 @@ def test_names_that_are_no_utf_8_and_numbers_that_are_text(tmp_path: Path) -> No
 
 
 def test_losses_of_tables_read_beside_each_other_add_up_and_name_the_calls(tmp_path: Path) -> None:
-    tables = {"StringIds": NAMES, RUNTIME: [call(9, 1, 1, 1), call(0, 1, 1, 2)], KERNEL: [kernel(9, 1, 2, 1)] * 3}
+    tables = {
+        "StringIds": NAMES,
+        RUNTIME: [call(9, 1, 1, 1), call(0, 1, 1, 2)],
+        KERNEL: [kernel(9, 1, 2, 1)] * 3,
+    }
     capture = read_both_ways(tmp_path, tables)
     assert codes(capture)["broken_rows"] == 4
     assert RUNTIME in capture.diagnostics.texts["loss", "broken_rows"]

@@ -38,7 +38,9 @@ def executable(path: Path, text: str) -> Path:
 def stand_in(path: Path) -> Path:
     """The stand-in at this path."""
     script = Path(__file__).with_name("stand_in_nsys.py")
-    return executable(path, f'#!/bin/sh\n# Stand-in for nsys.\nexec "{sys.executable}" "{script}" "$@"\n')
+    return executable(
+        path, f'#!/bin/sh\n# Stand-in for nsys.\nexec "{sys.executable}" "{script}" "$@"\n'
+    )
 
 
 @pytest.fixture(scope="session")
@@ -90,16 +92,21 @@ def run_cli(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_program_becomes_a_trace(tmp_path: Path) -> None:
     program = tmp_path / "train.py"
-    program.write_text("import os, sys\nprint('from the program', len(sys.argv), 'EXIT' in str(os.environ.keys()))\n")
+    program.write_text(
+        "import os, sys\nprint('from the program', len(sys.argv), 'EXIT' in"
+        " str(os.environ.keys()))\n"
+    )
     done = run_cli("--", sys.executable, str(program), "--out", "x")
     assert (done.returncode, done.stdout) == (0, "from the program 3 False\n")
     trace = Trace.open(tmp_path / "train.tracelens")
     # 3 steps of 239 kernels each, by nsys's own count of this recording.
     assert trace.kernels.height == 717
-    (source, *_) = trace.manifest.sources
+    source, *_ = trace.manifest.sources
     assert source["name"] == "capture.nsys-rep"
     assert source["versions"]["nsys"] == "2025.3.2.0"
-    written = [file.read_bytes() for file in (tmp_path / "train.tracelens").rglob("*") if file.is_file()]
+    written = [
+        file.read_bytes() for file in (tmp_path / "train.tracelens").rglob("*") if file.is_file()
+    ]
     assert len(written) > 5
     assert not any(SECRET.encode() in text or str(tmp_path).encode() in text for text in written)
 
@@ -108,13 +115,20 @@ def test_kernels_stay_visible_under_cuda_graphs_and_nothing_samples_the_cpu(tmp_
     assert capture().captures[0].settings["cuda_graph_trace"] == "node"
     options = json.loads((tmp_path / "options.json").read_text())
     assert options["cuda_graph_trace"] == "node"
-    assert (options["trace"], options["sample"], options["cpuctxsw"]) == ("cuda,nvtx", "none", "none")
+    assert (options["trace"], options["sample"], options["cpuctxsw"]) == (
+        "cuda,nvtx",
+        "none",
+        "none",
+    )
     assert options["capture_range"] == "none"
 
 
 def test_options_reach_nsys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--trace", "nvtx", "--capture-range", "--nsys-option=--gpu-metrics-devices=all")
-    assert command_line(capsys, "collect", "nsys", *words, "--out", "o.tracelens", "--", *DONE).code == 0
+    assert (
+        command_line(capsys, "collect", "nsys", *words, "--out", "o.tracelens", "--", *DONE).code
+        == 0
+    )
     options = json.loads((tmp_path / "options.json").read_text())
     assert (options["trace"], options["gpu_metrics_devices"]) == ("nvtx", "all")
     assert (options["capture_range"], options["capture_range_end"]) == ("cudaProfilerApi", "stop")
@@ -139,13 +153,18 @@ def test_the_exit_code_reaches_the_shell_and_the_trace_is_kept(tmp_path: Path) -
 
 
 def test_ctrl_c_reaches_the_program_and_what_was_recorded_is_kept(tmp_path: Path) -> None:
-    waiting = "try:\n    print('ready', flush=True)\n    signal.pause()\nexcept KeyboardInterrupt:\n    exit(5)"
+    waiting = (
+        "try:\n    print('ready', flush=True)\n    signal.pause()\nexcept KeyboardInterrupt:\n   "
+        " exit(5)"
+    )
     script = f"import signal\n{waiting}"
     with subprocess.Popen(
         cli("--out", "x.tracelens", "--", sys.executable, "-c", script),
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         start_new_session=True,
-    ) as process:  # fmt: skip
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         os.killpg(process.pid, signal.SIGINT)
@@ -169,13 +188,17 @@ def test_the_report_is_kept_where_asked_for(tmp_path: Path) -> None:
 
 def test_a_raw_capture_is_imported(without_importer: Path) -> None:
     """Nsight Compute has the importer beside the folder of its nsys."""
-    executable(without_importer.parents[1] / "linux-desktop-glibc_2_11_3-x64" / "QdstrmImporter", IMPORTER)
+    executable(
+        without_importer.parents[1] / "linux-desktop-glibc_2_11_3-x64" / "QdstrmImporter", IMPORTER
+    )
     assert capture().captures[0].tables["kernels"].height == 717
 
 
 @pytest.mark.usefixtures("without_importer")
 def test_a_raw_capture_without_an_importer_is_kept(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match=r"has no QdstrmImporter beside it.*install NVIDIA Nsight Systems") as told:
+    with pytest.raises(
+        ToolError, match=r"has no QdstrmImporter beside it.*install NVIDIA Nsight Systems"
+    ) as told:
         capture()
     assert "QdstrmImporter -i capture.qdstrm -o capture.nsys-rep" in str(told.value)
     assert str(told.value).endswith("the raw capture is kept as raw.qdstrm")
@@ -183,10 +206,16 @@ def test_a_raw_capture_without_an_importer_is_kept(tmp_path: Path) -> None:
 
 
 def test_an_importer_that_misses_a_library(without_importer: Path, tmp_path: Path) -> None:
-    words = "QdstrmImporter: error while loading shared libraries: libdw.so.1: cannot open shared object file: No such"
+    words = (
+        "QdstrmImporter: error while loading shared libraries: libdw.so.1: cannot open shared"
+        " object file: No such"
+    )
     importer = without_importer.parents[1] / "linux-desktop-glibc_2_11_3-x64" / "QdstrmImporter"
     executable(importer, f'#!/bin/sh\necho "{words} file or directory" >&2\nexit 127\n')
-    expected = r"needs libdw\.so\.1, which is not on this machine; install it \(libdw1 on Debian.*LD_LIBRARY_PATH"
+    expected = (
+        r"needs libdw\.so\.1, which is not on this machine; install it \(libdw1 on"
+        r" Debian.*LD_LIBRARY_PATH"
+    )
     with pytest.raises(ToolError, match=expected):
         capture()
     assert (tmp_path / "raw.qdstrm").exists()
@@ -194,7 +223,9 @@ def test_an_importer_that_misses_a_library(without_importer: Path, tmp_path: Pat
 
 def test_no_report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STAND_IN", "nothing")
-    with pytest.raises(ToolError, match=r"nothing was captured: nsys 2025\.3\.1.* left no report .*exit code 3"):
+    with pytest.raises(
+        ToolError, match=r"nothing was captured: nsys 2025\.3\.1.* left no report .*exit code 3"
+    ):
         capture("sh", "-c", "exit 3")
 
 
@@ -221,18 +252,28 @@ def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
     def made(**tables: list[Row]) -> None:
         folder = tmp_path / "other"
         folder.mkdir()
-        write(folder / "export.sqlite", {"StringIds": NAMES, "META_DATA_EXPORT": version("3.20.3"), **tables})
+        write(
+            folder / "export.sqlite",
+            {"StringIds": NAMES, "META_DATA_EXPORT": version("3.20.3"), **tables},
+        )
         monkeypatch.setenv("STAND_IN_EXPORTS", str(folder))
         monkeypatch.setenv("STAND_IN", "sqlite")
 
     return made
 
 
-def test_nothing_recorded(exports: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_recorded(
+    exports: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     exports()
-    done = command_line(capsys, "collect", "nsys", "--out", "x.tracelens", "--", "sh", "-c", "exit 3")
+    done = command_line(
+        capsys, "collect", "nsys", "--out", "x.tracelens", "--", "sh", "-c", "exit 3"
+    )
     assert done.code == 1
-    assert "nothing was captured: nsys recorded no call, range or GPU work (did the program use the GPU" in done.err
+    assert (
+        "nothing was captured: nsys recorded no call, range or GPU work (did the program use"
+        " the GPU" in done.err
+    )
     assert "the program's exit code is 3" in done.err
     assert not (tmp_path / "x.tracelens").exists()
     with pytest.raises(ToolError, match=r"does the program call torch\.cuda\.profiler\.start"):
@@ -243,7 +284,9 @@ def test_calls_but_no_gpu_work(exports: Callable[..., None]) -> None:
     exports(**{RUNTIME: [call(10, 20, 1, 1)]})
     found = capture()
     assert found.captures[0].tables["api_calls"].height == 1
-    assert found.remarks == ("no GPU work was captured: no kernel, copy or fill ran on a GPU while nsys recorded",)
+    assert found.remarks == (
+        "no GPU work was captured: no kernel, copy or fill ran on a GPU while nsys recorded",
+    )
     assert capture(options=live.Options(trace="nvtx")).remarks == ()
 
 
@@ -271,21 +314,31 @@ def test_an_nsys_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ToolError, match="--nsys /no/nsys: there is no such program"):
         tool.find_nsys("/no/nsys")
     wrong = executable(tmp_path / "wrong", "#!/bin/sh\necho some program version 1.2\n")
-    with pytest.raises(ToolError, match="expected NVIDIA Nsight Systems and its version, found 'some program"):
+    with pytest.raises(
+        ToolError, match="expected NVIDIA Nsight Systems and its version, found 'some program"
+    ):
         tool.find_nsys(str(wrong))
     broken = executable(tmp_path / "broken", "#!/bin/sh\nexit 4\n")
-    with pytest.raises(ToolError, match=r"does not answer --version \(broken failed: exit status 4\)"):
+    with pytest.raises(
+        ToolError, match=r"does not answer --version \(broken failed: exit status 4\)"
+    ):
         tool.find_nsys(str(broken))
     monkeypatch.setenv("STAND_IN", "old")
-    with pytest.raises(ToolError, match=r"nsys 2021\.3\.1.* is too old; tracelens needs 2022\.1 or newer"):
+    with pytest.raises(
+        ToolError, match=r"nsys 2021\.3\.1.* is too old; tracelens needs 2022\.1 or newer"
+    ):
         tool.find_nsys()
 
 
-def test_the_newest_complete_nsys_is_taken(tmp_path: Path, installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_complete_nsys_is_taken(
+    tmp_path: Path, installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     installed.unlink()
     opt = tmp_path / "opt" / "nvidia"
     compute = stand_in(opt / "nsight-compute" / "2026.1.0" / "host" / "target-linux-x64" / "nsys")
-    monkeypatch.setattr(tool, "_USUAL", tuple(p.replace("/opt/", f"{tmp_path}/opt/", 1) for p in USUAL))
+    monkeypatch.setattr(
+        tool, "_USUAL", tuple(p.replace("/opt/", f"{tmp_path}/opt/", 1) for p in USUAL)
+    )
     found = doctor.examine().filter(tool="nsys").to_dicts()[0]
     assert (found["found"], found["version"]) == (True, "2025.3.1.90-253135822126v0")
     assert "has no QdstrmImporter beside it" in found["to_get_it"]
@@ -305,7 +358,9 @@ def test_the_importer_of_debians_packages_is_found(tmp_path: Path) -> None:
     assert tool.importer_of(nsys) == importer
 
 
-def test_an_exit_code_that_nobody_waits_for_is_no_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_exit_code_that_nobody_waits_for_is_no_error(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Nsight Systems 2023.4.4, interrupted twice while it starts, ends before the program: the folder is gone."""
     program = [sys.executable, "-c", "raise SystemExit(7)"]
     assert noting.main(str(tmp_path / "gone" / "exit_code"), program) == 7

@@ -1,7 +1,7 @@
 """NVTX ranges that PyTorch's emit_nvtx and TensorRT name: ops, annotations and layers, in exports of a few rows.
 
-The formats are those of getNvtxStr in torch/csrc/profiler/util.cpp, of PyTorch 1.6 to 2.11; a real capture under
-emit_nvtx (`first_run_resnet50`) is compared with nsys's own tables in test_nsys.
+The formats are those of getNvtxStr in torch/csrc/profiler/util.cpp, of PyTorch 1.6 to 2.11; a real
+capture under emit_nvtx (`first_run_resnet50`) is compared with nsys's own tables in test_nsys.
 """
 
 from __future__ import annotations
@@ -35,18 +35,38 @@ def traced(folder: Path, **tables: list[Row]) -> Trace:
 NAMES: dict[str, tuple[str | None, str, int | None, int | None, str | None]] = {
     "aten::mm, op_id = 12": ("op", "aten::mm", None, 12, None),
     "aten::mm, seq = 3, op_id = 12, sizes = [[8, 64], [64, 64]], input_op_ids = [(9,0), (11,0)]": (
-        "op", "aten::mm", 3, 12, "[[8, 64], [64, 64]]",
+        "op",
+        "aten::mm",
+        3,
+        12,
+        "[[8, 64], [64, 64]]",
     ),
-    "aten::add.Tensor, op_id = 1, sizes = [[], [2]]": ("op", "aten::add.Tensor", None, 1, "[[], [2]]"),
+    "aten::add.Tensor, op_id = 1, sizes = [[], [2]]": (
+        "op",
+        "aten::add.Tensor",
+        None,
+        1,
+        "[[], [2]]",
+    ),
     "AddmmBackward0, seq = 3, op_id = 40": ("op", "AddmmBackward0", 3, 40, None),
     "MyFunction, seq = 0, op_id = 41": ("op", "MyFunction", 0, 41, None),
     "autograd::engine::evaluate_function: AddmmBackward0, op_id = 39": (
-        "op", "autograd::engine::evaluate_function: AddmmBackward0", None, 39, None,
+        "op",
+        "autograd::engine::evaluate_function: AddmmBackward0",
+        None,
+        39,
+        None,
     ),
     "nccl:all_reduce, op_id = 5, sizes = [[4]]": ("op", "nccl:all_reduce", None, 5, "[[4]]"),
     # PyTorch 1.6 to 1.10: no op_id.
     "aten::relu_": ("op", "aten::relu_", None, None, None),
-    "aten::conv2d, seq = 7, sizes = [[1, 3], [4, 3]]": ("op", "aten::conv2d", 7, None, "[[1, 3], [4, 3]]"),
+    "aten::conv2d, seq = 7, sizes = [[1, 3], [4, 3]]": (
+        "op",
+        "aten::conv2d",
+        7,
+        None,
+        "[[1, 3], [4, 3]]",
+    ),
     "ConvBackward, seq = 7": ("op", "ConvBackward", 7, None, None),
     # record_function under emit_nvtx.
     "ProfilerStep#3, op_id = 7": ("annotation", "ProfilerStep#3", None, 7, None),
@@ -59,7 +79,7 @@ NAMES: dict[str, tuple[str | None, str, int | None, int | None, str | None]] = {
     "mm, op_id = many": (None, "mm, op_id = many", None, None, None),
     ", op_id = 3": (None, ", op_id = 3", None, None, None),
     "": (None, "", None, None, None),
-}  # fmt: skip
+}
 """kind, name, sequence_number, external_id, input_shapes by the range's text."""
 
 
@@ -82,18 +102,34 @@ def test_ops_have_depths_shapes_and_device_time(tmp_path: Path) -> None:
                 pushed(10, 40, "aten::conv2d, seq = 2, op_id = 1, sizes = [[1, 3], [4, 3]]"),
                 pushed(15, 35, "aten::convolution, seq = 2, op_id = 2, sizes = [[1, 3], [4, 3]]"),
                 pushed(50, 70, "aten::mm", domainId=9),
-                {"start": 0, "eventType": 75, "domainId": 9, "text": "library", "globalTid": THREAD},
+                {
+                    "start": 0,
+                    "eventType": 75,
+                    "domainId": 9,
+                    "text": "library",
+                    "globalTid": THREAD,
+                },
             ],
         },
     )
-    columns = ["kind", "name", "depth", "sequence_number", "external_id", "input_shapes", "category"]
+    columns = [
+        "kind",
+        "name",
+        "depth",
+        "sequence_number",
+        "external_id",
+        "input_shapes",
+        "category",
+    ]
     assert trace.spans.select(columns).rows() == [
         ("nvtx", "train", 0, None, None, None, "push_pop"),
         ("op", "aten::conv2d", 1, 2, 1, "[[1, 3], [4, 3]]", "push_pop"),
         ("op", "aten::convolution", 2, 2, 2, "[[1, 3], [4, 3]]", "push_pop"),
         ("nvtx", "aten::mm", 1, None, None, None, "push_pop library"),
     ]
-    sites = dispatch_depth(trace).select("op", "n_launches", "op_depth_max", "host_total_ns").sort("op")
+    sites = (
+        dispatch_depth(trace).select("op", "n_launches", "op_depth_max", "host_total_ns").sort("op")
+    )
     assert sites.rows() == [(None, 1, 0, None), ("aten::conv2d", 1, 2, 15)]
     ops = top_ops(trace).select("name", "cuda_self_ns", "cuda_total_ns")
     assert ops.rows() == [("aten::convolution", 50, 50), ("aten::conv2d", 0, 50)]
@@ -105,10 +141,26 @@ def test_tensorrt_layers_have_the_kernels(tmp_path: Path) -> None:
     trace = traced(
         tmp_path,
         **{
-            RUNTIME: [call(20, 25, 1, 1), call(45, 47, 1, 2), call(52, 53, 1, 3), call(205, 207, 1, 4)],
-            KERNEL: [kernel(30, 60, 2, 1), kernel(60, 70, 3, 2), kernel(70, 75, 3, 3), kernel(210, 290, 2, 4)],
+            RUNTIME: [
+                call(20, 25, 1, 1),
+                call(45, 47, 1, 2),
+                call(52, 53, 1, 3),
+                call(205, 207, 1, 4),
+            ],
+            KERNEL: [
+                kernel(30, 60, 2, 1),
+                kernel(60, 70, 3, 2),
+                kernel(70, 75, 3, 3),
+                kernel(210, 290, 2, 4),
+            ],
             NVTX: [
-                {"start": 0, "eventType": 75, "domainId": 4, "text": "TensorRT", "globalTid": THREAD},
+                {
+                    "start": 0,
+                    "eventType": 75,
+                    "domainId": 4,
+                    "text": "TensorRT",
+                    "globalTid": THREAD,
+                },
                 pushed(10, 100, "ExecutionContext::enqueue", **trt),
                 pushed(15, 40, "/conv1/Conv + /relu/Relu", **trt),
                 pushed(41, 50, "{ForeignNode[/fc/Gemm.../out/Add]}", **trt),
@@ -133,7 +185,11 @@ def test_tensorrt_layers_have_the_kernels(tmp_path: Path) -> None:
         ("{ForeignNode[/fc/Gemm.../out/Add]}", "unknown", 1),
         ("reformat_0", "unknown", 2),
     ]
-    placed = layer_attribution(trace).filter(pl.col("n_kernels") > 0).select("layer", "duration_total_ns", "evidence")
+    placed = (
+        layer_attribution(trace)
+        .filter(pl.col("n_kernels") > 0)
+        .select("layer", "duration_total_ns", "evidence")
+    )
     assert placed.rows() == [
         ("(unattributed)", 80, "none"),
         ("/conv1/Conv + /relu/Relu", 30, "module span"),
@@ -158,7 +214,10 @@ def test_the_real_capture_under_emit_nvtx_has_ops() -> None:
     """What nsys's nvtx_sum of it lists with an op_id are ops, the rest ranges of the program."""
     export = MORE / "nsys" / "first_run_resnet50.sqlite"
     if not export.is_file():
-        pytest.skip(f"{export.relative_to(ROOT.parent)} is not at hand; only the samples ship with the repository")
+        pytest.skip(
+            f"{export.relative_to(ROOT.parent)} is not at hand; only the samples ship with the"
+            " repository"
+        )
     with export.with_name("first_run_resnet50_stats_nvtx_sum.csv").open(newline="") as stream:
         printed = [(row["Range"], int(row["Instances"])) for row in csv.DictReader(stream)]
     n_ops = sum(n for name, n in printed if ", op_id = " in name)
@@ -166,4 +225,7 @@ def test_the_real_capture_under_emit_nvtx_has_ops() -> None:
     kinds = dict(trace.spans["kind"].value_counts().iter_rows())
     assert kinds == {"op": n_ops, "nvtx": sum(n for _, n in printed) - n_ops}
     by_op = dispatch_depth(trace).filter(pl.col("op").is_not_null()).select("op", "op_depth_max")
-    assert ("aten::conv2d", 4) in by_op.rows()  # conv2d > convolution > _convolution > cudnn_convolution
+    assert (
+        "aten::conv2d",
+        4,
+    ) in by_op.rows()  # conv2d > convolution > _convolution > cudnn_convolution

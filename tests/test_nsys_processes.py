@@ -36,22 +36,36 @@ def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path.chmod(0o644)
     moved = (SECOND - FIRST) << 24
     with closing(sqlite3.connect(path)) as database:
-        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {
+            name
+            for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
         for table in {KERNEL, MEMCPY, nsys_exports.MEMSET, SYNCHRONIZATION} & tables:
-            database.execute(f"UPDATE {table} SET globalPid = globalPid + {moved} WHERE correlationId % 2")  # noqa: S608
-        database.execute(f"UPDATE {RUNTIME} SET globalTid = globalTid + {moved} WHERE correlationId % 2")  # noqa: S608
+            database.execute(
+                f"UPDATE {table} SET globalPid = globalPid + {moved} WHERE correlationId % 2"
+            )
+        database.execute(
+            f"UPDATE {RUNTIME} SET globalTid = globalTid + {moved} WHERE correlationId % 2"
+        )
         database.execute(f"UPDATE {NVTX} SET globalTid = globalTid + {moved} WHERE rowid % 3 = 0")  # noqa: S608
         # A launcher runs no kernel: what it did belongs to no rank.
-        (tid,) = database.execute(f"SELECT globalTid FROM {RUNTIME} WHERE correlationId % 2 = 0").fetchone()  # noqa: S608
-        last = f"(SELECT max(rowid) FROM {RUNTIME} WHERE nameId NOT IN (SELECT id FROM StringIds WHERE value LIKE '%Launch%'))"  # noqa: S608, E501
+        (tid,) = database.execute(
+            f"SELECT globalTid FROM {RUNTIME} WHERE correlationId % 2 = 0"
+        ).fetchone()
+        last = f"(SELECT max(rowid) FROM {RUNTIME} WHERE nameId NOT IN (SELECT id FROM StringIds WHERE value LIKE '%Launch%'))"  # noqa: S608
         moved_to = tid + ((LAUNCHER - FIRST) << 24)
         database.execute(f"UPDATE {RUNTIME} SET globalTid = {moved_to} WHERE rowid = {last}")  # noqa: S608
         columns = [row[1] for row in database.execute("PRAGMA table_info(TARGET_INFO_CUDA_DEVICE)")]
         values = ", ".join({"gpuId": "1", "pid": str(SECOND)}.get(name, name) for name in columns)
-        database.execute(f"INSERT INTO TARGET_INFO_CUDA_DEVICE SELECT {values} FROM TARGET_INFO_CUDA_DEVICE LIMIT 1")  # noqa: S608
+        database.execute(
+            f"INSERT INTO TARGET_INFO_CUDA_DEVICE SELECT {values} FROM TARGET_INFO_CUDA_DEVICE"
+            " LIMIT 1"
+        )
         columns = [row[1] for row in database.execute("PRAGMA table_info(TARGET_INFO_GPU)")]
         values = ", ".join("1" if name == "id" else name for name in columns)
-        database.execute(f"INSERT INTO TARGET_INFO_GPU SELECT {values} FROM TARGET_INFO_GPU LIMIT 1")  # noqa: S608
+        database.execute(
+            f"INSERT INTO TARGET_INFO_GPU SELECT {values} FROM TARGET_INFO_GPU LIMIT 1"
+        )
         database.commit()
     return path
 
@@ -62,7 +76,10 @@ def read(path: Path, choice: str) -> tl.Trace:
 
 
 def test_a_task_reads_by_the_word_that_was_chosen(
-    export: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    export: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def elsewhere(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, Any]]:
         """As a process does that knows of the driver only what it is sent."""
@@ -76,7 +93,10 @@ def test_a_task_reads_by_the_word_that_was_chosen(
         assert command_line(capsys, "collect", "nsys", export, *words).code == 0
         assert tl.open(target).manifest.ranks == ranks
     done = command_line(capsys, "collect", "nsys", "--engine", "local", "--", "true")
-    assert (done.code, done.err) == (2, "error: --engine belongs to a capture of FILES; leave it out here\n")
+    assert (done.code, done.err) == (
+        2,
+        "error: --engine belongs to a capture of FILES; leave it out here\n",
+    )
 
 
 def test_totals_of_the_ranks_are_the_files(export: Path) -> None:
@@ -88,10 +108,14 @@ def test_totals_of_the_ranks_are_the_files(export: Path) -> None:
             assert ranks.frame(name)["duration_ns"].sum() == whole.frame(name)["duration_ns"].sum()
     with closing(sqlite3.connect(SAMPLE)) as database:
         (total,) = database.execute(f"SELECT sum(end - start) FROM {KERNEL}").fetchone()  # noqa: S608
-        odd = database.execute(f"SELECT sum(end - start) FROM {KERNEL} WHERE correlationId % 2").fetchone()[0]  # noqa: S608
+        odd = database.execute(
+            f"SELECT sum(end - start) FROM {KERNEL} WHERE correlationId % 2"
+        ).fetchone()[0]
     of_rank = dict(ranks.kernels.group_by("rank").agg(pl.sum("duration_ns")).iter_rows())
     assert of_rank == {0: total - odd, 1: odd}
-    assert ranks.kernels.group_by("rank").agg(pl.col("process_id").unique()).sort("rank").rows() == [
+    assert ranks.kernels.group_by("rank").agg(pl.col("process_id").unique()).sort(
+        "rank"
+    ).rows() == [
         (0, [FIRST]),
         (1, [SECOND]),
     ]
@@ -123,7 +147,11 @@ def test_other_exports_have_the_same_ranks(export: Path, suffix: str, tmp_path: 
 
 def test_processes_that_share_a_device_are_one_rank_unless_told(tmp_path: Path) -> None:
     kernels = [nsys_exports.kernel(0, 5, 2, 1, 7), nsys_exports.kernel(6, 9, 2, 1, 9)]
-    tables = {"StringIds": nsys_exports.NAMES, KERNEL: kernels, "META_DATA_EXPORT": nsys_exports.version("3.20.3")}
+    tables = {
+        "StringIds": nsys_exports.NAMES,
+        KERNEL: kernels,
+        "META_DATA_EXPORT": nsys_exports.version("3.20.3"),
+    }
     path = nsys_exports.write(tmp_path / "shared.sqlite", tables)
     assert read(path, "auto").manifest.ranks == [0]
     assert read(path, "process").kernels.select("rank", "process_id").rows() == [(0, 7), (1, 9)]
@@ -131,23 +159,42 @@ def test_processes_that_share_a_device_are_one_rank_unless_told(tmp_path: Path) 
 
 def test_samples_go_to_the_rank_of_their_gpu(tmp_path: Path) -> None:
     seen = [{"gpuId": 0, "cudaId": 0, "pid": 7}, {"gpuId": 1, "cudaId": 0, "pid": 9}]
-    samples = [{"timestamp": 3, "typeId": gpu, "metricId": 5, "value": 10 + gpu} for gpu in (0, 1, 2)]
+    samples = [
+        {"timestamp": 3, "typeId": gpu, "metricId": 5, "value": 10 + gpu} for gpu in (0, 1, 2)
+    ]
     tables = {
-        "StringIds": nsys_exports.NAMES, "META_DATA_EXPORT": nsys_exports.version("3.20.3"), "GPU_METRICS": samples,
-        "TARGET_INFO_GPU": [nsys_exports.gpu(0), nsys_exports.gpu(1)], "TARGET_INFO_CUDA_DEVICE": seen,
+        "StringIds": nsys_exports.NAMES,
+        "META_DATA_EXPORT": nsys_exports.version("3.20.3"),
+        "GPU_METRICS": samples,
+        "TARGET_INFO_GPU": [nsys_exports.gpu(0), nsys_exports.gpu(1)],
+        "TARGET_INFO_CUDA_DEVICE": seen,
         KERNEL: [nsys_exports.kernel(0, 5, 2, 1, 7), nsys_exports.kernel(6, 9, 2, 1, 9)],
-        RUNTIME: [nsys_exports.call(0, 1, 1, 1, packed(7, 8)), nsys_exports.call(5, 6, 1, 1, packed(9, 9))],
-    }  # fmt: skip
+        RUNTIME: [
+            nsys_exports.call(0, 1, 1, 1, packed(7, 8)),
+            nsys_exports.call(5, 6, 1, 1, packed(9, 9)),
+        ],
+    }
     trace = read(nsys_exports.write(tmp_path / "two.sqlite", tables), "auto")
-    assert trace.counters.select("rank", "value").sort("value").rows() == [(0, 10.0), (1, 11.0), (0, 12.0)]
+    assert trace.counters.select("rank", "value").sort("value").rows() == [
+        (0, 10.0),
+        (1, 11.0),
+        (0, 12.0),
+    ]
     assert trace.devices.select("rank", "device_id").rows() == [(0, 0), (1, 0)]
 
 
-def test_the_choice_on_the_command_line(export: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_choice_on_the_command_line(
+    export: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for choice, n in (("file", 1), ("process", 2)):
         out = tmp_path / f"{choice}.tracelens"
-        assert command_line(capsys, "collect", "nsys", export, "--rank-by", choice, "--out", out).code == 0
+        assert (
+            command_line(capsys, "collect", "nsys", export, "--rank-by", choice, "--out", out).code
+            == 0
+        )
         assert len(tl.open(out).manifest.ranks) == n
-    refused = command_line(capsys, "collect", "nsys", export, "--rank-by", "device", "--out", tmp_path / "x")
+    refused = command_line(
+        capsys, "collect", "nsys", export, "--rank-by", "device", "--out", tmp_path / "x"
+    )
     assert refused.code == 2
     assert "--rank-by device: what a rank is can be auto, process, file" in refused.err

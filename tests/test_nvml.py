@@ -33,7 +33,9 @@ class StandIn(ModuleType):
         self.nvmlDeviceGetHandleByIndex = int
         self.nvmlDeviceGetUUID = lambda handle: UUIDS[handle].encode()
         self.nvmlDeviceGetName = names.__getitem__
-        self.nvmlDeviceGetUtilizationRates = lambda handle: self._answer("utilization", gpu=10 * handle)
+        self.nvmlDeviceGetUtilizationRates = lambda handle: self._answer(
+            "utilization", gpu=10 * handle
+        )
         self.nvmlDeviceGetMemoryInfo = lambda handle: self._answer("memory", used=handle + 2**33)
         self.enough = 4 * len(names)
 
@@ -52,7 +54,9 @@ class StandIn(ModuleType):
 SAME = ("H200", "H200", "H200")
 
 
-def sampled(monkeypatch: pytest.MonkeyPatch, nvml: StandIn | None, environment: dict[str, str]) -> Capture:
+def sampled(
+    monkeypatch: pytest.MonkeyPatch, nvml: StandIn | None, environment: dict[str, str]
+) -> Capture:
     """A capture of at least two rounds from the stand-in."""
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     with Sampler(environment, hertz=1000) as sampler:
@@ -64,7 +68,11 @@ def sampled(monkeypatch: pytest.MonkeyPatch, nvml: StandIn | None, environment: 
 
 def test_every_device_is_sampled_with_its_units(monkeypatch: pytest.MonkeyPatch) -> None:
     capture = sampled(monkeypatch, StandIn(*SAME), {})
-    rows = capture.tables["counters"].unique(["name", "device_id"], keep="first").sort("name", "device_id")
+    rows = (
+        capture.tables["counters"]
+        .unique(["name", "device_id"], keep="first")
+        .sort("name", "device_id")
+    )
     assert rows.select("name", "unit", "value", "device_id").rows() == [
         *(("gpu_memory_used", "bytes", 2.0**33 + device, device) for device in range(3)),
         *(("gpu_utilization", "percent", 10.0 * device, device) for device in range(3)),
@@ -74,27 +82,51 @@ def test_every_device_is_sampled_with_its_units(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_device_ids_are_the_programs_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    counters = sampled(monkeypatch, StandIn(*SAME), {"CUDA_VISIBLE_DEVICES": "2,GPU-aa"}).tables["counters"]
-    use = counters.filter(pl.col("name") == "gpu_utilization").select("device_id", "value").unique().sort("device_id")
+    counters = sampled(monkeypatch, StandIn(*SAME), {"CUDA_VISIBLE_DEVICES": "2,GPU-aa"}).tables[
+        "counters"
+    ]
+    use = (
+        counters.filter(pl.col("name") == "gpu_utilization")
+        .select("device_id", "value")
+        .unique()
+        .sort("device_id")
+    )
     assert use.rows() == [(0, 20.0), (1, 0.0)]
 
 
 @pytest.mark.parametrize(
     ("said", "indices"),
-    [("", []), ("-1", []), ("1", [1]), ("2, 0", [2, 0]), ("0,7,1", [0]), ("0,0", [0]), ("GPU-a", []),
-     ("GPU-ab,GPU-cccc-3", [1, 2]), ("MIG-GPU-aaaa", []), ("NoDevFiles", [])],
-)  # fmt: skip
+    [
+        ("", []),
+        ("-1", []),
+        ("1", [1]),
+        ("2, 0", [2, 0]),
+        ("0,7,1", [0]),
+        ("0,0", [0]),
+        ("GPU-a", []),
+        ("GPU-ab,GPU-cccc-3", [1, 2]),
+        ("MIG-GPU-aaaa", []),
+        ("NoDevFiles", []),
+    ],
+)
 def test_cuda_visible_devices_is_read_as_cuda_does(said: str, indices: list[int]) -> None:
     assert visible_indices(said, UUIDS) == indices
 
 
-def test_a_value_that_is_not_told_is_noted_and_the_other_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_that_is_not_told_is_noted_and_the_other_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     nvml = StandIn(*SAME)
     nvml.silent.add("utilization")
     capture = sampled(monkeypatch, nvml, {})
     assert capture.tables["counters"]["name"].unique().to_list() == ["gpu_memory_used"]
     assert capture.diagnostics.frame().rows() == [
-        ("info", "gpu_utilization_absent", 3, "gpu_utilization is not sampled from here on: Not Supported")
+        (
+            "info",
+            "gpu_utilization_absent",
+            3,
+            "gpu_utilization is not sampled from here on: Not Supported",
+        )
     ]
 
 
@@ -103,7 +135,11 @@ def test_gpus_of_several_models_warn_of_their_order(monkeypatch: pytest.MonkeyPa
     codes = sampled(monkeypatch, mixed, {}).diagnostics.frame()["code"].to_list()
     assert codes == ["device_order_assumed"]
     mixed = StandIn("H200", "T4", "T4")
-    assert not sampled(monkeypatch, mixed, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}).diagnostics.frame().height
+    assert (
+        not sampled(monkeypatch, mixed, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
+        .diagnostics.frame()
+        .height
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +147,11 @@ def test_gpus_of_several_models_warn_of_their_order(monkeypatch: pytest.MonkeyPa
     [
         (None, {}, "nvidia-ml-py is absent"),
         (StandIn(), {}, "NVML finds no GPU"),
-        (StandIn(*SAME), {"CUDA_VISIBLE_DEVICES": ""}, "CUDA_VISIBLE_DEVICES shows the program no whole GPU"),
+        (
+            StandIn(*SAME),
+            {"CUDA_VISIBLE_DEVICES": ""},
+            "CUDA_VISIBLE_DEVICES shows the program no whole GPU",
+        ),
     ],
 )
 def test_without_a_gpu_the_reason_stands_in_the_manifest(
@@ -147,9 +187,16 @@ def test_counters_join_the_profilers_trace(monkeypatch: pytest.MonkeyPatch) -> N
 
 def _profile() -> Capture:
     reasons = {"kernels": "the trace holds no kernel"}
-    return Capture("torch", SourceFile("a.json", "torch", 1, ""), {}, "torch.profiler", reasons=reasons)
+    return Capture(
+        "torch", SourceFile("a.json", "torch", 1, ""), {}, "torch.profiler", reasons=reasons
+    )
 
 
-def test_stacks_have_no_times_so_the_counters_say_since_when(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stacks_have_no_times_so_the_counters_say_since_when(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     stacks = Capture("gdb", SourceFile("a.txt", "gdb", 1, ""), {}, "gdb")
-    assert combine([stacks, sampled(monkeypatch, StandIn(*SAME), {})]).manifest.time_base == "unix_epoch"
+    assert (
+        combine([stacks, sampled(monkeypatch, StandIn(*SAME), {})]).manifest.time_base
+        == "unix_epoch"
+    )

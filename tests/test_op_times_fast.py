@@ -32,18 +32,30 @@ _SPANS = st.lists(
 _AT = st.none() | st.integers(0, 25)
 _WORK = st.lists(st.tuples(_AT, st.integers(0, 9), st.integers(0, 2)), max_size=12)
 _CALLS = st.lists(
-    st.tuples(_AT, st.integers(0, 1), st.integers(0, 9), st.integers(0, 5), st.integers(0, 1), st.integers(0, 1)),
+    st.tuples(
+        _AT,
+        st.integers(0, 1),
+        st.integers(0, 9),
+        st.integers(0, 5),
+        st.integers(0, 1),
+        st.integers(0, 1),
+    ),
     max_size=12,
 )
 _BATCHES = Trace.batches
 _OP = {"kind": "op", "name": "f", "duration_ns": 9, "self_ns": 9}
 
 
-def sliced(trace: Trace, name: str, *columns: str, use_threads: bool) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+def sliced(
+    trace: Trace, name: str, *columns: str, use_threads: bool
+) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
     """`Trace.batches` of a trace on disk whose groups have three rows."""
     for rank, batches in _BATCHES(trace, name, *columns, use_threads=use_threads):
         for whole in batches:
-            yield from ((rank, [whole[at : at + 2], whole[at + 2 : at + 3]]) for at in range(0, whole.num_rows, 3))
+            yield from (
+                (rank, [whole[at : at + 2], whole[at + 2 : at + 3]])
+                for at in range(0, whole.num_rows, 3)
+            )
 
 
 def fast_and_slow(trace: Trace, *, is_fast: bool | None = True) -> None:
@@ -57,7 +69,9 @@ def fast_and_slow(trace: Trace, *, is_fast: bool | None = True) -> None:
 
 
 @given(spans=_SPANS, work=_WORK, calls=_CALLS, in_order=st.booleans())
-def test_fast_and_slow(spans: list[Any], work: list[Any], calls: list[Any], *, in_order: bool) -> None:
+def test_fast_and_slow(
+    spans: list[Any], work: list[Any], calls: list[Any], *, in_order: bool
+) -> None:
     rows: list[dict[str, Any]] = []
     n_of_rank = [1, 0]
     for up, kind, name, duration, own, rank in spans:
@@ -72,7 +86,9 @@ def test_fast_and_slow(spans: list[Any], work: list[Any], calls: list[Any], *, i
     if in_order:
         made.sort(key=lambda call: (call["start_ns"], -call["duration_ns"]))
     fast_and_slow(
-        make_trace(spans=[_OP, *rows], kernels=launched[::2], memcpys=launched[1::2], api_calls=made),
+        make_trace(
+            spans=[_OP, *rows], kernels=launched[::2], memcpys=launched[1::2], api_calls=made
+        ),
         is_fast=in_order or None,
     )
 
@@ -81,18 +97,27 @@ def test_fast_and_slow(spans: list[Any], work: list[Any], calls: list[Any], *, i
 def test_calls_of_more_threads_than_there_is_room_for_are_left_to_the_slow_way(
     n_threads: int, *, is_fast: bool
 ) -> None:
-    calls = [{"thread_id": n % n_threads, "start_ns": n // 2, "duration_ns": 3, "span_id": 0} for n in range(2060)]
+    calls = [
+        {"thread_id": n % n_threads, "start_ns": n // 2, "duration_ns": 3, "span_id": 0}
+        for n in range(2060)
+    ]
     trace = make_trace(spans=[_OP | {"self_ns": 10**6}, _OP | {"name": "g"}], api_calls=calls)
     fast_and_slow(trace, is_fast=is_fast)
 
 
 @pytest.mark.parametrize(("n_chains", "is_fast"), [(2**17 - 1, True), (2**17, False)])
-def test_more_chains_of_names_than_there_is_room_for_are_left_to_the_slow_way(n_chains: int, *, is_fast: bool) -> None:
+def test_more_chains_of_names_than_there_is_room_for_are_left_to_the_slow_way(
+    n_chains: int, *, is_fast: bool
+) -> None:
     ops = op_times_fast._Ops(n_chains)
     kinds = pa.DictionaryArray.from_arrays(pa.array([0] * n_chains, pa.int32()), ["op"])
-    names = pa.DictionaryArray.from_arrays(pa.array(range(n_chains), pa.int32()), [str(n) for n in range(n_chains)])
+    names = pa.DictionaryArray.from_arrays(
+        pa.array(range(n_chains), pa.int32()), [str(n) for n in range(n_chains)]
+    )
     ids, parents = pa.array(range(n_chains)), pa.nulls(n_chains, pa.int64())
-    spans = pa.RecordBatch.from_pydict({"span_id": ids, "parent_id": parents, "kind": kinds, "name": names})
+    spans = pa.RecordBatch.from_pydict(
+        {"span_id": ids, "parent_id": parents, "kind": kinds, "name": names}
+    )
     assert ops.place(spans) is is_fast
 
 
@@ -104,14 +129,22 @@ def test_a_rank_without_ops_has_no_rows() -> None:
         assert op_times_fast.op_times(make_trace(spans=[note])) == []
 
 
-@pytest.mark.parametrize("spans", [[_OP | {"span_id": 1}, _OP | {"span_id": 0}], [_OP, _OP | {"span_id": 2}]])
+@pytest.mark.parametrize(
+    "spans", [[_OP | {"span_id": 1}, _OP | {"span_id": 0}], [_OP, _OP | {"span_id": 2}]]
+)
 def test_ids_that_are_no_rows_are_left_to_the_slow_way(spans: list[dict[str, Any]]) -> None:
     fast_and_slow(make_trace(spans=spans), is_fast=False)
 
 
 def test_a_trace_on_disk_is_read_rank_by_rank_and_group_by_group(tmp_path: Path) -> None:
     spans = [
-        _OP | {"rank": rank, "span_id": row, "parent_id": (row - 1) // 2 if row else None, "name": "fgh"[row % 3]}
+        _OP
+        | {
+            "rank": rank,
+            "span_id": row,
+            "parent_id": (row - 1) // 2 if row else None,
+            "name": "fgh"[row % 3],
+        }
         for rank in (0, 2)
         for row in range(7)
     ]
@@ -124,7 +157,9 @@ def test_a_trace_on_disk_is_read_rank_by_rank_and_group_by_group(tmp_path: Path)
         patch.setattr(op_times, "_MANY_SPANS", 0)
         trace = Trace.open(tmp_path / "t")
         trace.select("spans", "rank", "self_ns")  # groups are the same ones, whatever is held
-        assert [(rank, len(batches)) for rank, batches in trace.batches("spans", "name")] == [(0, 1)] * 3 + [(2, 1)] * 3
+        assert [(rank, len(batches)) for rank, batches in trace.batches("spans", "name")] == [
+            (0, 1)
+        ] * 3 + [(2, 1)] * 3
         assert op_times_fast.op_times(trace) is not None
         assert top_ops(trace).equals(slow)
 
@@ -133,13 +168,20 @@ def batch_of_spans(**columns: pa.Array) -> pa.RecordBatch:
     """Two ops called f, the second one within the first, but for the columns given."""
     names = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), ["f"])
     kinds = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), ["op"])
-    usual = {"span_id": pa.array([0, 1]), "parent_id": pa.array([None, 0]), "kind": kinds, "name": names}
+    usual = {
+        "span_id": pa.array([0, 1]),
+        "parent_id": pa.array([None, 0]),
+        "kind": kinds,
+        "name": names,
+    }
     return pa.RecordBatch.from_pydict(usual | columns)
 
 
 @pytest.mark.parametrize("column", ["kind", "name"])
 @pytest.mark.parametrize("place", [1, -1, 1 << 30, None])
-def test_words_that_are_in_no_dictionary_are_left_to_the_slow_way(column: str, place: int | None) -> None:
+def test_words_that_are_in_no_dictionary_are_left_to_the_slow_way(
+    column: str, place: int | None
+) -> None:
     places = pa.array([0, place], pa.int32())
     broken = pa.DictionaryArray.from_arrays(places, ["op"], safe=False)
     for batch, is_fast in ((batch_of_spans(), True), (batch_of_spans(**{column: broken}), False)):
@@ -163,7 +205,9 @@ def test_a_name_that_is_no_text_is_left_to_the_slow_way() -> None:
         ("name", pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), pa.array([1]))),
     ],
 )
-def test_columns_that_are_not_as_declared_are_left_to_the_slow_way(column: str, values: pa.Array) -> None:
+def test_columns_that_are_not_as_declared_are_left_to_the_slow_way(
+    column: str, values: pa.Array
+) -> None:
     assert op_times_fast._can_be_read(batch_of_spans())
     assert not op_times_fast._can_be_read(batch_of_spans(**{column: values}))
 

@@ -8,9 +8,13 @@ import pytest
 from tracelens.derive.events.phases import mark_phases
 
 SCHEMA = {
-    "kind": pl.String, "name": pl.String, "start_ns": pl.Int64, "end": pl.Int64, "process_id": pl.Int64,
+    "kind": pl.String,
+    "name": pl.String,
+    "start_ns": pl.Int64,
+    "end": pl.Int64,
+    "process_id": pl.Int64,
     "forward_thread_id": pl.Int64,
-}  # fmt: skip
+}
 
 
 def spans(*given: tuple[Any, ...]) -> pl.DataFrame:
@@ -22,7 +26,9 @@ def spans(*given: tuple[Any, ...]) -> pl.DataFrame:
 
 def phases(marked: pl.DataFrame, *parents: int | None) -> list[str | None]:
     """The phase of each span."""
-    return mark_phases(marked, pl.Series(parents or [None] * marked.height, dtype=pl.Int64)).to_list()
+    return mark_phases(
+        marked, pl.Series(parents or [None] * marked.height, dtype=pl.Int64)
+    ).to_list()
 
 
 @pytest.mark.parametrize(
@@ -63,4 +69,14 @@ def test_phases_are_inherited_and_then_taken_from_the_annotation_under_way() -> 
         ("op", "in another process", 50, 60, 2),
     )
     found = phases(marked, None, 0, 0, 2, None, None, None, 6, None)
-    assert found == ["forward", "forward", "other", "other", "forward", None, "backward", "backward", None]
+    assert found == [
+        "forward",
+        "forward",
+        "other",
+        "other",
+        "forward",
+        None,
+        "backward",
+        "backward",
+        None,
+    ]

@@ -11,7 +11,9 @@ import pytest
 from tracelens.errors import SchemaError, SourceError, UsageError
 from tracelens.plan import Choice, Plan, apply_plan
 
-torch: Any = pytest.importorskip("torch", reason="plans are applied to PyTorch models; torch is not installed here")
+torch: Any = pytest.importorskip(
+    "torch", reason="plans are applied to PyTorch models; torch is not installed here"
+)
 nn = torch.nn
 # Inductor imports torch's own TorchScript modules, which torch 2.13 calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
@@ -74,7 +76,10 @@ INPUT = torch.arange(3 * 8 * 8, dtype=torch.float32).reshape(1, 3, 8, 8) / 100
         (Plan(("blocks.0", "head")), [["conv2d", "conv2d", "add", "relu"], ["linear"]]),
         (Plan(("",)), [["conv2d"] + ["conv2d", "conv2d", "add", "relu"] * 2 + ["mean", "linear"]]),
         (Plan(("blocks.1",), ("blocks.1.first",)), [["conv2d", "add", "relu"]]),
-        (Plan(("", "blocks.0"), ("blocks",)), [["conv2d"], ["conv2d", "conv2d", "add", "relu"], ["mean", "linear"]]),
+        (
+            Plan(("", "blocks.0"), ("blocks",)),
+            [["conv2d"], ["conv2d", "conv2d", "add", "relu"], ["mean", "linear"]],
+        ),
     ],
     ids=lambda value: repr(value)[:40],
 )
@@ -135,13 +140,31 @@ def test_written_and_read_back(tmp_path: Path) -> None:
         ("[1]", SourceError, "found other JSON"),
         ({"format": "x"}, SourceError, "found other JSON"),
         ({"plan_version": 2}, SchemaError, "plan version 2.*reads up to 1"),
-        ({"compile": "stem"}, SourceError, r"got `str` - at `\$\.compile`; compile and disable are lists"),
-        ({"compile": [], "disable": [1]}, SourceError, r"Expected `str`, got `int` - at `\$\.disable\["),
-        ({"compile": [], "layers": {"stem": "fast"}}, SourceError, "value 'fast' - .* eager or compiled"),
-        ({"compile": [], "paths": "absolute"}, SourceError, "value 'absolute' - .* attribute or instance"),
+        (
+            {"compile": "stem"},
+            SourceError,
+            r"got `str` - at `\$\.compile`; compile and disable are lists",
+        ),
+        (
+            {"compile": [], "disable": [1]},
+            SourceError,
+            r"Expected `str`, got `int` - at `\$\.disable\[",
+        ),
+        (
+            {"compile": [], "layers": {"stem": "fast"}},
+            SourceError,
+            "value 'fast' - .* eager or compiled",
+        ),
+        (
+            {"compile": [], "paths": "absolute"},
+            SourceError,
+            "value 'absolute' - .* attribute or instance",
+        ),
     ],
 )
-def test_a_file_that_is_no_plan(content: Any, error: type[Exception], message: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_plan(
+    content: Any, error: type[Exception], message: str, tmp_path: Path
+) -> None:
     file = tmp_path / "plan.json"
     if isinstance(content, dict):
         content = json.dumps({"format": "tracelens compile plan", "plan_version": 1} | content)

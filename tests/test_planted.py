@@ -34,7 +34,9 @@ def check(folder: Path, program: str) -> None:
     for stacks, rows in groupby(captures, lambda row: row["stacks"]):
         ranks = {row["rank"]: row for row in rows}
         trace = tl.collect([folder / row["file"] for row in ranks.values()])
-        if trace.has("kernels") and stacks == captures[0]["stacks"]:  # what kernels last, stacks do not change
+        if (
+            trace.has("kernels") and stacks == captures[0]["stacks"]
+        ):  # what kernels last, stacks do not change
             check_kernel_time_adds_up(trace)
         verdicts = tl.analyses.verdict(trace).rows_by_key("rank", named=True, unique=True)
         gaps = tl.analyses.idle_gaps(trace)
@@ -59,7 +61,10 @@ def check_gaps(truth: dict[str, Any], cause: str, gaps: pl.DataFrame) -> None:
     sums = own.group_by("cause").agg(pl.col("idle_ns").sum()).sort("idle_ns", descending=True)
     assert sums["cause"][0] == cause, (truth["file"], sums)
     assert truth["spread"] or own["cause"][0] == cause, (truth["file"], own)
-    assert re.search(truth["what"], own.filter(pl.col("cause") == cause)["what"][0] or ""), (truth["file"], own)
+    assert re.search(truth["what"], own.filter(pl.col("cause") == cause)["what"][0] or ""), (
+        truth["file"],
+        own,
+    )
 
 
 def test_the_captures_cover_every_bound_and_are_small() -> None:
@@ -79,7 +84,8 @@ def test_every_planted_cause_is_named_with_its_place(program: str) -> None:
 
 
 LIVE = ("compute_matmul", "input_slow_workers", "host_checkpoint")
-"""One program of each cause that shows without a GPU; the others of a cause are among the captures."""
+"""One program of each cause that shows without a GPU; the others of a cause are among the
+captures."""
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +93,15 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if importlib.util.find_spec("torch") is None:
         pytest.skip("needs torch, which is not installed")
     out = tmp_path_factory.mktemp("planted")
-    command = [sys.executable, str(PLANTED / "run.py"), "--out", str(out), "--cpu", "--only", ",".join(LIVE)]
+    command = [
+        sys.executable,
+        str(PLANTED / "run.py"),
+        "--out",
+        str(out),
+        "--cpu",
+        "--only",
+        ",".join(LIVE),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert ", 0 failed" in done.stdout, done.stdout
     return out

@@ -14,7 +14,9 @@ from tracelens.errors import ToolError
 from tracelens.running.program import run_program
 
 ROOT = Path(__file__).resolve().parents[1]
-LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux to end the program with its parent")
+LINUX = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="asks Linux to end the program with its parent"
+)
 
 # Runs a program that says "ready", waits for signals, and tells which one ended it.
 PARENT = """
@@ -61,21 +63,30 @@ def python(code: str, *words: str) -> list[str]:
 )
 def test_the_exit_code_is_what_a_shell_reports(code: str, expected: int) -> None:
     exit_code = run_program(python(code))
-    shell = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *python(code)], check=False, capture_output=True)
+    shell = subprocess.run(
+        ["sh", "-c", '"$@"; exit $?', "sh", *python(code)], check=False, capture_output=True
+    )
     assert exit_code == shell.returncode == expected
 
 
 def test_streams_arguments_environment_and_folder_are_the_users(tmp_path: Path) -> None:
-    script = "import os, sys; print(sys.stdin.read(), sys.argv[1:], os.environ['ADDED'], os.getcwd())"
+    script = (
+        "import os, sys; print(sys.stdin.read(), sys.argv[1:], os.environ['ADDED'], os.getcwd())"
+    )
     parent = (
         "import sys; from tracelens.running.program import run_program;"
         "run_program(sys.argv[1:], environment={'ADDED': 'so'}); print('after', flush=True)"
     )
     command = [sys.executable, "-c", parent, sys.executable, "-c", script, "--flag", "--", "a b"]
     done = subprocess.run(
-        command, input="typed", text=True, capture_output=True, check=True, cwd=tmp_path,
+        command,
+        input="typed",
+        text=True,
+        capture_output=True,
+        check=True,
+        cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     assert done.stdout.splitlines() == [f"typed ['--flag', '--', 'a b'] so {tmp_path}", "after"]
 
 
@@ -99,14 +110,22 @@ def test_what_cannot_be_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_pipe_that_closes_ends_the_program_as_in_a_shell() -> None:
     code = "import signal; raise SystemExit(signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN)"
-    assert run_program(python(code)) == 1  # Python itself ignores it; what it was given shows in a shell
+    assert (
+        run_program(python(code)) == 1
+    )  # Python itself ignores it; what it was given shows in a shell
     assert run_program(["sh", "-c", "trap '' USR1; kill -PIPE $$; exit 5"]) == 128 + signal.SIGPIPE
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_tracelens_reaches_the_program_and_tracelens_waits(sent: signal.Signals) -> None:
+def test_a_signal_to_tracelens_reaches_the_program_and_tracelens_waits(
+    sent: signal.Signals,
+) -> None:
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, WAITS], stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True
+        [sys.executable, "-c", PARENT, WAITS],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
     )
     assert parent.stdout is not None
     assert parent.stdout.readline().startswith("ready")
@@ -120,7 +139,9 @@ def test_a_signal_to_tracelens_reaches_the_program_and_tracelens_waits(sent: sig
 def test_a_terminals_interrupt_reaches_the_program_once() -> None:
     ours, theirs = os.openpty()
     command = [sys.executable, "-c", ON_TERMINAL, sys.executable, "-c", PARENT, COUNTS]
-    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=ROOT, start_new_session=True)
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=ROOT, start_new_session=True
+    )
     os.close(theirs)
     with process, os.fdopen(ours, "r+b", buffering=0) as terminal:
         said = b""
@@ -136,12 +157,15 @@ def test_a_terminals_interrupt_reaches_the_program_once() -> None:
 
 @LINUX
 def test_a_killed_capture_leaves_no_program_behind() -> None:
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, WAITS], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, WAITS], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
     assert parent.stdout is not None
     ready, child = parent.stdout.readline().split()
     assert ready == "ready"
     parent.kill()
-    # The program says so, and its end closes the pipe; the system may need a moment more to be rid of it.
+    # The program says so, and its end closes the pipe; the system may need a moment more to be rid
+    # of it.
     assert parent.communicate(timeout=60)[0].splitlines() == [f"told {int(signal.SIGTERM)}"]
     deadline = time.monotonic() + 60
     while _runs(child):

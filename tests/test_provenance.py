@@ -17,16 +17,28 @@ from tracelens.trace import Trace
 from tracelens.trace.sources import detect
 
 KEY = "fabc"
-GRAPH = {"span_id": 0, "name": f"## Call CompiledFxGraph {KEY} ##", "kind": "annotation", "start_ns": 0}
+GRAPH = {
+    "span_id": 0,
+    "name": f"## Call CompiledFxGraph {KEY} ##",
+    "kind": "annotation",
+    "start_ns": 0,
+}
 ROOT = Path(__file__).resolve().parents[1]
 CAPTURES = MORE / "provenance"
 
 
 def node(call: int, kernel: str, module: str | None, n_bytes: int, **more: Any) -> dict[str, Any]:
     return {
-        "graph_key": KEY, "call_order": call, "kernel_name": kernel, "module_path": module, "output_bytes": n_bytes,
-        "node": f"n{call}{module}", "rule": "nn_module_stack", "is_extern": not kernel.startswith("triton"), **more,
-    }  # fmt: skip
+        "graph_key": KEY,
+        "call_order": call,
+        "kernel_name": kernel,
+        "module_path": module,
+        "output_bytes": n_bytes,
+        "node": f"n{call}{module}",
+        "rule": "nn_module_stack",
+        "is_extern": not kernel.startswith("triton"),
+        **more,
+    }
 
 
 def op(span: int, name: str, parent: int = 0) -> dict[str, Any]:
@@ -58,14 +70,20 @@ def test_a_fused_kernel_is_split_by_bytes_with_equal_and_dominant_splits_as_the_
 
 def test_estimates_of_a_kernel_sum_to_its_duration_whatever_the_fractions() -> None:
     modules = [node(0, "triton_poi_0", name, 1) for name in "abcdefg"]
-    trace = make_trace(spans=[GRAPH, op(1, "t")], kernels=[kernel("triton_poi_0", 1, 100)], provenance=modules)
+    trace = make_trace(
+        spans=[GRAPH, op(1, "t")], kernels=[kernel("triton_poi_0", 1, 100)], provenance=modules
+    )
     assert sum(part[2] for part in parts(trace)) == 100
 
 
 def test_names_that_repeat_are_told_apart_by_their_order() -> None:
     trace = make_trace(
         spans=[GRAPH, op(1, "triton_poi_0"), op(2, "aten::convolution"), op(3, "triton_poi_0")],
-        kernels=[kernel("triton_poi_0", 1, 5), kernel("cudnn_conv", 2, 70), kernel("triton_poi_0", 3, 6)],
+        kernels=[
+            kernel("triton_poi_0", 1, 5),
+            kernel("cudnn_conv", 2, 70),
+            kernel("triton_poi_0", 3, 6),
+        ],
         provenance=[
             node(0, "triton_poi_0", "first", 1),
             node(1, "extern_kernels.convolution", "conv", 1),
@@ -78,7 +96,11 @@ def test_names_that_repeat_are_told_apart_by_their_order() -> None:
 def test_every_kernel_of_a_library_call_is_the_calls() -> None:
     trace = make_trace(
         spans=[GRAPH, op(1, "aten::convolution"), op(2, "aten::cudnn_convolution", parent=1)],
-        kernels=[kernel("nchwToNhwc", 2, 10), kernel("implicit_gemm", 2, 90), kernel("nhwcToNchw", 1, 5)],
+        kernels=[
+            kernel("nchwToNhwc", 2, 10),
+            kernel("implicit_gemm", 2, 90),
+            kernel("nhwcToNchw", 1, 5),
+        ],
         provenance=[node(0, "extern_kernels.convolution", "conv", 8)],
     )
     assert [part[1:3] for part in parts(trace)] == [("conv", 10), ("conv", 90), ("conv", 5)]
@@ -123,15 +145,22 @@ def test_kernels_of_a_replayed_cuda_graph_take_the_library_call_at_their_place()
             node(4, "extern_kernels.mm", "fc2", 1),
         ],
     )
-    # One convolution between the generated kernels takes both kernels there; of the two products, the first takes the
-    # sum over its depth's parts.
+    # One convolution between the generated kernels takes both kernels there; of the two products,
+    # the first takes the sum over its depth's parts.
     assert [part[:2] for part in parts(trace)] == [
-        (0, "a"), (1, "conv"), (2, "conv"), (3, "b"), (4, "fc1"), (5, "fc1"), (6, "fc2"),
-    ]  # fmt: skip
+        (0, "a"),
+        (1, "conv"),
+        (2, "conv"),
+        (3, "b"),
+        (4, "fc1"),
+        (5, "fc1"),
+        (6, "fc2"),
+    ]
 
 
 MM, ADDMM, CONV, SDPA, SORT = (
-    f"extern {name}" for name in ("mm", "addmm", "convolution", "_scaled_dot_product_flash_attention", "sort")
+    f"extern {name}"
+    for name in ("mm", "addmm", "convolution", "_scaled_dot_product_flash_attention", "sort")
 )
 
 
@@ -165,39 +194,74 @@ def test_library_calls_take_the_kernels_between_generated_ones(
 def test_the_sum_over_parts_of_a_products_depth_belongs_to_the_product_before_it() -> None:
     """Such kernels are products by their names: counted as calls of their own, they left a gap's calls unmatched."""
     names = [
-        ("triton_poi_0", "fused"), ("fmha_cutlassF_f32_aligned_64x64_rf_sm80", "attention"), ("sgemm_64x64", "gemm"),
-        ("void cublasLt::splitKreduce_kernel<32, 16, int, float>(float*)", "gemm"), ("sgemm_64x64", "gemm"),
-        ("void cublasLt::splitKreduce_kernel<32, 16, int, float>(float*)", "gemm"), ("sgemm_32x32", "gemm"),
+        ("triton_poi_0", "fused"),
+        ("fmha_cutlassF_f32_aligned_64x64_rf_sm80", "attention"),
+        ("sgemm_64x64", "gemm"),
+        ("void cublasLt::splitKreduce_kernel<32, 16, int, float>(float*)", "gemm"),
+        ("sgemm_64x64", "gemm"),
+        ("void cublasLt::splitKreduce_kernel<32, 16, int, float>(float*)", "gemm"),
+        ("sgemm_32x32", "gemm"),
         ("triton_poi_1", "fused"),
-    ]  # fmt: skip
+    ]
     calls = [
-        ("triton_poi_0", "a"), ("torch.ops.aten._scaled_dot_product_efficient_attention.default", "attend"),
-        ("extern_kernels.addmm", "out"), ("extern_kernels.addmm", "fc1"), ("extern_kernels.mm", "fc2"),
+        ("triton_poi_0", "a"),
+        ("torch.ops.aten._scaled_dot_product_efficient_attention.default", "attend"),
+        ("extern_kernels.addmm", "out"),
+        ("extern_kernels.addmm", "fc1"),
+        ("extern_kernels.mm", "fc2"),
         ("triton_poi_1", "b"),
-    ]  # fmt: skip
+    ]
     trace = make_trace(
         spans=[GRAPH],
-        kernels=[kernel(name, 0, 1, primitive=primitive, link="graph") for name, primitive in names],
+        kernels=[
+            kernel(name, 0, 1, primitive=primitive, link="graph") for name, primitive in names
+        ],
         provenance=[node(at, call, module, 1) for at, (call, module) in enumerate(calls)],
     )
-    assert [part[1] for part in parts(trace)] == ["a", "attend", "out", "out", "fc1", "fc1", "fc2", "b"]
+    assert [part[1] for part in parts(trace)] == [
+        "a",
+        "attend",
+        "out",
+        "out",
+        "fc1",
+        "fc1",
+        "fc2",
+        "b",
+    ]
 
 
-def test_layers_that_repeat_are_told_apart_though_library_calls_stand_between_their_generated_kernels() -> None:
-    names = [("triton_a", "fused"), ("g1", "gemm"), ("triton_b", "fused"), ("g2", "gemm"), ("g3", "gemm")] * 3
+def test_layers_that_repeat_are_told_apart_though_library_calls_stand_between_their_generated_kernels() -> (
+    None
+):
+    names = [
+        ("triton_a", "fused"),
+        ("g1", "gemm"),
+        ("triton_b", "fused"),
+        ("g2", "gemm"),
+        ("g3", "gemm"),
+    ] * 3
     names += [("triton_a", "fused"), ("triton_b", "fused")]
     kernels = [kernel(name, 0, 1, primitive=primitive, link="graph") for name, primitive in names]
     calls = [name if name.startswith("triton") else "extern_kernels.mm" for name, _ in names]
     modules = [f"{at}.{name}" for at, (name, _) in enumerate(names)]
-    nodes = [node(at, call, module, 1) for at, (call, module) in enumerate(zip(calls, modules, strict=True))]
+    nodes = [
+        node(at, call, module, 1)
+        for at, (call, module) in enumerate(zip(calls, modules, strict=True))
+    ]
     trace = make_trace(spans=[GRAPH], kernels=kernels, provenance=nodes)
     assert [part[:2] for part in parts(trace)] == list(enumerate(modules))
 
 
 def test_layers_of_a_compiled_submodule_get_their_kernels_whole_or_in_part() -> None:
-    layers = [{"module_path": path, "class_name": name} for path, name in (
-        ("net", "Net"), ("net.head", "Head"), ("net.head.a", "Linear"), ("net.head.b", "ReLU"),
-    )]  # fmt: skip
+    layers = [
+        {"module_path": path, "class_name": name}
+        for path, name in (
+            ("net", "Net"),
+            ("net.head", "Head"),
+            ("net.head.a", "Linear"),
+            ("net.head.b", "ReLU"),
+        )
+    ]
     trace = make_trace(
         layers=layers,
         spans=[
@@ -205,14 +269,18 @@ def test_layers_of_a_compiled_submodule_get_their_kernels_whole_or_in_part() -> 
             {**op(1, "triton_poi_0"), "module_path": "net.head"},
             op(2, "triton_poi_1"),
         ],
-        kernels=[kernel("triton_poi_0", 1, 1000), kernel("triton_poi_1", 2, 10), kernel("stray", None, 30)],
+        kernels=[
+            kernel("triton_poi_0", 1, 1000),
+            kernel("triton_poi_1", 2, 10),
+            kernel("stray", None, 30),
+        ],
         provenance=[
             # Paths recorded while a submodule was compiled begin at that submodule.
             node(0, "triton_poi_0", "a", 300),
             node(0, "triton_poi_0", "b", 100),
             node(1, "triton_poi_1", "", 1, rule="root"),
         ],
-    )  # fmt: skip
+    )
     frame = layers_with_kernels(trace).select(
         "layer", "class_name", "duration_total_ns", "low_ns", "high_ns", "evidence"
     )
@@ -233,7 +301,9 @@ def test_communication_in_a_compiled_graph_stays_communication() -> None:
 
 
 def test_shares_of_nodes_without_bytes_are_equal() -> None:
-    trace = make_trace(provenance=[node(0, "triton_poi_0", "a", 0), node(0, "triton_poi_0", "b", 0)])
+    trace = make_trace(
+        provenance=[node(0, "triton_poi_0", "a", 0), node(0, "triton_poi_0", "b", 0)]
+    )
     assert kernel_shares(trace.provenance)["estimate_frac"].to_list() == [0.5, 0.5]
 
 
@@ -252,9 +322,12 @@ def sidecar(**changes: Any) -> dict[str, Any]:
         {"name": "triton_poi_1", "is_extern": False, "nodes": []},
     ]
     return {
-        "format": "tracelens-provenance", "version": 1, "torch": "2.13.0", "rank": 3,
+        "format": "tracelens-provenance",
+        "version": 1,
+        "torch": "2.13.0",
+        "rank": 3,
         "graphs": [{"key": KEY, "is_backward": False, "calls": calls}],
-    } | changes  # fmt: skip
+    } | changes
 
 
 @pytest.mark.parametrize("suffix", [".json", ".json.gz"])
@@ -263,7 +336,11 @@ def test_a_sidecar_is_found_by_its_content_and_read(tmp_path: Path, suffix: str)
     text = json.dumps(sidecar()).encode()
     path.write_bytes(gzip.compress(text) if suffix.endswith("gz") else text)
     assert detect(path) == "provenance"
-    rows = collect(path).provenance.select("rank", "call_order", "kernel_name", "node", "module_path", "rule").rows()
+    rows = (
+        collect(path)
+        .provenance.select("rank", "call_order", "kernel_name", "node", "module_path", "rule")
+        .rows()
+    )
     assert rows == [
         (3, 0, "triton_poi_0", "relu", "act", "nn_module_stack"),
         (3, 1, "triton_poi_1", None, None, "none"),
@@ -277,11 +354,20 @@ def test_a_sidecar_is_found_by_its_content_and_read(tmp_path: Path, suffix: str)
             json.dumps(sidecar(notes=["note"])).replace('"note"', '"\udced"'),
             "expected a tracelens-provenance sidecar, found 'ut",
         ),
-        (json.dumps(sidecar())[:-1] + ', "more": ' + "[" * 5000, "expected a tracelens-provenance sidecar"),
-        (json.dumps(sidecar(version=2)), "version 2, this tracelens reads tracelens-provenance up to 1"),
+        (
+            json.dumps(sidecar())[:-1] + ', "more": ' + "[" * 5000,
+            "expected a tracelens-provenance sidecar",
+        ),
+        (
+            json.dumps(sidecar(version=2)),
+            "version 2, this tracelens reads tracelens-provenance up to 1",
+        ),
         (json.dumps(sidecar(graphs=3)), "expected a tracelens-provenance sidecar"),
         (json.dumps(sidecar())[:-9], "expected a tracelens-provenance sidecar"),
-        (json.dumps(sidecar()).replace('"output_bytes": 4', f'"output_bytes": {2**63}'), "expected a tracelens-prov"),
+        (
+            json.dumps(sidecar()).replace('"output_bytes": 4', f'"output_bytes": {2**63}'),
+            "expected a tracelens-prov",
+        ),
         (json.dumps(sidecar(rank=-5)), "claims rank -5; ranks are whole numbers"),
     ],
 )
@@ -296,27 +382,43 @@ def test_a_damaged_sidecar_says_what_is_wrong(tmp_path: Path, content: str, said
 @pytest.mark.parametrize("kind", ["infer", "train"])
 def test_all_kernels_of_graphs_on_an_h200_are_matched(kind: str) -> None:
     """The prototype that made the sidecars matched all of these, by another way (see notes/torch-trace.md)."""
-    recorded = json.loads(gzip.decompress((CAPTURES / f"resnet50_inductor_{kind}.sidecar.json.gz").read_bytes()))
+    recorded = json.loads(
+        gzip.decompress((CAPTURES / f"resnet50_inductor_{kind}.sidecar.json.gz").read_bytes())
+    )
     rows = [
         {
-            "rank": 0, "graph_key": key, "is_backward": graph["backward"], "call_order": order,
-            "kernel_name": call["name"], "is_extern": call["extern"], "node": n["node"], "aten_op": n["op"],
-            "module_path": n["mod"], "rule": n["how"], "output_bytes": n["bytes"],
+            "rank": 0,
+            "graph_key": key,
+            "is_backward": graph["backward"],
+            "call_order": order,
+            "kernel_name": call["name"],
+            "is_extern": call["extern"],
+            "node": n["node"],
+            "aten_op": n["op"],
+            "module_path": n["mod"],
+            "rule": n["how"],
+            "output_bytes": n["bytes"],
         }
         for key, graph in recorded.items()
         for order, call in enumerate(graph["kernels"])
         for n in call["nodes"] or [dict.fromkeys(("node", "op", "mod", "how", "bytes"))]
-    ]  # fmt: skip
+    ]
     trace = collect(CAPTURES / f"resnet50_inductor_{kind}.pt.trace.json.gz")
-    frame = split_kernels(trace.kernels, trace.spans, pl.DataFrame(rows, schema_overrides={"rank": pl.Int32}))
+    frame = split_kernels(
+        trace.kernels, trace.spans, pl.DataFrame(rows, schema_overrides={"rank": pl.Int32})
+    )
     by_kernel = frame.group_by("kernel_id").agg(pl.col("estimate_ns").sum())
     checked = by_kernel.join(trace.kernels, on="kernel_id")
     assert (checked["estimate_ns"] == checked["duration_ns"]).all()
     # What is generated and has nodes: kernels of the first pass over the weights have none.
     nodeless = {row["kernel_name"] for row in rows if row["node"] is None}
-    generated = trace.kernels.filter(pl.col("name").str.starts_with("triton_") & ~pl.col("name").is_in(nodeless))
+    generated = trace.kernels.filter(
+        pl.col("name").str.starts_with("triton_") & ~pl.col("name").is_in(nodeless)
+    )
     assert generated.join(frame, on="kernel_id", how="anti").height == 0
-    convolutions = trace.kernels.filter((pl.col("primitive") == "conv") & (pl.col("library") != "triton"))
+    convolutions = trace.kernels.filter(
+        (pl.col("primitive") == "conv") & (pl.col("library") != "triton")
+    )
     paths = frame.join(convolutions, on="kernel_id", how="semi")["module_path"].unique()
     assert paths.str.contains("conv|downsample.0").all()
     assert paths.len() == 53
@@ -336,12 +438,22 @@ def test_what_older_versions_recorded_is_in_the_order_of_the_model(version: str)
         "is_backward", "call_order", "kernel_name", maintain_order=True
     ):
         calls[bool(is_backward)].append((str(name), set(part["module_path"])))
-    forward = [(w, paths) for name, paths in calls[False] for w in ("relu", "tanh", "kernels.") if w in name]
+    forward = [
+        (w, paths)
+        for name, paths in calls[False]
+        for w in ("relu", "tanh", "kernels.")
+        if w in name
+    ]
     assert forward == [
-        ("kernels.", {"conv"}), ("kernels.", {"first"}), ("relu", {"act"}), ("kernels.", {"blocks.0"}),
-        ("tanh", {"blocks.1"}), ("kernels.", {"head"}),
-    ]  # fmt: skip
-    # Two products a linear layer, for its weight and for its input; the last, what made its input too.
+        ("kernels.", {"conv"}),
+        ("kernels.", {"first"}),
+        ("relu", {"act"}),
+        ("kernels.", {"blocks.0"}),
+        ("tanh", {"blocks.1"}),
+        ("kernels.", {"head"}),
+    ]
+    # Two products a linear layer, for its weight and for its input; the last, what made its input
+    # too.
     products = [paths for name, paths in calls[True] if name == "extern_kernels.mm"]
     assert products == [{"head"}, {"head"}, {"blocks.0"}, {"blocks.0"}, {"first"}, {"first"}]
     ((_, last),) = [call for call in calls[True] if "convolution_backward" in call[0]]

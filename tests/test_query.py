@@ -22,7 +22,10 @@ KERNELS = [
     {"name": "k", "start_ns": 20, "duration_ns": 0, "step": 2},
     {"name": "=cmd()", "start_ns": 30, "duration_ns": 7, "step": 2},
 ]
-SUMS = "SELECT rank, name, COUNT(*) AS n, SUM(duration_ns) AS sum_ns FROM kernels GROUP BY rank, name ORDER BY sum_ns"
+SUMS = (
+    "SELECT rank, name, COUNT(*) AS n, SUM(duration_ns) AS sum_ns FROM kernels GROUP BY rank, name"
+    " ORDER BY sum_ns"
+)
 
 
 @pytest.fixture
@@ -37,17 +40,33 @@ def test_rows_are_those_that_sql_selects(folder: Path) -> None:
     expected = [(0, "k", 2, 5), (0, "=cmd()", 1, 7)]
     for trace in (make_trace(kernels=KERNELS), Trace.open(folder / "run.tracelens")):
         assert trace.sql(SUMS).rows() == expected
-        assert trace.sql("WITH sums AS (" + SUMS + ") SELECT name FROM sums WHERE n > 1;").rows() == [("k",)]  # noqa: S608 - the test's own
-        assert trace.sql("SELECT k.name FROM kernels k JOIN kernels o ON k.start_ns = o.start_ns + 10").height == 2
+        assert trace.sql(
+            "WITH sums AS (" + SUMS + ") SELECT name FROM sums WHERE n > 1;"
+        ).rows() == [("k",)]
+        assert (
+            trace.sql(
+                "SELECT k.name FROM kernels k JOIN kernels o ON k.start_ns = o.start_ns + 10"
+            ).height
+            == 2
+        )
 
 
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("SELECT * FROM read_csv('secret.csv')", r"reads other files than the trace's \(Csv SCAN \[secret.csv\]\)"),
+        (
+            "SELECT * FROM read_csv('secret.csv')",
+            r"reads other files than the trace's \(Csv SCAN \[secret.csv\]\)",
+        ),
         ("SELECT * FROM READ_PARQUET('*.parquet')", r"other files .*secret.parquet"),
-        ("SELECT COUNT(*) FROM kernels k JOIN read_csv('secret.csv') s ON k.rank = s.a", "other files"),
-        ("SELECT name FROM kernels WHERE rank IN (SELECT a FROM read_csv('secret.csv'))", "other files"),
+        (
+            "SELECT COUNT(*) FROM kernels k JOIN read_csv('secret.csv') s ON k.rank = s.a",
+            "other files",
+        ),
+        (
+            "SELECT name FROM kernels WHERE rank IN (SELECT a FROM read_csv('secret.csv'))",
+            "other files",
+        ),
         ("SELECT * FROM read_csv('none.csv')", "none.csv"),
         ("SELECT * FROM 'secret.csv'", "no table is called secret.csv"),
         ("CREATE TABLE x AS SELECT * FROM kernels", "expected SELECT, found CREATE"),
@@ -82,9 +101,15 @@ def test_the_command_writes_every_format(
     run = partial(command_line, capsys, "query", "run.tracelens")
     assert "sum_ns" in json.loads(run(SUMS, "--format", "json").out)["sections"]["query"]["rows"][0]
     rows = list(csv.reader(io.StringIO(run(SUMS, "--format", "csv").out)))
-    assert rows == [["rank", "name", "n", "sum_ns"], ["0", "k", "2", "5"], ["0", "'=cmd()", "1", "7"]]
+    assert rows == [
+        ["rank", "name", "n", "sum_ns"],
+        ["0", "k", "2", "5"],
+        ["0", "'=cmd()", "1", "7"],
+    ]
     shown = run("SELECT rank, name, correlation_id FROM kernels").out
-    assert all(word in shown for word in ("rank", "correlation"))  # asked for, though it tells nothing
+    assert all(
+        word in shown for word in ("rank", "correlation")
+    )  # asked for, though it tells nothing
     for form in FORMATS.values():
         done = run(SUMS, "--out", f"x{form.endings[0]}")
         assert (done.code, done.out) == (0, ""), done.err
@@ -96,7 +121,9 @@ def test_the_command_writes_every_format(
 
 
 def test_a_report_shows_itself_in_a_notebook_and_names_are_escaped(tmp_path: Path) -> None:
-    trace = make_trace(kernels=[{"name": SCRIPT, "duration_ns": 4}, {"name": ESCAPES, "duration_ns": 2}])
+    trace = make_trace(
+        kernels=[{"name": SCRIPT, "duration_ns": 4}, {"name": ESCAPES, "duration_ns": 2}]
+    )
     view = trace.report("top_kernels")
     assert view["top_kernels"]["name"].to_list() == [SCRIPT, ESCAPES]
     assert SCRIPT not in view._repr_html_()
@@ -104,7 +131,9 @@ def test_a_report_shows_itself_in_a_notebook_and_names_are_escaped(tmp_path: Pat
     assert r"\u202egnp.exe" in view._repr_html_()
     assert "top_kernels" in repr(view)
     assert view.to_html(tmp_path / "x.html") == (tmp_path / "x.html").read_text()
-    assert "compare_kernels" in {one.analysis.name for one in trace.report(against=trace).report.sections}
+    assert "compare_kernels" in {
+        one.analysis.name for one in trace.report(against=trace).report.sections
+    }
     with pytest.raises(UsageError, match="no section is called top_kernel; near: top_kernels"):
         trace.report("top_kernel")
     with pytest.raises(UsageError, match="this report has no section verdict; near: top_kernels"):

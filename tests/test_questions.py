@@ -13,7 +13,9 @@ PRINTED = re.findall(r"\]\((\w+\.py)\) prints\n\n```text\n(.*?)```", PAGE, re.DO
 
 
 def test_the_page_has_every_script() -> None:
-    assert sorted(name for name, _ in PRINTED) == sorted(file.name for file in (ROOT / "docs/questions").glob("*.py"))
+    assert sorted(name for name, _ in PRINTED) == sorted(
+        file.name for file in (ROOT / "docs/questions").glob("*.py")
+    )
 
 
 @pytest.mark.parametrize(("name", "printed"), PRINTED, ids=[name for name, _ in PRINTED])

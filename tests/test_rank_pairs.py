@@ -22,7 +22,16 @@ def run(rank: int, scale: int) -> Trace:
     return make_trace(
         layers=[{"rank": rank, "module_path": "fc", "class_name": "Linear"}],
         spans=[{"rank": rank, "module_path": "fc", "phase": "forward"}],
-        kernels=[{"rank": rank, "span_id": 0, "name": "k", "duration_ns": 10 * scale, "primitive": "gemm", **shape}],
+        kernels=[
+            {
+                "rank": rank,
+                "span_id": 0,
+                "name": "k",
+                "duration_ns": 10 * scale,
+                "primitive": "gemm",
+                **shape,
+            }
+        ],
         memcpys=[{"rank": rank, "direction": "h2d", "size_bytes": 8, "duration_ns": 4 * scale}],
     )
 
@@ -31,7 +40,9 @@ def run(rank: int, scale: int) -> Trace:
     ("compare", "column"),
     [(compare_copies, "speedup"), (compare_layers, "speedup"), (layer_oracle, "base_ns")],
 )
-def test_the_only_ranks_of_both_are_paired(compare: Callable[..., pl.DataFrame], column: str) -> None:
+def test_the_only_ranks_of_both_are_paired(
+    compare: Callable[..., pl.DataFrame], column: str
+) -> None:
     found = compare(run(0, 2), run(1, 1))
     assert found["rank"].unique().to_list() == [1]
     assert found[column].drop_nulls().to_list()
@@ -39,12 +50,16 @@ def test_the_only_ranks_of_both_are_paired(compare: Callable[..., pl.DataFrame],
         assert found[column].drop_nulls().unique().to_list() == [2.0]
 
 
-def test_the_report_says_which_ranks_it_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_says_which_ranks_it_compares(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     base, other = run(0, 2), run(1, 1)
     pairs = {section.analysis.name: section for section in build_report(other, base).sections}
     for name in ("compare_copies", "compare_layers", "layer_oracle"):
         assert pairs[name].notes[0] == SAID, name
-    again = [trace.write(tmp_path / f"{at}.tracelens").path for at, trace in enumerate((base, other))]
+    again = [
+        trace.write(tmp_path / f"{at}.tracelens").path for at, trace in enumerate((base, other))
+    ]
     with pytest.raises(SystemExit) as ended:
         main(["report", str(again[1]), "--against", str(again[0]), "--section", "compare_copies"])
     assert ended.value.code == 0
@@ -57,6 +72,12 @@ def test_ranks_of_one_number_need_no_word() -> None:
 
 
 def test_with_more_ranks_each_goes_with_its_like() -> None:
-    rows: list[dict[str, Any]] = [{"rank": rank, "direction": "h2d", "duration_ns": 4} for rank in (0, 1)]
+    rows: list[dict[str, Any]] = [
+        {"rank": rank, "direction": "h2d", "duration_ns": 4} for rank in (0, 1)
+    ]
     found = compare_copies(run(2, 1), make_trace(memcpys=rows))
-    assert found.select("rank", "n_calls_base", "n_calls_other").rows() == [(0, 0, 1), (1, 0, 1), (2, 1, 0)]
+    assert found.select("rank", "n_calls_base", "n_calls_other").rows() == [
+        (0, 0, 1),
+        (1, 0, 1),
+        (2, 1, 0),
+    ]

@@ -46,10 +46,17 @@ def test_all_collectives_of_a_real_job_match(ddp: Trace) -> None:
 def test_transfers_of_a_real_job(ddp: Trace) -> None:
     """Means over the ranks that waited least; of two ranks the bus carries what each holds."""
     found = tl.analyses.collectives_across(ddp).filter(pl.col("name") == "allreduce")
-    means = {size: round(ns / 1e3, 3) for size, ns in found.select("size_in_bytes", "transfer_mean_ns").iter_rows()}
+    means = {
+        size: round(ns / 1e3, 3)
+        for size, ns in found.select("size_in_bytes", "transfer_mean_ns").iter_rows()
+    }
     assert means == {
-        31_502_336: 132.512, 26_550_272: 151.295, 26_255_360: 123.722, 9_724_160: 63.595, 8_196_000: 50.506,
-    }  # fmt: skip
+        31_502_336: 132.512,
+        26_550_272: 151.295,
+        26_255_360: 123.722,
+        9_724_160: 63.595,
+        8_196_000: 50.506,
+    }
     first = found.filter(pl.col("size_in_bytes") == 31_502_336).row(0, named=True)
     assert round(first["algbw_bytes_per_s"] / 1e9, 3) == 237.754
     assert first["busbw_bytes_per_s"] == first["algbw_bytes_per_s"]
@@ -62,15 +69,26 @@ def test_waiting_of_a_real_job(ddp: Trace) -> None:
     assert [round(ns / MS, 3) for ns in found["exposed_ns"]] == [13.604, 5.712]
     assert found["awaited_rank"].to_list() == [1, 0]
     calls = match_collectives(ddp).calls.filter(pl.col("name") != "broadcast")
-    waits = calls.group_by("rank").agg((pl.col("last_start_ns") - pl.col("start_ns")).sum()).sort("rank")
+    waits = (
+        calls.group_by("rank")
+        .agg((pl.col("last_start_ns") - pl.col("start_ns")).sum())
+        .sort("rank")
+    )
     assert waits["last_start_ns"].to_list() == [13_188_763, 18_178_736]
     assert calls.filter(rank=0)["awaited_rank"].value_counts(sort=True).rows() == [(0, 12), (1, 3)]
 
 
 @needs_captures
-def test_the_job_waits_for_the_rank_that_computes_more_although_the_other_arrives_last(ddp: Trace) -> None:
+def test_the_job_waits_for_the_rank_that_computes_more_although_the_other_arrives_last(
+    ddp: Trace,
+) -> None:
     row = tl.analyses.job(ddp).row(0, named=True)
-    assert (row["bound"], row["rank"], row["cause"], row["n_ranks"]) == ("straggler", 1, "compute", 2)
+    assert (row["bound"], row["rank"], row["cause"], row["n_ranks"]) == (
+        "straggler",
+        1,
+        "compute",
+        2,
+    )
     assert "computes 99.10 ms" in row["evidence"]
     assert "52.74" in row["evidence"]
 
@@ -99,7 +117,9 @@ def work(rank: int, start: int, end: int, **more: Any) -> dict[str, Any]:
 
 def talk(rank: int, start: int, end: int, **more: Any) -> dict[str, Any]:
     """A communication kernel."""
-    return work(rank, start, end, name="ncclDevKernel_AllReduce_Sum(x)", is_communication=True, **more)
+    return work(
+        rank, start, end, name="ncclDevKernel_AllReduce_Sum(x)", is_communication=True, **more
+    )
 
 
 def told(*calls: tuple[dict[str, Any], dict[str, Any]]) -> Trace:
@@ -109,35 +129,54 @@ def told(*calls: tuple[dict[str, Any], dict[str, Any]]) -> Trace:
     for kernel, about in calls:
         number = ids[kernel["rank"]] = ids.get(kernel["rank"], -1) + 1
         kernels.append(kernel | {"kernel_id": number})
-        collectives.append({"rank": kernel["rank"], "kernel_id": number, "name": "allreduce", "group": "pg"} | about)
+        collectives.append(
+            {"rank": kernel["rank"], "kernel_id": number, "name": "allreduce", "group": "pg"}
+            | about
+        )
     return make_trace(kernels=kernels, collectives=collectives)
 
 
 def pairs(trace: Trace) -> list[tuple[int, int, int]]:
     """Rank, kernel and index of the matched calls."""
-    return match_collectives(trace).calls.select("rank", "kernel_id", "call").sort("rank", "call").rows()
+    return (
+        match_collectives(trace)
+        .calls.select("rank", "kernel_id", "call")
+        .sort("rank", "call")
+        .rows()
+    )
 
 
 def test_waiting_is_exposed_where_the_rank_does_not_compute() -> None:
     """Rank 0 waits from 10 to 50, computes from 20 to 35; in a second group from 30 to 60: 40 + 30, 50 ns in all."""
     kernels = [
-        talk(0, 10, 55, kernel_id=0), work(0, 20, 35, kernel_id=1), talk(0, 30, 65, kernel_id=2),
-        talk(1, 50, 55, kernel_id=0), talk(1, 60, 65, kernel_id=1),
-    ]  # fmt: skip
+        talk(0, 10, 55, kernel_id=0),
+        work(0, 20, 35, kernel_id=1),
+        talk(0, 30, 65, kernel_id=2),
+        talk(1, 50, 55, kernel_id=0),
+        talk(1, 60, 65, kernel_id=1),
+    ]
     about = {"name": "allreduce"}
     collectives = [
         {"rank": rank, "kernel_id": kernel, "group_id": group} | about
         for rank, kernel, group in [(0, 0, "a"), (0, 2, "b"), (1, 0, "a"), (1, 1, "b")]
     ]
-    steps = [{"rank": 0, "step": n, "start_ns": at, "duration_ns": 30} for n, at in enumerate((0, 30))]
+    steps = [
+        {"rank": 0, "step": n, "start_ns": at, "duration_ns": 30} for n, at in enumerate((0, 30))
+    ]
     trace = make_trace(kernels=kernels, collectives=collectives, steps=steps)
     columns = ("rank", "wait_ns", "hidden_ns", "exposed_ns", "awaited_rank", "n_last")
-    assert tl.analyses.waiting(trace).select(columns).rows() == [(0, 70, 15, 35, 1, 0), (1, 0, 0, 0, None, 2)]
+    assert tl.analyses.waiting(trace).select(columns).rows() == [
+        (0, 70, 15, 35, 1, 0),
+        (1, 0, 0, 0, None, 2),
+    ]
     assert tl.analyses.waiting_for(trace).rows() == [(0, 1, 2, 70, 35)]
-    # Of step 0, until 30: waits 20, hidden from 20 to 30; of step 1: waits until 60, hidden until 35.
+    # Of step 0, until 30: waits 20, hidden from 20 to 30; of step 1: waits until 60, hidden until
+    # 35.
     assert waits_by_step(trace).filter(pl.col("rank") == 0).rows() == [
-        (0, None, 50, 15, 35), (0, 0, 20, 10, 10), (0, 1, 30, 5, 25),
-    ]  # fmt: skip
+        (0, None, 50, 15, 35),
+        (0, 0, 20, 10, 10),
+        (0, 1, 30, 5, 25),
+    ]
 
 
 def test_sequence_numbers_match_where_a_profiler_began_later() -> None:
@@ -171,33 +210,50 @@ def test_without_sequence_numbers_the_order_within_the_group_matches() -> None:
     [
         ({"name": "_allgather_base"}, "_allgather_base", "allreduce"),
         ({"dtype": "Half"}, "allreduce Half of 8 to 8 bytes", "allreduce Float of 8 to 8 bytes"),
-        ({"size_in_bytes": 4}, "allreduce Float of 4 to 8 bytes", "allreduce Float of 8 to 8 bytes"),
+        (
+            {"size_in_bytes": 4},
+            "allreduce Float of 4 to 8 bytes",
+            "allreduce Float of 8 to 8 bytes",
+        ),
     ],
 )
-def test_the_first_call_that_does_not_pair_is_named(of_last: dict[str, Any], theirs: str, usual: str) -> None:
+def test_the_first_call_that_does_not_pair_is_named(
+    of_last: dict[str, Any], theirs: str, usual: str
+) -> None:
     same: dict[str, Any] = {"dtype": "Float", "size_in_bytes": 8, "size_out_bytes": 8}
     calls = [(talk(rank, at, at + 5), same) for rank in range(3) for at in (10, 20, 30)]
     calls[7] = (calls[7][0], same | of_last)
     found = match_collectives(told(*calls))
-    assert found.stops.rows() == [("pg", 1, f"rank 2 issued {theirs} where others issued {usual}, call 1 of pg")]
+    assert found.stops.rows() == [
+        ("pg", 1, f"rank 2 issued {theirs} where others issued {usual}, call 1 of pg")
+    ]
     assert found.calls["call"].unique().to_list() == [0]
 
 
 def test_uneven_all_to_alls_pair_whatever_their_sizes() -> None:
-    sizes = [{"name": "all_to_allv", "size_in_bytes": 8 * n, "size_out_bytes": 16 - 8 * n} for n in (0, 2)]
-    found = tl.analyses.collectives_across(told(*((talk(n, 0, 10), about) for n, about in enumerate(sizes))))
-    assert found.select("n_calls", "size_in_bytes", "size_out_bytes", "algbw_bytes_per_s").rows() == [
-        (1, 16, 16, 1.6e9)
+    sizes = [
+        {"name": "all_to_allv", "size_in_bytes": 8 * n, "size_out_bytes": 16 - 8 * n}
+        for n in (0, 2)
     ]
+    found = tl.analyses.collectives_across(
+        told(*((talk(n, 0, 10), about) for n, about in enumerate(sizes)))
+    )
+    assert found.select(
+        "n_calls", "size_in_bytes", "size_out_bytes", "algbw_bytes_per_s"
+    ).rows() == [(1, 16, 16, 1.6e9)]
     assert found["busbw_bytes_per_s"].to_list() == [0.8e9]
 
 
 def test_sends_pair_with_the_peer_s_receives() -> None:
     """Rank 1 receives from 0, then sends to 2: each pair counts for itself."""
     hops = [(0, 0, "send", 1), (1, 5, "recv", 0), (1, 20, "send", 2), (2, 12, "recv", 1)]
-    trace = told(*((talk(rank, at, 30), {"name": name, "peer": peer}) for rank, at, name, peer in hops))
+    trace = told(
+        *((talk(rank, at, 30), {"name": name, "peer": peer}) for rank, at, name, peer in hops)
+    )
     assert tl.analyses.waiting_for(trace).rows() == [(2, 1, 1, 8, 8), (0, 1, 1, 5, 5)]
-    assert tl.analyses.collectives_across(trace).select("name", "n_calls").rows() == [("send/recv", 2)]
+    assert tl.analyses.collectives_across(trace).select("name", "n_calls").rows() == [
+        ("send/recv", 2)
+    ]
 
 
 def test_kernels_that_tell_nothing_are_matched_by_order_and_sends_not_at_all() -> None:
@@ -224,14 +280,22 @@ def test_the_link_s_share_is_of_the_peak_that_was_given() -> None:
 
 @pytest.mark.parametrize("name", ["job", "waiting", "waiting_for", "collectives_across"])
 def test_one_rank_has_no_others(name: str) -> None:
-    with pytest.raises(MissingTableError, match=f"^{name} needs several ranks, and this trace is of one"):
+    with pytest.raises(
+        MissingTableError, match=f"^{name} needs several ranks, and this trace is of one"
+    ):
         getattr(tl.analyses, name)(make_trace(kernels=[talk(0, 0, 10)]))
 
 
 def test_ranks_without_collectives_have_a_verdict_and_no_waiting() -> None:
-    trace = make_trace(kernels=[work(rank, n * 10, n * 10 + 9) for rank in (0, 1) for n in range(9)])
-    assert tl.analyses.job(trace).select("bound", "rank", "exposed_ns").rows() == [("compute", None, 0)]
-    with pytest.raises(MissingTableError, match="none match here: no rank has communication kernels"):
+    trace = make_trace(
+        kernels=[work(rank, n * 10, n * 10 + 9) for rank in (0, 1) for n in range(9)]
+    )
+    assert tl.analyses.job(trace).select("bound", "rank", "exposed_ns").rows() == [
+        ("compute", None, 0)
+    ]
+    with pytest.raises(
+        MissingTableError, match="none match here: no rank has communication kernels"
+    ):
         tl.analyses.waiting(trace)
 
 
@@ -245,14 +309,24 @@ def test_one_slow_rank_of_64_is_named() -> None:
 
 def marked(lengths: list[int], *idle: tuple[int, int]) -> Trace:
     """Ranks that each compute for so many us in a step of 1,000, idle as given, then all reduce from then to 1,000."""
-    steps = [{"rank": rank, "step": 0, "start_ns": 0, "duration_ns": MS} for rank in range(len(lengths))]
+    steps = [
+        {"rank": rank, "step": 0, "start_ns": 0, "duration_ns": MS} for rank in range(len(lengths))
+    ]
     kernels = [
         kernel
         for rank, length in enumerate(lengths)
-        for kernel in (work(rank, 0, length * 1000, step=0), talk(rank, idle[rank][1] * 1000, MS, step=0))
+        for kernel in (
+            work(rank, 0, length * 1000, step=0),
+            talk(rank, idle[rank][1] * 1000, MS, step=0),
+        )
     ]
     busy = [
-        {"rank": rank, "start_ns": begin * 1000, "duration_ns": (end - begin) * 1000, "cause": "input"}
+        {
+            "rank": rank,
+            "start_ns": begin * 1000,
+            "duration_ns": (end - begin) * 1000,
+            "cause": "input",
+        }
         for rank, (begin, end) in enumerate(idle)
         if end > begin
     ]
@@ -264,7 +338,9 @@ def test_a_late_rank_is_named_with_what_makes_it_late() -> None:
     trace = marked([300, 300, 300], (300, 300), (300, 900), (300, 300))
     row = tl.analyses.job(trace).row(0, named=True)
     assert (row["bound"], row["rank"], round(row["value"], 3)) == ("straggler", 1, 0.6)
-    assert row["evidence"].startswith("the others lose 60.0% of their time waiting for rank 1, which loses 0.60 ms by ")
+    assert row["evidence"].startswith(
+        "the others lose 60.0% of their time waiting for rank 1, which loses 0.60 ms by "
+    )
 
 
 @pytest.mark.parametrize("cause", ["launch", "input", "copy", "allocation"])
@@ -273,19 +349,28 @@ def test_a_late_rank_is_late_for_what_it_has_more_of(cause: str) -> None:
 
     The others launch theirs at 300 us.
     """
-    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in ("kernels", "api_calls", "steps", "memcpys")}
+    tables: dict[str, list[dict[str, Any]]] = {
+        name: [] for name in ("kernels", "api_calls", "steps", "memcpys")
+    }
     about = {"process_id": 1, "thread_id": 1}
     busy = [work(1, 300_000, 900_000, cause=cause, **about)] if cause != "copy" else []
     for rank, launched in enumerate((300_000, 900_000, 300_000)):
         first = work(rank, 0, 300_000, step=0, kernel_id=0, api_call_id=0)
         tables["kernels"] += [first, talk(rank, launched, MS, step=0, kernel_id=1, api_call_id=1)]
         call = {"api": "cudaLaunchKernel", "kind": "kernel_launch"} | about
-        tables["api_calls"] += [work(rank, at, at, api_call_id=n, **call) for n, at in enumerate((0, launched))]
+        tables["api_calls"] += [
+            work(rank, at, at, api_call_id=n, **call) for n, at in enumerate((0, launched))
+        ]
         tables["steps"].append({"rank": rank, "step": 0, "start_ns": 0, "duration_ns": MS})
     if cause == "copy":
         tables["memcpys"] = [work(1, 300_000, 900_000, memcpy_id=0, direction="h2d")]
     row = tl.analyses.job(make_trace(**tables, activities=busy)).row(0, named=True)
-    assert (row["bound"], row["rank"], row["cause"], round(row["value"], 3)) == ("straggler", 1, cause, 0.6)
+    assert (row["bound"], row["rank"], row["cause"], round(row["value"], 3)) == (
+        "straggler",
+        1,
+        cause,
+        0.6,
+    )
     assert "0.60 ms" in row["evidence"]
 
 
@@ -293,14 +378,21 @@ def test_what_every_rank_loses_more_by_comes_first() -> None:
     """All are idle from 300 to 700 us, rank 1 until 850: that is 15 % of waiting and 40 % of idle time."""
     row = tl.analyses.job(marked([300] * 2, (300, 700), (300, 850))).row(0, named=True)
     assert (row["bound"], row["rank"], row["value"]) == ("unknown", 1, 0.4)
-    assert row["evidence"].startswith("unknown takes 40.0% to 55.0% of the ranks' time; the others lose 15.0%")
+    assert row["evidence"].startswith(
+        "unknown takes 40.0% to 55.0% of the ranks' time; the others lose 15.0%"
+    )
 
 
 @given(schedules(), st.data())
 @settings(deadline=None, max_examples=examples(30))
-def test_a_dropped_or_swapped_call_is_found_at_its_index(job: Schedule, data: st.DataObject) -> None:
+def test_a_dropped_or_swapped_call_is_found_at_its_index(
+    job: Schedule, data: st.DataObject
+) -> None:
     """By order, a call that lacks shows at the next one that differs, which is the next one here."""
-    place = (data.draw(st.integers(0, job.n_ranks - 1)), data.draw(st.integers(1, len(job.calls) - 2)))
+    place = (
+        data.draw(st.integers(0, job.n_ranks - 1)),
+        data.draw(st.integers(1, len(job.calls) - 2)),
+    )
     if data.draw(st.booleans()):
         job.dropped = place
     else:
@@ -313,11 +405,19 @@ def test_a_dropped_or_swapped_call_is_found_at_its_index(job: Schedule, data: st
 
 @given(schedules(), st.data())
 @settings(deadline=None, max_examples=examples(30))
-def test_waits_are_those_that_were_planted_and_the_straggler_is_named(job: Schedule, data: st.DataObject) -> None:
+def test_waits_are_those_that_were_planted_and_the_straggler_is_named(
+    job: Schedule, data: st.DataObject
+) -> None:
     slow = data.draw(st.integers(0, job.n_ranks - 1))
-    job.late = {key: ns + job.calls[key[1]].compute_ns // 2 * (key[0] == slow) for key, ns in job.late.items()}
+    job.late = {
+        key: ns + job.calls[key[1]].compute_ns // 2 * (key[0] == slow)
+        for key, ns in job.late.items()
+    }
     trace = job.trace()
-    found = {(rank, awaited): ns for rank, awaited, _, _, ns in tl.analyses.waiting_for(trace).iter_rows()}
+    found = {
+        (rank, awaited): ns
+        for rank, awaited, _, _, ns in tl.analyses.waiting_for(trace).iter_rows()
+    }
     for rank in range(job.n_ranks):
         assert found.get((rank, slow), 0) == (job.exposed(rank, slow) if rank != slow else 0)
     row = tl.analyses.job(trace).row(0, named=True)
@@ -330,8 +430,11 @@ def test_the_order_of_rows_does_not_matter(job: Schedule, random: Any) -> None:
     trace = job.trace()
     tables = {name: trace.frame(name) for name in ("kernels", "collectives")}
     mixed = {
-        name: frame.sample(fraction=1.0, shuffle=True, seed=random.randrange(99)) for name, frame in tables.items()
+        name: frame.sample(fraction=1.0, shuffle=True, seed=random.randrange(99))
+        for name, frame in tables.items()
     }
-    other = Trace(trace.manifest, dict(trace._tables) | {name: frame.lazy() for name, frame in mixed.items()})
+    other = Trace(
+        trace.manifest, dict(trace._tables) | {name: frame.lazy() for name, frame in mixed.items()}
+    )
     assert_frame_equal(tl.analyses.waiting(other), tl.analyses.waiting(trace))
     assert_frame_equal(tl.analyses.collectives_across(other), tl.analyses.collectives_across(trace))

@@ -25,7 +25,9 @@ def test_there_are_commands() -> None:
 
 
 @pytest.mark.parametrize(("command", "printed"), COMMANDS, ids=lambda text: text[-40:])
-def test_command_prints_what_the_readme_shows(command: str, printed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_prints_what_the_readme_shows(
+    command: str, printed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ROOT)
     result = CliRunner().invoke(app, shlex.split(command))
     assert result.exit_code == 0

@@ -22,21 +22,45 @@ ALEXNET = SAMPLES / "torch" / "alexnet_eager.pt.trace.json.gz"
 def kernels(*rows: tuple[str, int, int, int]) -> list[dict[str, Any]]:
     """Kernels one after the other: name, blocks, duration, step."""
     return [
-        {"name": name, "grid_x": grid, "registers_per_thread": 8, "duration_ns": ns, "step": step, "start_ns": 100 * at,
-         "span_id": None}
+        {
+            "name": name,
+            "grid_x": grid,
+            "registers_per_thread": 8,
+            "duration_ns": ns,
+            "step": step,
+            "start_ns": 100 * at,
+            "span_id": None,
+        }
         for at, (name, grid, ns, step) in enumerate(rows)
-    ]  # fmt: skip
+    ]
 
 
 def test_kernels_are_aligned_within_steps_by_name_and_grid() -> None:
     """The second step of base has a kernel more; a relu on another grid is no match; step numbers may differ."""
     base = make_trace(
-        kernels=kernels(("gemm", 4, 10, 0), ("relu", 2, 5, 0), ("gemm", 4, 11, 1), ("copy", 1, 1, 1), ("relu", 2, 6, 1))
+        kernels=kernels(
+            ("gemm", 4, 10, 0),
+            ("relu", 2, 5, 0),
+            ("gemm", 4, 11, 1),
+            ("copy", 1, 1, 1),
+            ("relu", 2, 6, 1),
+        )
     )
-    other = make_trace(kernels=kernels(("gemm", 4, 20, 7), ("relu", 3, 5, 7), ("gemm", 4, 21, 8), ("relu", 2, 8, 8)))
+    other = make_trace(
+        kernels=kernels(
+            ("gemm", 4, 20, 7), ("relu", 3, 5, 7), ("gemm", 4, 21, 8), ("relu", 2, 8, 8)
+        )
+    )
     assert aligned_kernels(base, other).sort("base_id").rows() == [(0, 0, 0), (0, 2, 2), (0, 4, 3)]
     found = RECONCILE.check(reconcile(base, other))
-    columns = ("match", "name", "grid_x", "n_kernels", "base_duration_total_ns", "other_duration_total_ns")
+    columns = (
+        "match",
+        "name",
+        "grid_x",
+        "n_kernels",
+        "base_duration_total_ns",
+        "other_duration_total_ns",
+    )
     assert found.select(*columns, "other_over_base").rows() == [
         ("aligned", "gemm", 4, 2, 21, 41, 41 / 21),
         ("aligned", "relu", 2, 1, 6, 8, 8 / 6),
@@ -49,17 +73,33 @@ def test_kernels_are_aligned_within_steps_by_name_and_grid() -> None:
 def test_what_one_capture_tells_the_other_takes() -> None:
     spans = [
         {"span_id": 0, "kind": "module", "name": "Net", "module_path": "Net_0", "duration_ns": 90},
-        {"span_id": 1, "parent_id": 0, "kind": "module", "name": "Linear", "module_path": "Net_0.Linear_0"},
-        {"span_id": 2, "parent_id": 1, "kind": "op", "name": "aten::mm", "module_path": "Net_0.Linear_0",
-         "input_shapes": "[[2, 3], [3, 4]]"},
-    ]  # fmt: skip
+        {
+            "span_id": 1,
+            "parent_id": 0,
+            "kind": "module",
+            "name": "Linear",
+            "module_path": "Net_0.Linear_0",
+        },
+        {
+            "span_id": 2,
+            "parent_id": 1,
+            "kind": "op",
+            "name": "aten::mm",
+            "module_path": "Net_0.Linear_0",
+            "input_shapes": "[[2, 3], [3, 4]]",
+        },
+    ]
     (gemm,) = kernels(("void gemm<float, true>(int)", 4, 10, 0))
     layers = [{"module_path": path, "class_name": "x"} for path in ("Net_0", "Net_0.Linear_0")]
     told = make_trace(kernels=[gemm | {"span_id": 2}], spans=spans, layers=layers)
     bare = make_trace(kernels=[gemm])
     for pair in ((told, bare), (bare, told)):
         (row,) = reconcile(*pair).to_dicts()
-        assert (row["layer"], row["op"], row["input_shapes"]) == ("Net_0.Linear_0", "aten::mm", "[[2, 3], [3, 4]]")
+        assert (row["layer"], row["op"], row["input_shapes"]) == (
+            "Net_0.Linear_0",
+            "aten::mm",
+            "[[2, 3], [3, 4]]",
+        )
         assert row["evidence"] == "other capture"
     assert reconcile(told, told)["evidence"].to_list() == ["both captures"]
     assert reconcile(bare, bare)["evidence"].to_list() == ["none"]
@@ -67,7 +107,11 @@ def test_what_one_capture_tells_the_other_takes() -> None:
 
 def test_captures_without_steps_are_one_sequence() -> None:
     marked = make_trace(kernels=kernels(("a", 1, 1, 0), ("b", 1, 1, 0), ("a", 1, 1, 1)))
-    bare = make_trace(kernels=[row | {"step": None} for row in kernels(("a", 1, 1, 0), ("b", 1, 1, 0), ("a", 1, 1, 1))])
+    bare = make_trace(
+        kernels=[
+            row | {"step": None} for row in kernels(("a", 1, 1, 0), ("b", 1, 1, 0), ("a", 1, 1, 1))
+        ]
+    )
     assert aligned_kernels(marked, bare).height == 3
 
 
@@ -79,32 +123,51 @@ def test_resnet_under_both_profilers() -> None:
         assert found["match"].unique().to_list() == ["aligned"]
         assert found["n_kernels"].sum() == 717
         sums = [int(found[f"{side}_duration_total_ns"].sum()) for side in ("base", "other")]
-        assert [round(ns / 1e6, 3) for ns in sums] == ([14.866, 14.868] if base == TORCH else [14.868, 14.866])
+        assert [round(ns / 1e6, 3) for ns in sums] == (
+            [14.866, 14.868] if base == TORCH else [14.868, 14.866]
+        )
         assert found["evidence"].unique().to_list() == ["other capture"]
         convolution = found.filter(layer="ResNet_0.Conv2d_0")
         torch_side = "base" if base == TORCH else "other"
-        assert convolution[f"{torch_side}_duration_total_ns"].sum() == 950_045  # as layer_attribution has it
-        assert convolution["input_shapes"].drop_nulls().str.contains("32, 3, 224, 224", literal=True).any()
+        assert (
+            convolution[f"{torch_side}_duration_total_ns"].sum() == 950_045
+        )  # as layer_attribution has it
+        assert (
+            convolution["input_shapes"]
+            .drop_nulls()
+            .str.contains("32, 3, 224, 224", literal=True)
+            .any()
+        )
 
 
 def test_two_programs_are_refused_with_the_share_that_matched() -> None:
-    with pytest.raises(MissingTableError, match=r"only \d of 717 kernels \(0\.\d%\) of alexnet_eager.* are aligned"):
+    with pytest.raises(
+        MissingTableError, match=r"only \d of 717 kernels \(0\.\d%\) of alexnet_eager.* are aligned"
+    ):
         reconcile(collected(ALEXNET), collected(NSYS))
 
 
-def test_reports_have_it_where_profilers_differ_or_it_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reports_have_it_where_profilers_differ_or_it_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def sections(base: Trace, other: Trace, *names: str) -> set[str]:
         return {one.analysis.name for one in build_report(other, base, names).sections}
 
-    small = {tool: make_trace(kernels=kernels(("a", 1, 1, 0))) for tool in ("torch.profiler", "Nsight Systems")}
+    small = {
+        tool: make_trace(kernels=kernels(("a", 1, 1, 0)))
+        for tool in ("torch.profiler", "Nsight Systems")
+    }
     for tool, trace in small.items():
         trace.manifest.sources.append({"producer": tool})
     torch, nsys = small.values()
     assert ANALYSIS.name in sections(torch, nsys)
     assert ANALYSIS.name not in sections(torch, torch)
     assert ANALYSIS.name in sections(torch, torch, "reconcile")
-    said = command_line(capsys, "report", NSYS, "--against", TORCH, "--section", "reconcile", "--rows", "2")
+    said = command_line(
+        capsys, "report", NSYS, "--against", TORCH, "--section", "reconcile", "--rows", "2"
+    )
     assert said.code == 0
-    assert "717 kernels are aligned, of 717 in base and 717 in other: they take 14.866 ms" in said.out.replace(
-        "\n  ", " "
+    assert (
+        "717 kernels are aligned, of 717 in base and 717 in other: they take 14.866 ms"
+        in said.out.replace("\n  ", " ")
     )

@@ -36,7 +36,13 @@ def base(*kernels: tuple[str, int | None, int]) -> Trace:
 def replay(*names: str, launch: int = 0) -> Trace:
     """One replay of kernels that took 10 ns each."""
     rows = [
-        {"name": name, "link": "graph", "api_call_id": launch, "duration_ns": 10, "start_ns": 100 + at}
+        {
+            "name": name,
+            "link": "graph",
+            "api_call_id": launch,
+            "duration_ns": 10,
+            "start_ns": 100 + at,
+        }
         for at, name in enumerate(names)
     ]
     return make_trace(kernels=rows, api_calls=[{"kind": "graph_launch", "start_ns": 50}])
@@ -73,8 +79,9 @@ def test_another_program_as_the_base_says_nothing() -> None:
     assert placed(replay("relu"), None) == [("(unattributed)", None, 10, "none")]
     # One of two kernels is enough alike.
     assert placed(replay("relu", "gemm"), base(("relu", 0, 3), ("conv", 0, 5))) == [
-        ("(unattributed)", None, 10, "none"), ("net.a", "forward", 10, "base capture"),
-    ]  # fmt: skip
+        ("(unattributed)", None, 10, "none"),
+        ("net.a", "forward", 10, "base capture"),
+    ]
 
 
 def test_a_base_with_graphs_of_its_own_places_nothing_by_them() -> None:
@@ -84,8 +91,22 @@ def test_a_base_with_graphs_of_its_own_places_nothing_by_them() -> None:
 def test_nodes_order_what_runs_side_by_side() -> None:
     """On two streams kernels start in an order of their own; nodes keep the order in which they were captured."""
     rows = [
-        {"name": "b", "link": "graph", "api_call_id": 0, "duration_ns": 1, "start_ns": 100, "graph_node_id": 8},
-        {"name": "a", "link": "graph", "api_call_id": 0, "duration_ns": 2, "start_ns": 101, "graph_node_id": 7},
+        {
+            "name": "b",
+            "link": "graph",
+            "api_call_id": 0,
+            "duration_ns": 1,
+            "start_ns": 100,
+            "graph_node_id": 8,
+        },
+        {
+            "name": "a",
+            "link": "graph",
+            "api_call_id": 0,
+            "duration_ns": 2,
+            "start_ns": 101,
+            "graph_node_id": 7,
+        },
     ]
     trace = make_trace(kernels=rows, api_calls=[{"kind": "graph_launch", "start_ns": 50}])
     assert placed(trace, base(("a", 0, 3), ("b", 1, 5))) == [
@@ -110,8 +131,12 @@ def test_a_kernel_split_in_the_base_is_split_alike() -> None:
     kernels = [{"name": "triton_0", "span_id": 0, "duration_ns": 1000}]
     without = make_trace(spans=[graph], kernels=kernels, provenance=nodes)
     frame = layers_with_kernels(replay("triton_0"), base=without).sort("layer")
-    # By bytes 3 : 1, equally 1 : 1, all for the one with most bytes 1 : 0; of 10 ns that is 7 and 3, 5 and 5, 10 and 0.
-    assert frame.select("layer", "low_ns", "estimate_ns", "high_ns").rows() == [("a", 5, 7, 10), ("b", 0, 3, 5)]
+    # By bytes 3 : 1, equally 1 : 1, all for the one with most bytes 1 : 0; of 10 ns that is 7 and
+    # 3, 5 and 5, 10 and 0.
+    assert frame.select("layer", "low_ns", "estimate_ns", "high_ns").rows() == [
+        ("a", 5, 7, 10),
+        ("b", 0, 3, 5),
+    ]
 
 
 def test_notes_say_what_placed_replays_or_would() -> None:
@@ -142,7 +167,9 @@ SHORT = st.lists(st.integers(0, 2), max_size=12).map(tuple)
 
 
 @given(SHORT, SHORT)
-def test_alignment_pairs_as_many_as_can_be_in_order(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
+def test_alignment_pairs_as_many_as_can_be_in_order(
+    mine: tuple[int, ...], theirs: tuple[int, ...]
+) -> None:
     found = align(mine, theirs)
     pairs = [(at, place) for at, place in enumerate(found) if place is not None]
     assert all(mine[at] == theirs[place] for at, place in pairs)
@@ -163,7 +190,9 @@ def test_alignment_of_thousands_keeps_what_is_alike() -> None:
     mine = tuple(code for at, code in enumerate(theirs) if at % 700 != 3)
     found = align(mine, theirs)
     assert None not in found
-    assert all(theirs[place] == code for code, place in zip(mine, found, strict=True) if place is not None)
+    assert all(
+        theirs[place] == code for code, place in zip(mine, found, strict=True) if place is not None
+    )
 
 
 def test_a_real_capture_as_a_replay_of_itself_is_placed_as_its_provenance_says() -> None:
@@ -171,22 +200,35 @@ def test_a_real_capture_as_a_replay_of_itself_is_placed_as_its_provenance_says()
     kernels = recorded.kernels.sort("start_ns").with_columns(
         link=pl.lit("graph"), span_id=pl.lit(None, pl.Int64), api_call_id=pl.col("step") - 3
     )
-    calls = [{"kind": "graph_launch", "start_ns": int(kernels["start_ns"][0]) + step} for step in range(3)]
+    calls = [
+        {"kind": "graph_launch", "start_ns": int(kernels["start_ns"][0]) + step}
+        for step in range(3)
+    ]
     blind = make_trace(api_calls=calls)
-    blind = Trace(blind.manifest, {name: blind.scan(name) for name in tl.schemas.TABLES} | {"kernels": kernels.lazy()})
+    blind = Trace(
+        blind.manifest,
+        {name: blind.scan(name) for name in tl.schemas.TABLES} | {"kernels": kernels.lazy()},
+    )
     columns = ["layer", "phase", "n_kernels", "duration_total_ns"]
     found = layers_with_kernels(blind, base=recorded)
-    # The run that places is one step of three, so parts of a kernel may round otherwise, by a nanosecond each.
-    both = found.select(columns).join(layers_with_kernels(recorded).select(columns), on=["layer", "phase"], how="full")
+    # The run that places is one step of three, so parts of a kernel may round otherwise, by a
+    # nanosecond each.
+    both = found.select(columns).join(
+        layers_with_kernels(recorded).select(columns), on=["layer", "phase"], how="full"
+    )
     assert both["layer"].null_count() == both["layer_right"].null_count() == 0
     assert (both["n_kernels"] == both["n_kernels_right"]).all()
-    apart = both.select((pl.col("duration_total_ns") - pl.col("duration_total_ns_right")).abs().max()).item()
+    apart = both.select(
+        (pl.col("duration_total_ns") - pl.col("duration_total_ns_right")).abs().max()
+    ).item()
     assert apart <= 20 * 3
     assert set(found["evidence"]) == {"base capture"}
 
 
 @pytest.mark.skipif(not MORE.is_dir(), reason="the captures of reduce-overhead are not here")
-@pytest.mark.parametrize("name", ["torch/resnet50_cudagraph.pt.trace.json.gz", "nsys/cudagraph_resnet50.sqlite"])
+@pytest.mark.parametrize(
+    "name", ["torch/resnet50_cudagraph.pt.trace.json.gz", "nsys/cudagraph_resnet50.sqlite"]
+)
 def test_replays_on_an_h200_are_placed_by_the_default_mode(name: str) -> None:
     """375 kernels of ResNet-50 under reduce-overhead, by torch.profiler and by nsys, which spells names otherwise."""
     trace, without = tl.collect(MORE / name), tl.open(COMPILED)
@@ -196,12 +238,15 @@ def test_replays_on_an_h200_are_placed_by_the_default_mode(name: str) -> None:
     assert trace.kernels.filter(link="graph").height == 375
     (left,) = frame.filter(pl.col("evidence") != "base capture").to_dicts()
     assert (left["layer"], left["n_kernels"]) == ("(unattributed)", 3)
-    # By what the layers are: what convolves or multiplies matrices is in the 53 convolutions and the classifier.
+    # By what the layers are: what convolves or multiplies matrices is in the 53 convolutions and
+    # the classifier.
     main = pl.col("primitive_conv_ns") + pl.col("primitive_gemm_ns")
     heavy = frame.filter(main > 0)
     assert heavy["layer"].str.contains(r"conv\d$|downsample\.0$|^fc$").all()
     assert heavy.height == 54
-    of_kernels = trace.kernels.filter(pl.col("primitive").is_in(["conv", "gemm"]))["duration_ns"].sum()
+    of_kernels = trace.kernels.filter(pl.col("primitive").is_in(["conv", "gemm"]))[
+        "duration_ns"
+    ].sum()
     assert heavy.select(main.sum()).item() == of_kernels
 
 
@@ -214,8 +259,12 @@ def test_a_node_is_placed_where_it_was_captured(tmp_path: Path) -> None:
 
     def node(start: int, number: int, original: int | None = None) -> dict[str, Any]:
         return {
-            "start": start, "end": start, "globalTid": thread, "graphNodeId": number, "originalGraphNodeId": original,
-        }  # fmt: skip
+            "start": start,
+            "end": start,
+            "globalTid": thread,
+            "graphNodeId": number,
+            "originalGraphNodeId": original,
+        }
 
     capture = read_both_ways(
         tmp_path,
@@ -228,7 +277,13 @@ def test_a_node_is_placed_where_it_was_captured(tmp_path: Path) -> None:
                 ran(30, 40, "capture"),
                 ran(90, 120, "replay"),
             ],
-            "CUDA_GRAPH_NODE_EVENTS": [node(15, 1), node(35, 2), node(60, 11, 1), node(61, 12, 2), node(62, 13)],
+            "CUDA_GRAPH_NODE_EVENTS": [
+                node(15, 1),
+                node(35, 2),
+                node(60, 11, 1),
+                node(61, 12, 2),
+                node(62, 13),
+            ],
             KERNEL: [
                 kernel(200, 205, 2, 9, graphNodeId=11),
                 kernel(210, 217, 3, 9, graphNodeId=12),
@@ -239,19 +294,32 @@ def test_a_node_is_placed_where_it_was_captured(tmp_path: Path) -> None:
     )
     spans = capture.tables["spans"]
     names = spans.select(node_span_id="span_id", made_in="name")
-    kernels = capture.tables["kernels"].join(names, on="node_span_id", how="left", maintain_order="left")
+    kernels = capture.tables["kernels"].join(
+        names, on="node_span_id", how="left", maintain_order="left"
+    )
     assert [name and name[:26] for name in kernels["made_in"]] == [
-        "{'Module': 'model.layers.0", "capture", None, None,
-    ]  # fmt: skip
+        "{'Module': 'model.layers.0",
+        "capture",
+        None,
+        None,
+    ]
     assert spans.filter(kind="module")["module_path"].to_list() == ["model", "model.layers.0"]
-    tables = {name: frame.with_columns(rank=pl.lit(0, pl.Int32)).lazy() for name, frame in capture.tables.items()}
+    tables = {
+        name: frame.with_columns(rank=pl.lit(0, pl.Int32)).lazy()
+        for name, frame in capture.tables.items()
+    }
     empty = make_trace()
-    trace = Trace(empty.manifest, {name: tables.get(name, empty.scan(name)) for name in tl.schemas.TABLES})
+    trace = Trace(
+        empty.manifest, {name: tables.get(name, empty.scan(name)) for name in tl.schemas.TABLES}
+    )
     assert sorted(placed(trace, None), key=str) == [
-        # The root's own work says nothing of a layer; of 13 and 99 nobody knows where they were made.
+        # The root's own work says nothing of a layer; of 13 and 99 nobody knows where they were
+        # made.
         ("(unattributed)", "forward", 7, "root module only"),
         ("(unattributed)", None, 11 + 1, "none"),
         ("model.layers.0", "forward", 5, "graph node"),
     ]
-    assert "where the nodes of their CUDA graphs were made" in " ".join(notes(trace, layer_attribution(trace)))
+    assert "where the nodes of their CUDA graphs were made" in " ".join(
+        notes(trace, layer_attribution(trace))
+    )
     assert_frame_equal(layer_attribution(trace, base=trace), layer_attribution(trace))

@@ -52,15 +52,37 @@ def test_an_op_its_step_and_what_is_not_modelled() -> None:
         steps=[{"step": 0, "duration_ns": 20_000}, {"step": 1, "duration_ns": 50_000}],
     )
     found = roofline(trace, peaks=PEAKS)
-    shown = ("op", "shapes", "dtypes", "n_calls", "flops", "least_bytes", "duration_total_ns", "share_frac")
+    shown = (
+        "op",
+        "shapes",
+        "dtypes",
+        "n_calls",
+        "flops",
+        "least_bytes",
+        "duration_total_ns",
+        "share_frac",
+    )
     assert found.filter(pl.col("step").is_null()).select(shown).rows() == [
         ("(not modelled)", None, None, None, None, None, 8_000, 8 / 12),
         ("aten::mm", "100x100 100x100", "float32", 1, 2e6, 120_000, 4_000, 4 / 12),
     ]
-    rates = ("flops_per_s", "bandwidth_bytes_per_s", "bound", "peak_frac", "precision", "peak_flops_per_s", "evidence")
-    assert ops(found).select(rates).rows() == [(0.5e12, 3e10, "compute", 0.5, "fp32", 1e12, "measured")]
-    # 2e6 operations take 2 µs of the step's 20 at the peak; the second step has none that is modelled.
-    steps = found.filter(pl.col("op") == "(step)").select("step", "mfu_frac", "share_frac", "duration_total_ns")
+    rates = (
+        "flops_per_s",
+        "bandwidth_bytes_per_s",
+        "bound",
+        "peak_frac",
+        "precision",
+        "peak_flops_per_s",
+        "evidence",
+    )
+    assert ops(found).select(rates).rows() == [
+        (0.5e12, 3e10, "compute", 0.5, "fp32", 1e12, "measured")
+    ]
+    # 2e6 operations take 2 µs of the step's 20 at the peak; the second step has none that is
+    # modelled.
+    steps = found.filter(pl.col("op") == "(step)").select(
+        "step", "mfu_frac", "share_frac", "duration_total_ns"
+    )
     assert steps.rows() == [(0, pytest.approx(0.1), 1, 4_000), (1, None, 0, 8_000)]
     assert ANALYSIS.notes is not None
     assert ANALYSIS.notes(trace, found)[:2] == [
@@ -72,7 +94,8 @@ def test_an_op_its_step_and_what_is_not_modelled() -> None:
 @pytest.mark.parametrize(
     ("kernel", "dtype", "expected"),
     [
-        # 0.5 of TF32's 4 TFLOP/s, but 16.7 operations a byte are less than its ridge: 30 of 100 GB/s.
+        # 0.5 of TF32's 4 TFLOP/s, but 16.7 operations a byte are less than its ridge: 30 of 100
+        # GB/s.
         ("sm80_xmma_gemm_tf32f32_tf32f32", "float", ("tf32", "memory", 0.3)),
         ("cutlass_80_tensorop_s1688gemm_128x128", "float", ("tf32", "memory", 0.3)),
         ("sm90_tf32_like_name", "double", (None, None, None)),
@@ -80,10 +103,14 @@ def test_an_op_its_step_and_what_is_not_modelled() -> None:
         ("sgemm", "mystery", (None, None, None)),
     ],
 )
-def test_the_peak_is_of_the_precision_that_ran(kernel: str, dtype: str, expected: tuple[object, ...]) -> None:
+def test_the_peak_is_of_the_precision_that_ran(
+    kernel: str, dtype: str, expected: tuple[object, ...]
+) -> None:
     mm = MM | {"input_dtypes": json.dumps([dtype] * 2)}
     kernels = [{"span_id": 0, "duration_ns": 4_000, "name": kernel, "step": 0}]
-    trace = make_trace(devices=GPU, spans=[mm], kernels=kernels, steps=[{"step": 0, "duration_ns": 9_000}])
+    trace = make_trace(
+        devices=GPU, spans=[mm], kernels=kernels, steps=[{"step": 0, "duration_ns": 9_000}]
+    )
     found = roofline(trace, peaks=PEAKS)
     assert ops(found).select("precision", "bound", "peak_frac").row(0) == expected
     if expected[1] is None:  # then a step's utilization is not known either, and the reason is
@@ -97,7 +124,11 @@ def test_of_nested_ops_the_innermost_modelled_one_counts() -> None:
     outer: Row = {"kind": "op", "input_shapes": said[0], "input_dtypes": said[1]}
     values = "[null, null, null, [1, 1], [0, 0], [1, 1], false, [0, 0], 1]"
     spans: list[Row] = [
-        outer | {"name": "aten::conv2d", "concrete_inputs": "[null, null, null, [1, 1], [0, 0], [1, 1], 1]"},
+        outer
+        | {
+            "name": "aten::conv2d",
+            "concrete_inputs": "[null, null, null, [1, 1], [0, 0], [1, 1], 1]",
+        },
         outer | {"name": "aten::convolution", "parent_id": 0, "concrete_inputs": values},
         outer | {"name": "aten::_convolution", "parent_id": 1, "concrete_inputs": values},
         outer
@@ -108,7 +139,11 @@ def test_of_nested_ops_the_innermost_modelled_one_counts() -> None:
         },
         {"kind": "op", "name": "aten::add_", "parent_id": 2},
     ]
-    kernels = [{"span_id": 3, "duration_ns": 5}, {"span_id": 3, "duration_ns": 6}, {"span_id": 4, "duration_ns": 7}]
+    kernels = [
+        {"span_id": 3, "duration_ns": 5},
+        {"span_id": 3, "duration_ns": 6},
+        {"span_id": 4, "duration_ns": 7},
+    ]
     found = roofline(make_trace(devices=GPU, spans=spans, kernels=kernels))
     columns = ("op", "n_calls", "n_kernels", "flops", "duration_total_ns")
     assert found.select(columns).rows() == [
@@ -116,7 +151,10 @@ def test_of_nested_ops_the_innermost_modelled_one_counts() -> None:
         ("(not modelled)", None, 1, None, 7),
     ]
     # Where the innermost's inputs do not tell, the one around it counts, with all that ran in it.
-    blind = [span | ({"concrete_inputs": "[]"} if span["name"] == "aten::cudnn_convolution" else {}) for span in spans]
+    blind = [
+        span | ({"concrete_inputs": "[]"} if span["name"] == "aten::cudnn_convolution" else {})
+        for span in spans
+    ]
     found = roofline(make_trace(devices=GPU, spans=blind, kernels=kernels))
     assert found.select(columns).rows() == [
         ("aten::_convolution", 1, 3, 2 * 4 * 9, 18),
@@ -128,9 +166,13 @@ def test_kernels_of_no_time_and_no_known_device_have_no_rates() -> None:
     trace = make_trace(devices=GPU, spans=[MM], kernels=[{"span_id": 0}])
     found = ops(roofline(trace)).row(0, named=True)
     assert (found["flops_per_s"], found["peak_frac"], found["share_frac"]) == (None, None, None)
-    assert found["evidence"] == "no peaks of GPU are known; measure them with tracelens measure-peaks"
+    assert (
+        found["evidence"] == "no peaks of GPU are known; measure them with tracelens measure-peaks"
+    )
     without = make_trace(spans=[MM], kernels=[{"span_id": 0, "duration_ns": 8}])
-    assert ops(roofline(without))["evidence"].to_list() == ["no peaks: the trace does not describe the device"]
+    assert ops(roofline(without))["evidence"].to_list() == [
+        "no peaks: the trace does not describe the device"
+    ]
 
 
 def test_without_shapes_it_says_what_to_record() -> None:
@@ -147,11 +189,17 @@ def test_without_shapes_it_says_what_to_record() -> None:
 def test_the_operations_of_a_program_are_torchs() -> None:
     """Every op that FlopCounterMode counted on the GPU, forward and backward, with the same number a step."""
     found = ops(roofline(collected(PRODUCTS)))
-    named = dict(found.group_by(pl.col("op").str.strip_prefix("aten::")).agg(pl.col("flops").sum() / 2).iter_rows())
-    convolutions = named.pop("cudnn_convolution") + named.pop("_convolution")  # a transposed one is not modelled alone
-    assert {f"aten.{name}": flops for name, flops in named.items()} | {"aten.convolution": convolutions} == COUNTS[
-        "flops_a_step"
-    ]
+    named = dict(
+        found.group_by(pl.col("op").str.strip_prefix("aten::"))
+        .agg(pl.col("flops").sum() / 2)
+        .iter_rows()
+    )
+    convolutions = named.pop("cudnn_convolution") + named.pop(
+        "_convolution"
+    )  # a transposed one is not modelled alone
+    assert {f"aten.{name}": flops for name, flops in named.items()} | {
+        "aten.convolution": convolutions
+    } == COUNTS["flops_a_step"]
     causal = found.filter(pl.col("op").str.contains("attention"))
     # Each kind ran plain and causal.
     assert causal["needed_flops"].to_list() == (causal["flops"] * 0.75).to_list()
@@ -169,18 +217,23 @@ def test_convolutions_of_resnet50() -> None:
 def test_attention_of_llama_and_products_of_bert() -> None:
     found = roofline(torch_trace("llama_train"))
     (forward,) = found.filter(op="aten::_scaled_dot_product_cudnn_attention").iter_rows(named=True)
-    (backward,) = found.filter(op="aten::_scaled_dot_product_cudnn_attention_backward").iter_rows(named=True)
+    (backward,) = found.filter(op="aten::_scaled_dot_product_cudnn_attention_backward").iter_rows(
+        named=True
+    )
     assert forward["n_calls"] == 8
     assert forward["flops"] / 8 == pytest.approx(8.589935e9, abs=500)
     assert forward["needed_flops"] / 8 == pytest.approx(4.294967e9, abs=500)
     assert backward["flops"] == 2.5 * forward["flops"]
-    found = roofline(torch_trace("bert_train")).filter(pl.col("op").is_in(["aten::mm", "aten::addmm"]))
+    found = roofline(torch_trace("bert_train")).filter(
+        pl.col("op").is_in(["aten::mm", "aten::addmm"])
+    )
     assert found["n_calls"].sum() == 217
     assert found["duration_total_ns"].sum() == pytest.approx(3.597e6, abs=500)
 
 
 @pytest.mark.parametrize(
-    "name", ["resnet50_eager", "resnet50_train_f32_pinned", "resnet50_inductor", "resnet50_cudagraph"]
+    "name",
+    ["resnet50_eager", "resnet50_train_f32_pinned", "resnet50_inductor", "resnet50_cudagraph"],
 )
 def test_rows_sum_to_the_kernel_total(name: str) -> None:
     trace = torch_trace(name)
@@ -190,7 +243,8 @@ def test_rows_sum_to_the_kernel_total(name: str) -> None:
     assert whole["n_kernels"].sum() == trace.kernels.height
     assert whole["share_frac"].sum() == pytest.approx(1)
     assert whole.filter(op="(not modelled)").height == 1
-    # A 1x1 convolution with strides of 2 reads a quarter of its input, and comes to 106 % in resnet50_inductor.
+    # A 1x1 convolution with strides of 2 reads a quarter of its input, and comes to 106 % in
+    # resnet50_inductor.
     known = found.filter(pl.col("shapes") != "32x256x56x56 512x256x1x1")["peak_frac"].drop_nulls()
     assert ((known > 0) & (known < 1)).all()
 
@@ -201,8 +255,13 @@ def test_peaks_of_a_file_are_taken_where_they_are_the_devices_own(tmp_path: Path
     sheet = peaks_of("NVIDIA A100-SXM4-80GB", peaks)
     assert sheet is not None
     assert (sheet.flops_per_s["bf16"], sheet.bandwidth_bytes_per_s) == (312e12, 2039e9)
-    assert all(peaks.flops_per_s[name] < rate for name, rate in peaks_of("NVIDIA H200", None).flops_per_s.items())  # type: ignore[union-attr]
-    assert [peaks_of(name, None) for name in ("NVIDIA H200 NVL", "NVIDIA A10G", "unknown")] == [None] * 3
+    assert all(
+        peaks.flops_per_s[name] < rate
+        for name, rate in peaks_of("NVIDIA H200", None).flops_per_s.items()
+    )  # type: ignore[union-attr]
+    assert [peaks_of(name, None) for name in ("NVIDIA H200 NVL", "NVIDIA A10G", "unknown")] == [
+        None
+    ] * 3
     own = ops(roofline(collected(PRODUCTS), peaks=peaks))
     assert own["evidence"].unique().to_list() == ["measured on 2026-11-22 with torch 2.11.0+cu130"]
     with pytest.raises(SourceError, match="the peaks are of GPU, and the trace is of NVIDIA H200"):
@@ -215,10 +274,16 @@ def test_peaks_of_a_file_are_taken_where_they_are_the_devices_own(tmp_path: Path
         ("[1]", "expected peaks as JSON"),
         ("{", "expected peaks as JSON"),
         (
-            '{"device": "GPU", "date": "d", "flops_per_s": {"fp32": 0}, "bandwidth_bytes_per_s": 1}',
+            (
+                '{"device": "GPU", "date": "d", "flops_per_s": {"fp32": 0},'
+                ' "bandwidth_bytes_per_s": 1}'
+            ),
             "peak above 0 of fp32",
         ),
-        ('{"device": "GPU", "date": "d", "flops_per_s": {}, "bandwidth_bytes_per_s": "1"}', "expected peaks as JSON"),
+        (
+            '{"device": "GPU", "date": "d", "flops_per_s": {}, "bandwidth_bytes_per_s": "1"}',
+            "expected peaks as JSON",
+        ),
         (None, "cannot be read"),
     ],
 )
@@ -239,7 +304,9 @@ def test_the_chart_has_a_roof_for_each_precision() -> None:
     (section,) = build_report(collected(PRODUCTS), names=["roofline"]).sections
     (drawing,) = draw(section)
     spec = drawing.chart.to_dict()
-    points, lines = (spec["datasets"][layer.get("data", spec["data"])["name"]] for layer in spec["layer"])
+    points, lines = (
+        spec["datasets"][layer.get("data", spec["data"])["name"]] for layer in spec["layer"]
+    )
     assert len(points) == ops(section.frame)["precision"].count()
     tops = {line["precision"]: line["y"] for line in lines}  # of each the last, right of the ridge
     assert tops == {"fp32": 67.0, "tf32": 494.5, "bf16": 989.5, "fp8": 1979.0}
@@ -248,8 +315,12 @@ def test_the_chart_has_a_roof_for_each_precision() -> None:
 def test_peaks_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the CPU, small and short: every rate is there, and the file is one that can be read."""
     torch = pytest.importorskip("torch", reason="peaks are measured with PyTorch")
-    monkeypatch.setattr(peaks, "load_torch", lambda _: torch)  # the compiler, which it imports too, takes seconds
+    monkeypatch.setattr(
+        peaks, "load_torch", lambda _: torch
+    )  # the compiler, which it imports too, takes seconds
     monkeypatch.setattr(peaks, "_ROUND_NS", 100_000)
     found = peaks.measure_peaks("cpu", sizes=(16, 32), copied_bytes=1 << 12)
     assert {*found["flops_per_s"], *found["missing"]} == {"fp32", "tf32", "bf16", "fp16", "fp8"}
-    assert all(rate > 0 for rate in [*found["flops_per_s"].values(), found["bandwidth_bytes_per_s"]])
+    assert all(
+        rate > 0 for rate in [*found["flops_per_s"].values(), found["bandwidth_bytes_per_s"]]
+    )

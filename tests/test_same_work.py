@@ -29,7 +29,9 @@ def run(*kernels: tuple[str, int], **tables: list[dict[str, Any]]) -> Trace:
 def differing(base: Trace, other: Trace) -> dict[str, tuple[str, str]]:
     found = COMPARE_SETUP.check(compare_setup(base, other)).filter(status="differs")
     assert found["invalidates"].null_count() == 0
-    return {what: (one, two) for what, one, two in found.select("what", "base", "other").iter_rows()}
+    return {
+        what: (one, two) for what, one, two in found.select("what", "base", "other").iter_rows()
+    }
 
 
 def test_the_same_run_differs_in_nothing() -> None:
@@ -65,13 +67,16 @@ def test_each_difference_is_a_line_with_what_it_invalidates() -> None:
     }
     said = notes(base, other, compare_setup(base, other))
     assert (
-        "differ in gpu: NVIDIA A100 in base, NVIDIA H200 in other; this invalidates every time; nothing is" in said[0]
+        "differ in gpu: NVIDIA A100 in base, NVIDIA H200 in other; this invalidates every time;"
+        " nothing is" in said[0]
     )
     assert said[-1] == "Not told by both captures: driver, software, profiler, options."
 
 
 def test_copies_of_other_dtypes_are_another_work() -> None:
-    base, other = (tl.collect(sample(f"resnet50_train_{kind}")) for kind in ("f64_pageable", "f32_pinned"))
+    base, other = (
+        tl.collect(sample(f"resnet50_train_{kind}")) for kind in ("f64_pageable", "f32_pinned")
+    )
     found = differing(base, other)
     assert list(found) == ["calls", "dtypes"]
     assert "double" in found["dtypes"][0]
@@ -96,19 +101,28 @@ def test_copies_of_other_dtypes_are_another_work() -> None:
         ),
         (make_trace(), run(("a", 9)), None),
     ],
-)  # fmt: skip
+)
 def test_two_programs_are_refused(base: Trace, other: Trace, refused: str | None) -> None:
     found = unrelated(base, other)
     assert found is None if refused is None else refused in str(found)
     if refused:
-        sections = {section.analysis.name: section for section in build_report(other, base).sections}
+        sections = {
+            section.analysis.name: section for section in build_report(other, base).sections
+        }
         assert sections["compare_layers"].missing == found
         assert sections["compare_setup"].missing is None
 
 
 def test_the_command_refuses_two_programs(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["report", str(sample("alexnet_eager")), "--against", str(sample("resnet50_train_f32_pinned"))])
+        main(
+            [
+                "report",
+                str(sample("alexnet_eager")),
+                "--against",
+                str(sample("resnet50_train_f32_pinned")),
+            ]
+        )
     assert ended.value.code == 1
     told = capsys.readouterr()
     assert "are two programs: only 8% of kernel time are in both" in told.err

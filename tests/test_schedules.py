@@ -1,8 +1,9 @@
 """Random schedules of hosts and devices whose idle causes are known by construction are recovered exactly.
 
-A schedule is written in ticks of 10 µs. Hosts do one thing at a time for multiples of 500 µs, longer than any pause
-between ops; each thing is recorded as a profiler would. What a device idles for is then counted tick by tick. That
-launching before a kernel's first use may be loading has cases of its own, in test_idle.
+A schedule is written in ticks of 10 µs. Hosts do one thing at a time for multiples of 500 µs,
+longer than any pause between ops; each thing is recorded as a profiler would. What a device idles
+for is then counted tick by tick. That launching before a kernel's first use may be loading has
+cases of its own, in test_idle.
 """
 
 import random
@@ -38,7 +39,8 @@ DEEDS = {
     "host": (None, "checkpoint", "aten::sort", "<built-in function sleep>"),
     "launch": ("aten::mm",),
 }
-"""What a host does, by the cause that it is of what a device idles meanwhile, and the names it is recorded by."""
+"""What a host does, by the cause that it is of what a device idles meanwhile, and the names it
+is recorded by."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ def schedules(draw: st.DrawFn) -> Schedule:
     made = Schedule()
     for thread in range(draw(st.integers(1, 2))):
         at = draw(st.integers(0, 3)) * UNIT if thread else 0
-        causes = draw(st.lists(st.sampled_from([*DEEDS, "launch", "launch"]), min_size=1, max_size=9))
+        causes = draw(
+            st.lists(st.sampled_from([*DEEDS, "launch", "launch"]), min_size=1, max_size=9)
+        )
         for cause in ["launch", *causes] if thread == 0 else causes:
             end = at + UNIT * draw(st.integers(1, 3))
             made.deeds.append(Deed(thread, at, end, cause, draw(st.sampled_from(DEEDS[cause]))))
@@ -94,7 +98,9 @@ def schedules(draw: st.DrawFn) -> Schedule:
             if any((one.device, one.start) == (device, start) for one in made.work):
                 continue  # which of two that start together is the next one, nothing tells
             owner = number if draw(st.integers(0, 9)) else None
-            made.work.append(Work(owner, device, start, end, draw(st.sampled_from(["gemm", "relu", "copy"]))))
+            made.work.append(
+                Work(owner, device, start, end, draw(st.sampled_from(["gemm", "relu", "copy"])))
+            )
     if not any(one.name != "copy" for one in made.work):
         made.work.append(Work(None, 0, -1, UNIT, "gemm"))
     reach = max(deed.end for deed in made.deeds if deed.thread == 0) // UNIT
@@ -106,7 +112,7 @@ def schedules(draw: st.DrawFn) -> Schedule:
     return made
 
 
-# ------------------------------------------------------------------------------------------- as a profiler records it
+# ---- as a profiler records it
 
 
 def trace_of(*schedules: Schedule, shift: int = 0, order: random.Random | None = None) -> Trace:
@@ -145,9 +151,14 @@ def rows_of(schedule: Schedule, shift: int) -> tuple[list[Row], ...]:
             kinds = {"aten::sort": "op", "<built-in function sleep>": "python"}
             spans.append(span(kinds.get(deed.name, "annotation"), deed.name, *times, **where))
     device_work = [
-        work(us(one.start), us(one.end), one.deed, device_id=one.device, name=one.name) for one in schedule.work
+        work(us(one.start), us(one.end), one.deed, device_id=one.device, name=one.name)
+        for one in schedule.work
     ]
-    kernels = [row | {"kernel_id": number} for number, row in enumerate(device_work) if row["name"] != "copy"]
+    kernels = [
+        row | {"kernel_id": number}
+        for number, row in enumerate(device_work)
+        if row["name"] != "copy"
+    ]
     copies = [
         {key: row[key] for key in row if key != "name"} | {"memcpy_id": number}
         for number, row in enumerate(device_work)
@@ -156,7 +167,7 @@ def rows_of(schedule: Schedule, shift: int) -> tuple[list[Row], ...]:
     return spans, calls, kernels, copies
 
 
-# ----------------------------------------------------------------------------------------------- counted tick by tick
+# ---- counted tick by tick
 
 
 def launched_at(schedule: Schedule, one: Work) -> float:
@@ -172,8 +183,16 @@ def steps(schedule: Schedule) -> dict[int, tuple[int, int]]:
     for place, (number, start, end) in enumerate(marks):
         goes_on = place + 1 < len(marks) and marks[place + 1][0] == number + 1
         host_end = marks[place + 1][1] if goes_on else end
-        begin = max([start, reached, *(w.end for w in schedule.work if launched_at(schedule, w) < start)])
-        reached = max([begin, host_end, *(w.end for w in schedule.work if launched_at(schedule, w) < host_end)])
+        begin = max(
+            [start, reached, *(w.end for w in schedule.work if launched_at(schedule, w) < start)]
+        )
+        reached = max(
+            [
+                begin,
+                host_end,
+                *(w.end for w in schedule.work if launched_at(schedule, w) < host_end),
+            ]
+        )
         found[number] = (begin, reached)
     return found
 
@@ -181,13 +200,22 @@ def steps(schedule: Schedule) -> dict[int, tuple[int, int]]:
 def doing(schedule: Schedule, thread: int, tick: int) -> str | None:
     """What a thread did in a tick, by cause; None where it did nothing that is known."""
     return next(
-        (one.cause for one in schedule.deeds if one.thread == thread and one.start <= tick < one.end), None
-    )  # fmt: skip
+        (
+            one.cause
+            for one in schedule.deeds
+            if one.thread == thread and one.start <= tick < one.end
+        ),
+        None,
+    )
 
 
 def lanes(schedule: Schedule) -> set[int]:
     """The threads that count: they launch something, if only a copy that they wait for, or mark steps."""
-    return {deed.thread for deed in schedule.deeds if deed.cause == "launch" or deed.name == "hipMemcpyWithStream"}
+    return {
+        deed.thread
+        for deed in schedule.deeds
+        if deed.cause == "launch" or deed.name == "hipMemcpyWithStream"
+    }
 
 
 def main_thread(schedule: Schedule) -> int:
@@ -196,12 +224,18 @@ def main_thread(schedule: Schedule) -> int:
     All is known of the one that marks steps, else launches most; of the other one what is recorded.
     """
     n_calls = Counter(
-        one.thread for one in schedule.deeds if one.cause == "launch" or one.name == "hipMemcpyWithStream"
+        one.thread
+        for one in schedule.deeds
+        if one.cause == "launch" or one.name == "hipMemcpyWithStream"
     )
     leading = 0 if schedule.marks or n_calls[0] >= n_calls[1] else 1
     known = {}
     for thread in sorted(lanes(schedule)):
-        own = [(one.start, one.end) for one in schedule.deeds if one.thread == thread and one.name is not None]
+        own = [
+            (one.start, one.end)
+            for one in schedule.deeds
+            if one.thread == thread and one.name is not None
+        ]
         own += [(start, end) for _, start, end in schedule.marks if thread == 0]
         known[thread] = sum(end - start for start, end in own)
         if thread == leading:
@@ -219,7 +253,9 @@ def cause_on_host(schedule: Schedule, thread: int, tick: int) -> str:
     return "host"
 
 
-def causes_of_gap(schedule: Schedule, first: int, end: int, following: Work | None, before: Work | None) -> list[str]:
+def causes_of_gap(
+    schedule: Schedule, first: int, end: int, following: Work | None, before: Work | None
+) -> list[str]:
     """The cause of every tick of a gap, before the work that follows; None where nothing does."""
     if following is None:
         found = [cause_on_host(schedule, main_thread(schedule), tick) for tick in range(first, end)]
@@ -230,11 +266,15 @@ def causes_of_gap(schedule: Schedule, first: int, end: int, following: Work | No
     else:
         call = schedule.deeds[following.deed]
         found = [
-            cause_on_host(schedule, call.thread, tick)
-            if tick < call.end
-            else "launch" if tick < call.end + LATENCY else "dependency"
+            (
+                cause_on_host(schedule, call.thread, tick)
+                if tick < call.end
+                else "launch"
+                if tick < call.end + LATENCY
+                else "dependency"
+            )
             for tick in range(first, end)
-        ]  # fmt: skip
+        ]
     for place in range(1, len(found)):
         if found[place] == "launch" and found[place - 1] == "sync":
             found[place] = "sync"
@@ -259,7 +299,9 @@ def idle_ticks(schedule: Schedule, device: int, low: int, high: int) -> Iterator
 
 def edges_of(schedule: Schedule, found: dict[int, tuple[int, int]]) -> tuple[int, int]:
     """From when to when a device is looked at: its steps, else all that the threads that count did, and its work."""
-    told = [deed for deed in schedule.deeds if deed.thread in lanes(schedule) and deed.name is not None]
+    told = [
+        deed for deed in schedule.deeds if deed.thread in lanes(schedule) and deed.name is not None
+    ]
     times = [*found.values()] or [(deed.start, deed.end) for deed in told]
     return min([s for s, _ in times], default=10**9), max([e for _, e in times], default=-1)
 
@@ -278,32 +320,47 @@ def test_idle_causes_are_recovered_exactly(schedule: Schedule) -> None:
     found = steps(schedule)
     table = steps_of(trace).select("step", "start_ns", "duration_ns").rows()
     ns = TICK_US * 1000
-    assert {step: (start // ns, (start + duration) // ns) for step, start, duration in table} == found
+    assert {
+        step: (start // ns, (start + duration) // ns) for step, start, duration in table
+    } == found
     frame, gaps = TIME_BREAKDOWN.check(time_breakdown(trace)), IDLE_GAPS.check(idle_gaps(trace))
     for device in sorted({one.device for one in schedule.work}):
         own = [one for one in schedule.work if one.device == device]
         first, last = min(w.start for w in own), max(w.end for w in own)
         low, high = edges_of(schedule, found)
         ticks = dict(idle_ticks(schedule, device, min(low, first), max(high, last)))
-        rows = {row["step"]: row for row in frame.filter(pl.col("device_id") == device).iter_rows(named=True)}
+        rows = {
+            row["step"]: row
+            for row in frame.filter(pl.col("device_id") == device).iter_rows(named=True)
+        }
         assert set(rows) == {None, *found}
         for step, (start, end) in [*found.items(), (None, (first, last))]:
             expected = Counter(cause for tick, cause in ticks.items() if start <= tick < end)
             row = rows[step]
-            assert {cause: row[f"idle_{cause}_ns"] // ns for cause in CAUSES if row[f"idle_{cause}_ns"]} == expected
+            assert {
+                cause: row[f"idle_{cause}_ns"] // ns for cause in CAUSES if row[f"idle_{cause}_ns"]
+            } == expected
             parts = ("compute", "exposed_communication", "exposed_copy", "idle")
-            assert sum(row[f"{part}_ns"] for part in parts) == row["window_ns"] == (end - start) * ns
+            assert (
+                sum(row[f"{part}_ns"] for part in parts) == row["window_ns"] == (end - start) * ns
+            )
         judged = Counter(
             cause
             for tick, cause in ticks.items()
             if not found or any(start <= tick < end for start, end in found.values())
         )
-        sums = gaps.filter(pl.col("device_id") == device).group_by("cause").agg(pl.col("idle_ns").sum() // ns)
+        sums = (
+            gaps.filter(pl.col("device_id") == device)
+            .group_by("cause")
+            .agg(pl.col("idle_ns").sum() // ns)
+        )
         assert dict(sums.iter_rows()) == judged
 
 
 @given(schedules(), st.randoms(use_true_random=False))
-def test_neither_the_order_of_rows_nor_the_time_of_day_matters(schedule: Schedule, order: random.Random) -> None:
+def test_neither_the_order_of_rows_nor_the_time_of_day_matters(
+    schedule: Schedule, order: random.Random
+) -> None:
     plain, other = trace_of(schedule), trace_of(schedule, shift=10**14, order=order)
     assert_frame_equal(time_breakdown(other), time_breakdown(plain))
     at = pl.col("example_ns") - 10**14 * TICK_US * 1000

@@ -21,11 +21,17 @@ def test_a_site_is_what_is_around_a_call(tmp_path: Path) -> None:
     events = [
         span("nn.Module: Net_0", 0, 100, cat="python_function"),
         span("nn.Module: Linear_0", 10, 40, cat="python_function"),
-        span("aten::linear", 20, 25), span("aten::addmm", 22, 20),
-        call("cudaLaunchKernel", 25, 1, 1), call("cudaLaunchKernel", 30, 1, 2), call("cudaMemsetAsync", 21, 1, 3),
-        call("cudaDeviceSynchronize", 90, 1, 4), call("cudaLaunchKernel", 200, 1, 5),
-        kernel("k1", 60, 5, 1), kernel("k2", 70, 5, 2), kernel("k3", 210, 5, 5),
-    ]  # fmt: skip
+        span("aten::linear", 20, 25),
+        span("aten::addmm", 22, 20),
+        call("cudaLaunchKernel", 25, 1, 1),
+        call("cudaLaunchKernel", 30, 1, 2),
+        call("cudaMemsetAsync", 21, 1, 3),
+        call("cudaDeviceSynchronize", 90, 1, 4),
+        call("cudaLaunchKernel", 200, 1, 5),
+        kernel("k1", 60, 5, 1),
+        kernel("k2", 70, 5, 2),
+        kernel("k3", 210, 5, 5),
+    ]
     capture = read(write(tmp_path / "t.json", events))
     places = {row[0]: row[1:] for row in rows(capture, "sites", "site_id", *_ABOUT)}
     linear = "Net_0.Linear_0"
@@ -40,8 +46,12 @@ def test_a_site_is_what_is_around_a_call(tmp_path: Path) -> None:
     assert len(places) == 3
     op = dict(rows(capture, "spans", "name", "span_id"))["aten::linear"]
     assert rows(capture, "api_calls", "op_span_id", "op_offset_ns") == [
-        (op, 1_000), (op, 5_000), (op, 10_000), (None, None), (None, None),
-    ]  # fmt: skip
+        (op, 1_000),
+        (op, 5_000),
+        (op, 10_000),
+        (None, None),
+        (None, None),
+    ]
     launches = [site for (site,) in rows(capture, "api_calls", "site_id")][1:3]
     assert [site for (site,) in rows(capture, "kernels", "site_id")] == [*launches, None]
     same_without(combine([capture]))
@@ -52,20 +62,32 @@ _ABOUT = ("op", "op_depth", "python_depth", "module_path", "accumulates", "is_ro
 
 def test_a_wrapper_that_nothing_of_the_model_is_within_is_a_root(tmp_path: Path) -> None:
     events = [
-        span("nn.Module: OptimizedModule_0", 0, 100, cat="python_function"), call("cudaLaunchKernel", 25, 1, 1),
-        call("cudaLaunchKernel", 200, 1, 2), span("aten::add", 199, 9), kernel("k1", 60, 5, 1), kernel("k2", 250, 5, 2),
-    ]  # fmt: skip
+        span("nn.Module: OptimizedModule_0", 0, 100, cat="python_function"),
+        call("cudaLaunchKernel", 25, 1, 1),
+        call("cudaLaunchKernel", 200, 1, 2),
+        span("aten::add", 199, 9),
+        kernel("k1", 60, 5, 1),
+        kernel("k2", 250, 5, 2),
+    ]
     capture = read(write(tmp_path / "t.json", events))
-    assert rows(capture, "sites", "op", "module_path", "is_root") == [(None, None, True), ("aten::add", None, False)]
+    assert rows(capture, "sites", "op", "module_path", "is_root") == [
+        (None, None, True),
+        ("aten::add", None, False),
+    ]
     same_without(combine([capture]))
 
 
 def test_gradients_that_are_added_up_are_known_by_their_node(tmp_path: Path) -> None:
     node = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
     events = [
-        span(node, 0, 20), span("aten::add_", 2, 10), call("cudaLaunchKernel", 5, 1, 1), kernel("k", 30, 5, 1),
-        span("aten::add_", 40, 10), call("cudaLaunchKernel", 45, 1, 2), kernel("k", 60, 5, 2),
-    ]  # fmt: skip
+        span(node, 0, 20),
+        span("aten::add_", 2, 10),
+        call("cudaLaunchKernel", 5, 1, 1),
+        kernel("k", 30, 5, 1),
+        span("aten::add_", 40, 10),
+        call("cudaLaunchKernel", 45, 1, 2),
+        kernel("k", 60, 5, 2),
+    ]
     capture = read(write(tmp_path / "t.json", events))
     assert sorted(rows(capture, "sites", "op", "op_depth", "accumulates")) == [
         ("aten::add_", 1, False),
@@ -78,9 +100,17 @@ def without_sites(trace: Trace) -> Trace:
     tables = {name: trace.frame(name) for name in TABLES}
     tables["sites"] = tables["sites"].clear()
     for name in ("api_calls", "kernels"):
-        stored = [column for column in ("site_id", "op_span_id", "op_offset_ns") if column in tables[name].columns]
-        tables[name] = tables[name].with_columns(pl.lit(None, pl.Int64).alias(column) for column in stored)
-    return Trace(replace(trace.manifest, n_rows={}), {name: frame.lazy() for name, frame in tables.items()})
+        stored = [
+            column
+            for column in ("site_id", "op_span_id", "op_offset_ns")
+            if column in tables[name].columns
+        ]
+        tables[name] = tables[name].with_columns(
+            pl.lit(None, pl.Int64).alias(column) for column in stored
+        )
+    return Trace(
+        replace(trace.manifest, n_rows={}), {name: frame.lazy() for name, frame in tables.items()}
+    )
 
 
 def same_without(trace: Trace) -> None:
@@ -89,7 +119,8 @@ def same_without(trace: Trace) -> None:
     bare = without_sites(trace)
     for name in READERS:
         one, two = (
-            run_section(ANALYSES[name], which, which if ANALYSES[name].is_pair else None) for which in (trace, bare)
+            run_section(ANALYSES[name], which, which if ANALYSES[name].is_pair else None)
+            for which in (trace, bare)
         )
         assert one.frame.height or one.missing, name
         assert one.frame.equals(two.frame), name

@@ -8,7 +8,9 @@ from tracelens.trace import Trace
 def steps(*lengths: int, rank: int = 0) -> list[dict[str, object]]:
     """Marks of steps of these lengths in µs, one after another."""
     edges = [sum(lengths[:number]) for number in range(len(lengths) + 1)]
-    return [mark(number, edges[number], edges[number + 1], rank=rank) for number in range(len(lengths))]
+    return [
+        mark(number, edges[number], edges[number + 1], rank=rank) for number in range(len(lengths))
+    ]
 
 
 def trace(*marks: list[dict[str, object]]) -> Trace:
@@ -28,7 +30,9 @@ def test_one_step_tells_no_spread() -> None:
 
 
 def test_few_ranks_have_a_sentence_each_and_many_one() -> None:
-    few = step_sentences(trace(*(steps(1_000, 2_000 + rank, 3_000, rank=rank) for rank in range(2))))
+    few = step_sentences(
+        trace(*(steps(1_000, 2_000 + rank, 3_000, rank=rank) for rank in range(2)))
+    )
     assert few == [
         "Rank 0: a step takes 2.00 ms (median of 3; 1.00 to 3.00 ms).",
         "Rank 1: a step takes 2.00 ms (median of 3; 1.00 to 3.00 ms).",

@@ -17,14 +17,21 @@ from tracelens.errors import UsageError
 from tracelens.trace import Trace
 
 SPANS = {
-    "process_id": pl.Int64, "thread_id": pl.Int64, "kind": pl.String, "name": pl.String, "start_ns": pl.Int64,
+    "process_id": pl.Int64,
+    "thread_id": pl.Int64,
+    "kind": pl.String,
+    "name": pl.String,
+    "start_ns": pl.Int64,
     "duration_ns": pl.Int64,
-}  # fmt: skip
+}
 
 
 def marks_in(*spans: Row, pattern: str | None = None) -> pl.DataFrame:
     """The marks in rows of spans, of process 1 and thread 1 unless they say otherwise."""
-    return find_marks(pl.DataFrame([{"process_id": 1, "thread_id": 1} | row for row in spans], schema=SPANS), pattern)
+    return find_marks(
+        pl.DataFrame([{"process_id": 1, "thread_id": 1} | row for row in spans], schema=SPANS),
+        pattern,
+    )
 
 
 def nvtx(name: str, start: int, end: int, **more: int) -> Row:
@@ -39,14 +46,19 @@ def steps_at(marks: pl.DataFrame, *moments: int, process: int = 1) -> list[int |
 
 def steps(trace: Trace, *columns: str) -> list[tuple[int | str, ...]]:
     """Columns of the table of steps, times in µs."""
-    return steps_of(trace).with_columns(pl.col("start_ns", "duration_ns", "host_ns") // 1000).select(columns).rows()
+    return (
+        steps_of(trace)
+        .with_columns(pl.col("start_ns", "duration_ns", "host_ns") // 1000)
+        .select(columns)
+        .rows()
+    )
 
 
 def times(trace: Trace) -> list[tuple[int | str, ...]]:
     return steps(trace, "step", "start_ns", "duration_ns")
 
 
-# ---------------------------------------------------------------------------------------------------- what marks steps
+# ---- what marks steps
 
 
 @pytest.mark.parametrize(
@@ -91,7 +103,10 @@ def test_names_like_those_of_servers(name: str) -> None:
 
 
 def test_only_annotations_and_ranges_mark_steps() -> None:
-    ops = [nvtx(f"step {number}", number, number + 1) | {"kind": kind} for number, kind in enumerate(("op", "python"))]
+    ops = [
+        nvtx(f"step {number}", number, number + 1) | {"kind": kind}
+        for number, kind in enumerate(("op", "python"))
+    ]
     assert steps_at(marks_in(*ops, nvtx("step 3", 20, 30)), 5, 25) == [None, 3]
 
 
@@ -109,12 +124,19 @@ def test_a_pattern_replaces_the_known_marks_and_its_group_is_the_number() -> Non
 
 
 def test_a_pattern_that_is_none() -> None:
-    with pytest.raises(UsageError, match=r"^'step \(' is no regular expression for the names of steps"):
+    with pytest.raises(
+        UsageError, match=r"^'step \(' is no regular expression for the names of steps"
+    ):
         marks_in(nvtx("step 1", 0, 5), pattern="step (")
 
 
 def test_the_profilers_own_marks_count_before_the_programs() -> None:
-    spans = [nvtx("step 0", 0, 4), nvtx("step 1", 5, 9), nvtx("ProfilerStep#3", 0, 5), nvtx("ProfilerStep#4", 5, 10)]
+    spans = [
+        nvtx("step 0", 0, 4),
+        nvtx("step 1", 5, 9),
+        nvtx("ProfilerStep#3", 0, 5),
+        nvtx("ProfilerStep#4", 5, 10),
+    ]
     assert marks_in(*spans)["name"].to_list() == ["ProfilerStep#3", "ProfilerStep#4"]
 
 
@@ -136,25 +158,38 @@ def test_of_marks_within_each_other_the_outer_ones() -> None:
 
 
 def test_numbers_that_a_process_tells_twice_are_counted_instead() -> None:
-    spans = [nvtx(f"step {number}", at, at + 5) for number, at in [(0, 0), (1, 10), (0, 20), (1, 30)]]
+    spans = [
+        nvtx(f"step {number}", at, at + 5) for number, at in [(0, 0), (1, 10), (0, 20), (1, 30)]
+    ]
     marks = marks_in(*spans)
-    assert marks.select("step", "window").rows() == [(0, 0), (1, 0), (2, 1), (3, 1)]  # an epoch is a window
+    assert marks.select("step", "window").rows() == [
+        (0, 0),
+        (1, 0),
+        (2, 1),
+        (3, 1),
+    ]  # an epoch is a window
 
 
 def test_two_threads_that_mark_a_step_mark_one() -> None:
     spans = [
-        nvtx("step 4", 0, 10), nvtx("step 4", 2, 12, thread_id=2), nvtx("step 5", 20, 30),
+        nvtx("step 4", 0, 10),
+        nvtx("step 4", 2, 12, thread_id=2),
+        nvtx("step 5", 20, 30),
         nvtx("step 5", 21, 35, thread_id=2),
-    ]  # fmt: skip
+    ]
     assert marks_in(*spans).select("step", "start_ns", "end_ns").rows() == [(4, 0, 12), (5, 20, 35)]
 
 
 def test_each_process_has_windows_of_its_own() -> None:
     spans = [nvtx("step 4", 0, 10), nvtx("step 5", 10, 20), nvtx("step 4", 1, 11, process_id=2)]
-    assert marks_in(*spans).select("process_id", "step", "window").rows() == [(1, 4, 0), (2, 4, 0), (1, 5, 0)]
+    assert marks_in(*spans).select("process_id", "step", "window").rows() == [
+        (1, 4, 0),
+        (2, 4, 0),
+        (1, 5, 0),
+    ]
 
 
-# ---------------------------------------------------------------------------------------- the step that a moment is in
+# ---- the step that a moment is in
 
 
 def test_the_step_under_way() -> None:
@@ -170,7 +205,11 @@ def test_between_two_marks_the_earlier_step_goes_on_unless_steps_were_left_out()
 
 
 def test_of_overlapping_marks_the_later_one() -> None:
-    marks = marks_in(nvtx("step 1", 0, 20), nvtx("step 2", 10, 30, thread_id=2), nvtx("step 9", 0, 50, process_id=2))
+    marks = marks_in(
+        nvtx("step 1", 0, 20),
+        nvtx("step 2", 10, 30, thread_id=2),
+        nvtx("step 9", 0, 50, process_id=2),
+    )
     assert steps_at(marks, 9, 10, 25, 30) == [1, 2, 2, None]
     assert steps_at(marks, 25, process=2) == [9]
 
@@ -210,15 +249,19 @@ def test_work_belongs_to_the_step_that_launched_it(tmp_path: Path) -> None:
     capture = read(write(tmp_path / "t.json", events))
     assert rows(capture, "api_calls", "step") == [(4,), (None,)]
     assert rows(capture, "kernels", "name", "step") == [
-        ("launched in 4, runs in 5", 4), ("nobody's", None), ("after", None)
-    ]  # fmt: skip
-    # Step 5 begins when the device has finished what step 4 launched; nobody's kernel runs within that.
+        ("launched in 4, runs in 5", 4),
+        ("nobody's", None),
+        ("after", None),
+    ]
+    # Step 5 begins when the device has finished what step 4 launched; nobody's kernel runs within
+    # that.
     assert rows(capture, "steps", "step", "start_ns", "duration_ns", "host_ns", "n_kernels") == [
-        (4, 0, 15_000, 10_000, 2), (5, 15_000, 5_000, 10_000, 0)
-    ]  # fmt: skip
+        (4, 0, 15_000, 10_000, 2),
+        (5, 15_000, 5_000, 10_000, 0),
+    ]
 
 
-# --------------------------------------------------------------------------------------------------- how long each took
+# ---- how long each took
 
 
 def test_a_step_ends_when_the_host_begins_the_next_and_the_device_is_done() -> None:
@@ -244,7 +287,12 @@ def test_a_host_that_runs_ahead_makes_no_short_steps() -> None:
     calls = [launch(number * 140 + 10, number * 140 + 20) for number in range(4)]
     kernels = [work(100 + number * 5_500, 5_600 + number * 5_500, number) for number in range(4)]
     trace = program(marks, calls, kernels)
-    assert times(trace) == [(0, 0, 5_600), (1, 5_600, 5_500), (2, 11_100, 5_500), (3, 16_600, 5_500)]
+    assert times(trace) == [
+        (0, 0, 5_600),
+        (1, 5_600, 5_500),
+        (2, 11_100, 5_500),
+        (3, 16_600, 5_500),
+    ]
     assert steps(trace, "host_ns") == [(140,)] * 4
 
 
@@ -253,7 +301,10 @@ def test_the_last_step_ends_with_its_mark_or_its_last_work() -> None:
     assert times(program(marks, calls, [work(160, 170, 0)])) == [(0, 0, 100), (1, 100, 100)]
     assert times(program(marks, calls, [work(160, 270, 0)])) == [(0, 0, 100), (1, 100, 170)]
     # What was launched after the mark is no work of the step.
-    assert times(program(marks, calls, [work(160, 170, 0), work(260, 270, 1)])) == [(0, 0, 100), (1, 100, 100)]
+    assert times(program(marks, calls, [work(160, 170, 0), work(260, 270, 1)])) == [
+        (0, 0, 100),
+        (1, 100, 100),
+    ]
 
 
 def test_the_first_step_begins_when_earlier_work_ends() -> None:
@@ -315,11 +366,19 @@ def test_steps_tile_their_time_over_all_devices() -> None:
 def test_ranks_have_steps_of_their_own() -> None:
     marks = [mark(0, 0, 100), mark(0, 50, 80, rank=1)]
     found = steps_of(program(marks, [], [work(1, 2), work(51, 52, rank=1)]))
-    assert found.select("rank", "start_ns", "duration_ns").rows() == [(0, 0, 100_000), (1, 50_000, 30_000)]
+    assert found.select("rank", "start_ns", "duration_ns").rows() == [
+        (0, 0, 100_000),
+        (1, 50_000, 30_000),
+    ]
 
 
 def test_processes_that_mark_the_same_step_share_it() -> None:
-    marks = [mark(0, 0, 100), mark(0, 5, 105, process_id=2), mark(1, 100, 200), mark(1, 110, 210, process_id=2)]
+    marks = [
+        mark(0, 0, 100),
+        mark(0, 5, 105, process_id=2),
+        mark(1, 100, 200),
+        mark(1, 110, 210, process_id=2),
+    ]
     assert times(program(marks)) == [(0, 0, 100), (1, 100, 110)]
 
 
@@ -338,10 +397,14 @@ def test_steps_end_when_host_and_device_are_done(data: st.DataObject) -> None:
         at = start + data.draw(st.integers(1, 10))
         edges.append((number, start, at))
     launches = data.draw(st.lists(st.integers(-3, at + 3), max_size=8))
-    kernels = [(t, t + data.draw(st.integers(1, 12)), data.draw(st.integers(0, 12))) for t in launches]
+    kernels = [
+        (t, t + data.draw(st.integers(1, 12)), data.draw(st.integers(0, 12))) for t in launches
+    ]
     expected, reached = [], -(10**9)
     for place, (step, start, end) in enumerate(edges):
-        following = edges[place + 1] if place + 1 < len(edges) and edges[place + 1][0] == step + 1 else None
+        following = (
+            edges[place + 1] if place + 1 < len(edges) and edges[place + 1][0] == step + 1 else None
+        )
         host_end = following[1] if following else end
         begin = max([start, reached, *(s + d for t, s, d in kernels if t < start)])
         reached = max([host_end, begin, *(s + d for t, s, d in kernels if t < host_end)])

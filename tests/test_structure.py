@@ -102,16 +102,28 @@ def circles(graph: dict[str, set[str]]) -> list[str]:
 
 def test_no_circles_inside_packages() -> None:
     known = modules()
-    # A package's __init__ is imported with each of its modules; what it takes from them is no circle.
+    # A package's __init__ is imported with each of its modules; what it takes from them is no
+    # circle.
     graph = {m: imports(f) & set(known) for m, f in known.items()}
     packages = {m for m, file in known.items() if file.name == "__init__.py"}
-    assert circles({m: {n for n in graph[m] if not m.startswith(f"{n}.")} for m in known if m not in packages}) == []
+    assert (
+        circles(
+            {
+                m: {n for n in graph[m] if not m.startswith(f"{n}.")}
+                for m in known
+                if m not in packages
+            }
+        )
+        == []
+    )
     for package in packages - {"tracelens"}:
         depth = package.count(".") + 2
         inside: dict[str, set[str]] = {}
         for m in known:
             if m.startswith(f"{package}."):
-                parts = {".".join(n.split(".")[:depth]) for n in graph[m] if n.startswith(f"{package}.")}
+                parts = {
+                    ".".join(n.split(".")[:depth]) for n in graph[m] if n.startswith(f"{package}.")
+                }
                 inside.setdefault(".".join(m.split(".")[:depth]), set()).update(parts)
         assert circles(inside) == [], package
 
@@ -130,7 +142,11 @@ def test_siblings_never_import_each_other(folder: str) -> None:
         own = ".".join(parts[:3])
         for name in imports(file):
             inside = name.split(".")
-            is_sibling = ".".join(inside[:2]) == folder and len(inside) > 2 and ".".join(inside[:3]) in modules()
+            is_sibling = (
+                ".".join(inside[:2]) == folder
+                and len(inside) > 2
+                and ".".join(inside[:3]) in modules()
+            )
             if is_sibling and ".".join(inside[:3]) not in {own, *SHARED}:
                 wrong.append(f"{module} imports {name}")
     assert not wrong
@@ -149,14 +165,22 @@ def test_general_code_names_no_collector() -> None:
         if any(name.startswith("tracelens.collectors.") for name in imports(file) & set(modules())):
             wrong.append(f"{module} imports a collector")
         texts = [node.value for node in ast.walk(tree(file)) if isinstance(node, ast.Constant)]
-        wrong += [f"{module} names {text}" for text in texts if text in kinds and place(module)[1] in rooms]
+        wrong += [
+            f"{module} names {text}"
+            for text in texts
+            if text in kinds and place(module)[1] in rooms
+        ]
     assert not wrong
 
 
 def test_every_table_is_filled_by_a_collector() -> None:
     filled = {table for collector in COLLECTORS.values() for table in collector.fills}
     assert filled <= set(TABLES)
-    assert set(TABLES) - filled == {"diagnostics", "timings", "call_costs"}  # of every collector, and measured
+    assert set(TABLES) - filled == {
+        "diagnostics",
+        "timings",
+        "call_costs",
+    }  # of every collector, and measured
 
 
 def test_optional_packages_stay_out_of_the_analyses() -> None:
@@ -165,7 +189,9 @@ def test_optional_packages_stay_out_of_the_analyses() -> None:
             continue  # runs in a program that has imported torch
         heavy = {"torch", "hta", "pygdbmi", "pandas", "numpy"}
         heavy -= {"torch"} if module in NEEDS_TORCH else set()
-        heavy -= {"numpy"} if module == "tracelens.interop.hta_trace" else set()  # loaded when HTA is, which needs it
+        heavy -= (
+            {"numpy"} if module == "tracelens.interop.hta_trace" else set()
+        )  # loaded when HTA is, which needs it
         for node in ast.walk(tree(file)):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
@@ -182,7 +208,10 @@ def test_lower_bounds_are_those_that_are_tested() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     own = {"torch", "hta", "cluster"}  # installed by themselves, or not at all
-    lines = [*project["dependencies"], *(line for name, lines in extras.items() if name not in own for line in lines)]
+    lines = [
+        *project["dependencies"],
+        *(line for name, lines in extras.items() if name not in own for line in lines),
+    ]
     asked = [line.split(";")[0] for line in lines]
     lines = (ROOT / "tests" / "lowest.txt").read_text().splitlines()
     tested = [line for line in lines if not line.startswith(("#", "click=="))]
@@ -194,22 +223,48 @@ def test_lower_bounds_are_those_that_are_tested() -> None:
 
 
 def test_wheel_installs_nothing_but_tracelens(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", str(tmp_path), str(ROOT)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--no-deps",
+        "--quiet",
+        "--wheel-dir",
+        str(tmp_path),
+        str(ROOT),
+    ]
     subprocess.run(command, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     assert "-cp311-abi3-" in wheel.name, "one wheel for every Python from 3.11 on"
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {"tracelens", wheel.name.split("-cp311")[0] + ".dist-info"}
+    assert {name.split("/")[0] for name in names} == {
+        "tracelens",
+        wheel.name.split("-cp311")[0] + ".dist-info",
+    }
     for module, file in modules().items():
-        inside = module.replace(".", "/") + ("/__init__.py" if file.name == "__init__.py" else ".py")
+        inside = module.replace(".", "/") + (
+            "/__init__.py" if file.name == "__init__.py" else ".py"
+        )
         assert inside in names
-    assert {f"tracelens/views/{name}" for name in ("page.html", "style.css", "page.js", "tables.js", "bars.js")} <= set(
-        names
-    )
+    assert {
+        f"tracelens/views/{name}"
+        for name in ("page.html", "style.css", "page.js", "tables.js", "bars.js")
+    } <= set(names)
     if shutil.which("cc") is None:
         pytest.skip("no C compiler: the wheel was built without the native library")
     place = tmp_path / "installed"
-    install = [sys.executable, "-m", "pip", "install", "--no-deps", "--quiet", "--target", str(place), str(wheel)]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--no-deps",
+        "--quiet",
+        "--target",
+        str(place),
+        str(wheel),
+    ]
     subprocess.run(install, check=True, capture_output=True)
     said = subprocess.run(
         [sys.executable, "-c", "from tracelens.native import LIBRARY; print(LIBRARY.__file__)"],
@@ -224,7 +279,9 @@ def test_wheel_installs_nothing_but_tracelens(tmp_path: Path) -> None:
     assert ".abi3." in library.name or library.suffix == ".pyd"
 
 
-@pytest.mark.parametrize("table", [*TABLES.values(), *(a.result for a in ANALYSES.values())], ids=lambda t: t.name)
+@pytest.mark.parametrize(
+    "table", [*TABLES.values(), *(a.result for a in ANALYSES.values())], ids=lambda t: t.name
+)
 def test_every_column_is_documented(table: object) -> None:
     assert table.doc.endswith(".")  # type: ignore[attr-defined]
     for column in table:  # type: ignore[attr-defined]
@@ -247,7 +304,10 @@ def test_every_public_definition_has_a_docstring() -> None:
         parsed = tree(file)
         classes = [node for node in parsed.body if isinstance(node, ast.ClassDef)]
         bodies = [parsed.body, *(node.body for node in classes)]
-        nodes = [parsed, *(n for body in bodies for n in body if isinstance(n, (ast.FunctionDef, ast.ClassDef)))]
+        nodes = [
+            parsed,
+            *(n for body in bodies for n in body if isinstance(n, (ast.FunctionDef, ast.ClassDef))),
+        ]
         bare += [
             f"{module}:{getattr(node, 'name', '')}"
             for node in nodes

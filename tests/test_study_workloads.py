@@ -29,7 +29,9 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Any:
         for known in ("plan", "resnet", "run", "workload"):
             sys.modules.pop(known, None)
         module = importlib.import_module(name)
-        if name == "run":  # a test that runs it as a program asks torch for its version; once is enough
+        if (
+            name == "run"
+        ):  # a test that runs it as a program asks torch for its version; once is enough
             monkeypatch.setattr(module, "versions", lambda _: {})
         return module
 
@@ -53,13 +55,17 @@ for level, *words in json.loads(sys.argv[2]):
 """
 
 
-UNCOMPILED = tuple((level, "--mode", mode) for mode in ("infer", "train") for level in ("eager", "torchscript"))
+UNCOMPILED = tuple(
+    (level, "--mode", mode) for mode in ("infer", "train") for level in ("eager", "torchscript")
+)
 
 
 @functools.cache
 def python(*levels: tuple[str, ...]) -> list[dict[str, Any]]:
     """The points of levels in Python, each a name and its options."""
-    pytest.importorskip("torch", reason="torch is not installed: the study's Python levels cannot run")
+    pytest.importorskip(
+        "torch", reason="torch is not installed: the study's Python levels cannot run"
+    )
     words = [[level, *TINY, *options] for level, *options in levels]
     return lines([sys.executable, "-c", ONE_BY_ONE, str(STUDY), json.dumps(words)])
 
@@ -67,9 +73,14 @@ def python(*levels: tuple[str, ...]) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def libtorch(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The C++ level, built as its README says, but without optimisation and debug information: half the time."""
-    torch = pytest.importorskip("torch", reason="torch is not installed: there is no LibTorch to build against")
+    torch = pytest.importorskip(
+        "torch", reason="torch is not installed: there is no LibTorch to build against"
+    )
     if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 9):
-        pytest.skip(f"torch {torch.__version__}: the C++ level needs 2.9, from which on allocators are asked by device")
+        pytest.skip(
+            f"torch {torch.__version__}: the C++ level needs 2.9, from which on allocators are"
+            " asked by device"
+        )
     missing = [tool for tool in ("cmake", "ninja", "g++") if shutil.which(tool) is None]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed: the C++ level cannot be built")
@@ -107,15 +118,22 @@ def test_compiled_computes_what_eager_does() -> None:
 
 def test_libtorch_knows_the_options(libtorch: str) -> None:
     sweep = lines([libtorch, *TINY, "--sweep", "1x32,3x48", "--input-dtype", "float64"])
-    assert [(p["batch"], p["size"], p["input_dtype"]) for p in sweep] == [(1, 32, "float64"), (3, 48, "float64")]
-    wrong = subprocess.run([libtorch, "--nothing", "1"], capture_output=True, text=True, check=False)
+    assert [(p["batch"], p["size"], p["input_dtype"]) for p in sweep] == [
+        (1, 32, "float64"),
+        (3, 48, "float64"),
+    ]
+    wrong = subprocess.run(
+        [libtorch, "--nothing", "1"], capture_output=True, text=True, check=False
+    )
     assert wrong.returncode == 1
     assert "no option is called --nothing" in wrong.stderr
 
 
 def test_the_model_is_torchvisions(study: Any) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    torchvision = pytest.importorskip("torchvision", reason="torchvision is not installed: nothing to compare with")
+    torchvision = pytest.importorskip(
+        "torchvision", reason="torchvision is not installed: nothing to compare with"
+    )
     ours = study("resnet").resnet50().eval()
     theirs = torchvision.models.resnet50().eval()
     theirs.load_state_dict(ours.state_dict())
@@ -139,7 +157,13 @@ def test_noise_is_the_same_in_every_language(study: Any) -> None:
 
 def test_every_job_says_how_to_repeat_it(study: Any) -> None:
     jobs = study("plan")
-    named = [*jobs.stacks("cuda-gdb"), *jobs.traces(), *jobs.timelines("nsys"), *jobs.sweeps(), *jobs.warming()]
+    named = [
+        *jobs.stacks("cuda-gdb"),
+        *jobs.traces(),
+        *jobs.timelines("nsys"),
+        *jobs.sweeps(),
+        *jobs.warming(),
+    ]
     assert len({job.name for job in named}) == len(named)
     driver = study("run")
     (old,) = [job for job in named if job.name == "stack_eager_old"]
@@ -161,14 +185,26 @@ def test_a_batch_of_the_papers_bytes_is_among_the_copies(study: Any) -> None:
     assert {(32, "float32", 25_165_824), (32, "float16", 12_582_912)} <= sizes
 
 
-def test_the_driver_goes_on_where_a_job_fails(study: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_driver_goes_on_where_a_job_fails(
+    study: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     driver, jobs = study("run"), sys.modules["plan"]
     runner = driver.Study(tmp_path, minutes=1, tools={})
     point = {
-        "level": "eager", "mode": "infer", "batch": 1, "size": 8, "dtype": "float32", "input_dtype": "float32",
-        "memory": "pageable", "device": "cpu", "n_parameters": 1, "checksum": 1.0, "start_ns": 0, "end_ns": 1,
+        "level": "eager",
+        "mode": "infer",
+        "batch": 1,
+        "size": 8,
+        "dtype": "float32",
+        "input_dtype": "float32",
+        "memory": "pageable",
+        "device": "cpu",
+        "n_parameters": 1,
+        "checksum": 1.0,
+        "start_ns": 0,
+        "end_ns": 1,
         "step_ms": [4.0, 1.0, 2.0, 3.0, 5.0],
-    }  # fmt: skip
+    }
     runner.sweep(
         [
             jobs.Job("fails", ("python", "-c", "raise SystemExit(3)")),
@@ -177,10 +213,16 @@ def test_the_driver_goes_on_where_a_job_fails(study: Any, tmp_path: Path, capsys
             jobs.Job("works", ("python", "-c", f"print({json.dumps(json.dumps(point))})")),
         ]
     )
-    outcomes = {job["name"]: job["outcome"] for job in json.loads((tmp_path / "versions.json").read_text())["commands"]}
+    outcomes = {
+        job["name"]: job["outcome"]
+        for job in json.loads((tmp_path / "versions.json").read_text())["commands"]
+    }
     assert outcomes == {
-        "fails": "exit 3", "hangs": "timeout", "absent": "not run: No such file or directory", "works": "exit 0",
-    }  # fmt: skip
+        "fails": "exit 3",
+        "hangs": "timeout",
+        "absent": "not run: No such file or directory",
+        "works": "exit 0",
+    }
     with (tmp_path / "measurements.csv").open() as file:
         (row,) = csv.DictReader(file)
     assert (row["p25_ms"], row["median_ms"], row["p75_ms"]) == ("2.000000", "3.000000", "4.000000")
@@ -194,27 +236,57 @@ def test_parts_that_run_one_by_one_add_up(study: Any, tmp_path: Path) -> None:
         runner = driver.Study(tmp_path, minutes=1, tools={})
         runner.run([jobs.Job(name, ("python", "-c", "pass")) for name in names])
         runner.write()
-    assert [job["name"] for job in json.loads((tmp_path / "versions.json").read_text())["commands"]] == ["a", "b", "c"]
+    assert [
+        job["name"] for job in json.loads((tmp_path / "versions.json").read_text())["commands"]
+    ] == ["a", "b", "c"]
     point = {
-        "level": "eager", "mode": "infer", "batch": 1, "size": 8, "dtype": "float32", "input_dtype": "float32",
-        "memory": "pageable", "device": "cpu", "n_parameters": 1, "checksum": 1.0, "start_ns": 0, "end_ns": 1,
-    }  # fmt: skip
+        "level": "eager",
+        "mode": "infer",
+        "batch": 1,
+        "size": 8,
+        "dtype": "float32",
+        "input_dtype": "float32",
+        "memory": "pageable",
+        "device": "cpu",
+        "n_parameters": 1,
+        "checksum": 1.0,
+        "start_ns": 0,
+        "end_ns": 1,
+    }
     for batch, time in ((1, 4.0), (2, 5.0), (1, 6.0)):
         text = json.dumps(point | {"batch": batch, "step_ms": [time]})
         runner = driver.Study(tmp_path, minutes=1, tools={})
         runner.sweep([jobs.Job("sweep", ("python", "-c", f"print({text!r})"))])
     with (tmp_path / "measurements.csv").open() as file:
-        assert [(r["batch"], r["median_ms"]) for r in csv.DictReader(file)] == [("2", "5.000000"), ("1", "6.000000")]
+        assert [(r["batch"], r["median_ms"]) for r in csv.DictReader(file)] == [
+            ("2", "5.000000"),
+            ("1", "6.000000"),
+        ]
 
 
 def test_samples_count_for_the_point_they_fall_into(study: Any) -> None:
     driver = study("run")
     point = dict.fromkeys(
-        ("level", "mode", "batch", "size", "dtype", "input_dtype", "memory", "device", "n_parameters"), 0
+        (
+            "level",
+            "mode",
+            "batch",
+            "size",
+            "dtype",
+            "input_dtype",
+            "memory",
+            "device",
+            "n_parameters",
+        ),
+        0,
     ) | {"checksum": 0.0, "start_ns": 1_000_000_000, "end_ns": 2_000_000_000, "step_ms": [1.0]}
     samples = [
         (900_000_000, 900 << 20, 1),  # before the point
-        (1_000_000_000, 100 << 20, 90),  # its memory counts; its utilisation is still that of before
+        (
+            1_000_000_000,
+            100 << 20,
+            90,
+        ),  # its memory counts; its utilisation is still that of before
         (1_500_000_000, 200 << 20, 40),
         (2_000_000_000, 150 << 20, 50),
         (2_000_000_001, 999 << 20, 99),  # after it
@@ -233,9 +305,20 @@ def test_no_time_left_starts_nothing(study: Any, tmp_path: Path) -> None:
 
 def test_quick_runs_without_a_gpu(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
-    command = [sys.executable, str(STUDY / "run.py"), "--quick", "--only", "sweep", "--out", str(tmp_path)]
+    command = [
+        sys.executable,
+        str(STUDY / "run.py"),
+        "--quick",
+        "--only",
+        "sweep",
+        "--out",
+        str(tmp_path),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ})
     assert done.returncode == 0, done.stderr
     assert "1 of 1 jobs done; not: none" in done.stdout
     with (tmp_path / "measurements.csv").open() as file:
-        assert [(r["batch"], r["n_parameters"]) for r in csv.DictReader(file)] == [("1", "25557032"), ("2", "25557032")]
+        assert [(r["batch"], r["n_parameters"]) for r in csv.DictReader(file)] == [
+            ("1", "25557032"),
+            ("2", "25557032"),
+        ]

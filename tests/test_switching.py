@@ -23,12 +23,18 @@ def walked(times: Sequence[tuple[float, float]], path: Sequence[int], change_cos
     return total + (change_cost if at == 1 else 0)
 
 
-def path_cost(times: Sequence[tuple[float, float]], path: Sequence[int], change_cost: float) -> float:
-    return sum(layer[at] for layer, at in zip(times, path, strict=True)) + sum(change_costs(path, change_cost))
+def path_cost(
+    times: Sequence[tuple[float, float]], path: Sequence[int], change_cost: float
+) -> float:
+    return sum(layer[at] for layer, at in zip(times, path, strict=True)) + sum(
+        change_costs(path, change_cost)
+    )
 
 
 @given(st.lists(st.tuples(TIME, TIME), max_size=9), st.integers(0, 500))
-def test_finds_the_optimum_of_an_exhaustive_search(times: list[tuple[float, float]], change_cost: int) -> None:
+def test_finds_the_optimum_of_an_exhaustive_search(
+    times: list[tuple[float, float]], change_cost: int
+) -> None:
     every_path = itertools.product((0, 1), repeat=len(times))
     best = min(walked(times, path, change_cost) for path in every_path)
     found = cheapest_path(times, change_cost)
@@ -37,7 +43,9 @@ def test_finds_the_optimum_of_an_exhaustive_search(times: list[tuple[float, floa
 
 
 @given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 1000)), max_size=40))
-def test_without_a_cost_it_is_the_faster_one_layer_by_layer(times: list[tuple[float, float]]) -> None:
+def test_without_a_cost_it_is_the_faster_one_layer_by_layer(
+    times: list[tuple[float, float]],
+) -> None:
     assert path_cost(times, cheapest_path(times, 0), 0) == sum(map(min, times))
 
 
@@ -47,7 +55,11 @@ def test_without_a_cost_it_is_the_faster_one_layer_by_layer(times: list[tuple[fl
         ([], 5, []),
         ([(10, 1)], 4, [1]),  # 1 and two changes are 9
         ([(10, 1)], 5, [0]),  # 11 against 10
-        ([(10, 1), (1, 4), (10, 1)], 2, [1, 1, 1]),  # staying compiled costs 3 more, leaving and returning 4
+        (
+            [(10, 1), (1, 4), (10, 1)],
+            2,
+            [1, 1, 1],
+        ),  # staying compiled costs 3 more, leaving and returning 4
         ([(10, 1), (1, 6), (10, 1)], 2, [1, 0, 1]),  # 5 more against 4
         ([(3, 3), (3, 3)], 0, [0, 0]),
         ([(3, 3), (9, 3), (3, 3), (9, 3)], 0, [0, 1, 0, 1]),  # eager where there is nothing to gain

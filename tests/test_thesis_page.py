@@ -47,7 +47,9 @@ def kernels(ms: float) -> Any:
     return make_trace(kernels=[*rows, {"duration_ns": 70_000_000, "step": None}])
 
 
-def hand_made(figures: ModuleType, model: str, default: dict[str, float], before: tuple[float, float] | None) -> Any:
+def hand_made(
+    figures: ModuleType, model: str, default: dict[str, float], before: tuple[float, float] | None
+) -> Any:
     """A run of one model whose eager steps take 9 to 11 ms."""
     part = {"e2e": {"eager": times(9, 10, 11), "default": default}}
     earlier = {model: dict(zip(("eager", "default"), before, strict=True))} if before else {}
@@ -71,12 +73,19 @@ def hand_made(figures: ModuleType, model: str, default: dict[str, float], before
     ],
 )
 def test_a_speedup_holds_only_where_both_sessions_say_so(
-    thesis: Load, model: str, default: dict[str, float], before: tuple[float, float] | None, *, holds: bool | None
+    thesis: Load,
+    model: str,
+    default: dict[str, float],
+    before: tuple[float, float] | None,
+    *,
+    holds: bool | None,
 ) -> None:
     run = hand_made(thesis("figures"), model, default, before)
     finding = thesis("whole")._box_finding(run, model, run.results["parts"][model])
     assert finding.holds is holds
-    assert finding.now.endswith("by kernels 2.00")  # 6 ms a step against 3; what precedes the steps is left out
+    assert finding.now.endswith(
+        "by kernels 2.00"
+    )  # 6 ms a step against 3; what precedes the steps is left out
 
 
 def test_a_speedup_ranges_between_the_quartiles(thesis: Load) -> None:
@@ -93,7 +102,9 @@ def test_a_whole_compiled_model_pays_for_its_one_region_too(thesis: Load) -> Non
     assert thesis("oracles").over_best_that_pays(costly) == pytest.approx(505 / 490)
 
 
-@pytest.mark.parametrize(("last", "holds"), [(0.96, True), (0.91, True), (1.8, False), (0.8, False)])
+@pytest.mark.parametrize(
+    ("last", "holds"), [(0.96, True), (0.91, True), (1.8, False), (0.8, False)]
+)
 def test_blocks_converge_by_their_longest_chain(thesis: Load, last: float, *, holds: bool) -> None:
     rows = [
         {"blocks": 16, "speedup": last, "by_kernels": None},
@@ -107,16 +118,29 @@ def test_no_blocks_no_verdict(thesis: Load) -> None:
 
 
 def test_part_of_what_is_saved_is_neither_the_cause_nor_none(thesis: Load) -> None:
-    assert [thesis("layerwise").is_cause(share) for share in (0.6, 0.3, 0.02)] == [True, None, False]
+    assert [thesis("layerwise").is_cause(share) for share in (0.6, 0.3, 0.02)] == [
+        True,
+        None,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
     ("quartiles", "twofold", "little"),
-    [((1.0, 1.05, 1.09), False, True), ((1.0, 1.2, 1.3), False, None), ((1.2, 1.4, 1.6), None, False),
-     ((1.5, 2, 2.5), True, False), ((2.6, 3, 4), False, False)],
-)  # fmt: skip
+    [
+        ((1.0, 1.05, 1.09), False, True),
+        ((1.0, 1.2, 1.3), False, None),
+        ((1.2, 1.4, 1.6), None, False),
+        ((1.5, 2, 2.5), True, False),
+        ((2.6, 3, 4), False, False),
+    ],
+)
 def test_costs_are_judged_by_their_quartiles(
-    thesis: Load, quartiles: tuple[float, float, float], *, twofold: bool | None, little: bool | None
+    thesis: Load,
+    quartiles: tuple[float, float, float],
+    *,
+    twofold: bool | None,
+    little: bool | None,
 ) -> None:
     costs, cost = thesis("costs"), thesis("figures").Speedup(*quartiles)
     assert (costs.is_twofold(cost), costs.is_little(cost)) == (twofold, little)
@@ -129,31 +153,69 @@ def test_the_page_of_the_captures_has_every_section(thesis: Load) -> None:
     made = analyse.sections(run)
     text = analyse.page(made, run, "thesis")
     assert [section.title for section in made] == [
-        "Out of the box", "Where the time went", "Layout transforms", "Layer by layer",
-        "Layer by layer, by timers", "Curves per layer in four configurations", "In theory: the oracle",
-        "Our plans, applied", "Layer subtraction, and the mixture it chooses", "Single operations",
-        "What the compiled kernels' layers rest on", "What measuring costs", "What was not measured",
-    ]  # fmt: skip
-    for name in ("AlexNet", "DenseNet-121", "GoogLeNet", "MobileNetV2", "ResNet-50", "SqueezeNet 1.1"):
-        assert all(name in "".join(section.blocks) for section in made if section.title not in _OF_NO_MODEL), name
+        "Out of the box",
+        "Where the time went",
+        "Layout transforms",
+        "Layer by layer",
+        "Layer by layer, by timers",
+        "Curves per layer in four configurations",
+        "In theory: the oracle",
+        "Our plans, applied",
+        "Layer subtraction, and the mixture it chooses",
+        "Single operations",
+        "What the compiled kernels' layers rest on",
+        "What measuring costs",
+        "What was not measured",
+    ]
+    for name in (
+        "AlexNet",
+        "DenseNet-121",
+        "GoogLeNet",
+        "MobileNetV2",
+        "ResNet-50",
+        "SqueezeNet 1.1",
+    ):
+        assert all(
+            name in "".join(section.blocks) for section in made if section.title not in _OF_NO_MODEL
+        ), name
     assert not re.search(r"\b(nan|None|inf)\b", text)
     assert "were not timed in" not in text
     assert (ROOT / "docs/thesis.md").read_text() == text
 
     subtracted = next(section for section in made if section.title.startswith("Layer subtraction"))
-    rows = [line.split(" | ")[0].removeprefix("| ") for line in subtracted.blocks[1].splitlines()[2:]]
-    assert rows == ["AlexNet", "DenseNet-121", "GoogLeNet", "MobileNetV2", "ResNet-50", "SqueezeNet 1.1"]
+    rows = [
+        line.split(" | ")[0].removeprefix("| ") for line in subtracted.blocks[1].splitlines()[2:]
+    ]
+    assert rows == [
+        "AlexNet",
+        "DenseNet-121",
+        "GoogLeNet",
+        "MobileNetV2",
+        "ResNet-50",
+        "SqueezeNet 1.1",
+    ]
     assert "ubtraction" not in made[-1].blocks[-1]
 
 
-_OF_NO_MODEL = ("What was not measured", "Curves per layer in four configurations", "Single operations")
+_OF_NO_MODEL = (
+    "What was not measured",
+    "Curves per layer in four configurations",
+    "Single operations",
+)
 
 
 def test_every_chart_of_the_page_is_committed() -> None:
     page = ROOT / "docs/thesis.md"
     charts = re.findall(r"\]\((thesis/\w+\.svg)\)", page.read_text())
-    assert sorted(charts) == sorted(f"thesis/{file.name}" for file in (page.parent / "thesis").iterdir())
-    assert {"thesis/speedup.svg", "thesis/layout.svg", "thesis/layers.svg", "thesis/single.svg"} < set(charts)
+    assert sorted(charts) == sorted(
+        f"thesis/{file.name}" for file in (page.parent / "thesis").iterdir()
+    )
+    assert {
+        "thesis/speedup.svg",
+        "thesis/layout.svg",
+        "thesis/layers.svg",
+        "thesis/single.svg",
+    } < set(charts)
     assert all("<svg" in (page.parent / chart).read_text()[:200] for chart in charts)
 
 
@@ -167,9 +229,14 @@ def test_the_page_says_the_times_that_results_has(thesis: Load) -> None:
 
 def layer_timing(configuration: str, path: str, ms: int, **more: Any) -> dict[str, Any]:
     return {
-        "configuration": configuration, "module_path": path, "duration_ns": ms * 1_000_000, "method": "layer",
-        "clock": "wall", "synchronized": True, **more,
-    }  # fmt: skip
+        "configuration": configuration,
+        "module_path": path,
+        "duration_ns": ms * 1_000_000,
+        "method": "layer",
+        "clock": "wall",
+        "synchronized": True,
+        **more,
+    }
 
 
 def test_curves_are_the_medians_of_synchronised_timers_in_the_order_of_calls(thesis: Load) -> None:
@@ -199,9 +266,15 @@ def test_curves_are_the_medians_of_synchronised_timers_in_the_order_of_calls(the
     assert "`max-autotune`" in said
 
 
-def test_a_layer_counts_as_faster_by_timers_only_where_the_quartiles_are_apart(thesis: Load) -> None:
+def test_a_layer_counts_as_faster_by_timers_only_where_the_quartiles_are_apart(
+    thesis: Load,
+) -> None:
     layers = [{"module_path": path, "call_order": at} for at, path in enumerate("abc")]
-    pairs = {"a": ((9, 10, 11), (4, 5, 6)), "b": ((9, 10, 30), (8, 11, 12)), "c": ((1, 2, 2), (5, 5, 6))}
+    pairs = {
+        "a": ((9, 10, 11), (4, 5, 6)),
+        "b": ((9, 10, 30), (8, 11, 12)),
+        "c": ((1, 2, 2), (5, 5, 6)),
+    }
     rows = [
         layer_timing(configuration, path, ms, round=at)
         for path, both in pairs.items()
@@ -221,7 +294,11 @@ def test_a_layer_counts_as_faster_by_timers_only_where_the_quartiles_are_apart(t
 
 def subtraction(custom: int) -> pl.DataFrame:
     """Two layers in two executions, timed until the end of each; the later turn has the custom configuration."""
-    until = {"eager": ((100, 300), (110, 330)), "compiled": ((150, 200), (170, 230)), "custom": ((90, custom),) * 2}
+    until = {
+        "eager": ((100, 300), (110, 330)),
+        "compiled": ((150, 200), (170, 230)),
+        "custom": ((90, custom),) * 2,
+    }
     rows = [
         (way, order, layer, 0, execution, until[way][execution][order] * 1000, turn)
         for turn in (0, 1)
@@ -235,9 +312,14 @@ def subtraction(custom: int) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(("custom", "holds"), [(200, True), (315, None), (400, False)])
-def test_by_subtraction_a_layer_takes_what_it_adds(thesis: Load, custom: int, *, holds: bool | None) -> None:
+def test_by_subtraction_a_layer_takes_what_it_adds(
+    thesis: Load, custom: int, *, holds: bool | None
+) -> None:
     run = thesis("figures").Run(
-        {"parts": {"subtraction_resnet50": {"custom": ["two"]}}}, {}, {}, {"resnet50": subtraction(custom)}
+        {"parts": {"subtraction_resnet50": {"custom": ["two"]}}},
+        {},
+        {},
+        {"resnet50": subtraction(custom)},
     )
     subtracted = thesis("subtracted")
     (model,) = subtracted.models_of(run).values()
@@ -254,14 +336,23 @@ def test_by_subtraction_a_layer_takes_what_it_adds(thesis: Load, custom: int, *,
 def test_a_layer_is_faster_by_subtraction_only_where_both_turns_say_so(thesis: Load) -> None:
     frame = subtraction(200)
     later = pl.col("turn") == 1
-    slow = pl.when(later & (pl.col("configuration") == "compiled")).then(900_000).otherwise(pl.col("until_ns"))
+    slow = (
+        pl.when(later & (pl.col("configuration") == "compiled"))
+        .then(900_000)
+        .otherwise(pl.col("until_ns"))
+    )
     run = thesis("figures").Run(
-        {"parts": {"subtraction_resnet50": {"custom": []}}}, {}, {}, {"resnet50": frame.with_columns(until_ns=slow)}
+        {"parts": {"subtraction_resnet50": {"custom": []}}},
+        {},
+        {},
+        {"resnet50": frame.with_columns(until_ns=slow)},
     )
     (model,) = thesis("subtracted").models_of(run).values()
     # Compiled, the second layer adds 55 µs, then nothing; the first takes 160, then 900.
     assert thesis("subtraction_claims").outcomes(model, [0, 1]) == ["slower", "faster"]
-    run.subtraction["resnet50"] = frame.with_columns(until_ns=pl.when(later).then(1000).otherwise(pl.col("until_ns")))
+    run.subtraction["resnet50"] = frame.with_columns(
+        until_ns=pl.when(later).then(1000).otherwise(pl.col("until_ns"))
+    )
     (model,) = thesis("subtracted").models_of(run).values()
     assert thesis("subtraction_claims").outcomes(model, [0, 1]) == ["unclear", "unclear"]
 
@@ -287,7 +378,9 @@ def test_modes_differ_on_the_cpu_only_where_numpy_s_products_say_so_too(thesis: 
     modes = thesis("modes")
     found = {finding.claim.rsplit(" ", 1)[-1]: finding for finding in modes.findings(run)}
     assert (found["products"].holds, found["CPU"].holds) == (True, None)
-    assert found["CPU"].now.endswith("PyTorch: 9: 2.00 (2.00 to 2.00); NumPy: 9: 2.00 (1.00 to 3.00)")
+    assert found["CPU"].now.endswith(
+        "PyTorch: 9: 2.00 (2.00 to 2.00); NumPy: 9: 2.00 (1.00 to 3.00)"
+    )
     assert found["PyTorch's"].holds is False
     assert found["PyTorch's"].now.endswith("9: 2.00 (2.00 to 2.00); 10: 1.00 (1.00 to 1.00)")
     assert [line.count("|") for line in modes.blocks(run)[1].splitlines()[2:]] == [8, 8, 8]
@@ -308,7 +401,9 @@ def test_scripts_ask_the_package_only_for_names_that_it_offers() -> None:
     assert {"open", "make_plan"} <= asked
 
 
-def test_what_is_compiled_in_the_custom_configuration_is_what_the_medians_choose(thesis: Load) -> None:
+def test_what_is_compiled_in_the_custom_configuration_is_what_the_medians_choose(
+    thesis: Load,
+) -> None:
     frame = subtraction(100).filter(turn=0)
     assert thesis("subtraction").faster_compiled(frame) == ["two"]
 
@@ -355,29 +450,56 @@ def test_a_tuned_mode_that_loses_is_set_against_the_same_with_tf32(thesis: Load)
     assert tuned(run) == ["`max-autotune` is slower than the default mode in AlexNet."]
     e2e["max-autotune-tf32"] = times(2, 2.5, 3)
     (said,) = tuned(run)
-    assert "takes 2.50 (2.00 to 3.00) ms for AlexNet instead of 8.00 (8.00 to 8.00): 4.00 (3.00 to 5.50)" in said
+    assert (
+        "takes 2.50 (2.00 to 3.00) ms for AlexNet instead of 8.00 (8.00 to 8.00): 4.00 (3.00 to"
+        " 5.50)" in said
+    )
 
 
 def test_a_second_run_adds_its_modes_to_the_first(thesis: Load) -> None:
-    before = {"model": "a", "compile_s": {"default": 9}, "e2e": {"eager": 1, "default": 2}, "oracle": 3}
-    now = {"model": "a", "compile_s": {"max-autotune": 8}, "e2e": {"max-autotune": 4}, "failures": {"x": "y"}}
+    before = {
+        "model": "a",
+        "compile_s": {"default": 9},
+        "e2e": {"eager": 1, "default": 2},
+        "oracle": 3,
+    }
+    now = {
+        "model": "a",
+        "compile_s": {"max-autotune": 8},
+        "e2e": {"max-autotune": 4},
+        "failures": {"x": "y"},
+    }
     assert thesis("run").merged(before, now) == {
-        "model": "a", "compile_s": {"default": 9, "max-autotune": 8}, "oracle": 3, "failures": {"x": "y"},
+        "model": "a",
+        "compile_s": {"default": 9, "max-autotune": 8},
+        "oracle": 3,
+        "failures": {"x": "y"},
         "e2e": {"eager": 1, "default": 2, "max-autotune": 4},
-    }  # fmt: skip
+    }
 
 
-def test_who_still_compiles_when_its_time_is_over_is_ended_before_others_measure(thesis: Load, tmp_path: Path) -> None:
+def test_who_still_compiles_when_its_time_is_over_is_ended_before_others_measure(
+    thesis: Load, tmp_path: Path
+) -> None:
     """One process that never comes to the first phase; its child holds on to the machine as a compiler does."""
     run = thesis("run")
-    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import signal; signal.pause()'])"
+    code = (
+        "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import signal;"
+        " signal.pause()'])"
+    )
     slow = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
     (tmp_path / "slow.json").write_text('{"model": "slow"}')
     over, never = time.time() - 1, time.time() + 60
     options = argparse.Namespace(out=tmp_path)
-    run.watch(options, {"slow": slow}, {"compiled": over, "timed": never, "planned": never, "measured": never})
+    run.watch(
+        options,
+        {"slow": slow},
+        {"compiled": over, "timed": never, "planned": never, "measured": never},
+    )
     assert slow.returncode == -signal.SIGKILL
-    assert json.loads((tmp_path / "slow.json").read_text())["failures"]["process"].endswith("not compiled in time")
+    assert json.loads((tmp_path / "slow.json").read_text())["failures"]["process"].endswith(
+        "not compiled in time"
+    )
     # Only now may another one measure, which waits for nothing else.
     stage = thesis("stage").Stage(tmp_path, "quick", 2, never)
     stage.ready("compiled")

@@ -59,9 +59,15 @@ def checked(trace: Trace) -> Trace:
 
 
 def test_overlapping_kernels_count_once_and_devices_apart() -> None:
-    trace = make_trace(kernels=[at(0, 10), at(2, 8), at(5, 20), at(0, 7, device_id=1), at(0, 9, rank=1)])
+    trace = make_trace(
+        kernels=[at(0, 10), at(2, 8), at(5, 20), at(0, 7, device_id=1), at(0, 9, rank=1)]
+    )
     columns = ["rank", "device_id", "window_ns", "compute_ns"]
-    assert time_breakdown(trace).select(columns).rows() == [(0, 0, 20, 20), (0, 1, 7, 7), (1, 0, 9, 9)]
+    assert time_breakdown(trace).select(columns).rows() == [
+        (0, 0, 20, 20),
+        (0, 1, 7, 7),
+        (1, 0, 9, 9),
+    ]
 
 
 def step(number: int, start: int, end: int, **more: Any) -> dict[str, Any]:
@@ -74,15 +80,24 @@ def test_a_row_a_step_of_whatever_ran_in_it() -> None:
     kernels = [at(0, 10, step=0), at(20, 130, step=0), at(130, 140, step=1), at(200, 210)]
     trace = make_trace(spans=[step(0, 0, 100), step(1, 100, 150)], kernels=kernels)
     columns = ["step", "window_ns", "compute_ns", "idle_ns"]
-    assert time_breakdown(trace).select(columns).rows() == [(None, 210, 140, 70), (0, 130, 120, 10), (1, 20, 10, 10)]
+    assert time_breakdown(trace).select(columns).rows() == [
+        (None, 210, 140, 70),
+        (0, 130, 120, 10),
+        (1, 20, 10, 10),
+    ]
 
 
 def test_idle_time_of_steps_that_the_host_marks_while_the_device_lags_counts_once() -> None:
     """Six steps, marked every 10 ns, whose kernels run one after another with pauses of 5 ns between."""
     marks = [step(number, number * 10, number * 10 + 10) for number in range(6)]
     calls = [at(number * 10, number * 10 + 1, kind="kernel_launch") for number in range(6)]
-    kernels = [at(5 + number * 100, 100 + number * 100, api_call_id=number, step=number) for number in range(6)]
-    found = time_breakdown(make_trace(spans=marks, api_calls=calls, kernels=kernels)).drop_nulls("step")
+    kernels = [
+        at(5 + number * 100, 100 + number * 100, api_call_id=number, step=number)
+        for number in range(6)
+    ]
+    found = time_breakdown(make_trace(spans=marks, api_calls=calls, kernels=kernels)).drop_nulls(
+        "step"
+    )
     assert found["window_ns"].to_list() == [100] * 6
     assert found["idle_ns"].to_list() == [5] * 6
 
@@ -99,7 +114,10 @@ def test_waiting_in_collectives_lasts_until_the_last_rank_has_begun() -> None:
         ],
     )
     rows = time_breakdown(trace).drop_nulls("step")
-    assert rows.select("rank", "last_collective_ns", "collective_wait_ns").rows() == [(0, 50, 35), (1, 20, 0)]
+    assert rows.select("rank", "last_collective_ns", "collective_wait_ns").rows() == [
+        (0, 50, 35),
+        (1, 20, 0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +135,9 @@ def test_collectives_that_do_not_match_tell_no_wait(kernels: list[dict[str, Any]
 
 def test_without_steps_the_notes_say_so() -> None:
     trace = make_trace(kernels=[at(0, 10)])
-    assert notes(trace, time_breakdown(trace)) == ["The trace marks no steps, so only the whole trace is broken down."]
+    assert notes(trace, time_breakdown(trace)) == [
+        "The trace marks no steps, so only the whole trace is broken down."
+    ]
 
 
 def test_without_kernels() -> None:
@@ -133,19 +153,30 @@ EVENT = st.fixed_dictionaries(
         "rank": st.integers(0, 1),
     }
 )
-KERNELS = st.lists(st.builds(lambda event, comm: event | {"is_communication": comm}, EVENT, st.booleans()), min_size=1)
+KERNELS = st.lists(
+    st.builds(lambda event, comm: event | {"is_communication": comm}, EVENT, st.booleans()),
+    min_size=1,
+)
 
 
 @given(KERNELS, st.lists(EVENT), st.integers(-(10**6), 10**18))
-def test_shares_make_up_the_window(kernels: list[dict[str, Any]], copies: list[dict[str, Any]], shift: int) -> None:
+def test_shares_make_up_the_window(
+    kernels: list[dict[str, Any]], copies: list[dict[str, Any]], shift: int
+) -> None:
     marks = [step(0, 0, 110), step(1, 120, 200), step(0, 10, 90, rank=1)]
     found = time_breakdown(make_trace(spans=marks, kernels=kernels, memcpys=copies))
     parts = found.select("compute_ns", "exposed_communication_ns", "exposed_copy_ns", "idle_ns")
     assert [sum(row) for row in parts.rows()] == found["window_ns"].to_list()
-    assert found.select(pl.sum_horizontal(f"idle_{cause}_ns" for cause in CAUSES)).to_series().equals(found["idle_ns"])
+    assert (
+        found.select(pl.sum_horizontal(f"idle_{cause}_ns" for cause in CAUSES))
+        .to_series()
+        .equals(found["idle_ns"])
+    )
     assert (found["communication_ns"] >= found["exposed_communication_ns"]).all()
     later = [
         [event | {"start_ns": event["start_ns"] + shift} for event in reversed(events)]
         for events in (marks, kernels, copies)
     ]
-    assert_frame_equal(time_breakdown(make_trace(spans=later[0], kernels=later[1], memcpys=later[2])), found)
+    assert_frame_equal(
+        time_breakdown(make_trace(spans=later[0], kernels=later[1], memcpys=later[2])), found
+    )

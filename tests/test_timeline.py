@@ -31,9 +31,18 @@ def case() -> Trace:
             one_thread(kind="python", name="call", start_ns=425, duration_ns=50),
             one_thread(kind="op", name="aten::add", start_ns=10, duration_ns=20),
         ],
-        api_calls=[one_thread(api="cudaLaunchKernel", kind="kernel_launch", start_ns=430, duration_ns=10)],
+        api_calls=[
+            one_thread(api="cudaLaunchKernel", kind="kernel_launch", start_ns=430, duration_ns=10)
+        ],
         kernels=[
-            {"name": "gemm", "primitive": "gemm", "stream_id": 7, "start_ns": 500, "duration_ns": 40, "api_call_id": 0},
+            {
+                "name": "gemm",
+                "primitive": "gemm",
+                "stream_id": 7,
+                "start_ns": 500,
+                "duration_ns": 40,
+                "api_call_id": 0,
+            },
             {"name": "before", "stream_id": 7, "start_ns": 20, "duration_ns": 30},
         ],
     )
@@ -48,10 +57,16 @@ def drawn(trace: Trace, most: int = 20_000) -> Timeline:
 
 def test_the_step_of_median_duration_is_drawn_lane_by_lane() -> None:
     found = drawn(case())
-    assert (found.window, found.ranks, found.merged_ns) == (Window(0, 2, "median", 400, 200), [0], None)
+    assert (found.window, found.ranks, found.merged_ns) == (
+        Window(0, 2, "median", 400, 200),
+        [0],
+        None,
+    )
     assert windows(case(), 0) == [found.window, Window(0, 1, "longest", 100, 300)]
     work = found.bars.filter(~pl.col("kind").str.starts_with("idle"))
-    assert work.select("lane", "level", "start_ns", "duration_ns", "name", "kind", "api_call_id").rows() == [
+    assert work.select(
+        "lane", "level", "start_ns", "duration_ns", "name", "kind", "api_call_id"
+    ).rows() == [
         ("GPU 0 stream 7", 0, 100, 40, "gemm", "gemm", 0),
         ("thread 5", 0, 0, 140, "net", "module", None),
         ("thread 5", 1, 20, 60, "aten::mm", "op", None),
@@ -62,37 +77,59 @@ def test_the_step_of_median_duration_is_drawn_lane_by_lane() -> None:
 
 
 def test_bars_that_are_too_many_are_counted_where_they_are_put_together() -> None:
-    spans = [one_thread(kind="op", name=f"op{i % 2}", start_ns=i * 10, duration_ns=4 + i % 2) for i in range(1000)]
+    spans = [
+        one_thread(kind="op", name=f"op{i % 2}", start_ns=i * 10, duration_ns=4 + i % 2)
+        for i in range(1000)
+    ]
     long = one_thread(kind="annotation", name="loop", start_ns=0, duration_ns=10_000)
     found = drawn(make_trace(spans=[long, *spans]), most=50)
     assert found.window.step is None
     assert found.merged_ns is not None
     assert found.bars.height <= 50
-    assert found.bars.group_by("level").agg(pl.col("n").sum()).sort("level").rows() == [(0, 1), (1, 1000)]
+    assert found.bars.group_by("level").agg(pl.col("n").sum()).sort("level").rows() == [
+        (0, 1),
+        (1, 1000),
+    ]
     assert found.bars.filter(level=1)["name"].unique().to_list() == ["op1"]
     assert windows(make_trace(), 0) == []
 
 
-@pytest.mark.parametrize("source", ["torch/resnet50_eager.pt.trace.json.gz", "nsys/eager_resnet50.sqlite"])
+@pytest.mark.parametrize(
+    "source", ["torch/resnet50_eager.pt.trace.json.gz", "nsys/eager_resnet50.sqlite"]
+)
 def test_idle_bars_sum_to_the_breakdown_and_kernel_paths_to_the_kernel_total(source: str) -> None:
     made = collect(SAMPLES / source)
     found = drawn(made)
-    idle = found.bars.filter(pl.col("kind").str.starts_with("idle: ")).group_by("kind").agg(pl.col("duration_ns").sum())
+    idle = (
+        found.bars.filter(pl.col("kind").str.starts_with("idle: "))
+        .group_by("kind")
+        .agg(pl.col("duration_ns").sum())
+    )
     (row,) = time_breakdown(made).filter(pl.col("step").eq_missing(found.window.step)).to_dicts()
-    told = {f"idle: {name[5:-3]}": ns for name, ns in row.items() if name.startswith("idle_") and name[-3:] == "_ns"}
-    assert dict(idle.iter_rows()) == {cause: ns for cause, ns in told.items() if ns and cause != "idle: "}
+    told = {
+        f"idle: {name[5:-3]}": ns
+        for name, ns in row.items()
+        if name.startswith("idle_") and name[-3:] == "_ns"
+    }
+    assert dict(idle.iter_rows()) == {
+        cause: ns for cause, ns in told.items() if ns and cause != "idle: "
+    }
     paths = kernel_paths(made, 0)
     assert paths["duration_ns"].sum() == made.kernels["duration_ns"].sum()
     assert paths["n"].sum() == made.kernels.height
     short = kernel_paths(made, 0, most=5)
-    assert short.select(pl.col("duration_ns", "n").sum()).equals(paths.select(pl.col("duration_ns", "n").sum()))
+    assert short.select(pl.col("duration_ns", "n").sum()).equals(
+        paths.select(pl.col("duration_ns", "n").sum())
+    )
     assert short.head(5).equals(paths.head(5))
 
 
 def test_kernels_stand_below_layer_and_op() -> None:
     made = make_trace(
         sites=[{"site_id": 3, "op": "aten::mm", "module_path": "net.0", "phase": "forward"}],
-        kernels=[{"site_id": 3, "name": "gemm", "primitive": "gemm", "duration_ns": ns} for ns in (5, 7)]
+        kernels=[
+            {"site_id": 3, "name": "gemm", "primitive": "gemm", "duration_ns": ns} for ns in (5, 7)
+        ]
         + [{"name": "lost", "duration_ns": 2, "link": "unlinked"}],
     )
     assert kernel_paths(made, 0).rows() == [
@@ -105,17 +142,24 @@ def test_kernels_stand_below_layer_and_op() -> None:
 def test_frames_of_one_function_stand_in_one_row() -> None:
     """The other stack goes through c and d where this one goes through x; both begin with a, b and end with main."""
     one, two = (
-        pl.DataFrame({"function": [*names]}) for names in (["a", "b", "x", "main"], ["a", "b", "c", "d", "main"])
+        pl.DataFrame({"function": [*names]})
+        for names in (["a", "b", "x", "main"], ["a", "b", "c", "d", "main"])
     )
     assert side_by_side(one, two) == [
-        (0, 0, True), (1, 1, True), (2, 2, False), (None, 3, False), (3, 4, True),
-    ]  # fmt: skip
+        (0, 0, True),
+        (1, 1, True),
+        (2, 2, False),
+        (None, 3, False),
+        (3, 4, True),
+    ]
 
 
 def test_stacks_are_paired_by_symbol_and_share_their_innermost_frames() -> None:
     def stacks(*symbols: str) -> Trace:
         return make_trace(
-            stacks=[{"stack_id": i, "symbol": symbol, "hit": 1} for i, symbol in enumerate(symbols)],
+            stacks=[
+                {"stack_id": i, "symbol": symbol, "hit": 1} for i, symbol in enumerate(symbols)
+            ],
             frames=[
                 {"stack_id": i, "level": level, "function": f"{symbol}{level * len(symbols)}"}
                 for i, symbol in enumerate(symbols)
@@ -127,5 +171,7 @@ def test_stacks_are_paired_by_symbol_and_share_their_innermost_frames() -> None:
     assert (one["symbol"], two["symbol"]) == ("launch", "launch")
     assert one["frames"]["function"].to_list() == ["launch0", "launch1", "launch2"]
     assert two["frames"]["function"].to_list() == ["launch0", "launch2", "launch4"]
-    assert [(a["symbol"], b["symbol"]) for a, b in pair_stacks(stacks("x"), stacks("y"))] == [("x", "y")]
+    assert [(a["symbol"], b["symbol"]) for a, b in pair_stacks(stacks("x"), stacks("y"))] == [
+        ("x", "y")
+    ]
     assert pair_stacks(stacks(), stacks("y")) == []

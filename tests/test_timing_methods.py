@@ -19,12 +19,15 @@ from tracelens.views.charts import draw
 SAMPLE = Path(__file__).resolve().parents[1] / "samples" / "timings" / "small_cpu.tracelens"
 
 
-def timing(method: str, *durations: int, warmup: tuple[int, ...] = (), **more: Any) -> list[dict[str, Any]]:
+def timing(
+    method: str, *durations: int, warmup: tuple[int, ...] = (), **more: Any
+) -> list[dict[str, Any]]:
     """A row an execution; two executions a round, warm-up first."""
     every = [*warmup, *durations]
     common = {"configuration": "interpreted", "method": method, "clock": "wall"} | more
     return [
-        common | {"duration_ns": ns, "round": at // 2, "is_warmup": at < len(warmup)} for at, ns in enumerate(every)
+        common | {"duration_ns": ns, "round": at // 2, "is_warmup": at < len(warmup)}
+        for at, ns in enumerate(every)
     ]
 
 
@@ -47,9 +50,27 @@ TIMINGS = [
     *timing("profiler", 45, 45, quantity="CPU_self", profiled=True, module_path="conv"),
     *timing("e2e", 40, 60, warmup=(5000, 50), configuration="cpp", compile_mode="default"),
     *timing("layer", 75, 75, configuration="cpp", compile_mode="default"),
-    *timing("layer", 20, 20, configuration="cpp", compile_mode="default", module_path="conv", synchronized=True),
-    *timing("layer", 60, 60, configuration="cpp", compile_mode="default", module_path="fc", synchronized=True),
-    *timing("layer", 8, 12, configuration="cpp", compile_mode="default", module_path="(compiled region)"),
+    *timing(
+        "layer",
+        20,
+        20,
+        configuration="cpp",
+        compile_mode="default",
+        module_path="conv",
+        synchronized=True,
+    ),
+    *timing(
+        "layer",
+        60,
+        60,
+        configuration="cpp",
+        compile_mode="default",
+        module_path="fc",
+        synchronized=True,
+    ),
+    *timing(
+        "layer", 8, 12, configuration="cpp", compile_mode="default", module_path="(compiled region)"
+    ),
 ]
 MEASURED = make_trace(layers=LAYERS, timings=TIMINGS)
 
@@ -79,7 +100,10 @@ def test_every_way_of_timing_beside_the_pure_run() -> None:
 def test_the_finding_in_words() -> None:
     said = notes(MEASURED, timing_methods(MEASURED))
     assert said[0].startswith("interpreted: measured otherwise")
-    assert "around each layer 1.20, timers 1.20, both 1.50, the profiler alone 2.00, all three 3.00." in said[0]
+    assert (
+        "around each layer 1.20, timers 1.20, both 1.50, the profiler alone 2.00, all three 3.00."
+        in said[0]
+    )
     assert "sum to 0.90 of the pure run" in said[1]
     assert "timers 1.50" in said[2]
     assert "a compiled region of its own" in said[3]
@@ -89,9 +113,21 @@ def test_the_finding_in_words() -> None:
     ("durations", "told"),
     [
         ((50, 50, 51, 51, 49, 49), ("a speedup of 2.00 (", "; predicted 1.84), it helps.")),
-        ((90, 90, 99, 99, 120, 120), ("a speedup of 1.01 (", "no difference can be told: within the spread.")),
-        ((200, 200, 201, 201, 199, 199), ("a speedup of 0.50 (", "; predicted 1.84), it does harm.")),
-        ((50, 50), ("a speedup of 2.00 (predicted 1.84), no difference can be told: fewer than three", ".")),
+        (
+            (90, 90, 99, 99, 120, 120),
+            ("a speedup of 1.01 (", "no difference can be told: within the spread."),
+        ),
+        (
+            (200, 200, 201, 201, 199, 199),
+            ("a speedup of 0.50 (", "; predicted 1.84), it does harm."),
+        ),
+        (
+            (50, 50),
+            (
+                "a speedup of 2.00 (predicted 1.84), no difference can be told: fewer than three",
+                ".",
+            ),
+        ),
     ],
 )
 def test_a_measured_plan_is_compared_with_the_model_without_it(
@@ -127,11 +163,17 @@ def test_a_measured_plan_without_its_base_says_what_is_missing() -> None:
 
 def test_a_run_that_measuring_hastens_is_no_finding() -> None:
     """The profiled run takes 12 of 100 ns, which no profiler can save; 99 is within the spread of 96 to 104."""
-    rows = [*timing("e2e", 96, 104, 98, 102), *timing("e2e", 12, 12, profiled=True), *timing("layer", 99, 99)]
+    rows = [
+        *timing("e2e", 96, 104, 98, 102),
+        *timing("e2e", 12, 12, profiled=True),
+        *timing("layer", 99, 99),
+    ]
     trace = make_trace(timings=rows)
     said = notes(trace, timing_methods(trace))
     assert said[0].endswith("the pure one: timers 0.99.")
-    assert said[1].startswith("interpreted: with the profiler alone a run took 0.12 of the pure one's time, less")
+    assert said[1].startswith(
+        "interpreted: with the profiler alone a run took 0.12 of the pure one's time, less"
+    )
     assert "not comparable" in said[1]
     assert len(said) == 2
 
@@ -154,7 +196,8 @@ def test_warm_up_alone_says_nothing() -> None:
 
 def test_the_order_of_rows_does_not_matter() -> None:
     assert_frame_equal(
-        timing_methods(make_trace(timings=TIMINGS[::-1])).drop("first_ns"), timing_methods(MEASURED).drop("first_ns")
+        timing_methods(make_trace(timings=TIMINGS[::-1])).drop("first_ns"),
+        timing_methods(MEASURED).drop("first_ns"),
     )
 
 
@@ -171,7 +214,9 @@ def test_the_sample_shows_the_thesiss_validation_in_words_and_in_a_chart() -> No
     wall = section.frame.filter(quantity="wall")
     for configuration in ("interpreted", "cpp"):
         ways = wall.filter(configuration=configuration).select("variant", "profiled").rows()
-        assert sorted(ways) == sorted(product(("pure", "sync", "timed", "timed-sync"), (False, True)))
+        assert sorted(ways) == sorted(
+            product(("pure", "sync", "timed", "timed-sync"), (False, True))
+        )
     assert set(section.frame["quantity"]) >= {"wall", "arr_sum", "CPU_self"}
     assert set(section.frame["n_rounds"]) == {10}
     assert set(section.frame["n_executions"]) == {20}

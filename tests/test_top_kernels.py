@@ -11,15 +11,35 @@ from tracelens.schemas.results.time import TOP_KERNELS
 
 
 def kernel(name: str, duration: int, primitive: str = "gemm", **more: Any) -> dict[str, Any]:
-    return {"name": name, "duration_ns": duration, "library": "cublas", "primitive": primitive, **more}
+    return {
+        "name": name,
+        "duration_ns": duration,
+        "library": "cublas",
+        "primitive": primitive,
+        **more,
+    }
 
 
 def test_most_time_first_in_each_rank() -> None:
     trace = make_trace(
-        kernels=[kernel("a", 10), kernel("b", 60), kernel("a", 30), kernel("c", 100, rank=1), kernel("b", 100, rank=1)]
+        kernels=[
+            kernel("a", 10),
+            kernel("b", 60),
+            kernel("a", 30),
+            kernel("c", 100, rank=1),
+            kernel("b", 100, rank=1),
+        ]
     )
     found = TOP_KERNELS.check(top_kernels(trace))
-    columns = ["rank", "name", "n_calls", "duration_total_ns", "duration_mean_ns", "duration_median_ns", "share_frac"]
+    columns = [
+        "rank",
+        "name",
+        "n_calls",
+        "duration_total_ns",
+        "duration_mean_ns",
+        "duration_median_ns",
+        "share_frac",
+    ]
     assert found.select(columns).rows() == [
         (0, "b", 1, 60, 60.0, 60.0, 0.6),
         (0, "a", 2, 40, 20.0, 20.0, 0.4),
@@ -29,7 +49,11 @@ def test_most_time_first_in_each_rank() -> None:
 
 
 def test_the_primitive_with_most_time_names_a_kernel_that_serves_several() -> None:
-    kernels = [kernel("copy", 10, "layout"), kernel("copy", 10, "layout"), kernel("copy", 25, "elementwise")]
+    kernels = [
+        kernel("copy", 10, "layout"),
+        kernel("copy", 10, "layout"),
+        kernel("copy", 25, "elementwise"),
+    ]
     assert top_kernels(make_trace(kernels=kernels))["primitive"].to_list() == ["elementwise"]
     kernels.append(kernel("copy", 6, "layout"))
     assert top_kernels(make_trace(kernels=kernels))["primitive"].to_list() == ["layout"]

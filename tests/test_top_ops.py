@@ -16,9 +16,17 @@ from tracelens.trace import Trace
 COLUMNS = ["name", "n_calls", "duration_total_ns", "cpu_self_ns", "cuda_self_ns", "cuda_total_ns"]
 
 
-def span(name: str, times: tuple[int, int], parent: int | None = None, kind: str = "op") -> dict[str, Any]:
+def span(
+    name: str, times: tuple[int, int], parent: int | None = None, kind: str = "op"
+) -> dict[str, Any]:
     """A span of a duration, of which some is its own."""
-    return {"name": name, "duration_ns": times[0], "self_ns": times[1], "parent_id": parent, "kind": kind}
+    return {
+        "name": name,
+        "duration_ns": times[0],
+        "self_ns": times[1],
+        "parent_id": parent,
+        "kind": kind,
+    }
 
 
 def work(span_id: int | None, duration: int, **more: Any) -> dict[str, Any]:
@@ -37,7 +45,10 @@ def test_an_op_gets_what_it_launched_and_its_parents_get_it_in_total() -> None:
             span("relu", (20, 20)),
             span("nothing", (5, 5)),
         ],
-        api_calls=[{"span_id": 1, "duration_ns": 10}, {"span_id": 2, "start_ns": 50, "duration_ns": 8}],
+        api_calls=[
+            {"span_id": 1, "duration_ns": 10},
+            {"span_id": 2, "start_ns": 50, "duration_ns": 8},
+        ],
         kernels=[work(1, 500), work(1, 100), work(2, 50), work(None, 9000)],
         memsets=[work(0, 5)],
     )
@@ -58,7 +69,8 @@ def test_an_op_within_an_op_of_its_name_counts_once_in_total() -> None:
 
 
 def test_python_between_ops_is_the_outer_ops_time() -> None:
-    # torch.profiler records no Python calls among its ops, so what they take is the op's around them.
+    # torch.profiler records no Python calls among its ops, so what they take is the op's around
+    # them.
     trace = make_trace(
         spans=[
             span("Function", (100, 20)),
@@ -73,14 +85,21 @@ def test_python_between_ops_is_the_outer_ops_time() -> None:
 
 
 def test_an_annotation_within_an_op_keeps_its_own_time() -> None:
-    trace = make_trace(spans=[span("op", (100, 30)), span("mark", (70, 70), parent=0, kind="annotation")])
+    trace = make_trace(
+        spans=[span("op", (100, 30)), span("mark", (70, 70), parent=0, kind="annotation")]
+    )
     assert rows(trace) == [("op", 1, 100, 30, 0, 0)]
 
 
 def test_a_driver_call_within_a_runtime_call_is_taken_off_once() -> None:
-    calls = [{"start_ns": 10, "duration_ns": 20, "span_id": 0}, {"start_ns": 12, "duration_ns": 15, "span_id": 0}]
+    calls = [
+        {"start_ns": 10, "duration_ns": 20, "span_id": 0},
+        {"start_ns": 12, "duration_ns": 15, "span_id": 0},
+    ]
     calls.append(calls[1] | {"thread_id": 9})
-    assert rows(make_trace(spans=[span("op", (100, 100))], api_calls=calls)) == [("op", 1, 100, 65, 0, 0)]
+    assert rows(make_trace(spans=[span("op", (100, 100))], api_calls=calls)) == [
+        ("op", 1, 100, 65, 0, 0)
+    ]
 
 
 def test_ranks_keep_apart() -> None:
@@ -105,13 +124,25 @@ def trees(draw: st.DrawFn) -> list[dict[str, Any]]:
         parent = draw(st.one_of(st.none(), st.integers(0, row - 1))) if row else None
         duration = draw(st.integers(0, 50))
         times = (duration, draw(st.integers(0, duration)))
-        found.append(span(draw(st.sampled_from("abc")), times, parent, draw(st.sampled_from(["op", "op", "python"]))))
+        found.append(
+            span(
+                draw(st.sampled_from("abc")),
+                times,
+                parent,
+                draw(st.sampled_from(["op", "op", "python"])),
+            )
+        )
     return [*found, span("a", (1, 1))]
 
 
 @given(trees(), st.data())
-def test_totals_against_climbing_from_each_kernel(spans: list[dict[str, Any]], data: st.DataObject) -> None:
-    kernels = [work(i, 10**i) for i in data.draw(st.lists(st.integers(0, len(spans) - 1), max_size=5, unique=True))]
+def test_totals_against_climbing_from_each_kernel(
+    spans: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    kernels = [
+        work(i, 10**i)
+        for i in data.draw(st.lists(st.integers(0, len(spans) - 1), max_size=5, unique=True))
+    ]
     own, total = dict.fromkeys("abc", 0), dict.fromkeys("abc", 0)
     for kernel in kernels:
         at: int | None = kernel["span_id"]
@@ -128,5 +159,7 @@ def test_totals_against_climbing_from_each_kernel(spans: list[dict[str, Any]], d
     for name, cuda_self, cuda_total in found.select("name", "cuda_self_ns", "cuda_total_ns").rows():
         assert (cuda_self, cuda_total) == (own[name], total[name])
     assert (found["cuda_self_ns"] <= found["cuda_total_ns"]).all()
-    backwards = make_trace(spans=[s | {"span_id": i} for i, s in enumerate(spans)][::-1], kernels=kernels[::-1])
+    backwards = make_trace(
+        spans=[s | {"span_id": i} for i, s in enumerate(spans)][::-1], kernels=kernels[::-1]
+    )
     assert_frame_equal(top_ops(backwards), found)

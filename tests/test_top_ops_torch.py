@@ -12,7 +12,9 @@ import pytest
 import tracelens as tl
 from tests.test_live_torch import TRAIN
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed"
+)
 PROFILED = (
     TRAIN
     + """
@@ -27,14 +29,21 @@ print(json.dumps([[e.key, e.count, e.self_cpu_time_total] for e in prof.key_aver
 
 
 def test_counts_and_self_times_are_torchs(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", PROFILED], cwd=tmp_path, check=True, capture_output=True, text=True)
-    theirs = {key: (n, round(own_us * 1000)) for key, n, own_us in json.loads(done.stdout.splitlines()[-1])}
+    done = subprocess.run(
+        [sys.executable, "-c", PROFILED], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    theirs = {
+        key: (n, round(own_us * 1000))
+        for key, n, own_us in json.loads(done.stdout.splitlines()[-1])
+    }
     trace = tl.collect(tmp_path / "trace.json")
     ours = tl.analyses.top_ops(trace).select("name", "n_calls", "cpu_self_ns").rows()
     merged = _only_children_of_their_name(trace.spans.filter(pl.col("kind") == "op"))
     # Annotations are no ops; here only the optimizer makes any.
     ops = {key: found for key, found in theirs.items() if not key.startswith("Optimizer.")}
-    assert {name: n - merged.get(name, 0) for name, n, _ in ours} == {name: n for name, (n, _) in ops.items()}
+    assert {name: n - merged.get(name, 0) for name, n, _ in ours} == {
+        name: n for name, (n, _) in ops.items()
+    }
     assert len(ops) > 40
     for name, n, own_ns in ours:
         # torch adds up microseconds of three decimals.

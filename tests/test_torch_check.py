@@ -17,8 +17,15 @@ DAMAGE = {
     "event_without_time": json.dumps(span("no time", 4, 1) | {"ts": None}),
     "counter_without_value": json.dumps({"ph": "C", "name": "c", "ts": 5, "args": {"a": "x"}}),
     "size_unknown": json.dumps(span("copy", 6, 1, cat="gpu_memcpy")),
-    "event_too_deep": json.dumps(span("deep", 7, 1))[:-1] + ', "args": {"x": ' + "[" * 20_000 + "]" * 20_000 + "}}",
-    "event_too_long": json.dumps(span("long", 8, 1))[:-1] + ', "args": {"x": "' + "x" * (17 << 20) + '"}}',
+    "event_too_deep": json.dumps(span("deep", 7, 1))[:-1]
+    + ', "args": {"x": '
+    + "[" * 20_000
+    + "]" * 20_000
+    + "}}",
+    "event_too_long": json.dumps(span("long", 8, 1))[:-1]
+    + ', "args": {"x": "'
+    + "x" * (17 << 20)
+    + '"}}',
     "category_mtia": json.dumps(span("odd", 9, 1, cat="mtia")),
     "device_unknown": json.dumps(span("kernel", 10, 1, cat="kernel", args={"device": 5})),
     "metadata_damaged": "",
@@ -39,7 +46,11 @@ def test_each_loss_is_shown_by_kind(
     if not fast:
         monkeypatch.setattr("tracelens.collectors.torch.reading.read_native", lambda *_: None)
     events = [GOOD[0], *filter(None, DAMAGE.values()), GOOD[1]]
-    content = '{"distributedInfo": {bad, "traceEvents": [' + ",\n".join(events) + '], "traceName": "x"}\ngarbage'
+    content = (
+        '{"distributedInfo": {bad, "traceEvents": ['
+        + ",\n".join(events)
+        + '], "traceName": "x"}\ngarbage'
+    )
     path, out = write(tmp_path / "t.json", content), str(tmp_path / "t.tracelens")
     assert exit_code("collect", "torch", str(path), "--out", out) == 0
     capsys.readouterr()

@@ -43,7 +43,11 @@ def n_read(path: Path) -> tuple[int, bool, dict[str, int]]:
     counted = codes(capture)
     tables = ("spans", "api_calls", "kernels", "memcpys", "memsets", "synchronizations")
     n = sum(capture.tables[name].height for name in tables if name in capture.tables)
-    n += sum(count for code, count in counted.items() if code.startswith("category_") and "(ph" not in code)
+    n += sum(
+        count
+        for code, count in counted.items()
+        if code.startswith("category_") and "(ph" not in code
+    )
     return n, capture.complete, counted
 
 
@@ -51,8 +55,12 @@ def completes(events: list[dict[str, Any]]) -> int:
     return sum(event["ph"] == "X" for event in events)
 
 
-@pytest.mark.parametrize(("name", "n"), [("alexnet_eager", examples(30)), ("resnet50_train_f32_pinned", examples(5))])
-def test_a_real_trace_cut_anywhere_keeps_its_whole_events(tmp_path: Path, name: str, n: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "n"), [("alexnet_eager", examples(30)), ("resnet50_train_f32_pinned", examples(5))]
+)
+def test_a_real_trace_cut_anywhere_keeps_its_whole_events(
+    tmp_path: Path, name: str, n: int
+) -> None:
     content = gzip.decompress((SAMPLES / f"{name}.pt.trace.json.gz").read_bytes())
     intact = json.loads(content)["traceEvents"]
     for cut in cuts(content, n):
@@ -91,10 +99,14 @@ def test_a_gzip_stream_cut_or_damaged_anywhere(tmp_path: Path) -> None:
 
 def test_a_cut_at_every_byte(tmp_path: Path) -> None:
     events = [span("a", 1, 1), span("b", 2, 1, args={"External id": 1, "l": [{"name": 1}]})]
-    content = json.dumps({"baseTimeNanoseconds": 1000, "traceEvents": events, "traceName": "x"}).encode()
+    content = json.dumps(
+        {"baseTimeNanoseconds": 1000, "traceEvents": events, "traceName": "x"}
+    ).encode()
     ends = [content.index(json.dumps(event).encode()) + len(json.dumps(event)) for event in events]
     inside = {
-        cut for event, end in zip(events, ends, strict=True) for cut in range(end - len(json.dumps(event)) + 1, end)
+        cut
+        for event, end in zip(events, ends, strict=True)
+        for cut in range(end - len(json.dumps(event)) + 1, end)
     }
     for cut in range(ends[0], len(content)):
         n_whole = len(whole_events(content[:cut]))
@@ -105,7 +117,12 @@ def test_a_cut_at_every_byte(tmp_path: Path) -> None:
             assert not found.complete
             # Only a cut inside an event loses one.
             assert (("loss", "event_cut") in said.counts) == (cut in inside)
-    for cut in (ends[0], ends[1] - 1, ends[1], len(content) - 1):  # what comes after the text is the same for each
+    for cut in (
+        ends[0],
+        ends[1] - 1,
+        ends[1],
+        len(content) - 1,
+    ):  # what comes after the text is the same for each
         capture = read(write(tmp_path / "t.json", content[:cut]))
         assert capture.tables["spans"].height == len(whole_events(content[:cut])), content[:cut]
         assert capture.tables["spans"]["start_ns"][0] == 2000

@@ -21,7 +21,11 @@ FIRST, LAST = (json.dumps(span(name, ts, 1)) for name, ts in (("first", 1), ("la
 def around(*damaged: str | bytes) -> bytes:
     """A trace of a good event, what is given, and another good event."""
     parts = [part if isinstance(part, bytes) else part.encode() for part in damaged]
-    return b'{"traceEvents": [\n' + b",\n".join([FIRST.encode(), *parts, LAST.encode()]) + b'\n], "traceName": "t"}'
+    return (
+        b'{"traceEvents": [\n'
+        + b",\n".join([FIRST.encode(), *parts, LAST.encode()])
+        + b'\n], "traceName": "t"}'
+    )
 
 
 def names(path: Path) -> list[str]:
@@ -31,7 +35,10 @@ def names(path: Path) -> list[str]:
 
 def op(name: str, rest: str = "") -> str:
     """An op at 5 µs, its name and further keys written just so."""
-    return f'{{"ph": "X", "cat": "cpu_op", "name": "{name}", "pid": 1, "tid": 1, "ts": 5, "dur": 1{rest}}}'
+    return (
+        f'{{"ph": "X", "cat": "cpu_op", "name": "{name}", "pid": 1, "tid": 1, "ts": 5, "dur":'
+        f" 1{rest}}}"
+    )
 
 
 REPAIRED: dict[str, tuple[str | bytes, str]] = {
@@ -115,8 +122,14 @@ STRANGE: dict[str, tuple[dict[str, Any], tuple[str, int, int, int | None]]] = {
         span("a", 5, 1, pid=HUGE, args={"External id": HUGE, "Sequence number": -HUGE}),
         ("a", -1, 1, None),
     ),
-    "no pid, tid and args": ({"ph": "X", "cat": "cpu_op", "name": "a", "ts": 5, "dur": 1}, ("a", -1, -1, None)),
-    "no name": ({"ph": "X", "cat": "cpu_op", "ts": 5, "dur": 1, "pid": 1, "tid": 1}, ("", 1, 1, None)),
+    "no pid, tid and args": (
+        {"ph": "X", "cat": "cpu_op", "name": "a", "ts": 5, "dur": 1},
+        ("a", -1, -1, None),
+    ),
+    "no name": (
+        {"ph": "X", "cat": "cpu_op", "ts": 5, "dur": 1, "pid": 1, "tid": 1},
+        ("", 1, 1, None),
+    ),
     "lists and objects for numbers": (
         span("a", 5, 1, pid=[1], tid={"a": 1}, args={"External id": [3], "Input Dims": 7}),
         ("a", -1, -1, None),
@@ -128,46 +141,85 @@ STRANGE: dict[str, tuple[dict[str, Any], tuple[str, int, int, int | None]]] = {
 def test_strange_values_in_the_right_places(tmp_path: Path, value: str) -> None:
     event, expected = STRANGE[value]
     capture = read(write(tmp_path / "t.json", around(json.dumps(event))))
-    assert rows(capture, "spans", "name", "process_id", "thread_id", "external_id")[1:-1] == [expected]
+    assert rows(capture, "spans", "name", "process_id", "thread_id", "external_id")[1:-1] == [
+        expected
+    ]
     assert codes(capture) == {}
 
 
 @pytest.mark.parametrize(
-    ("wrong", "code"), [({"ph": {"a": 1}}, "category_cpu_op (ph none)"), ({"cat": ["cpu_op"]}, "category_none")]
+    ("wrong", "code"),
+    [({"ph": {"a": 1}}, "category_cpu_op (ph none)"), ({"cat": ["cpu_op"]}, "category_none")],
 )
-def test_an_event_of_no_known_sort_is_counted(tmp_path: Path, wrong: dict[str, Any], code: str) -> None:
+def test_an_event_of_no_known_sort_is_counted(
+    tmp_path: Path, wrong: dict[str, Any], code: str
+) -> None:
     capture = read(write(tmp_path / "t.json", around(json.dumps(span("a", 5, 1) | wrong))))
     assert rows(capture, "spans", "name") == [("first",), ("last",)]
     assert codes(capture) == {code: 1}
 
 
 def test_numbers_too_large_for_their_column_cost_no_other(tmp_path: Path) -> None:
-    odd = kernel("odd", 1, 1, 1, args={"device": 2**40, "stream": 7, "grid": [2**40, 1, 1], "block": [1, "x", 1],
-                                       "registers per thread": 2**33, "Collective name": "c", "Group size": 2**50,
-                                       "dtype": "Float", "In msg nelems": 2**62})  # fmt: skip
-    devices = [{"id": 2**40, "name": "d"}, {"id": 0, "name": "H", "numSms": 2**40, "computeMajor": 9}]
-    capture = read(write(tmp_path / "t.json", [odd, kernel("good", 2, 1, 2)], deviceProperties=devices))
+    odd = kernel(
+        "odd",
+        1,
+        1,
+        1,
+        args={
+            "device": 2**40,
+            "stream": 7,
+            "grid": [2**40, 1, 1],
+            "block": [1, "x", 1],
+            "registers per thread": 2**33,
+            "Collective name": "c",
+            "Group size": 2**50,
+            "dtype": "Float",
+            "In msg nelems": 2**62,
+        },
+    )
+    devices = [
+        {"id": 2**40, "name": "d"},
+        {"id": 0, "name": "H", "numSms": 2**40, "computeMajor": 9},
+    ]
+    capture = read(
+        write(tmp_path / "t.json", [odd, kernel("good", 2, 1, 2)], deviceProperties=devices)
+    )
     wanted = ("name", "device_id", "grid_x", "block_x", "registers_per_thread")
-    assert rows(capture, "kernels", *wanted) == [("odd", -1, None, None, None), ("good", 0, None, None, None)]
-    assert rows(capture, "collectives", "name", "group_size", "size_in_bytes") == [("c", None, None)]
+    assert rows(capture, "kernels", *wanted) == [
+        ("odd", -1, None, None, None),
+        ("good", 0, None, None, None),
+    ]
+    assert rows(capture, "collectives", "name", "group_size", "size_in_bytes") == [
+        ("c", None, None)
+    ]
     assert rows(capture, "devices", "device_id", "sm_count", "compute_capability") == [
-        (0, None, None), (-1, None, None)
-    ]  # fmt: skip
+        (0, None, None),
+        (-1, None, None),
+    ]
 
 
 def test_duplicate_ids_and_unsorted_events(tmp_path: Path) -> None:
     events = [
-        kernel("k", 9, 1, 5), kernel("k", 9, 1, 5), span("late", 6, 1, args={"External id": 1}),
-        call("cudaLaunchKernel", 2, 1, 5), span("early", 1, 4, args={"External id": 1}),
-    ]  # fmt: skip
+        kernel("k", 9, 1, 5),
+        kernel("k", 9, 1, 5),
+        span("late", 6, 1, args={"External id": 1}),
+        call("cudaLaunchKernel", 2, 1, 5),
+        span("early", 1, 4, args={"External id": 1}),
+    ]
     capture = read(write(tmp_path / "t.json", events))
-    assert rows(capture, "spans", "name", "span_id", "external_id") == [("early", 0, 1), ("late", 1, 1)]
+    assert rows(capture, "spans", "name", "span_id", "external_id") == [
+        ("early", 0, 1),
+        ("late", 1, 1),
+    ]
     assert rows(capture, "kernels", "kernel_id", "api_call_id", "span_id") == [(0, 0, 0), (1, 0, 0)]
 
 
 def test_a_damaged_last_event_does_not_hide_the_end(tmp_path: Path) -> None:
     for event in (op("a]}, b", ', "args": {"x": nan}'), op('a "b] c'), op('a "b}], c"')):
-        path = write(tmp_path / "t.json", f'{{"traceEvents": [{FIRST}, {event}], "baseTimeNanoseconds": 1000}}')
+        path = write(
+            tmp_path / "t.json",
+            f'{{"traceEvents": [{FIRST}, {event}], "baseTimeNanoseconds": 1000}}',
+        )
         capture = read(path)
         assert rows(capture, "spans", "name", "start_ns")[0] == ("first", 2000)
 
@@ -184,15 +236,21 @@ def test_thousands_of_damaged_events_take_linear_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"x", b'"\\"', b"{}}", b"  ", b'{"name": [', b'\\"'])
 def test_megabytes_without_an_event_take_linear_time(tmp_path: Path, content: bytes) -> None:
     megabytes = content * (3_000_000 // len(content))
-    capture = read(write(tmp_path / "t.json", b'{"traceEvents": [' + FIRST.encode() + b"," + megabytes))
+    capture = read(
+        write(tmp_path / "t.json", b'{"traceEvents": [' + FIRST.encode() + b"," + megabytes)
+    )
     assert rows(capture, "spans", "name") == [("first",)]
     assert not capture.complete
 
 
 @pytest.mark.parametrize("place", [b'"Input Dims": [1]', b'"Input type": ["float"]'])
-def test_bytes_that_are_no_text_in_shapes_cost_only_the_shapes(tmp_path: Path, place: bytes) -> None:
+def test_bytes_that_are_no_text_in_shapes_cost_only_the_shapes(
+    tmp_path: Path, place: bytes
+) -> None:
     whole = op("op", ', "args": {"Input Dims": [1], "Input type": ["float"]}').encode()
-    path = write(tmp_path / "t.json", around(whole.replace(place, place.replace(b"]", b', "\xff"]'))))
+    path = write(
+        tmp_path / "t.json", around(whole.replace(place, place.replace(b"]", b', "\xff"]')))
+    )
     assert names(path) == ["first", "op", "last"]
 
 
@@ -205,14 +263,23 @@ def test_a_time_that_is_no_text_costs_the_event(tmp_path: Path) -> None:
 
 # --- whatever bytes ---
 
-SEED = around(op("a", ', "args": {"External id": 1, "Input Dims": [[1]]}'), json.dumps(kernel("k", 2, 1, 1)))
+SEED = around(
+    op("a", ', "args": {"External id": 1, "Input Dims": [[1]]}'), json.dumps(kernel("k", 2, 1, 1))
+)
 
 
 @settings(max_examples=examples(80), deadline=30_000)
 @given(st.binary(max_size=300))
-def test_any_bytes_give_a_trace_or_an_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+def test_any_bytes_give_a_trace_or_an_error(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzz.json"
-    for start in (b"", b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", ', b"[{", b"\x1f\x8b\x08\x00"):
+    for start in (
+        b"",
+        b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", ',
+        b"[{",
+        b"\x1f\x8b\x08\x00",
+    ):
         path.write_bytes(start + content)
         try:
             collect(path, kind="torch")
@@ -221,7 +288,11 @@ def test_any_bytes_give_a_trace_or_an_error(tmp_path_factory: pytest.TempPathFac
 
 
 @settings(max_examples=examples(100), deadline=30_000)
-@given(st.lists(st.tuples(st.integers(0, len(SEED)), st.integers(0, 12), st.binary(max_size=6)), max_size=4))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, len(SEED)), st.integers(0, 12), st.binary(max_size=6)), max_size=4
+    )
+)
 def test_a_trace_changed_here_and_there(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int, bytes]]
 ) -> None:

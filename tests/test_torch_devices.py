@@ -7,36 +7,110 @@ import pytest
 from tests.fast_beside_slow import read_by_both  # noqa: F401 - a fixture of every test here
 from tests.torch_files import call, codes, kernel, read, rows, span, write
 
-# Names and args as Kineto writes them with roctracer and rocprofiler-sdk: Host is neither pageable nor pinned, and the
-# older name is HIP's own.
+# Names and args as Kineto writes them with roctracer and rocprofiler-sdk: Host is neither pageable
+# nor pinned, and the older name is HIP's own.
 ROCM = [
     span("aten::copy_", 10, 90),
-    call("hipMemcpyWithStream", 12, 8, 5, args={"cid": 1, "correlation": 5, "bytes": "4096", "kind": "1"}),
-    {"ph": "X", "cat": "gpu_memcpy", "name": "CopyHostToDevice", "pid": 2, "tid": 3, "ts": 20, "dur": 4,
-     "args": {"device": 2, "stream": 3, "correlation": 5, "kind": "CopyHostToDevice", "bytes": 4096}},
+    call(
+        "hipMemcpyWithStream",
+        12,
+        8,
+        5,
+        args={"cid": 1, "correlation": 5, "bytes": "4096", "kind": "1"},
+    ),
+    {
+        "ph": "X",
+        "cat": "gpu_memcpy",
+        "name": "CopyHostToDevice",
+        "pid": 2,
+        "tid": 3,
+        "ts": 20,
+        "dur": 4,
+        "args": {
+            "device": 2,
+            "stream": 3,
+            "correlation": 5,
+            "kind": "CopyHostToDevice",
+            "bytes": 4096,
+        },
+    },
     call("hipMemcpyWithStream", 26, 2, 6),
-    {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoH (Device -> Host)", "pid": 2, "tid": 3, "ts": 30, "dur": 0,
-     "args": {"device": 2, "stream": 3, "correlation": 6, "kind": "DtoH", "bytes": 64,
-              "memory bandwidth (GB/s)": "N/A"}},
+    {
+        "ph": "X",
+        "cat": "gpu_memcpy",
+        "name": "Memcpy DtoH (Device -> Host)",
+        "pid": 2,
+        "tid": 3,
+        "ts": 30,
+        "dur": 0,
+        "args": {
+            "device": 2,
+            "stream": 3,
+            "correlation": 6,
+            "kind": "DtoH",
+            "bytes": 64,
+            "memory bandwidth (GB/s)": "N/A",
+        },
+    },
     call("hipLaunchKernel", 40, 5, 7),
-    {"ph": "X", "cat": "kernel", "name": "Cijk_Ailk_Bljk_SB_MT64x64x16", "pid": 2, "tid": 3, "ts": 50, "dur": 9,
-     "args": {"device": 2, "stream": 3, "correlation": 7, "kind": "Dispatch Kernel",
-              "grid": [12, 1, 1], "block": [256, 1, 1]}},
+    {
+        "ph": "X",
+        "cat": "kernel",
+        "name": "Cijk_Ailk_Bljk_SB_MT64x64x16",
+        "pid": 2,
+        "tid": 3,
+        "ts": 50,
+        "dur": 9,
+        "args": {
+            "device": 2,
+            "stream": 3,
+            "correlation": 7,
+            "kind": "Dispatch Kernel",
+            "grid": [12, 1, 1],
+            "block": [256, 1, 1],
+        },
+    },
     call("hipGraphLaunch", 60, 5, 8),
-    {"ph": "X", "cat": "kernel", "name": "k", "pid": 2, "tid": 3, "ts": 70, "dur": 9,
-     "args": {"device": 2, "stream": 3, "correlation": 8}},
-]  # fmt: skip
+    {
+        "ph": "X",
+        "cat": "kernel",
+        "name": "k",
+        "pid": 2,
+        "tid": 3,
+        "ts": 70,
+        "dur": 9,
+        "args": {"device": 2, "stream": 3, "correlation": 8},
+    },
+]
 MI300 = {
-    "id": 2, "name": "AMD Instinct MI300X", "totalGlobalMem": 205822885888, "computeMajor": 9, "computeMinor": 4,
-    "maxThreadsPerBlock": 1024, "maxThreadsPerMultiprocessor": 2048, "regsPerBlock": 65536, "warpSize": 64,
-    "sharedMemPerBlock": 65536, "numSms": 304, "maxSharedMemoryPerMultiProcessor": 65536,
-}  # fmt: skip
+    "id": 2,
+    "name": "AMD Instinct MI300X",
+    "totalGlobalMem": 205822885888,
+    "computeMajor": 9,
+    "computeMinor": 4,
+    "maxThreadsPerBlock": 1024,
+    "maxThreadsPerMultiprocessor": 2048,
+    "regsPerBlock": 65536,
+    "warpSize": 64,
+    "sharedMemPerBlock": 65536,
+    "numSms": 304,
+    "maxSharedMemoryPerMultiProcessor": 65536,
+}
 
 
 @pytest.mark.parametrize("name", ["AMD Instinct MI300X", ""])
 def test_rocm(tmp_path: Path, name: str) -> None:
-    capture = read(write(tmp_path / "t.json", ROCM, deviceProperties=[MI300 | {"name": name}], hip_runtime_version=6))
-    assert rows(capture, "memcpys", "direction", "source_memory", "destination_memory", "size_bytes", "link") == [
+    capture = read(
+        write(
+            tmp_path / "t.json",
+            ROCM,
+            deviceProperties=[MI300 | {"name": name}],
+            hip_runtime_version=6,
+        )
+    )
+    assert rows(
+        capture, "memcpys", "direction", "source_memory", "destination_memory", "size_bytes", "link"
+    ) == [
         ("h2d", "unknown", "device", 4096, "launched"),
         ("d2h", "device", "unknown", 64, "launched"),
     ]
@@ -50,8 +124,15 @@ def test_rocm(tmp_path: Path, name: str) -> None:
         (2, 3, "launched", 12, 256),
         (2, 3, "graph", None, None),
     ]
-    # 9.4 is gfx942, no compute capability: none of CUDA's limits may follow from it, so no waves can be computed.
-    wanted = ("compute_capability", "sm_count", "warp_size", "max_blocks_per_sm", "shared_memory_per_sm_bytes")
+    # 9.4 is gfx942, no compute capability: none of CUDA's limits may follow from it, so no waves
+    # can be computed.
+    wanted = (
+        "compute_capability",
+        "sm_count",
+        "warp_size",
+        "max_blocks_per_sm",
+        "shared_memory_per_sm_bytes",
+    )
     assert rows(capture, "devices", *wanted) == [(None, 304, 64, None, 65536)]
     assert capture.versions == {"hip_runtime_version": "6"}
 
@@ -75,10 +156,14 @@ def test_rocm(tmp_path: Path, name: str) -> None:
         ("Memcpy ? (? -> ?)", ("unknown", "unknown", "unknown")),
     ],
 )
-def test_directions_and_memory_kinds(tmp_path: Path, name: str, expected: tuple[str, str, str]) -> None:
+def test_directions_and_memory_kinds(
+    tmp_path: Path, name: str, expected: tuple[str, str, str]
+) -> None:
     event = kernel(name, 1, 1, 1, cat="gpu_memcpy", args={"bytes": 1})
     capture = read(write(tmp_path / "t.json", [event]))
-    assert rows(capture, "memcpys", "direction", "source_memory", "destination_memory") == [expected]
+    assert rows(capture, "memcpys", "direction", "source_memory", "destination_memory") == [
+        expected
+    ]
 
 
 def test_events_of_other_makers(tmp_path: Path) -> None:
@@ -94,7 +179,14 @@ def test_events_of_other_makers(tmp_path: Path) -> None:
         call("urEnqueueKernelLaunch", 52, 5, 2, cat="xpu_runtime"),
         kernel("add", 60, 5, 2),
         call("zeCommandListAppendMemoryCopy", 62, 2, 3, cat="xpu_driver"),
-        kernel("Memcpy HtoD (Pinned -> Device)", 66, 2, 3, cat="gpu_memcpy", args={"bytes": 8, "correlation": 3}),
+        kernel(
+            "Memcpy HtoD (Pinned -> Device)",
+            66,
+            2,
+            3,
+            cat="gpu_memcpy",
+            args={"bytes": 8, "correlation": 3},
+        ),
         call("Launch", 70, 5, 4, cat="privateuse1_runtime"),
         kernel("gemm", 76, 5, 4),
         call("urQueueFinish", 80, 5, 0, cat="xpu_runtime"),
@@ -107,7 +199,9 @@ def test_events_of_other_makers(tmp_path: Path) -> None:
         ("Launch", "other", "runtime", 1),
         ("urQueueFinish", "sync", "runtime", 1),
     ]
-    assert rows(capture, "kernels", "name", "primitive", "api_call_id", "span_id", "duration_ns") == [
+    assert rows(
+        capture, "kernels", "name", "primitive", "api_call_id", "span_id", "duration_ns"
+    ) == [
         ("fbgemm::mm", "gemm", 0, 0, 9000),
         ("dma_copy", "memory", None, None, 2000),
         ("hccl::all_reduce", "communication", None, None, 2000),
@@ -118,16 +212,22 @@ def test_events_of_other_makers(tmp_path: Path) -> None:
     assert not [code for code in codes(capture) if code.startswith("category_")]
 
 
-@pytest.mark.parametrize("category", ["mtia_insight", "mtia_workloadd", "collective_comm", "npu_kernel", "toplevel"])
+@pytest.mark.parametrize(
+    "category", ["mtia_insight", "mtia_workloadd", "collective_comm", "npu_kernel", "toplevel"]
+)
 def test_a_category_that_is_not_read_is_a_loss(tmp_path: Path, category: str) -> None:
-    capture = read(write(tmp_path / "t.json", [span("aten::mm", 10, 30), span("odd", 12, 5, cat=category)]))
+    capture = read(
+        write(tmp_path / "t.json", [span("aten::mm", 10, 30), span("odd", 12, 5, cat=category)])
+    )
     (found,) = capture.diagnostics.frame().iter_rows(named=True)
     assert (found["severity"], found["code"], found["count"]) == ("loss", f"category_{category}", 1)
 
 
 @pytest.mark.parametrize("category", ["gpu_user_annotation", "Trace", "cuda_event"])
 def test_a_category_that_repeats_what_is_read_is_none(tmp_path: Path, category: str) -> None:
-    capture = read(write(tmp_path / "t.json", [span("aten::mm", 10, 30), span("odd", 12, 5, cat=category)]))
+    capture = read(
+        write(tmp_path / "t.json", [span("aten::mm", 10, 30), span("odd", 12, 5, cat=category)])
+    )
     assert capture.diagnostics.frame()["severity"].to_list() == ["info"]
 
 
@@ -148,13 +248,31 @@ def test_memory_that_is_filled(tmp_path: Path, name: str, memory: str | None) ->
 
 def test_devices_from_the_properties_and_from_the_kernels(tmp_path: Path) -> None:
     h200 = {
-        "id": 0, "name": "NVIDIA H200", "totalGlobalMem": 150109880320, "computeMajor": 9, "computeMinor": 0,
-        "maxThreadsPerMultiprocessor": 2048, "warpSize": 32, "numSms": 132, "regsPerMultiprocessor": 65536,
+        "id": 0,
+        "name": "NVIDIA H200",
+        "totalGlobalMem": 150109880320,
+        "computeMajor": 9,
+        "computeMinor": 0,
+        "maxThreadsPerMultiprocessor": 2048,
+        "warpSize": 32,
+        "numSms": 132,
+        "regsPerMultiprocessor": 65536,
         "sharedMemPerMultiprocessor": 233472,
-    }  # fmt: skip
+    }
     on_gpu_1 = kernel("k", 1, 1, 1, args={"device": "cuda:1", "stream": 7})
-    capture = read(write(tmp_path / "t.json", [on_gpu_1], deviceProperties=[h200, "no device", {"name": "no id"}]))
-    wanted = ("device_id", "name", "sm_count", "compute_capability", "max_warps_per_sm", "max_blocks_per_sm")
+    capture = read(
+        write(
+            tmp_path / "t.json", [on_gpu_1], deviceProperties=[h200, "no device", {"name": "no id"}]
+        )
+    )
+    wanted = (
+        "device_id",
+        "name",
+        "sm_count",
+        "compute_capability",
+        "max_warps_per_sm",
+        "max_blocks_per_sm",
+    )
     # 64 warps and 32 blocks an SM: CUDA C++ Programming Guide, technical specifications of 9.0.
     assert rows(capture, "devices", *wanted) == [
         (0, "NVIDIA H200", 132, "9.0", 64, 32),
@@ -165,4 +283,6 @@ def test_devices_from_the_properties_and_from_the_kernels(tmp_path: Path) -> Non
 
 def test_a_device_that_is_no_number_falls_back_to_the_track(tmp_path: Path) -> None:
     odd = kernel("k", 1, 1, 1, args={"device": "GPU", "stream": "default"}, pid=3, tid=20)
-    assert rows(read(write(tmp_path / "t.json", [odd])), "kernels", "device_id", "stream_id") == [(3, 20)]
+    assert rows(read(write(tmp_path / "t.json", [odd])), "kernels", "device_id", "stream_id") == [
+        (3, 20)
+    ]

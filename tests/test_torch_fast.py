@@ -35,10 +35,15 @@ from tracelens.native import LIBRARY
 from tracelens.trace.capture import Diagnostics
 
 ROOT = Path(__file__).resolve().parents[1]
-SMALL = gzip.decompress((ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz").read_bytes())
+SMALL = gzip.decompress(
+    (ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz").read_bytes()
+)
 EXAMPLES = int(os.environ.get("TRACELENS_EXAMPLES", "0"))
-"""How many examples to look for, the same each time unless they are a thousand; 150 or 75 where nothing is said."""
-settings.register_profile("fast", deadline=None, suppress_health_check=list(HealthCheck), derandomize=EXAMPLES < 1000)
+"""How many examples to look for, the same each time unless they are a thousand; 150 or 75 where
+nothing is said."""
+settings.register_profile(
+    "fast", deadline=None, suppress_health_check=list(HealthCheck), derandomize=EXAMPLES < 1000
+)
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native library was not compiled")
 
@@ -70,33 +75,49 @@ def number(value: Any) -> bool:
 
 
 def as_ns(value: Any) -> int | None:
-    return int((Decimal(value) * 1000).quantize(Decimal(1), ROUND_HALF_EVEN)) if number(value) else None
+    return (
+        int((Decimal(value) * 1000).quantize(Decimal(1), ROUND_HALF_EVEN))
+        if number(value)
+        else None
+    )
 
 
 @pytest.mark.parametrize("path", REAL_TRACES[:1] + REAL_TRACES[5::3])
 def test_against_the_standard_library(path: Path) -> None:
     found = read_native(Text(ByteSource(path, said := Diagnostics()).blocks(1 << 20)), said)
     assert found is not None
-    listed = json.loads(gzip.decompress(path.read_bytes()), strict=False, parse_float=Decimal)["traceEvents"]
+    listed = json.loads(gzip.decompress(path.read_bytes()), strict=False, parse_float=Decimal)[
+        "traceEvents"
+    ]
     assert found.n_events == len(listed)
     for name, table in fields.TABLES.items():
         if name == "unplaced":
             continue
-        events = [e for e in listed if fields.table_of(e.get("ph"), e.get("cat"), e.get("name")) == name]
         events = [
-            e for e in events if number(e.get("ts")) and (number(e.get("dur")) or name in {"allocations", "counters"})
+            e for e in listed if fields.table_of(e.get("ph"), e.get("cat"), e.get("name")) == name
+        ]
+        events = [
+            e
+            for e in events
+            if number(e.get("ts")) and (number(e.get("dur")) or name in {"allocations", "counters"})
         ]
         frame = plain(found.frames[name]) if name in found.frames else None
         assert (0 if frame is None else frame.height) == len(events)
         for column in table:
             if frame is not None and column.name in frame.columns:
-                assert frame[column.name].to_list() == [expected(e, column) for e in events], (name, column.name)
+                assert frame[column.name].to_list() == [expected(e, column) for e in events], (
+                    name,
+                    column.name,
+                )
 
 
 def expected(event: dict[str, Any], column: fields.Column) -> Any:  # noqa: PLR0911 - one for each sort of column
     """The cell as plain JSON says it."""
     args = event.get("args") or {}
-    values = [event.get(key) if key in fields.EVENT_KEYS else args.get(key) for key in (column.key, column.second)]
+    values = [
+        event.get(key) if key in fields.EVENT_KEYS else args.get(key)
+        for key in (column.key, column.second)
+    ]
     if column.how == fields.UNLESS_ZERO:
         return None if values[1] == 0 else values[0]
     value = values[1] if values[0] is None or (values[0] == "" and values[1]) else values[0]
@@ -109,7 +130,11 @@ def expected(event: dict[str, Any], column: fields.Column) -> Any:  # noqa: PLR0
     if column.name in fields.FLOATS:
         return None if value is None else float(value)
     if isinstance(value, str) and column.how == fields.TAKE:
-        return int("".join(c for c in value if c.isdigit()) or -1) if any(c.isdigit() for c in value) else None
+        return (
+            int("".join(c for c in value if c.isdigit()) or -1)
+            if any(c.isdigit() for c in value)
+            else None
+        )
     return ("" if column.how == fields.NAME else None) if value is None else value
 
 
@@ -134,8 +159,12 @@ def test_a_real_trace_changed_here_and_there(data: st.DataObject) -> None:
 
 @settings(settings.get_profile("fast"), max_examples=examples(30))
 @given(st.integers(1, 60_000), st.integers(0, 255), st.booleans())
-def test_gzip_cut_or_damaged(tmp_path_factory: pytest.TempPathFactory, at: int, value: int, is_cut: bool) -> None:
-    content = bytearray((ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz").read_bytes())
+def test_gzip_cut_or_damaged(
+    tmp_path_factory: pytest.TempPathFactory, at: int, value: int, is_cut: bool
+) -> None:
+    content = bytearray(
+        (ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz").read_bytes()
+    )
     at %= len(content)
     content[at] = value
     path = tmp_path_factory.getbasetemp() / "t.json.gz"
@@ -145,21 +174,30 @@ def test_gzip_cut_or_damaged(tmp_path_factory: pytest.TempPathFactory, at: int, 
 
 def test_gzip_of_several_members(tmp_path: Path) -> None:
     path = tmp_path / "t.json.gz"
-    path.write_bytes(b"".join(gzip.compress(SMALL[i : i + 100_000]) for i in range(0, len(SMALL), 100_000)) + b"\0\0")
+    path.write_bytes(
+        b"".join(gzip.compress(SMALL[i : i + 100_000]) for i in range(0, len(SMALL), 100_000))
+        + b"\0\0"
+    )
     same_of_file(path)
 
 
 def test_many_refused_events_among_others() -> None:
     """Rows that the slow path reads stand where the file has them."""
     listed = [
-        json.dumps({
-            "ph": "X", "cat": ("cpu_op", "kernel", "cuda_runtime")[i % 3], "name": f"\u00e9{i}" if i % 7 else i,
-            "pid": i % 2 or "Spans", "tid": f"stream {i % 5}" if i % 4 else 3.0, "ts": i if i % 11 else None,
-            "dur": i % 13,
-            "args": {"External id": str(i), "correlation": float(i)} if i % 3 else {},
-        })
+        json.dumps(
+            {
+                "ph": "X",
+                "cat": ("cpu_op", "kernel", "cuda_runtime")[i % 3],
+                "name": f"\u00e9{i}" if i % 7 else i,
+                "pid": i % 2 or "Spans",
+                "tid": f"stream {i % 5}" if i % 4 else 3.0,
+                "ts": i if i % 11 else None,
+                "dur": i % 13,
+                "args": {"External id": str(i), "correlation": float(i)} if i % 3 else {},
+            }
+        )
         for i in range(6000)
-    ]  # fmt: skip
+    ]
     content = ('{"traceEvents": [' + ",\n".join(listed) + "]}").encode()
     same_of_bytes(content, 100_000, block_bytes=200_000)
 
@@ -172,13 +210,24 @@ def test_nothing_but_refused_events(event: bytes) -> None:
 def test_strings_of_all_sizes_and_numbers() -> None:
     """Tables of strings grow in the middle of an event."""
     listed = [
-        json.dumps({
-            "ph": "X", "cat": "cpu_op", "name": "n" * (i % 300) * (i % 7) + str(i), "pid": f"p{i}", "tid": i, "ts": i,
-            "dur": 1, "args": {"Input Dims": [i], "Input type": ["t" * (i * i % (900 if i % 10 else 90_000))],
-                             "kernel_backend": str(i)},
-        })
+        json.dumps(
+            {
+                "ph": "X",
+                "cat": "cpu_op",
+                "name": "n" * (i % 300) * (i % 7) + str(i),
+                "pid": f"p{i}",
+                "tid": i,
+                "ts": i,
+                "dur": 1,
+                "args": {
+                    "Input Dims": [i],
+                    "Input type": ["t" * (i * i % (900 if i % 10 else 90_000))],
+                    "kernel_backend": str(i),
+                },
+            }
+        )
         for i in range(3000)
-    ]  # fmt: skip
+    ]
     same_of_bytes(("[" + ",\n".join(listed) + "]").encode(), 1 << 20)
 
 
@@ -188,7 +237,16 @@ def test_strings_of_all_sizes_and_numbers() -> None:
 @pytest.mark.parametrize(("switch", "path"), [("", "native"), ("off", "msgspec")])
 def test_which_path_ran_is_said(tmp_path: Path, switch: str, path: str) -> None:
     trace = str(ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz")
-    command = [sys.executable, "-m", "tracelens", "collect", "torch", trace, "--out", str(tmp_path / "t")]
+    command = [
+        sys.executable,
+        "-m",
+        "tracelens",
+        "collect",
+        "torch",
+        trace,
+        "--out",
+        str(tmp_path / "t"),
+    ]
     environment = os.environ | {"TRACELENS_NATIVE": switch}
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True, env=environment)
     manifest = json.loads((tmp_path / "t" / "manifest.json").read_text())
@@ -199,7 +257,14 @@ def test_a_plan_that_does_not_fit_together_is_refused() -> None:
     """What the parser in C is told of keys, tables and columns is looked at once, for all events."""
     assert LIBRARY is not None
     cells = bytearray(8 * 100 * sum(map(len, fields.TABLES.values())))
-    plan: list[Any] = [*fields.plan(), cells, fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED, 7]
+    plan: list[Any] = [
+        *fields.plan(),
+        cells,
+        fields.ALLOCATIONS,
+        fields.COUNTERS,
+        fields.UNPLACED,
+        7,
+    ]
     chance = random.Random(7)  # noqa: S311 - repeatable, not secret
     n_refused = 0
     for _ in range(3000):

@@ -1,6 +1,7 @@
 """Shapes that once took the square of their size: ten times as much of them is ten times the work, counted, not timed.
 
-Work is what is looked at: bytes that searches and decoders are given, and how often one of them begins anew.
+Work is what is looked at: bytes that searches and decoders are given, and how often one of them
+begins anew.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class CountedPattern:
         """As of a pattern; it looks at what stands there only."""
         return self._pattern.match(data, begin)
 
-    def finditer(self, data: bytes, begin: int = 0, end: int | None = None) -> Iterator[re.Match[bytes]]:
+    def finditer(
+        self, data: bytes, begin: int = 0, end: int | None = None
+    ) -> Iterator[re.Match[bytes]]:
         """As of a pattern."""
         self._work["begun"] += 1
         done = begin
@@ -93,20 +96,27 @@ def work_of(content: bytes, folder: Path, *, fast: bool) -> Counter[str]:
     with pytest.MonkeyPatch.context() as patch:
         if not fast:
             patch.setattr("tracelens.collectors.torch.reading.read_native", lambda *_: None)
-        patch.setattr(damage, "_EFFORT_FREE", 0)  # this and the next would hide what a small file takes
+        patch.setattr(
+            damage, "_EFFORT_FREE", 0
+        )  # this and the next would hide what a small file takes
         patch.setattr(reading, "_MOST_REFUSED", 100)
-        patch.setattr(document, "_MOST_AT_ONCE", 8 << 10)  # of megabytes: what comes after a first look counts
+        patch.setattr(
+            document, "_MOST_AT_ONCE", 8 << 10
+        )  # of megabytes: what comes after a first look counts
         work = counting(patch)
         try:
             captures = torch.read(write(folder / "t.json", content))
-            work["rows"] = sum(frame.height for capture in captures for frame in capture.tables.values())
+            work["rows"] = sum(
+                frame.height for capture in captures for frame in capture.tables.values()
+            )
         except SourceError:
             work["rows"] = 0
     return work
 
 
 MOST = 15
-"""How often the work for ten times as much may be done: beginnings and ends count too. The square would be 100."""
+"""How often the work for ten times as much may be done: beginnings and ends count too. The
+square would be 100."""
 AT_MOST = 200
 """How often a byte is looked at, also beside an end that is tried again after each event."""
 HEAD, LAST = b'{"traceEvents": [' + EVENT + b",", EVENT + b"]}"
@@ -137,8 +147,12 @@ def test_traces_one_after_another_begin_in_proportion(tmp_path: Path, fast: bool
     assert all(large[what] <= MOST * small[what] for what in large), (small, large)
 
 
-def test_traces_without_an_event_count_as_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_traces_without_an_event_count_as_traces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRACELENS_MAX_TRACES", "20")
     path = write(tmp_path / "t.json", HEAD + LAST + b"\n" + b"[]\n" * 20)
-    with pytest.raises(SourceError, match="holds more than 20 traces; set TRACELENS_MAX_TRACES above 20"):
+    with pytest.raises(
+        SourceError, match="holds more than 20 traces; set TRACELENS_MAX_TRACES above 20"
+    ):
         torch.read(path)

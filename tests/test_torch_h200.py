@@ -16,11 +16,20 @@ from tracelens.derive.ranks.matching import match_collectives
 
 STARTS_WORK = re.compile(r"Launch|^cudaMem(cpy|set)")
 DEVICE_TABLES = {"kernel": "kernels", "gpu_memcpy": "memcpys", "gpu_memset": "memsets"}
-SPAN_KINDS = {"cpu_op": "op", "user_annotation": "annotation", "overhead": "overhead", "python_function": "python"}
+SPAN_KINDS = {
+    "cpu_op": "op",
+    "user_annotation": "annotation",
+    "overhead": "overhead",
+    "python_function": "python",
+}
 
 
 def events_of(name: str, *categories: str) -> list[dict[str, Any]]:
-    return [event for event in torch_events(name) if event.get("cat") in categories and event["ph"] == "X"]
+    return [
+        event
+        for event in torch_events(name)
+        if event.get("cat") in categories and event["ph"] == "X"
+    ]
 
 
 def column_sum(frame: pl.DataFrame, column: str) -> int:
@@ -32,8 +41,11 @@ def device_work_is_all_there_and_exact(name: str) -> None:
         expected = events_of(name, category)
         found = torch_trace(name).frame(table)
         assert found.height == len(expected)
-        assert sorted(zip(found["start_ns"], found["duration_ns"], found["correlation_id"], strict=True)) == sorted(
-            (event["start_ns"], event["duration_ns"], event["args"]["correlation"]) for event in expected
+        assert sorted(
+            zip(found["start_ns"], found["duration_ns"], found["correlation_id"], strict=True)
+        ) == sorted(
+            (event["start_ns"], event["duration_ns"], event["args"]["correlation"])
+            for event in expected
         )
 
 
@@ -53,7 +65,9 @@ def copied_bytes(name: str) -> None:
     for event in events_of(name, "gpu_memcpy"):
         expected[event["name"].split()[1].replace("to", "2").lower()] += event["args"]["bytes"]
     copies = torch_trace(name).memcpys
-    assert dict(copies.group_by("direction").agg(pl.col("size_bytes").sum()).rows()) == dict(expected)
+    assert dict(copies.group_by("direction").agg(pl.col("size_bytes").sum()).rows()) == dict(
+        expected
+    )
 
 
 def api_calls_by_function(name: str) -> None:
@@ -74,9 +88,13 @@ def spans_by_kind(name: str) -> None:
         sums[kind] += event["duration_ns"]
         first[kind] = min(first.get(kind, event["start_ns"]), event["start_ns"])
     found = (
-        torch_trace(name).spans.group_by("kind").agg(pl.len(), pl.col("duration_ns").sum(), pl.col("start_ns").min())
+        torch_trace(name)
+        .spans.group_by("kind")
+        .agg(pl.len(), pl.col("duration_ns").sum(), pl.col("start_ns").min())
     )
-    assert sorted(found.rows()) == sorted((kind, counts[kind], sums[kind], first[kind]) for kind in counts)
+    assert sorted(found.rows()) == sorted(
+        (kind, counts[kind], sums[kind], first[kind]) for kind in counts
+    )
 
 
 def work_is_linked_to_the_call_of_its_correlation_id(name: str) -> None:
@@ -94,21 +112,31 @@ def work_is_linked_to_the_call_of_its_correlation_id(name: str) -> None:
             if call is None:
                 assert (row["api_call_id"], row["link"]) == (None, "pre_window"), category
                 continue
-            assert of_id[row["api_call_id"]] == {"raw_api": call["name"], "start_ns": call["start_ns"]}
+            assert of_id[row["api_call_id"]] == {
+                "raw_api": call["name"],
+                "start_ns": call["start_ns"],
+            }
             assert row["link"] == ("graph" if "Graph" in call["name"] else "launched")
             n_linked += 1
-    assert n_linked == sum(event["args"]["correlation"] in calls for event in events_of(name, *DEVICE_TABLES))
+    assert n_linked == sum(
+        event["args"]["correlation"] in calls for event in events_of(name, *DEVICE_TABLES)
+    )
 
 
 def work_is_of_the_step_during_which_it_was_launched(name: str) -> None:
     steps = [
-        (event["start_ns"], event["start_ns"] + event["duration_ns"], int(event["name"].split("#")[1]))
+        (
+            event["start_ns"],
+            event["start_ns"] + event["duration_ns"],
+            int(event["name"].split("#")[1]),
+        )
         for event in events_of(name, "user_annotation")
         if event["name"].startswith("ProfilerStep#")
     ]
     assert steps
     calls = {
-        event["args"]["correlation"]: event["start_ns"] for event in events_of(name, "cuda_runtime", "cuda_driver")
+        event["args"]["correlation"]: event["start_ns"]
+        for event in events_of(name, "cuda_runtime", "cuda_driver")
     }
     expected = Counter[int | None]()
     for event in events_of(name, *DEVICE_TABLES):
@@ -137,11 +165,15 @@ def test_times_at_five_trillion_microseconds_are_exact(name: str, tmp_path: Path
 
 
 def h2d(trace: tl.Trace, base: tl.Trace | None = None) -> dict[str, Any]:
-    rows = tl.analyses.copy_cost(trace, base=base).filter((pl.col("direction") == "h2d") & pl.col("step").is_null())
+    rows = tl.analyses.copy_cost(trace, base=base).filter(
+        (pl.col("direction") == "h2d") & pl.col("step").is_null()
+    )
     return rows.row(0, named=True)
 
 
-F64, PAGEABLE, PINNED = (f"resnet50_train_{kind}" for kind in ("f64_pageable", "f32_pageable", "f32_pinned"))
+F64, PAGEABLE, PINNED = (
+    f"resnet50_train_{kind}" for kind in ("f64_pageable", "f32_pageable", "f32_pinned")
+)
 BATCH = 32 * 3 * 64 * 64
 
 
@@ -173,7 +205,9 @@ def test_pinning_saves_the_rest() -> None:
     assert h2d(torch_trace(F64))["pinned_ns"] is None
     row = h2d(torch_trace(F64), base=torch_trace(PINNED))
     copies = events_of(PINNED, "gpu_memcpy")
-    rate = sum(event["args"]["bytes"] for event in copies) / sum(event["duration_ns"] for event in copies)
+    rate = sum(event["args"]["bytes"] for event in copies) / sum(
+        event["duration_ns"] for event in copies
+    )
     assert row["pinned_ns"] == pytest.approx(row["size_bytes"] / rate, abs=1)
 
 
@@ -183,7 +217,10 @@ def test_the_finding_is_said_in_words() -> None:
     assert section.notes is not None
     cast, pinning = section.notes(trace, tl.analyses.copy_cost(trace, base=base))
     assert "4 of 4 copies" in cast
-    assert "reads 8 bytes an element and writes 4, recorded as a float64 batch: 50% of the bytes" in cast
+    assert (
+        "reads 8 bytes an element and writes 4, recorded as a float64 batch: 50% of the bytes"
+        in cast
+    )
     assert "13.2 GB/s" in pinning
     assert "instead of 0.955 ms: pinning would save" in pinning
     (alone,) = section.notes(torch_trace(PAGEABLE), tl.analyses.copy_cost(torch_trace(PAGEABLE)))
@@ -229,21 +266,36 @@ def test_most_of_training_is_in_layers(name: str, least: float) -> None:
     layers = layers_with_kernels(torch_trace(name))
     in_brackets = layers["layer"].str.starts_with("(")
     placed = layers.filter(~in_brackets & pl.col("phase").is_in(["forward", "backward"]))
-    assert column_sum(placed, "duration_total_ns") / column_sum(layers, "duration_total_ns") >= least
+    assert (
+        column_sum(placed, "duration_total_ns") / column_sum(layers, "duration_total_ns") >= least
+    )
     assert placed["phase"].unique().sort().to_list() == ["backward", "forward"]
-    rest = dict(layers.filter(in_brackets).group_by("layer").agg(pl.col("duration_total_ns").sum()).rows())
+    rest = dict(
+        layers.filter(in_brackets).group_by("layer").agg(pl.col("duration_total_ns").sum()).rows()
+    )
     assert set(rest) == {"(optimizer)", "(unattributed)"}
-    # AdamW's fused updates, by name; the loss, computed outside any module, is all that has no row of its own.
-    updates = [event for event in events_of(name, "kernel") if "multi_tensor_apply_kernel" in event["name"]]
+    # AdamW's fused updates, by name; the loss, computed outside any module, is all that has no row
+    # of its own.
+    updates = [
+        event for event in events_of(name, "kernel") if "multi_tensor_apply_kernel" in event["name"]
+    ]
     assert rest["(optimizer)"] == sum(event["duration_ns"] for event in updates)
     assert rest["(unattributed)"] < 0.01 * column_sum(layers, "duration_total_ns")
 
 
-@pytest.mark.parametrize("name", ["alexnet_eager", "resnet50_eager", "bert_eager", "bert_train", "llama_train"])
+@pytest.mark.parametrize(
+    "name", ["alexnet_eager", "resnet50_eager", "bert_eager", "bert_train", "llama_train"]
+)
 def test_the_root_module_alone_is_no_placement(name: str) -> None:
-    roots = {event["name"] for event in events_of(name, "python_function") if event["name"].startswith("nn.Module: ")}
+    roots = {
+        event["name"]
+        for event in events_of(name, "python_function")
+        if event["name"].startswith("nn.Module: ")
+    }
     layers = layers_with_kernels(torch_trace(name))
-    parents = {path.split(".")[0] for path in torch_trace(name).layers["module_path"] if "." in path}
+    parents = {
+        path.split(".")[0] for path in torch_trace(name).layers["module_path"] if "." in path
+    }
     assert parents
     assert {f"nn.Module: {parent}" for parent in parents} <= roots
     assert not parents & set(layers["layer"])
@@ -256,7 +308,9 @@ def layers_sum_to_the_kernel_total(name: str) -> None:
     assert column_sum(layers, "duration_total_ns") == total
     assert column_sum(layers, "n_kernels") == len(kernels)
     for group in ("library", "primitive"):
-        assert sum(column_sum(layers, c) for c in layers.columns if c.startswith(f"{group}_")) == total
+        assert (
+            sum(column_sum(layers, c) for c in layers.columns if c.startswith(f"{group}_")) == total
+        )
 
 
 @pytest.mark.parametrize("name", ALL_TRACES)
@@ -281,9 +335,17 @@ def ddp() -> tl.Trace:
 
 def test_a_folder_of_ranks_is_one_trace(ddp: tl.Trace) -> None:
     assert ddp.manifest.ranks == [0, 1]
-    outside = ddp.kernels.filter(~pl.col("name").str.contains("nccl")).group_by("rank").agg(pl.col("duration_ns").sum())
+    outside = (
+        ddp.kernels.filter(~pl.col("name").str.contains("nccl"))
+        .group_by("rank")
+        .agg(pl.col("duration_ns").sum())
+    )
     assert {rank: round(ns / 1e6, 2) for rank, ns in outside.rows()} == {0: 52.79, 1: 99.15}
-    said = ddp.kernels.filter(~pl.col("is_communication")).group_by("rank").agg(pl.col("duration_ns").sum())
+    said = (
+        ddp.kernels.filter(~pl.col("is_communication"))
+        .group_by("rank")
+        .agg(pl.col("duration_ns").sum())
+    )
     assert sorted(said.rows()) == sorted(outside.rows())
 
 
@@ -291,11 +353,13 @@ def test_rank_0_waits_in_the_last_all_reduce_of_each_step(ddp: tl.Trace) -> None
     steps = tl.analyses.time_breakdown(ddp).drop_nulls("step")
     assert steps.height == 6
     last = {
-        rank: part["last_collective_ns"] / 1e6 for (rank,), part in steps.partition_by("rank", as_dict=True).items()
+        rank: part["last_collective_ns"] / 1e6
+        for (rank,), part in steps.partition_by("rank", as_dict=True).items()
     }
     assert [round(ms, 1) for ms in (last[0].min(), last[0].max())] == [3.6, 5.4]  # type: ignore[arg-type]
     assert last[1].round(2).unique().to_list() == [0.06]
-    # The all-reduce cannot be faster than on rank 1, so the rest of it is waiting, and the step has no less.
+    # The all-reduce cannot be faster than on rank 1, so the rest of it is waiting, and the step has
+    # no less.
     calls = match_collectives(ddp).calls.filter(rank=0).group_by("step", maintain_order=True).last()
     waits = (calls["last_start_ns"] - calls["start_ns"]) / 1e6
     assert ((last[0] - last[1] <= waits) & (waits <= last[0])).all()
@@ -325,7 +389,11 @@ def brute_force(name: str, *categories: str) -> int:
 
 @pytest.mark.parametrize("name", [name for name in ALL_TRACES if not name.startswith("ddp")])
 def test_time_breakdown_against_a_walk_over_the_events(name: str) -> None:
-    row = tl.analyses.time_breakdown(torch_trace(name)).filter(pl.col("step").is_null()).row(0, named=True)
+    row = (
+        tl.analyses.time_breakdown(torch_trace(name))
+        .filter(pl.col("step").is_null())
+        .row(0, named=True)
+    )
     work = events_of(name, *DEVICE_TABLES)
     window = max(e["start_ns"] + e["duration_ns"] for e in work) - min(e["start_ns"] for e in work)
     busy = brute_force(name, *DEVICE_TABLES)

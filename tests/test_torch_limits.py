@@ -31,8 +31,13 @@ def bomb(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_gzip_bomb_is_refused_and_the_limit_can_be_raised(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SourceError, match=r"bomb\.json\.gz: expected a trace, .*set TRACELENS_MAX_EXPANSION above 200"):
+def test_a_gzip_bomb_is_refused_and_the_limit_can_be_raised(
+    bomb: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(
+        SourceError,
+        match=r"bomb\.json\.gz: expected a trace, .*set TRACELENS_MAX_EXPANSION above 200",
+    ):
         read(bomb)
     monkeypatch.setenv("TRACELENS_MAX_EXPANSION", "1100")
     assert rows(read(bomb), "spans", "name") == [("first",), ("last",)]
@@ -53,7 +58,9 @@ def test_a_small_file_may_shrink_a_lot(tmp_path: Path) -> None:
 @pytest.mark.parametrize("said", ["many", "-1", "0", "1e3", "9" * 40])
 def test_a_limit_that_is_no_number(bomb: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     monkeypatch.setenv("TRACELENS_MAX_EXPANSION", said)
-    with pytest.raises(UsageError, match=f"TRACELENS_MAX_EXPANSION='{said}': expected a whole number above 0"):
+    with pytest.raises(
+        UsageError, match=f"TRACELENS_MAX_EXPANSION='{said}': expected a whole number above 0"
+    ):
         read(bomb)
 
 
@@ -95,8 +102,12 @@ def test_absurd_nesting_costs_one_event(
 
 
 @pytest.mark.parametrize("fast", [True, False])
-def test_the_limit_of_nesting_can_be_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
-    deep = EVENT[:-1] + b', "args": {"External id": 7, "x": ' + b"[" * 20_000 + b"]" * 20_000 + b"}}"
+def test_the_limit_of_nesting_can_be_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: bool
+) -> None:
+    deep = (
+        EVENT[:-1] + b', "args": {"External id": 7, "x": ' + b"[" * 20_000 + b"]" * 20_000 + b"}}"
+    )
     path = write(tmp_path / "t.json", b"[" + deep + b",\n" + LAST + b"]")
     capture = read_either(path, monkeypatch, fast=fast)
     assert (rows(capture, "spans", "name"), codes(capture)) == ([("last",)], {"event_too_deep": 1})
@@ -110,14 +121,24 @@ def test_the_limit_of_nesting_can_be_raised(tmp_path: Path, monkeypatch: pytest.
 def nested(n: int) -> bytes:
     """A trace of so many modules, each called in the one before."""
     events = [
-        {"ph": "X", "cat": "python_function", "name": f"nn.Module: M_{i}", "ts": i, "dur": 10 * n - 2 * i, "pid": 1,
-         "tid": 1, "args": {"Python id": i + 1, "Python parent id": i or None, "Python module id": 0}}
+        {
+            "ph": "X",
+            "cat": "python_function",
+            "name": f"nn.Module: M_{i}",
+            "ts": i,
+            "dur": 10 * n - 2 * i,
+            "pid": 1,
+            "tid": 1,
+            "args": {"Python id": i + 1, "Python parent id": i or None, "Python module id": 0},
+        }
         for i in range(n)
-    ]  # fmt: skip
+    ]
     return json.dumps({"traceEvents": events}).encode()
 
 
-def test_paths_of_modules_take_no_more_than_in_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_of_modules_take_no_more_than_in_proportion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRACELENS_MAX_MODULES", "20")
     lengths = []
     for n in (200, 2_000):
@@ -132,11 +153,15 @@ def test_paths_of_modules_take_no_more_than_in_proportion(tmp_path: Path, monkey
     assert lengths[1] <= 10 * lengths[0]
 
 
-def test_a_file_of_more_traces_than_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_more_traces_than_the_limit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write(tmp_path / "t.json", (b"[" + EVENT + b"]\n") * 3)
     assert len(torch.read(path)) == 3
     monkeypatch.setenv("TRACELENS_MAX_TRACES", "2")
-    with pytest.raises(SourceError, match="holds more than 2 traces; set TRACELENS_MAX_TRACES above 2"):
+    with pytest.raises(
+        SourceError, match="holds more than 2 traces; set TRACELENS_MAX_TRACES above 2"
+    ):
         torch.read(path)
 
 
@@ -147,8 +172,14 @@ def test_an_event_that_does_not_end(
 ) -> None:
     """2.5 MiB of a value, of which 1 may be held; what stands before and after it is read."""
     monkeypatch.setenv("TRACELENS_MAX_EVENT_MIB", "1")
-    long = EVENT[:-1].replace(b"first", b"long") + b', "args": {"x": "' + filling * (5 * (1 << 19) // len(filling))
-    path = write(tmp_path / "t.json", b"[" + EVENT + b",\n" + long + b"},\n" + EVENT + b",\n" + LAST + b"]")
+    long = (
+        EVENT[:-1].replace(b"first", b"long")
+        + b', "args": {"x": "'
+        + filling * (5 * (1 << 19) // len(filling))
+    )
+    path = write(
+        tmp_path / "t.json", b"[" + EVENT + b",\n" + long + b"},\n" + EVENT + b",\n" + LAST + b"]"
+    )
     tracemalloc.start()
     capture = read_either(path, monkeypatch, fast=fast)
     peak = tracemalloc.get_traced_memory()[1]
@@ -160,11 +191,16 @@ def test_an_event_that_does_not_end(
 
 
 @pytest.mark.parametrize("fast", [True, False])
-def test_the_limit_of_an_events_size_can_be_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
+def test_the_limit_of_an_events_size_can_be_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: bool
+) -> None:
     long = EVENT[:-1] + b', "args": {"x": "' + b"x" * (17 << 20) + b'"}}'
     path = write(tmp_path / "t.json", b"[" + long + b",\n" + LAST + b"]")
     capture = read_either(path, monkeypatch, fast=fast)
     assert (rows(capture, "spans", "name"), codes(capture)) == ([("last",)], {"event_too_long": 1})
     assert "TRACELENS_MAX_EVENT_MIB" in capture.diagnostics.texts["loss", "event_too_long"]
     monkeypatch.setenv("TRACELENS_MAX_EVENT_MIB", "20")
-    assert rows(read_either(path, monkeypatch, fast=fast), "spans", "name") == [("first",), ("last",)]
+    assert rows(read_either(path, monkeypatch, fast=fast), "spans", "name") == [
+        ("first",),
+        ("last",),
+    ]

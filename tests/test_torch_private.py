@@ -23,7 +23,10 @@ ENVIRONMENT = {
 }
 PYTHON_CALLS = (
     "/home/alice.secret/my project (v2)/train.py(10): main",
-    "/home/alice.secret/.venv/lib/python3.12/site-packages/torch/nn/modules/module.py(1783): _call_impl",
+    (
+        "/home/alice.secret/.venv/lib/python3.12/site-packages/torch/nn/modules/module.py(1783):"
+        " _call_impl"
+    ),
     r"C:\Users\alice.secret\work\train.py(3): step",
     "<built-in method run of alice object at 0x7fb2c14fb510>",
     "<module 'x' from '/home/alice.secret/x.py'>",
@@ -34,7 +37,10 @@ PYTHON_CALLS = (
 
 def test_of_what_stands_around_the_events_only_known_keys_are_read() -> None:
     head = json.dumps({"schemaVersion": 1, **ENVIRONMENT})[:-1].encode() + b', "traceEvents": '
-    known = ("cuda_runtime_version", "host_name")  # the latter to tell hosts apart; it is never written, see below
+    known = (
+        "cuda_runtime_version",
+        "host_name",
+    )  # the latter to tell hosts apart; it is never written, see below
     expected = {"schemaVersion": 1, **{name: ENVIRONMENT[name] for name in known}}
     assert read_facts(head, b"}", Diagnostics()) == expected
 
@@ -44,7 +50,9 @@ def test_of_what_stands_around_the_events_only_known_keys_are_read() -> None:
 def test_metadata_and_paths_are_not_kept(tmp_path: Path, last: bool, damaged: bool) -> None:
     events = [span(name, 1 + i, 1, cat="python_function") for i, name in enumerate(PYTHON_CALLS)]
     events[0]["args"] = {"Call stack": f"/home/alice.secret/x.py(1): f {TOKEN}"}
-    content = json.dumps({"traceEvents": events, **ENVIRONMENT} if last else {**ENVIRONMENT, "traceEvents": events})
+    content = json.dumps(
+        {"traceEvents": events, **ENVIRONMENT} if last else {**ENVIRONMENT, "traceEvents": events}
+    )
     if damaged:
         content = content.replace('"ts": 3', '"x": nan, "ts": 3').replace('"USER"', 'nan: "USER"')
     path = write(tmp_path / "t.json", content)

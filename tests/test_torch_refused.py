@@ -20,15 +20,27 @@ NO_TRACE: dict[str, tuple[bytes, str]] = {
     "binary": (bytes(range(256)) * 10, "found something that is not JSON"),
     "JSON": (b'{"loss": [1, 2]}', "found JSON without a traceEvents list.*export again"),
     "a list of numbers": (b"[1, 2]", "found JSON without a traceEvents list"),
-    "traceEvents of another sort": (b'{"traceEvents": null}', "found JSON without a traceEvents list"),
+    "traceEvents of another sort": (
+        b'{"traceEvents": null}',
+        "found JSON without a traceEvents list",
+    ),
     "a list of objects": (
         b'[{"name": "x", "ts": 1, "dur": 2}, {"name": "y"}]',
         "found JSON whose 2 objects are no trace",
     ),
-    "traceEvents of objects": (b'{"traceEvents": [{"cat": "kernel", "name": "x"}]}', "whose 1 objects are no trace"),
+    "traceEvents of objects": (
+        b'{"traceEvents": [{"cat": "kernel", "name": "x"}]}',
+        "whose 1 objects are no trace",
+    ),
     "execution trace": (
-        b'{"schema": "1.1.1-chakra.0.0.4", "pid": 7, "time": "2024", "start_ts": 1, "nodes": [{"id": 1}]}',
-        "found an ExecutionTraceObserver file; collect the trace that prof.export_chrome_trace wrote",
+        (
+            b'{"schema": "1.1.1-chakra.0.0.4", "pid": 7, "time": "2024", "start_ts": 1, "nodes":'
+            b' [{"id": 1}]}'
+        ),
+        (
+            "found an ExecutionTraceObserver file; collect the trace that prof.export_chrome_trace"
+            " wrote"
+        ),
     ),
     "gzip of nothing": (gzip.compress(b""), "found an empty file"),
     "gzip of text": (gzip.compress(b"hello"), "found something that is not JSON"),
@@ -57,9 +69,13 @@ def test_a_trace_without_events(tmp_path: Path, content: str) -> None:
         collect(write(tmp_path / "t.json", content), kind="torch")
 
 
-@pytest.mark.parametrize("content", ['{"traceEvents": [{"ph": "X", ', '{"traceEvents": [{"ph": X"}]}', "[{]"])
+@pytest.mark.parametrize(
+    "content", ['{"traceEvents": [{"ph": "X", ', '{"traceEvents": [{"ph": X"}]}', "[{]"]
+)
 def test_a_trace_without_a_whole_event(tmp_path: Path, content: str) -> None:
-    with pytest.raises(SourceError, match=r"t\.json: no event of the trace is whole; export it again"):
+    with pytest.raises(
+        SourceError, match=r"t\.json: no event of the trace is whole; export it again"
+    ):
         collect(write(tmp_path / "t.json", content), kind="torch")
 
 
@@ -90,9 +106,17 @@ def test_other_files_of_a_folder_are_skipped_and_said(tmp_path: Path, kind: str 
     write(tmp_path / "list.json", '[{"name": "x"}]')
     trace = collect(tmp_path, kind=kind)
     assert trace.spans["name"].to_list() == ["aten::relu"]
-    (said,) = trace.diagnostics.filter(code="file_skipped").select("severity", "count", "text").rows()
-    assert said == ("warning", 2, "files of the folder that are no traces were skipped: config.json, list.json")
-    with pytest.raises(SourceError, match=r"config\.json: expected .*found JSON without a traceEvents list"):
+    (said,) = (
+        trace.diagnostics.filter(code="file_skipped").select("severity", "count", "text").rows()
+    )
+    assert said == (
+        "warning",
+        2,
+        "files of the folder that are no traces were skipped: config.json, list.json",
+    )
+    with pytest.raises(
+        SourceError, match=r"config\.json: expected .*found JSON without a traceEvents list"
+    ):
         collect(tmp_path / "config.json", kind=kind)
 
 
@@ -114,7 +138,9 @@ def test_damaged_gzip_in_a_folder_costs_its_rank(
     assert "rank1.json.gz: is damaged gzip, of which nothing can be read; write it again" in error
     trace = Trace.open(out)
     assert (trace.spans["name"].to_list(), trace.manifest.complete) == (["aten::relu"], False)
-    assert trace.diagnostics.filter(code="source_unread").select("severity", "text").rows() == [("loss", missing)]
+    assert trace.diagnostics.filter(code="source_unread").select("severity", "text").rows() == [
+        ("loss", missing)
+    ]
 
 
 @pytest.mark.parametrize("kind", [None, "torch"])
@@ -128,7 +154,10 @@ def test_a_folder_with_nothing_that_is_a_trace(tmp_path: Path, kind: str | None)
     "words", [["report", "--section", "data_quality"], ["collect", "torch", "--out", "o.tracelens"]]
 )
 def test_a_skipped_file_is_warned_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "run"
@@ -138,4 +167,7 @@ def test_a_skipped_file_is_warned_of(
     with pytest.raises(SystemExit) as ended:
         main([*words, str(folder)])
     assert ended.value.code == 0
-    assert "warning: files of the folder that are no traces were skipped: config.json" in capsys.readouterr().err
+    assert (
+        "warning: files of the folder that are no traces were skipped: config.json"
+        in capsys.readouterr().err
+    )

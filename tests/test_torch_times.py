@@ -14,7 +14,9 @@ from tracelens.collectors.torch.values import nanoseconds
 
 def traced(path: Path, ts: str, dur: str = "1", base: str = "0") -> Path:
     """A trace of one op whose times are written just so."""
-    event = f'{{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": {ts}, "dur": {dur}}}'
+    event = (
+        f'{{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": {ts}, "dur": {dur}}}'
+    )
     return write(path / "t.json", f'{{"baseTimeNanoseconds": {base}, "traceEvents": [{event}]}}')
 
 
@@ -22,9 +24,11 @@ def traced(path: Path, ts: str, dur: str = "1", base: str = "0") -> Path:
     ("ts", "expected"),
     [
         ("1635202069792700", 1635202069792700000),
-        # A float64 of this many microseconds is a multiple of 0.25: .037 would come out as .0 or .25.
+        # A float64 of this many microseconds is a multiple of 0.25: .037 would come out as .0 or
+        # .25.
         ("1711929600000000.037", 1711929600000000037),
-        # 5e12 is above 2^42, where round(ts * 1000) goes wrong for some thousandths; 9e12 is above 2^43.
+        # 5e12 is above 2^42, where round(ts * 1000) goes wrong for some thousandths; 9e12 is above
+        # 2^43.
         ("5000000000000.001", 5000000000000001),
         ("5000000000000.999", 5000000000000999),
         ("9000000000000.123", 9000000000000123),
@@ -58,11 +62,25 @@ def test_relative_times_on_their_base(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ts", "dur"),
     [
-        ("null", "1"), ("1", "null"), ('"NaN"', "1"), ('"Infinity"', "1"), ('"sNaN"', "1"), ('"1_0"', "1"),
-        ('"\\u0661"', "1"), ("1e400", "1"), ("1e99999999", "1"), ("9e15", "1"), ("1", "-1"), ("1", "-0.001"),
-        ("1", "18446744073709551.615"), ("[1]", "1"), ('{"a": 1}', "1"), ("true", "1"), ('""', "1"),
+        ("null", "1"),
+        ("1", "null"),
+        ('"NaN"', "1"),
+        ('"Infinity"', "1"),
+        ('"sNaN"', "1"),
+        ('"1_0"', "1"),
+        ('"\\u0661"', "1"),
+        ("1e400", "1"),
+        ("1e99999999", "1"),
+        ("9e15", "1"),
+        ("1", "-1"),
+        ("1", "-0.001"),
+        ("1", "18446744073709551.615"),
+        ("[1]", "1"),
+        ('{"a": 1}', "1"),
+        ("true", "1"),
+        ('""', "1"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_time_costs_its_event_only(tmp_path: Path, ts: str, dur: str) -> None:
     good = '{"ph": "X", "cat": "cpu_op", "name": "good", "pid": 1, "tid": 1, "ts": 3, "dur": 1}'
     path = traced(tmp_path, ts, dur)
@@ -72,7 +90,9 @@ def test_what_is_no_time_costs_its_event_only(tmp_path: Path, ts: str, dur: str)
     assert codes(capture)["event_without_time"] == 1
 
 
-@pytest.mark.parametrize("base", ["9223372036854775807", "99999999999999999999999", "-9223372036854775807"])
+@pytest.mark.parametrize(
+    "base", ["9223372036854775807", "99999999999999999999999", "-9223372036854775807"]
+)
 def test_a_base_that_is_no_time_wraps_nothing(tmp_path: Path, base: str) -> None:
     assert rows(read(traced(tmp_path, "5", base=base)), "spans", "start_ns") == [(5000,)]
 
@@ -83,7 +103,12 @@ def decimals(draw: st.DrawFn) -> str:
     whole = draw(st.integers(0, 10**15 - 1))
     fraction = draw(st.text("0123456789", max_size=12))
     exponent = draw(st.sampled_from(["", "", "", "e0", "E-3", "e+1", "e-12"]))
-    return draw(st.sampled_from(["", "-"])) + str(whole) + (f".{fraction}" if fraction else "") + exponent
+    return (
+        draw(st.sampled_from(["", "-"]))
+        + str(whole)
+        + (f".{fraction}" if fraction else "")
+        + exponent
+    )
 
 
 @given(st.lists(decimals(), min_size=1, max_size=20))

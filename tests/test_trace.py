@@ -39,17 +39,29 @@ def values(column: Column) -> st.SearchStrategy[Any]:
 
 def filled(name: str, data: st.DataObject) -> pl.DataFrame:
     """A few rows of a table, in rank order as a trace holds them."""
-    rows = data.draw(st.lists(st.fixed_dictionaries({c.name: values(c) for c in TABLES[name]}), max_size=4))
-    return TABLES[name].check(pl.DataFrame(rows, schema=TABLES[name].schema)).sort("rank", maintain_order=True)
+    rows = data.draw(
+        st.lists(st.fixed_dictionaries({c.name: values(c) for c in TABLES[name]}), max_size=4)
+    )
+    return (
+        TABLES[name]
+        .check(pl.DataFrame(rows, schema=TABLES[name].schema))
+        .sort("rank", maintain_order=True)
+    )
 
 
 @pytest.mark.parametrize("name", TABLES)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
-def test_every_table_comes_back_as_it_was_written(tmp_path: Path, name: str, data: st.DataObject) -> None:
+def test_every_table_comes_back_as_it_was_written(
+    tmp_path: Path, name: str, data: st.DataObject
+) -> None:
     frame = filled(name, data)
     tables = {other: table.empty().lazy() for other, table in TABLES.items()} | {name: frame.lazy()}
-    written = Trace(Manifest(ranks=[0, 1, 2, 3]), tables).write(tmp_path / "t.tracelens", force=True)
+    written = Trace(Manifest(ranks=[0, 1, 2, 3]), tables).write(
+        tmp_path / "t.tracelens", force=True
+    )
     assert written.frame(name).equals(frame)
     assert written.scan(name).collect().equals(frame)
     assert written.has(name) == bool(frame.height)
@@ -87,7 +99,10 @@ def test_columns_carry_their_meaning_and_unit(tmp_path: Path) -> None:
     assert schema.metadata[b"table"] == b"kernels"
     assert schema.metadata[b"description"] == b"An execution of a kernel on a device."
     duration, library = schema.field("duration_ns"), schema.field("library")
-    assert (duration.metadata[b"description"], duration.metadata[b"unit"]) == (b"End minus start.", b"ns")
+    assert (duration.metadata[b"description"], duration.metadata[b"unit"]) == (
+        b"End minus start.",
+        b"ns",
+    )
     assert "triton" in json.loads(library.metadata[b"values"])
     assert all(field.metadata[b"description"] for field in schema)
     assert (duration.nullable, schema.field("step").nullable) == (False, True)
@@ -104,7 +119,8 @@ def test_an_existing_target_is_refused_and_only_a_trace_is_replaced(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "manifest", [None, "{}", "not JSON", '{"name": "my app", "version": 3}', '{"schema_version": 1}']
+    "manifest",
+    [None, "{}", "not JSON", '{"name": "my app", "version": 3}', '{"schema_version": 1}'],
 )
 def test_force_deletes_nothing_but_a_trace(tmp_path: Path, manifest: str | None) -> None:
     target = tmp_path / "work"
@@ -112,7 +128,10 @@ def test_force_deletes_nothing_but_a_trace(tmp_path: Path, manifest: str | None)
     (target / "thesis.txt").write_text("years")
     if manifest is not None:
         (target / "manifest.json").write_text(manifest)
-    with pytest.raises(SourceError, match="work: exists and is not a tracelens trace, so --force does not replace it"):
+    with pytest.raises(
+        SourceError,
+        match="work: exists and is not a tracelens trace, so --force does not replace it",
+    ):
         a_trace().write(target, force=True)
     assert (target / "thesis.txt").read_text() == "years"
 
@@ -127,13 +146,17 @@ def test_a_file_or_a_dangling_link_is_no_target(tmp_path: Path) -> None:
 
 def test_a_target_that_cannot_be_written_is_said_before_anything_runs(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(SourceError, match=r"t\.tracelens: cannot be written: .*file: Not a directory"):
+    with pytest.raises(
+        SourceError, match=r"t\.tracelens: cannot be written: .*file: Not a directory"
+    ):
         check_target(tmp_path / "file" / "t.tracelens", force=False)
     check_target(tmp_path / "not" / "yet" / "t.tracelens", force=False)
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
-def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_when_writing_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = tmp_path / "t.tracelens"
     make_trace(memsets=[{}]).write(target)
     count = iter(range(100))
@@ -150,7 +173,9 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.
     assert Trace.open(target).memsets.height == 1
 
 
-def test_the_old_trace_comes_back_when_the_last_rename_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_old_trace_comes_back_when_the_last_rename_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = tmp_path / "t.tracelens"
     make_trace(memsets=[{}]).write(target)
     rename = Path.rename
@@ -185,10 +210,16 @@ def test_a_newer_version_is_refused_with_the_way_out(tmp_path: Path) -> None:
     target = tmp_path / "t.tracelens"
     a_trace().write(target)
     manifest = json.loads((target / "manifest.json").read_text())
-    (target / "manifest.json").write_text(json.dumps(manifest | {"schema_version": SCHEMA_VERSION + 1}))
-    with pytest.raises(SchemaError, match=rf"schema version {SCHEMA_VERSION + 1}, .*pip install -U"):
+    (target / "manifest.json").write_text(
+        json.dumps(manifest | {"schema_version": SCHEMA_VERSION + 1})
+    )
+    with pytest.raises(
+        SchemaError, match=rf"schema version {SCHEMA_VERSION + 1}, .*pip install -U"
+    ):
         Trace.open(target)
-    (target / "manifest.json").write_text(json.dumps(manifest | {"a_key_of_a_later_minor_version": 1}))
+    (target / "manifest.json").write_text(
+        json.dumps(manifest | {"a_key_of_a_later_minor_version": 1})
+    )
     assert Trace.open(target).spans.height == 3
 
 
@@ -199,12 +230,30 @@ DAMAGED_MANIFESTS: dict[str, tuple[str, str]] = {
     "no version": ("{}", "expected the key schema_version"),
     "version in words": ('{"schema_version": "1"}', "expected the key schema_version"),
     "version true": ('{"schema_version": true}', "expected the key schema_version"),
-    "ranks in words": ('{"schema_version": 1, "ranks": "all"}', r"is damaged: .*`str` - at `\$\.ranks`"),
-    "ranks of words": ('{"schema_version": 1, "ranks": ["<b>"]}', r"is damaged: .*`str` - at `\$\.ranks\["),
-    "sources of words": ('{"schema_version": 1, "sources": ["a"]}', r"is damaged: .*`str` - at `\$\.sources\["),
-    "complete in words": ('{"schema_version": 1, "complete": "<b>"}', r"is damaged: .*`str` - at `\$\.complete`"),
-    "reasons in numbers": ('{"schema_version": 1, "empty_tables": {"spans": 3}}', r"is damaged: .* - at `\$\.empty_"),
-    "counts in words": ('{"schema_version": 1, "n_rows": {"spans": 3}}', r"is damaged: .* - at `\$\.n_rows"),
+    "ranks in words": (
+        '{"schema_version": 1, "ranks": "all"}',
+        r"is damaged: .*`str` - at `\$\.ranks`",
+    ),
+    "ranks of words": (
+        '{"schema_version": 1, "ranks": ["<b>"]}',
+        r"is damaged: .*`str` - at `\$\.ranks\[",
+    ),
+    "sources of words": (
+        '{"schema_version": 1, "sources": ["a"]}',
+        r"is damaged: .*`str` - at `\$\.sources\[",
+    ),
+    "complete in words": (
+        '{"schema_version": 1, "complete": "<b>"}',
+        r"is damaged: .*`str` - at `\$\.complete`",
+    ),
+    "reasons in numbers": (
+        '{"schema_version": 1, "empty_tables": {"spans": 3}}',
+        r"is damaged: .* - at `\$\.empty_",
+    ),
+    "counts in words": (
+        '{"schema_version": 1, "n_rows": {"spans": 3}}',
+        r"is damaged: .* - at `\$\.n_rows",
+    ),
 }
 
 
@@ -280,7 +329,9 @@ def test_a_part_with_damaged_pages_is_an_error_when_it_is_read(tmp_path: Path) -
             read(Trace.open(target))
 
 
-@pytest.mark.parametrize("name", ["run[1].tracelens", "run*.tracelens", "run {a,b} é.tracelens", "{rank}.tracelens"])
+@pytest.mark.parametrize(
+    "name", ["run[1].tracelens", "run*.tracelens", "run {a,b} é.tracelens", "{rank}.tracelens"]
+)
 def test_any_folder_name_will_do(tmp_path: Path, name: str) -> None:
     assert a_trace().write(tmp_path / name).spans.height == 3
 
@@ -327,14 +378,20 @@ def test_summary_attributes_and_what_is_missing() -> None:
         _ = trace.kernel
     with pytest.raises(SchemaError, match="no table is called 'kernel'"):
         trace.scan("kernel")
-    with pytest.raises(MissingTableError, match=r"depth needs the table stacks, .*tracelens collect gdb"):
+    with pytest.raises(
+        MissingTableError, match=r"depth needs the table stacks, .*tracelens collect gdb"
+    ):
         trace.require("depth", "spans", "stacks")
 
 
 @pytest.mark.parametrize("has_dictionary", [True, False])
 def test_selected_columns_have_categories(tmp_path: Path, *, has_dictionary: bool) -> None:
     paths = ["b", None, "a", "a", "", "a path that is longer than a view holds", "b", "Z", "é"]
-    rows = [{"rank": r, "start_ns": n, "module_path": path} for r in (0, 3) for n, path in enumerate(paths)]
+    rows = [
+        {"rank": r, "start_ns": n, "module_path": path}
+        for r in (0, 3)
+        for n, path in enumerate(paths)
+    ]
     memory = make_trace(spans=rows)
     memory.write(tmp_path / "t.tracelens")
     for file in (tmp_path / "t.tracelens").rglob("*.parquet"):
@@ -344,7 +401,11 @@ def test_selected_columns_have_categories(tmp_path: Path, *, has_dictionary: boo
     for trace in (memory, disk):
         trace.select("spans", "start_ns")
         found = trace.select("spans", "module_path", "rank", "start_ns")
-        assert found.schema == {"module_path": pl.Categorical(), "rank": pl.Int32(), "start_ns": pl.Int64()}
+        assert found.schema == {
+            "module_path": pl.Categorical(),
+            "rank": pl.Int32(),
+            "start_ns": pl.Int64(),
+        }
         assert found.rows() == [(row["module_path"], row["rank"], row["start_ns"]) for row in rows]
         few = trace.select("spans", "module_path", "rank", where=pl.col("module_path") == "b")
         assert few.rows() == [("b", 0)] * 2 + [("b", 3)] * 2
@@ -353,7 +414,9 @@ def test_selected_columns_have_categories(tmp_path: Path, *, has_dictionary: boo
 
 
 def test_a_column_declared_after_the_trace_was_written_is_null(tmp_path: Path) -> None:
-    make_trace(kernels=[{"name": "a", "node_span_id": 3}, {"name": "b", "rank": 1}]).write(tmp_path / "a.tracelens")
+    make_trace(kernels=[{"name": "a", "node_span_id": 3}, {"name": "b", "rank": 1}]).write(
+        tmp_path / "a.tracelens"
+    )
     part = tmp_path / "a.tracelens" / "kernels" / "rank=0" / "part-0.parquet"
     pl.read_parquet(part).drop("node_span_id").write_parquet(part)
     trace = Trace.open(tmp_path / "a.tracelens")

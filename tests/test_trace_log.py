@@ -79,8 +79,16 @@ def call(args):
 def record(about: dict[str, Any], payload: str = "", compile_id: int = 0) -> str:
     """A record as torch writes it: time, process and place, JSON, and the payload's lines behind tabs."""
     where = "V1121 15:49:46.699000 25398 torch/_dynamo/utils.py:2350] "
-    about |= {"rank": 2, "frame_id": 0, "frame_compile_id": compile_id, "attempt": 0, "has_payload": "c0e9"}
-    return where + json.dumps(about) + "\n" + "".join(f"\t{line}\n" for line in payload.splitlines())
+    about |= {
+        "rank": 2,
+        "frame_id": 0,
+        "frame_compile_id": compile_id,
+        "attempt": 0,
+        "has_payload": "c0e9",
+    }
+    return (
+        where + json.dumps(about) + "\n" + "".join(f"\t{line}\n" for line in payload.splitlines())
+    )
 
 
 def artifact(name: str, payload: str) -> str:
@@ -90,10 +98,15 @@ def artifact(name: str, payload: str) -> str:
 LOG = (
     record({"chromium_event": {}}, '{"name": "dynamo"}')
     + artifact("torch_version", '{"pytorch_version": "2.11.0+cu130"}')
-    + record({"compilation_metrics": {"co_filename": "/home/someone/secret/model.py"}}, "TOKEN=hunter2")
+    + record(
+        {"compilation_metrics": {"co_filename": "/home/someone/secret/model.py"}}, "TOKEN=hunter2"
+    )
     + record({"dynamo_output_graph": {"sizes": {}}}, DYNAMO)
     + record({"inductor_output_code": {"filename": "/var/someone/abc.py"}}, CODE)
-    + artifact("fx_graph_cache_miss", json.dumps({"cache_status_detailed": "full_miss", "key": KEY, "components": []}))
+    + artifact(
+        "fx_graph_cache_miss",
+        json.dumps({"cache_status_detailed": "full_miss", "key": KEY, "components": []}),
+    )
     + artifact("inductor_post_grad_graph", BACKWARD)
     + record({"inductor_output_code": {"filename": "/var/someone/def.py"}}, BACKWARD_CODE)
     + artifact("fx_graph_cache_miss", json.dumps({"key": "fbackward0"}))
@@ -131,7 +144,12 @@ def test_backward_nodes_are_found_by_the_numbers_of_the_forwards_inputs(tmp_path
     backward = collect(written(tmp_path)).provenance.filter("is_backward")
     assert backward.select("kernel_name", "node", "module_path", "rule").rows() == [
         ("extern_kernels.mm", "mm_1", "Blocks.0.up_proj", "trace_log"),
-        ("torch.ops.aten.convolution_backward.default", "convolution_backward", "stem", "trace_log"),
+        (
+            "torch.ops.aten.convolution_backward.default",
+            "convolution_backward",
+            "stem",
+            "trace_log",
+        ),
     ]
 
 
@@ -148,7 +166,9 @@ def test_layers_are_attributed_by_a_log_and_say_so(tmp_path: Path) -> None:
         ],
     )
     told = log.provenance.with_columns(rank=pl.lit(0, pl.Int32))
-    trace = Trace(run.manifest, {name: run.scan(name) for name in TABLES} | {"provenance": told.lazy()})
+    trace = Trace(
+        run.manifest, {name: run.scan(name) for name in TABLES} | {"provenance": told.lazy()}
+    )
     frame = layer_attribution(trace).select("layer", "duration_total_ns", "evidence")
     assert frame.rows() == [
         ("stem", 100, "compile provenance: trace_log"),
@@ -170,13 +190,25 @@ def test_nothing_but_names_is_taken_from_a_log(tmp_path: Path) -> None:
 
 def test_a_recorded_sidecar_outweighs_a_log_of_the_same_graphs(tmp_path: Path) -> None:
     (log,) = trace_log.read(written(tmp_path))
-    node = {"node": "n", "aten_op": "aten.mm", "module_path": "exact", "rule": "nn_module_stack", "output_bytes": 4}
+    node = {
+        "node": "n",
+        "aten_op": "aten.mm",
+        "module_path": "exact",
+        "rule": "nn_module_stack",
+        "output_bytes": 4,
+    }
     graph = {
         "key": KEY,
         "is_backward": False,
         "calls": [{"name": "extern_kernels.mm", "is_extern": True, "nodes": [node]}],
     }
-    sidecar = {"format": "tracelens-provenance", "version": 1, "torch": "2.11", "rank": 2, "graphs": [graph]}
+    sidecar = {
+        "format": "tracelens-provenance",
+        "version": 1,
+        "torch": "2.11",
+        "rank": 2,
+        "graphs": [graph],
+    }
     path = tmp_path / "sidecar.json"
     path.write_text(json.dumps(sidecar))
     both = combine([log, *provenance.COLLECTOR.read(path)]).provenance
@@ -185,7 +217,9 @@ def test_a_recorded_sidecar_outweighs_a_log_of_the_same_graphs(tmp_path: Path) -
 
 
 def test_generated_code_without_a_key_is_counted(tmp_path: Path) -> None:
-    (capture,) = trace_log.read(written(tmp_path, LOG.split("V1121")[0] + record({"inductor_output_code": {}}, CODE)))
+    (capture,) = trace_log.read(
+        written(tmp_path, LOG.split("V1121")[0] + record({"inductor_output_code": {}}, CODE))
+    )
     assert capture.diagnostics.counts["warning", "graphs_without_key"] == 1
     assert not capture.tables
 

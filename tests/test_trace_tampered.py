@@ -21,7 +21,11 @@ PART = "spans/rank=0/part-0.parquet"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A trace of three spans and a kernel."""
-    spans: list[dict[str, Any]] = [{"name": "a", "duration_ns": 9}, {"name": "b", "parent_id": 0}, {"name": "c"}]
+    spans: list[dict[str, Any]] = [
+        {"name": "a", "duration_ns": 9},
+        {"name": "b", "parent_id": 0},
+        {"name": "c"},
+    ]
     made = make_trace(spans=spans, kernels=[{}]).write(tmp_path / "t.tracelens")
     assert made.path is not None
     return made.path
@@ -42,7 +46,9 @@ def rewrite(file: Path, **columns: Any) -> None:
         ("depth", pl.List(pl.Int32), "should be int32, is .*list"),
     ],
 )
-def test_a_column_of_another_type_is_refused_on_opening(folder: Path, column: str, dtype: Any, found: str) -> None:
+def test_a_column_of_another_type_is_refused_on_opening(
+    folder: Path, column: str, dtype: Any, found: str
+) -> None:
     old = pl.read_parquet(folder / PART, glob=False)[column]
     new = old.implode().repeat_by(3).explode() if dtype == pl.List(pl.Int32) else old.cast(dtype)
     rewrite(folder / PART, **{column: new})
@@ -74,16 +80,32 @@ def test_text_that_is_no_unicode(folder: Path) -> None:
 MANIFESTS: dict[str, tuple[str, Any, str]] = {
     "rows as text": ("n_rows", {"spans": {"0": "3"}}, "Expected `int`, got `str` - at `.\\.n_rows"),
     "rows below 0": ("n_rows", {"spans": {"0": -3}}, "n_rows should be whole numbers"),
-    "more rows than can be": ("n_rows", {"spans": {"0": 10**400}}, "a number has more than 64 bits"),
-    "a rank that leaves the folder": ("n_rows", {"spans": {"0/../../..": 3}}, "n_rows should be by table and rank"),
+    "more rows than can be": (
+        "n_rows",
+        {"spans": {"0": 10**400}},
+        "a number has more than 64 bits",
+    ),
+    "a rank that leaves the folder": (
+        "n_rows",
+        {"spans": {"0/../../..": 3}},
+        "n_rows should be by table and rank",
+    ),
     "a rank below 0": ("n_rows", {"spans": {"-1": 3}}, "n_rows should be by table and rank"),
     "a rank of other digits": ("n_rows", {"spans": {"٣": 3}}, "n_rows should be by table and rank"),
     "ranks below 0": ("ranks", [-5], "ranks should be whole numbers from 0 on"),
     "ranks of more than 31 bits": ("ranks", [2**31], "ranks should be whole numbers from 0 on"),
     "a size as text": ("sources", [{"size_bytes": "1"}], "size_bytes of a source should be int"),
-    "a size of 400 digits": ("sources", [{"size_bytes": 10**400}], "a number has more than 64 bits"),
+    "a size of 400 digits": (
+        "sources",
+        [{"size_bytes": 10**400}],
+        "a number has more than 64 bits",
+    ),
     "settings as a list": ("sources", [{"settings": []}], "settings of a source should be dict"),
-    "a setting of 400 digits": ("sources", [{"settings": {"a": [10**400]}}], "a number has more than 64 bits"),
+    "a setting of 400 digits": (
+        "sources",
+        [{"settings": {"a": [10**400]}}],
+        "a number has more than 64 bits",
+    ),
     "half a character": ("sources", [{"name": "\ud800"}], "surrogates not allowed"),
     "a precision of 400 digits": ("time_precision_ns", 10**400, "a number has more than 64 bits"),
 }
@@ -114,7 +136,9 @@ def test_a_part_that_is_a_pipe_is_not_waited_for(folder: Path) -> None:
         Trace.open(folder)
 
 
-def test_a_table_that_would_take_far_more_memory_than_its_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_would_take_far_more_memory_than_its_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file, n_rows = folder / "allocations" / "rank=0" / "part-0.parquet", 3_000_000
     file.parent.mkdir(parents=True)
     zeros = pa.nulls(n_rows, pa.int64()).fill_null(0)
@@ -125,7 +149,10 @@ def test_a_table_that_would_take_far_more_memory_than_its_file(folder: Path, mon
     manifest["n_rows"]["allocations"] = {"0": n_rows}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     assert file.stat().st_size < 200_000
-    expected = r"bytes that become .*allocations/rank=0/part-0\.parquet; set TRACELENS_MAX_EXPANSION above 200"
+    expected = (
+        r"bytes that become .*allocations/rank=0/part-0\.parquet; set TRACELENS_MAX_EXPANSION"
+        r" above 200"
+    )
     with pytest.raises(SourceError, match=expected):
         Trace.open(folder)
     monkeypatch.setenv("TRACELENS_MAX_EXPANSION", "1000000")

@@ -22,7 +22,9 @@ def busy(start: int, end: int, **more: Any) -> list[Row]:
 
 
 def collective(start: int, end: int, **more: Any) -> Row:
-    return work(start, end, 0, name="ncclDevKernel_AllReduce_Sum_f32", is_communication=True, **more)
+    return work(
+        start, end, 0, name="ncclDevKernel_AllReduce_Sum_f32", is_communication=True, **more
+    )
 
 
 def copy(start: int, end: int, **more: Any) -> Row:
@@ -46,13 +48,30 @@ def only(trace: Trace) -> dict[str, Any]:
     [
         (idle(span("annotation", "dataloader", 4_000, 8_990)), "input", 0.499, "dataloader"),
         (idle(calls=(api("cudaMalloc", 4_000, 8_990),)), "allocation", 0.499, "cudaMalloc"),
-        (idle(calls=(api("cudaDeviceSynchronize", 100, 8_980),)), "sync", 0.5, "cudaDeviceSynchronize"),
-        (idle(calls=(api("cuModuleLoadData", 4_000, 8_990),)), "loading", 0.499, "cuModuleLoadData"),
+        (
+            idle(calls=(api("cudaDeviceSynchronize", 100, 8_980),)),
+            "sync",
+            0.5,
+            "cudaDeviceSynchronize",
+        ),
+        (
+            idle(calls=(api("cuModuleLoadData", 4_000, 8_990),)),
+            "loading",
+            0.499,
+            "cuModuleLoadData",
+        ),
         (idle(span("op", "aten::mm", 4_000, 9_050)), "launch", 0.5, "cudaLaunchKernel"),
         (idle(span("annotation", "checkpoint", 4_000, 8_990)), "host", 0.499, "checkpoint"),
-        (program([STEP], [launch(0, 10)], [*busy(0, 4_000), work(9_000, 10_000)]), "unknown", 0.5, None),
         (
-            program([STEP], [launch(0, 10), launch(0, 10)], [*busy(0, 4_000), work(9_000, 10_000, 1)]),
+            program([STEP], [launch(0, 10)], [*busy(0, 4_000), work(9_000, 10_000)]),
+            "unknown",
+            0.5,
+            None,
+        ),
+        (
+            program(
+                [STEP], [launch(0, 10), launch(0, 10)], [*busy(0, 4_000), work(9_000, 10_000, 1)]
+            ),
             "dependency",
             0.5,
             "cudaLaunchKernel",
@@ -69,9 +88,14 @@ def only(trace: Trace) -> dict[str, Any]:
             0.5,
             "ncclDevKernel_AllReduce_Sum_f32",
         ),
-        (program([STEP], [launch(0, 10)], busy(0, 9_000, name="void gemm<128>(float*)")), "compute", 0.9, "gemm"),
+        (
+            program([STEP], [launch(0, 10)], busy(0, 9_000, name="void gemm<128>(float*)")),
+            "compute",
+            0.9,
+            "gemm",
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_bound_with_its_share_of_step_time_and_its_place(
     trace: Trace, bound: str, share: float, what: str | None
 ) -> None:
@@ -86,7 +110,11 @@ def test_each_bound_with_its_share_of_step_time_and_its_place(
 def test_waiting_for_another_rank() -> None:
     """Both compute 4,000 µs; rank 0 enters the collective at once, rank 1, whose host was busy, at 9,000."""
     marks = [STEP, STEP | {"rank": 1}]
-    calls = [launch(0, 10), launch(0, 10, rank=1, api_call_id=0), launch(8_990, 9_000, rank=1, api_call_id=1)]
+    calls = [
+        launch(0, 10),
+        launch(0, 10, rank=1, api_call_id=0),
+        launch(8_990, 9_000, rank=1, api_call_id=1),
+    ]
     kernels = [
         *busy(0, 4_000),
         collective(4_000, 10_000, step=0),
@@ -96,7 +124,9 @@ def test_waiting_for_another_rank() -> None:
     found = verdict(program(marks, calls, kernels))
     assert found.select("rank", "bound").rows() == [(0, "waiting"), (1, "host")]
     assert found["value"].to_list() == pytest.approx([0.5, 0.499], abs=2e-3)
-    assert found["evidence"][0].startswith("the device waits in collectives for rank 1 50.0% of step time, mostly in ")
+    assert found["evidence"][0].startswith(
+        "the device waits in collectives for rank 1 50.0% of step time, mostly in "
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,7 +144,10 @@ def test_a_device_computes_unless_something_else_matters(
     compute: int, copies: int, communication: int, data: int, bound: str
 ) -> None:
     reached = compute + copies + communication
-    kernels = [*busy(0, compute), *([collective(compute + copies, reached)] if communication else [])]
+    kernels = [
+        *busy(0, compute),
+        *([collective(compute + copies, reached)] if communication else []),
+    ]
     kernels.append(work(reached + data, 10_000, 1))
     calls = [launch(0, 10), launch(reached + data - 0.2, reached + data - 0.1)]
     spans = [STEP, span("annotation", "data", reached, reached + data)]
@@ -136,7 +169,9 @@ def test_it_is_judged_over_whole_steps() -> None:
     later = [one | {"api_call_id": 1} for one in busy(100_000, 101_000)]
     trace = program(marks, [launch(0, 10), launch(100_000, 100_010)], [*busy(0, 1_000), *later])
     assert (only(trace)["bound"], only(trace)["value"]) == ("compute", 1.0)
-    leading = program([STEP, span("annotation", "data", 0, 6_990)], [launch(6_990, 7_000)], busy(7_000, 8_000))
+    leading = program(
+        [STEP, span("annotation", "data", 0, 6_990)], [launch(6_990, 7_000)], busy(7_000, 8_000)
+    )
     assert (only(leading)["bound"], only(leading)["value"]) == ("input", pytest.approx(0.699))
 
 
@@ -181,7 +216,10 @@ def test_nothing_that_lasts_is_too_little() -> None:
 
 def test_a_rank_that_only_copies_is_judged_too() -> None:
     trace = program([STEP], [launch(0, 10)], busy(0, 9_000), memcpys=[copy(0, 500, rank=1)])
-    assert dict(verdict(trace).select("rank", "bound").iter_rows()) == {0: "compute", 1: "too little to judge"}
+    assert dict(verdict(trace).select("rank", "bound").iter_rows()) == {
+        0: "compute",
+        1: "too little to judge",
+    }
 
 
 def test_devices_that_a_rank_hardly_uses_do_not_count() -> None:
@@ -191,7 +229,10 @@ def test_devices_that_a_rank_hardly_uses_do_not_count() -> None:
 
 def unprofiled(trace: Trace, profiled_us: int, plain_us: int) -> Trace:
     """The trace of a live capture that measured steps with and without the profiler."""
-    settings = {"unprofiled_step_ns": {"median": plain_us * 1000}, "profiled_step_ns": {"mean": profiled_us * 1000}}
+    settings = {
+        "unprofiled_step_ns": {"median": plain_us * 1000},
+        "profiled_step_ns": {"mean": profiled_us * 1000},
+    }
     trace.manifest.sources = [{"rank": 0, "settings": settings}]
     return trace
 
@@ -224,7 +265,9 @@ def test_notes_say_how_long_steps_take() -> None:
     calls = [launch(at, at + 10) for at in (0, 10_000, 22_000)]
     kernels = [work(at, at + 9_000, row) for row, at in enumerate((10, 10_010, 22_010))]
     trace = program(marks, calls, kernels)
-    assert notes(trace, verdict(trace))[0] == "A step takes 11.00 ms (median of 3; 10.00 to 12.00 ms)."
+    assert (
+        notes(trace, verdict(trace))[0] == "A step takes 11.00 ms (median of 3; 10.00 to 12.00 ms)."
+    )
 
 
 def test_the_remark_on_stacks_appears_where_it_matters() -> None:

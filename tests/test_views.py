@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.cases import make_trace
-from tests.sample_reports import LONG_KERNEL, ROWS, SCRIPT, TOP_KERNELS, VERDICT, report, section, trace
+from tests.sample_reports import (
+    LONG_KERNEL,
+    ROWS,
+    SCRIPT,
+    TOP_KERNELS,
+    VERDICT,
+    report,
+    section,
+    trace,
+)
 from tracelens.analyses import ANALYSES
 from tracelens.report import Report, Section, build_report
 from tracelens.schemas.events import CAUSES
@@ -30,7 +39,13 @@ from tracelens.views.values import informative, label_of, printable, quantity, s
 @pytest.mark.parametrize(
     ("name", "unit", "values", "heading", "cells"),
     [
-        ("duration_total_ns", "ns", [2_500_000, 7_000, None], "duration total (ms)", ["2.500", "0.007", "-"]),
+        (
+            "duration_total_ns",
+            "ns",
+            [2_500_000, 7_000, None],
+            "duration total (ms)",
+            ["2.500", "0.007", "-"],
+        ),
         ("delay_median_ns", "ns", [-1_500.0, 250.0], "delay median (µs)", ["-1.500", "0.250"]),
         ("self_ns", "ns", [999], "self (ns)", ["999"]),
         ("window_ns", "ns", [12_345_678_900], "window (s)", ["12.346"]),
@@ -57,9 +72,17 @@ def test_a_column_says_its_unit_once_and_scales_by_its_largest_value(
 
 def test_axes_and_values_with_their_units_become_one_column() -> None:
     frame = pl.DataFrame(
-        {"grid_x": [64], "grid_y": [7], "grid_z": [1], "block_x": [None], "block_y": [1], "block_z": [1],
-         "value": [0.681], "unit": ["1"]}
-    )  # fmt: skip
+        {
+            "grid_x": [64],
+            "grid_y": [7],
+            "grid_z": [1],
+            "block_x": [None],
+            "block_y": [1],
+            "block_z": [1],
+            "value": [0.681],
+            "unit": ["1"],
+        }
+    )
     shown = show(Table("t", "", ()), frame, frame.columns)
     assert [(column.label, column.cells) for column in shown] == [
         ("grid", ["64x7x1"]),
@@ -70,9 +93,16 @@ def test_axes_and_values_with_their_units_become_one_column() -> None:
 
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
-    [(2500.0, "ns", "2.500 µs"), (3.0, "steps", "3 steps"), (0.276, "1", "27.6 %"), (None, "ns", "-"),
-     (19_267_584, "bytes", "19.268 MB"), (1.5, None, "1.50"), (float("nan"), "ns", "-")],
-)  # fmt: skip
+    [
+        (2500.0, "ns", "2.500 µs"),
+        (3.0, "steps", "3 steps"),
+        (0.276, "1", "27.6 %"),
+        (None, "ns", "-"),
+        (19_267_584, "bytes", "19.268 MB"),
+        (1.5, None, "1.50"),
+        (float("nan"), "ns", "-"),
+    ],
+)
 def test_one_quantity(value: float | None, unit: str | None, text: str) -> None:
     assert quantity(value, unit) == text
 
@@ -90,7 +120,9 @@ def test_text_becomes_printable_and_short(text: str, width: int) -> None:
 
 
 def test_columns_without_a_word_to_say_are_left_out() -> None:
-    frame = pl.DataFrame({"rank": [0, 0], "n": [1, 2], "step": [None, None], "library_nccl_ns": [0, 0]})
+    frame = pl.DataFrame(
+        {"rank": [0, 0], "n": [1, 2], "step": [None, None], "library_nccl_ns": [0, 0]}
+    )
     assert informative(frame) == ["n"]
     assert informative(frame.with_columns(rank=pl.Series([0, 1]))) == ["rank", "n"]
 
@@ -101,7 +133,9 @@ def test_the_text_report() -> None:
     assert verdict < table
     assert "launch  2.500 µs  the GPU waits\n* Launches bound this run.\n" in text
     assert "2 of 3 rows" in text
-    assert text.endswith("\nWhat this trace cannot answer\n* top_kernels: needs the table kernels, empty here\n")
+    assert text.endswith(
+        "\nWhat this trace cannot answer\n* top_kernels: needs the table kernels, empty here\n"
+    )
 
 
 def test_what_has_no_answer_is_a_line_at_the_end_with_what_shares_its_reason() -> None:
@@ -109,10 +143,13 @@ def test_what_has_no_answer_is_a_line_at_the_end_with_what_shares_its_reason() -
     assert [one.analysis.name for one in made.to_read()] == ["timing_methods", "data_quality"]
     lines = made.unanswered()
     named = [name for line in lines for name in line.split(":")[0].split(", ")]
-    assert sorted(named) == sorted(one.analysis.name for one in made.sections if one.missing is not None)
+    assert sorted(named) == sorted(
+        one.analysis.name for one in made.sections if one.missing is not None
+    )
     (line,) = [line for line in lines if "kernel_grids" in line]
     assert line.startswith(
-        "layer_attribution, advise, kernel_grids, roofline, top_kernels, launch_delay: needs the table kernels, "
+        "layer_attribution, advise, kernel_grids, roofline, top_kernels, launch_delay: needs the"
+        " table kernels, "
     )
     assert "tracelens collect torch" in line
     text, markdown, page = to_text(made, Screen(width=1000)), to_markdown(made), to_html(made)
@@ -147,7 +184,9 @@ def test_colour_changes_no_character() -> None:
 
 @given(st.integers(50, 220))
 def test_tables_fit_the_terminal_and_say_what_they_leave_out(width: int) -> None:
-    wide = Section(section(TOP_KERNELS, ROWS).analysis, pl.DataFrame(ROWS, schema=TOP_KERNELS.schema), [])
+    wide = Section(
+        section(TOP_KERNELS, ROWS).analysis, pl.DataFrame(ROWS, schema=TOP_KERNELS.schema), []
+    )
     text = to_text(report(wide), Screen(width=width))
     assert max(map(cell_len, text.splitlines())) <= width
     assert ("calls" in text) or ("not shown for lack of width" in text.replace("\n", " "))
@@ -164,13 +203,16 @@ def test_an_incomplete_capture_says_so_and_an_empty_result_too() -> None:
 def test_markdown_escapes_what_it_would_act_on() -> None:
     text = to_markdown(report(), rows=3)
     assert text.startswith(
-        "# run.json.gz\n\n## What about verdict?\n\n| bound | value | evidence |\n| --- | ---: | --- |\n"
+        "# run.json.gz\n\n## What about verdict?\n\n| bound | value | evidence |\n| --- | ---: |"
+        " --- |\n"
     )
     assert "| launch | 2.500 µs | the GPU waits |" in text
     assert "<img" not in text
     assert "&lt;/script&gt;&lt;img src=x onerror=alert\\(1\\)&gt;" in text
     rows = [line for line in text.splitlines() if "pipe" in line]
-    assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [len(re.findall(r"\|", _heading(text)))]
+    assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [
+        len(re.findall(r"\|", _heading(text)))
+    ]
     assert "2 of 3 rows." in to_markdown(report(), rows=2)
 
 
@@ -187,20 +229,34 @@ def rows_of(drawing: Any) -> list[dict[str, Any]]:
 
 def test_kernels_are_drawn_by_time_in_milliseconds() -> None:
     (drawing,) = draw(section(TOP_KERNELS, ROWS[:2]))
-    assert [(row["value"], row["primitive"]) for row in rows_of(drawing)] == [(2.5, "elementwise"), (0.007, "conv")]
+    assert [(row["value"], row["primitive"]) for row in rows_of(drawing)] == [
+        (2.5, "elementwise"),
+        (0.007, "conv"),
+    ]
     assert rows_of(drawing)[1]["label"] == SCRIPT
     assert drawing.chart.to_dict()["encoding"]["x"]["title"] == "duration total (ms)"
 
 
 def test_a_step_is_drawn_as_what_fills_its_window() -> None:
     step = dict.fromkeys(TIME_BREAKDOWN.names) | {
-        "rank": 0, "device_id": 0, "step": 7, "window_ns": 10_000_000, "compute_ns": 4_000_000, "communication_ns": 0,
-        "copy_ns": 0, "exposed_communication_ns": 0, "exposed_copy_ns": 1_000_000, "idle_ns": 5_000_000,
+        "rank": 0,
+        "device_id": 0,
+        "step": 7,
+        "window_ns": 10_000_000,
+        "compute_ns": 4_000_000,
+        "communication_ns": 0,
+        "copy_ns": 0,
+        "exposed_communication_ns": 0,
+        "exposed_copy_ns": 1_000_000,
+        "idle_ns": 5_000_000,
         **dict.fromkeys((f"idle_{cause}_ns" for cause in CAUSES), 0),
-        "idle_input_ns": 3_000_000, "idle_launch_ns": 2_000_000,
-    }  # fmt: skip
+        "idle_input_ns": 3_000_000,
+        "idle_launch_ns": 2_000_000,
+    }
     (drawing,) = draw(section(TIME_BREAKDOWN, [step, {**step, "step": None}]))
-    assert [(row["label"], row["part"], row["value"]) for row in rows_of(drawing) if row["value"]] == [
+    assert [
+        (row["label"], row["part"], row["value"]) for row in rows_of(drawing) if row["value"]
+    ] == [
         ("step 7", "compute", 4.0),
         ("step 7", "exposed copy", 1.0),
         ("step 7", "idle: input", 3.0),
@@ -216,38 +272,63 @@ def test_kernels_that_shorten_to_the_same_text_stay_apart() -> None:
 
 def test_speedups_are_drawn_as_a_density_of_their_logarithm_with_a_line_at_1() -> None:
     rows = [
-        dict.fromkeys(COMPARE_LAYERS.names) | {
-            "rank": 0, "layer": layer, "method": "kernels", "match": "both", "speedup": speedup, "saved_ns": 1.0,
-            "base_estimate_ns": 4.0, "other_estimate_ns": 4.0 / speedup, "outcome": "faster",
+        dict.fromkeys(COMPARE_LAYERS.names)
+        | {
+            "rank": 0,
+            "layer": layer,
+            "method": "kernels",
+            "match": "both",
+            "speedup": speedup,
+            "saved_ns": 1.0,
+            "base_estimate_ns": 4.0,
+            "other_estimate_ns": 4.0 / speedup,
+            "outcome": "faster",
         }
         for layer, speedup in (("a", 0.5), ("b", 1.0), ("c", 4.0), ("(unattributed)", 9.0))
-    ]  # fmt: skip
+    ]
     drawing, *_ = draw(section(COMPARE_LAYERS, rows))
-    assert [(row["group"], row["log2"]) for row in rows_of(drawing)] == [("kernels", x) for x in (-1.0, 0.0, 2.0)]
+    assert [(row["group"], row["log2"]) for row in rows_of(drawing)] == [
+        ("kernels", x) for x in (-1.0, 0.0, 2.0)
+    ]
     curve, line = drawing.chart.to_dict()["layer"]
     assert curve["transform"][0] == {
-        "density": "log2", "groupby": ["group"], "as": ["log2", "density"], "extent": [-1.75, 2.75],
-    }  # fmt: skip
+        "density": "log2",
+        "groupby": ["group"],
+        "as": ["log2", "density"],
+        "extent": [-1.75, 2.75],
+    }
     assert curve["encoding"]["x"]["scale"]["type"] == "log"
     assert line["encoding"]["x"] == {"datum": 1}
 
 
 def test_nothing_is_drawn_of_nothing_or_of_a_verdict() -> None:
     assert draw(section(TOP_KERNELS, [])) == []
-    assert draw(section(VERDICT, [{"rank": 0, "bound": "copy", "evidence": "", "value": None, "unit": None}])) == []
+    assert (
+        draw(
+            section(
+                VERDICT, [{"rank": 0, "bound": "copy", "evidence": "", "value": None, "unit": None}]
+            )
+        )
+        == []
+    )
 
 
 def test_views_show_only_columns_that_exist() -> None:
     assert {
-        f"{name}.{column}" for name, analysis in ANALYSES.items() for column in analysis.shown
+        f"{name}.{column}"
+        for name, analysis in ANALYSES.items()
+        for column in analysis.shown
         if column not in analysis.result.names
-    } == set()  # fmt: skip
+    } == set()
 
 
 _VALUES: dict[Any, Callable[[int], Any]] = {
-    pl.String: lambda i: f"{SCRIPT}{i}", pl.Boolean: bool, pl.Float64: lambda i: [0.5, float("nan"), 1e12][i],
-    pl.Int64: lambda i: [0, 7, 10**10][i], pl.Int32: lambda i: i,
-}  # fmt: skip
+    pl.String: lambda i: f"{SCRIPT}{i}",
+    pl.Boolean: bool,
+    pl.Float64: lambda i: [0.5, float("nan"), 1e12][i],
+    pl.Int64: lambda i: [0, 7, 10**10][i],
+    pl.Int32: lambda i: i,
+}
 
 
 @pytest.mark.parametrize("name", list(ANALYSES))
@@ -256,7 +337,13 @@ def test_every_result_can_be_drawn_and_printed(name: str, is_null: bool) -> None
     table = ANALYSES[name].result
     rows = [
         {
-            c.name: None if is_null and c.nullable else c.values[i % len(c.values)] if c.values else _VALUES[c.dtype](i)
+            c.name: (
+                None
+                if is_null and c.nullable
+                else c.values[i % len(c.values)]
+                if c.values
+                else _VALUES[c.dtype](i)
+            )
             for c in table
         }
         for i in range(3)

@@ -18,7 +18,9 @@ from tracelens.storage.whole import write_text
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import Format
 
-KERNELS = [{"kernel_id": i, "name": f"kernel_{i}", "start_ns": i * 10, "duration_ns": 5} for i in range(40)]
+KERNELS = [
+    {"kernel_id": i, "name": f"kernel_{i}", "start_ns": i * 10, "duration_ns": 5} for i in range(40)
+]
 
 
 def _report_as(form: Format) -> Callable[[Report, Path], None]:
@@ -49,13 +51,18 @@ def test_the_old_file_stays_when_the_disk_fills_up(name: str, tmp_path: Path) ->
     WRITERS[name](report, target)
     assert target.stat().st_size > 64
     target.write_text("old")
-    with full_after(64), pytest.raises(SourceError, match=f"{name}: cannot be written: .*File too large"):
+    with (
+        full_after(64),
+        pytest.raises(SourceError, match=f"{name}: cannot be written: .*File too large"),
+    ):
         WRITERS[name](report, target)
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_permissions_are_those_of_the_old_file_else_those_that_new_files_have(tmp_path: Path) -> None:
+def test_permissions_are_those_of_the_old_file_else_those_that_new_files_have(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "plain").write_text("")
     write_text("new", tmp_path / "a")
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "plain").stat().st_mode

@@ -17,16 +17,31 @@ from tracelens.trace.capture import Capture
 
 CAPTURES = MORE / "torch"
 
-_NAMED = {file.name: file for folder in (CAPTURES, SAMPLES / "torch") for file in sorted(folder.glob("**/*.json.gz"))}
+_NAMED = {
+    file.name: file
+    for folder in (CAPTURES, SAMPLES / "torch")
+    for file in sorted(folder.glob("**/*.json.gz"))
+}
 REAL_TRACES = [pytest.param(file, id=name.split(".")[0]) for name, file in sorted(_NAMED.items())]
-"""Real traces as parameters of a test: the captures, but of a run of which there is a sample that sample."""
+"""Real traces as parameters of a test: the captures, but of a run of which there is a sample
+that sample."""
 
-needs_captures = pytest.mark.skipif(not CAPTURES.is_dir(), reason=f"the real captures are not at {CAPTURES}")
+needs_captures = pytest.mark.skipif(
+    not CAPTURES.is_dir(), reason=f"the real captures are not at {CAPTURES}"
+)
 
 
 def span(name: str, ts: float, dur: float, **more: Any) -> dict[str, Any]:
     """An op of process 1, thread 1; `more` overrides its keys."""
-    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur} | more
+    return {
+        "ph": "X",
+        "cat": "cpu_op",
+        "name": name,
+        "pid": 1,
+        "tid": 1,
+        "ts": ts,
+        "dur": dur,
+    } | more
 
 
 def call(name: str, ts: float, dur: float, correlation: int, **more: Any) -> dict[str, Any]:
@@ -37,7 +52,16 @@ def call(name: str, ts: float, dur: float, correlation: int, **more: Any) -> dic
 def kernel(name: str, ts: float, dur: float, correlation: int, **more: Any) -> dict[str, Any]:
     """A kernel on device 0, stream 7."""
     args = {"device": 0, "context": 1, "stream": 7, "correlation": correlation}
-    return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts, "dur": dur, "args": args} | more
+    return {
+        "ph": "X",
+        "cat": "kernel",
+        "name": name,
+        "pid": 0,
+        "tid": 7,
+        "ts": ts,
+        "dur": dur,
+        "args": args,
+    } | more
 
 
 def write(path: Path, content: str | bytes | Sequence[dict[str, Any]], **facts: Any) -> Path:

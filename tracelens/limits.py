@@ -1,7 +1,7 @@
 """Limits that keep hostile or absurd input from taking all memory or time; the environment can raise each.
 
-They are far above anything a profiler writes. Input above one is refused or counted, and the message names its
-variable.
+They are far above anything a profiler writes. Input above one is refused or counted, and the
+message names its variable.
 """
 
 import os
@@ -25,7 +25,9 @@ class Limit:
         if not text:
             return self.default
         if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text)):
-            raise UsageError(f"{self.variable}={text!r}: expected a whole number above 0, such as {self.default}")
+            raise UsageError(
+                f"{self.variable}={text!r}: expected a whole number above 0, such as {self.default}"
+            )
         return int(text)
 
     @property
@@ -37,14 +39,24 @@ class Limit:
 EXPANSION = Limit(
     "TRACELENS_MAX_EXPANSION",
     200,
-    "How many times larger a gzip file, a table of an nsys export or a trace directory may get; one that stays below "
-    "64 MiB always may.",
+    "How many times larger a gzip file, a table of an nsys export or a trace directory may get; one"
+    " that stays below 64 MiB always may.",
 )
 ANY_EXPANSION_BYTES = 64 << 20
 """The size that any file may expand to, however small it is."""
 EVENT_MIB = Limit("TRACELENS_MAX_EVENT_MIB", 16, "Size of one event of a torch trace, in MiB.")
-NESTING = Limit("TRACELENS_MAX_NESTING", 10_000, "Depth of lists and objects inside one event of a torch trace.")
+NESTING = Limit(
+    "TRACELENS_MAX_NESTING", 10_000, "Depth of lists and objects inside one event of a torch trace."
+)
 LOG_MIB = Limit("TRACELENS_MAX_LOG_MIB", 64, "Size of a log of gdb, in MiB; it is held in memory.")
-TRACES = Limit("TRACELENS_MAX_TRACES", 256, "Traces that one file may hold, one after another; each takes a while.")
-MODULES = Limit("TRACELENS_MAX_MODULES", 1_000, "Depth of module calls inside each other; paths are as long as that.")
+TRACES = Limit(
+    "TRACELENS_MAX_TRACES",
+    256,
+    "Traces that one file may hold, one after another; each takes a while.",
+)
+MODULES = Limit(
+    "TRACELENS_MAX_MODULES",
+    1_000,
+    "Depth of module calls inside each other; paths are as long as that.",
+)
 LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES)

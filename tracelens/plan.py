@@ -33,8 +33,8 @@ _P = TypeVar("_P")
 class Plan:
     """The modules to compile of a model, by the paths of its named_modules (the empty path is the model itself).
 
-    `compile` and `disable` are whole submodules: each layer runs as the innermost of them around it says. `layers` is
-    the choice for each layer, `made_from` the origin of these choices.
+    `compile` and `disable` are whole submodules: each layer runs as the innermost of them around it
+    says. `layers` is the choice for each layer, `made_from` the origin of these choices.
     """
 
     compile: tuple[str, ...]
@@ -44,21 +44,38 @@ class Plan:
     made_from: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, layers: Mapping[str, Choice], *, paths: Paths = "attribute", made_from: Mapping[str, Any]) -> Plan:
+    def of(
+        cls,
+        layers: Mapping[str, Choice],
+        *,
+        paths: Paths = "attribute",
+        made_from: Mapping[str, Any],
+    ) -> Plan:
         """The plan for these choices of eager or compiled by layer path."""
         found = regions({path: choice == "compiled" for path, choice in layers.items()})
-        return cls(tuple(found.to_compile), tuple(found.to_disable), dict(layers), paths, dict(made_from))
+        return cls(
+            tuple(found.to_compile), tuple(found.to_disable), dict(layers), paths, dict(made_from)
+        )
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Plan:
-        """The plan in a file. Raises SourceError when it is none, SchemaError when a newer version wrote it."""
-        how = "compile and disable are lists of module paths, layers say eager or compiled for each path, paths is "
+        """The plan in a file.
+
+        Raises SourceError when it is none, SchemaError when a newer version wrote it.
+        """
+        how = (
+            "compile and disable are lists of module paths, layers say eager or compiled for each"
+            " path, paths is "
+        )
         how += "attribute or instance; make one with tracelens plan BASE OTHER --out plan.json"
         return read_plan(path, cls, FORMAT, how)
 
     def to_json(self) -> str:
         """The plan as the text of a file."""
-        return json.dumps({"format": FORMAT, "plan_version": PLAN_VERSION} | asdict(self), indent=1) + "\n"
+        return (
+            json.dumps({"format": FORMAT, "plan_version": PLAN_VERSION} | asdict(self), indent=1)
+            + "\n"
+        )
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as JSON. Raises SourceError when the file cannot be written."""
@@ -102,37 +119,61 @@ def make_plan(
 ) -> Plan:
     """The plan of an oracle's path through an eager run (base) and a compiled one, for the lowest rank.
 
-    As in layer_oracle with `beyond_spread`: a layer that is not certainly faster is neither compiled for its speed nor
-    counted in the prediction. A layer with different choices for its operations goes with its faster run as a whole.
-    Raises UsageError for an unknown oracle, and without evidence that base ran eager and other compiled;
-    MissingTableError where the runs lack its path.
+    As in layer_oracle with `beyond_spread`: a layer that is not certainly faster is neither
+    compiled for its speed nor counted in the prediction. A layer with different choices for its
+    operations goes with its faster run as a whole. Raises UsageError for an unknown oracle, and
+    without evidence that base ran eager and other compiled; MissingTableError where the runs lack
+    its path.
     """
     if oracle not in ORACLES:
         raise UsageError(f"no oracle is called {oracle}; the oracles are {', '.join(ORACLES)}")
-    found = layer_oracle(base, other, switch_cost_ns=switch_cost_ns, method=method, beyond_spread=True)
+    found = layer_oracle(
+        base, other, switch_cost_ns=switch_cost_ns, method=method, beyond_spread=True
+    )
     if found["choice"].is_in(["base", "other"]).any():
         swapped = shows_compilation(base) and not shows_compilation(other)
         raise UsageError(
-            f"{base.name} is the compiled run and {other.name} the eager one: give the eager run first"
+            f"{base.name} is the compiled run and {other.name} the eager one: give the eager run"
+            " first"
             if swapped
-            else f"a plan chooses between an eager run (BASE, {base.name}) and a compiled one (OTHER, {other.name}); "
-            f"nothing shows that these are ({EVIDENCE}, in OTHER alone, would): capture the model under torch.compile, "
-            "or measure both with tracelens collect timings"
+            else (
+                f"a plan chooses between an eager run (BASE, {base.name}) and a compiled one"
+                f" (OTHER, {other.name}); nothing shows that these are ({EVIDENCE}, in OTHER alone,"
+                " would): capture the model under torch.compile, or measure both with tracelens"
+                " collect timings"
+            )
         )
     found = found.filter((pl.col("rank") == pl.col("rank").min()) & (pl.col("oracle") == oracle))
     if found.is_empty():
         raise MissingTableError(
-            f"the runs tell no {oracle} path; tracelens collect timings with --method profiler measures what it needs"
+            f"the runs tell no {oracle} path; tracelens collect timings with --method profiler"
+            " measures what it needs"
         )
     is_total = pl.col("position").is_null()
     total, path = found.row(by_predicate=is_total, named=True), found.filter(~is_total)
-    faster = pl.when(pl.col("other_ns") < pl.col("base_ns")).then(pl.lit("compiled")).otherwise(pl.lit("eager"))
+    faster = (
+        pl.when(pl.col("other_ns") < pl.col("base_ns"))
+        .then(pl.lit("compiled"))
+        .otherwise(pl.lit("eager"))
+    )
     choice = pl.when(pl.col("choice") == "mixed").then(faster).otherwise("choice")
-    predicted = ("base_ns", "other_ns", "chosen_ns", "switch_ns", "speedup_over_base", "speedup_over_other")
+    predicted = (
+        "base_ns",
+        "other_ns",
+        "chosen_ns",
+        "switch_ns",
+        "speedup_over_base",
+        "speedup_over_other",
+    )
     return Plan.of(
         dict(path.select("layer", choice).iter_rows()),
         paths="instance" if are_numbered(path) else "attribute",
-        made_from={"base": base.name, "other": other.name, "oracle": oracle, "method": total["method"]}
+        made_from={
+            "base": base.name,
+            "other": other.name,
+            "oracle": oracle,
+            "method": total["method"],
+        }
         | {f"predicted_{name}": total[name] for name in predicted}
         | {"n_unclear": path.filter(~pl.col("is_clear")).height},
     )
@@ -141,10 +182,11 @@ def make_plan(
 def apply_plan(model: Any, plan: Plan | str | os.PathLike[str], **options: Any) -> Any:
     """The same model with exactly the plan's submodules compiled, except those to disable.
 
-    In place: the submodules get a compiled `forward`; their names, parameters and hooks stay as they are. `options` go
-    to torch.compile (mode, backend, dynamic, …). Apply it once, to the model that will run: a copy made afterwards
-    shares the compiled code of the original. Raises UsageError for a path that the model does not have, before anything
-    is changed, ToolError where torch is not installed.
+    In place: the submodules get a compiled `forward`; their names, parameters and hooks stay as
+    they are. `options` go to torch.compile (mode, backend, dynamic, …). Apply it once, to the model
+    that will run: a copy made afterwards shares the compiled code of the original. Raises
+    UsageError for a path that the model does not have, before anything is changed, ToolError where
+    torch is not installed.
     """
     torch = load_torch("apply_plan")
     chosen = plan if isinstance(plan, Plan) else Plan.read(plan)
@@ -160,8 +202,9 @@ def apply_plan(model: Any, plan: Plan | str | os.PathLike[str], **options: Any) 
 def _check_paths(plan: Plan, modules: Mapping[str, Any]) -> None:
     if plan.paths == "instance":
         raise UsageError(
-            "the plan names layers as a trace numbers them (Conv2d_3), which no model knows by that name; make it from "
-            "captures that know attribute paths: tracelens collect torch -- COMMAND, or tl.measure"
+            "the plan names layers as a trace numbers them (Conv2d_3), which no model knows by that"
+            " name; make it from captures that know attribute paths: tracelens collect torch --"
+            " COMMAND, or tl.measure"
         )
     for path in (*plan.compile, *plan.disable, *plan.layers):
         if path in modules:
@@ -169,20 +212,23 @@ def _check_paths(plan: Plan, modules: Mapping[str, Any]) -> None:
         close = get_close_matches(path, [name for name in modules if name], n=1, cutoff=0)
         closest = f"the closest is {close[0]}" if close else "it has no submodules"
         raise UsageError(
-            f"the plan names {path}, which the model does not have; {closest}: make it anew with tracelens plan"
+            f"the plan names {path}, which the model does not have; {closest}: make it anew with"
+            " tracelens plan"
         )
 
 
 def compile_module(module: Any, **options: Any) -> None:
     """Compile one module's forward as a region of its own, in place.
 
-    Unlike `module.compile()` it compiles torch's own layers and containers too, whose frames Dynamo skips when they
-    are outermost, and gives every region code of its own: Dynamo counts recompilations by code object, and falls back
-    to eager without a word after eight, which the ninth convolution would meet (seen with torch 2.13).
+    Unlike `module.compile()` it compiles torch's own layers and containers too, whose frames Dynamo
+    skips when they are outermost, and gives every region code of its own: Dynamo counts
+    recompilations by code object, and falls back to eager without a word after eight, which the
+    ninth convolution would meet (seen with torch 2.13).
     """
     torch = load_torch("compile_module")
     config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings
-    # Where a region breaks at a disabled module, the pieces are frames of a class's forward, shared by its instances.
+    # Where a region breaks at a disabled module, the pieces are frames of a class's forward, shared
+    # by its instances.
     config.recompile_limit = max(config.recompile_limit, _MANY)
     config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, _MANY)
     module.forward = torch.compile(_region(module.forward), **options)
@@ -214,4 +260,13 @@ def load_torch(what: str) -> Any:
     return torch
 
 
-__all__ = ["FORMAT", "PLAN_VERSION", "ROOT", "Plan", "apply_plan", "compile_module", "load_torch", "make_plan"]
+__all__ = [
+    "FORMAT",
+    "PLAN_VERSION",
+    "ROOT",
+    "Plan",
+    "apply_plan",
+    "compile_module",
+    "load_torch",
+    "make_plan",
+]

@@ -51,8 +51,9 @@ class Section:
 class Report:
     """The input of every view: a trace, the trace it is compared with, and sections in the order of the analyses.
 
-    `is_asked`: the sections were asked for by name, so that each is drawn, with an answer or without.
-    `refused` says why the two are not compared, where they are of two programs; `gate` what was asked with --fail-on.
+    `is_asked`: the sections were asked for by name, so that each is drawn, with an answer or
+    without. `refused` says why the two are not compared, where they are of two programs; `gate`
+    what was asked with --fail-on.
     """
 
     trace: Trace
@@ -65,29 +66,42 @@ class Report:
     @property
     def title(self) -> str:
         """The trace's name, with that of the trace it is compared with."""
-        return self.trace.name if self.base is None else f"{self.trace.name} against {self.base.name}"
+        return (
+            self.trace.name if self.base is None else f"{self.trace.name} against {self.base.name}"
+        )
 
     @property
     def sources(self) -> str:
         """The files that the trace was read from, with their kinds."""
-        return ", ".join(f"{source.get('name')} ({source.get('kind')})" for source in self.trace.manifest.sources)
+        return ", ".join(
+            f"{source.get('name')} ({source.get('kind')})" for source in self.trace.manifest.sources
+        )
 
     def to_read(self) -> list[Section]:
         """The sections to draw in reading order: verdicts first; sections without an answer only where asked for."""
         drawn = [one for one in self.sections if one.missing is None or self.is_asked]
         firsts = {"job": 0, "verdict": 1}
-        return sorted(drawn, key=lambda one: (one.missing is not None, firsts.get(one.analysis.name, len(firsts))))
+        return sorted(
+            drawn,
+            key=lambda one: (one.missing is not None, firsts.get(one.analysis.name, len(firsts))),
+        )
 
     @property
     def headline(self) -> str | None:
         """The verdict on the job in one line, with the rank that is waited for; null for one rank."""
-        found = next((one.frame for one in self.sections if one.analysis.name == "job" and one.frame.height), None)
+        found = next(
+            (one.frame for one in self.sections if one.analysis.name == "job" and one.frame.height),
+            None,
+        )
         if found is None:
             return None
         row = found.row(0, named=True)
         if row["bound"] != "straggler":
             return f"{len(self.trace.manifest.ranks)} ranks, {row['bound']}"
-        return f"{row['n_ranks']:,} ranks, rank {row['rank']} is the straggler ({row['cause'] or 'no cause known'})"
+        return (
+            f"{row['n_ranks']:,} ranks, rank {row['rank']} is the straggler"
+            f" ({row['cause'] or 'no cause known'})"
+        )
 
     @property
     def is_of_many(self) -> bool:
@@ -109,16 +123,21 @@ def check_sections(names: Sequence[str], *, has_base: bool) -> None:
     unknown = [name for name in names if name not in ANALYSES]
     if unknown:
         raise UsageError(
-            f"no section is called {unknown[0]}; {near(unknown[0], ANALYSES)} (tracelens schema lists all)"
+            f"no section is called {unknown[0]}; {near(unknown[0], ANALYSES)} (tracelens schema"
+            " lists all)"
         )
     needs_base = [name for name in names if ANALYSES[name].is_pair and not has_base]
     if needs_base:
-        raise UsageError(f"{', '.join(needs_base)} compares two traces; name the other one with --against")
+        raise UsageError(
+            f"{', '.join(needs_base)} compares two traces; name the other one with --against"
+        )
 
 
 def chosen_analyses(trace: Trace, base: Trace | None, names: Sequence[str]) -> list[Analysis]:
     """The named analyses, or all that apply where none is named."""
-    return [a for a in ANALYSES.values() if (a.name in names if names else _applies(a, trace, base))]
+    return [
+        a for a in ANALYSES.values() if (a.name in names if names else _applies(a, trace, base))
+    ]
 
 
 def build_report(  # noqa: PLR0913 - one parameter an input
@@ -132,11 +151,16 @@ def build_report(  # noqa: PLR0913 - one parameter an input
 ) -> Report:
     """Run the named analyses (all that apply, where none is named) over the trace, with a device's own peaks if given.
 
-    Those whose `frames` were made elsewhere are not run again. Raises UsageError as `check_sections` does.
+    Those whose `frames` were made elsewhere are not run again. Raises UsageError as
+    `check_sections` does.
     """
     check_sections(names, has_base=base is not None)
     chosen = chosen_analyses(trace, base, names)
-    refused = unrelated(base, trace) if base is not None and any(a.of_one_program for a in chosen) else None
+    refused = (
+        unrelated(base, trace)
+        if base is not None and any(a.of_one_program for a in chosen)
+        else None
+    )
 
     def run(analysis: Analysis) -> Section:
         if refused and analysis.of_one_program:
@@ -148,10 +172,13 @@ def build_report(  # noqa: PLR0913 - one parameter an input
     return Report(trace, base, _in_two_threads(chosen, run), bool(names), refused)
 
 
-def _in_two_threads(chosen: Sequence[Analysis], run: Callable[[Analysis], Section]) -> list[Section]:
+def _in_two_threads(
+    chosen: Sequence[Analysis], run: Callable[[Analysis], Section]
+) -> list[Section]:
     """The section of each analysis: this thread begins with the first, another with the last, until they meet.
 
-    Analyses leave half of two cores idle. Those that use the same intermediate results stand near each other.
+    Analyses leave half of two cores idle. Those that use the same intermediate results stand near
+    each other.
     """
     left, made = deque(chosen), dict[str, Section]()
 
@@ -175,7 +202,9 @@ def _in_two_threads(chosen: Sequence[Analysis], run: Callable[[Analysis], Sectio
 
 
 def build_query(trace: Trace, sql: str) -> Report:
-    """The rows that the query selects, as a report of one section. Raises UsageError as `Trace.sql` does.
+    """The rows that the query selects, as a report of one section.
+
+    Raises UsageError as `Trace.sql` does.
 
     Columns named as those of a table have their meaning and unit.
     """
@@ -185,12 +214,16 @@ def build_query(trace: Trace, sql: str) -> Report:
         replace(known.get(name, Column(name, dtype, "")), dtype=dtype, nullable=True, values=())
         for name, dtype in frame.schema.items()
     ]
-    analysis = Analysis(sql, Table("query", "A row that the query selects.", tuple(columns)), trace.sql)
+    analysis = Analysis(
+        sql, Table("query", "A row that the query selects.", tuple(columns)), trace.sql
+    )
     return Report(trace, None, [Section(analysis, frame, [], is_query=True)], is_asked=True)
 
 
 def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
-    if (analysis.of_host and trace.has("kernels")) or (analysis.of_ranks and len(trace.manifest.ranks) == 1):
+    if (analysis.of_host and trace.has("kernels")) or (
+        analysis.of_ranks and len(trace.manifest.ranks) == 1
+    ):
         return False
     if analysis.of_profilers and (base is None or tools(base) == tools(trace)):
         return False
@@ -198,7 +231,11 @@ def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
 
 
 def run_section(
-    analysis: Analysis, trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT, peaks: Peaks | None = None
+    analysis: Analysis,
+    trace: Trace,
+    base: Trace | None = None,
+    rules: Rules = DEFAULT,
+    peaks: Peaks | None = None,
 ) -> Section:
     """Run one analysis; a table that is missing becomes the section's `missing` text, not an error."""
     _LOG.debug("%s", analysis.name)

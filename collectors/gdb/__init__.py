@@ -16,13 +16,41 @@ COLLECTOR = Collector(
     run=run,
     endings=(".txt", ".log"),
     tools=(
-        Tool("gdb", "call stacks of a program at a breakpoint", "install gdb with the system's package manager",
-            program),
-        Tool("cuda-gdb", "call stacks where the program uses a GPU", "comes with the CUDA toolkit",
-            lambda _: program_at(find_cuda_gdb())),
-        Tool("py-spy", "Python frames in native call stacks", "pip install 'tracelens-toolkit[gdb]'", program),
-        Tool("pygdbmi", "talking to gdb while it runs", "pip install 'tracelens-toolkit[gdb]'", package),
+        Tool(
+            "gdb",
+            "call stacks of a program at a breakpoint",
+            "install gdb with the system's package manager",
+            program,
+        ),
+        Tool(
+            "cuda-gdb",
+            "call stacks where the program uses a GPU",
+            "comes with the CUDA toolkit",
+            lambda _: program_at(find_cuda_gdb()),
+        ),
+        Tool(
+            "py-spy",
+            "Python frames in native call stacks",
+            "pip install 'tracelens-toolkit[gdb]'",
+            program,
+        ),
+        Tool(
+            "pygdbmi",
+            "talking to gdb while it runs",
+            "pip install 'tracelens-toolkit[gdb]'",
+            package,
+        ),
     ),
-)  # fmt: skip
+)
 
-__all__ = ["COLLECTOR", "DEFAULT_SYMBOL", "KIND", "PRESETS", "Limits", "LiveStacks", "read", "run", "sniff"]
+__all__ = [
+    "COLLECTOR",
+    "DEFAULT_SYMBOL",
+    "KIND",
+    "PRESETS",
+    "Limits",
+    "LiveStacks",
+    "read",
+    "run",
+    "sniff",
+]

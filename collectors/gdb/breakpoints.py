@@ -15,34 +15,49 @@ BACKEND_SYMBOL = "cudnnBackendExecute"
 
 PRESETS: dict[str, tuple[str, ...]] = {
     "cudnn": (
-        BACKEND_SYMBOL, DEFAULT_SYMBOL, "cudnnConvolutionBiasActivationForward", "cudnnConvolutionBackwardData",
+        BACKEND_SYMBOL,
+        DEFAULT_SYMBOL,
+        "cudnnConvolutionBiasActivationForward",
+        "cudnnConvolutionBackwardData",
         "cudnnConvolutionBackwardFilter",
     ),
     "launch": ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx"),
     "cpu": ("dnnl_primitive_execute",),
-}  # fmt: skip
-"""Symbols by name: convolutions in cuDNN, kernel launches of CUDA's runtime and driver, oneDNN on the CPU."""
+}
+"""Symbols by name: convolutions in cuDNN, kernel launches of CUDA's runtime and driver, oneDNN
+on the CPU."""
 
 _LEGACY = frozenset(symbol for symbol in PRESETS["cudnn"] if symbol != BACKEND_SYMBOL)
 _PENDING = "<PENDING>"
 _WHY_NEVER = (
-    (True, "found, but never called", "; check that the program comes to it, or name another function with --break"),
+    (
+        True,
+        "found, but never called",
+        "; check that the program comes to it, or name another function with --break",
+    ),
     (
         False,
         "never found, the breakpoint is still pending: no library that was loaded defines it",
-        "; check its spelling (nm -DC LIBRARY lists the names), and that the program loads its library",
+        (
+            "; check its spelling (nm -DC LIBRARY lists the names), and that the program loads its"
+            " library"
+        ),
     ),
 )
-"""For breakpoints that a library defines, and that none does: why they were never hit, and what to do."""
+"""For breakpoints that a library defines, and that none does: why they were never hit, and what
+to do."""
 _USE_BACKEND = (
-    f". {BACKEND_SYMBOL} is loaded, by which PyTorch 2 calls cuDNN instead: break there "
-    f"(--break {BACKEND_SYMBOL}, or --preset cudnn), or run the program with TORCH_CUDNN_V8_API_DISABLED=1"
+    f". {BACKEND_SYMBOL} is loaded, by which PyTorch 2 calls cuDNN instead: break there (--break"
+    f" {BACKEND_SYMBOL}, or --preset cudnn), or run the program with TORCH_CUDNN_V8_API_DISABLED=1"
 )
 
 
 @dataclass(slots=True)
 class Breakpoint:
-    """One symbol. `n_calls` counts each call once, `n_matching` those with the wanted frame, `n_kept` the stacks kept.
+    """One symbol.
+
+    `n_calls` counts each call once, `n_matching` those with the wanted frame, `n_kept` the stacks
+    kept.
 
     `is_found`: a loaded library defines it; otherwise the breakpoint is pending.
     """
@@ -56,7 +71,10 @@ class Breakpoint:
     is_removed: bool = False
 
     def take(self, described: Record) -> None:
-        """Note gdb's description of it. After the program's end it is pending again, but stays found."""
+        """Note gdb's description of it.
+
+        After the program's end it is pending again, but stays found.
+        """
         self.is_found |= described.get("addr") != _PENDING
 
     def remove(self, session: Session) -> None:
@@ -71,7 +89,8 @@ class Breakpoint:
 class Breakpoints:
     """All breakpoints of a run, by gdb's number.
 
-    Where only cuDNN's older interface is wanted, a disabled breakpoint shows whether the newer one is loaded.
+    Where only cuDNN's older interface is wanted, a disabled breakpoint shows whether the newer one
+    is loaded.
     """
 
     symbols: tuple[str, ...]
@@ -79,7 +98,10 @@ class Breakpoints:
     _backend: Breakpoint = field(default_factory=lambda: Breakpoint(BACKEND_SYMBOL))
 
     def insert(self, session: Session) -> None:
-        """Set the breakpoints, pending where no library defines them. Raises ToolError where gdb refuses a symbol."""
+        """Set the breakpoints, pending where no library defines them.
+
+        Raises ToolError where gdb refuses a symbol.
+        """
         for symbol in self.symbols:
             self._insert(session, Breakpoint(symbol), "-f")
         if BACKEND_SYMBOL not in self.symbols and _LEGACY.intersection(self.symbols):
@@ -88,7 +110,9 @@ class Breakpoints:
     def _insert(self, session: Session, breakpoint_: Breakpoint, options: str) -> None:
         symbol = breakpoint_.symbol
         if not symbol.isprintable() or not symbol.strip():
-            raise UsageError(f"--break {symbol!r}: expected the name of a function, such as {BACKEND_SYMBOL}")
+            raise UsageError(
+                f"--break {symbol!r}: expected the name of a function, such as {BACKEND_SYMBOL}"
+            )
         quoted = symbol.replace("\\", "\\\\").replace('"', '\\"')
         try:
             described: Any = session.ask(f'-break-insert {options} -- "{quoted}"').get("bkpt", {})
@@ -107,7 +131,9 @@ class Breakpoints:
 
     def modified(self, described: Any) -> None:
         """Handle gdb's notice `=breakpoint-modified`."""
-        if isinstance(described, dict) and (found := self._by_number.get(str(described.get("number")))):
+        if isinstance(described, dict) and (
+            found := self._by_number.get(str(described.get("number")))
+        ):
             found.take(described)
 
     def remove_all(self, session: Session) -> None:
@@ -119,8 +145,8 @@ class Breakpoints:
         """A text on the breakpoints that gave no stack, why, and what to do; null where all gave one."""
         empty = [b for b in self._by_number.values() if b is not self._backend and not b.n_kept]
         texts = [
-            f"{b.symbol} was called {b.n_calls} times, and no call was kept: check --where-frame and --skip "
-            f"({b.n_matching} calls had the frame)"
+            f"{b.symbol} was called {b.n_calls} times, and no call was kept: check --where-frame"
+            f" and --skip ({b.n_matching} calls had the frame)"
             for b in empty
             if b.n_calls
         ]
@@ -128,5 +154,7 @@ class Breakpoints:
             symbols = [b.symbol for b in empty if not b.n_calls and b.is_found is is_found]
             use_backend = self._backend.is_found and _LEGACY.intersection(symbols)
             if symbols:
-                texts.append(f"{', '.join(symbols)}: {why}{_USE_BACKEND if use_backend else what_next}")
+                texts.append(
+                    f"{', '.join(symbols)}: {why}{_USE_BACKEND if use_backend else what_next}"
+                )
         return "; ".join(texts) or None

@@ -32,10 +32,11 @@ _LOG = logging.getLogger(__name__)
 class Limits:
     """The stacks to take.
 
-    `hits`: stacks kept of each symbol; then its breakpoint is deleted, and the program runs on. `skip`: the first calls
-    of each symbol that are passed over, counted after `where_frame`: a pattern for a function that must be in the
-    stack, a plain name or a regular expression. `timeout_s`: the program is killed after so many seconds, and the
-    capture is incomplete. `frames`: the most frames listed of a stack.
+    `hits`: stacks kept of each symbol; then its breakpoint is deleted, and the program runs on.
+    `skip`: the first calls of each symbol that are passed over, counted after `where_frame`: a
+    pattern for a function that must be in the stack, a plain name or a regular expression.
+    `timeout_s`: the program is killed after so many seconds, and the capture is incomplete.
+    `frames`: the most frames listed of a stack.
     """
 
     hits: int = 100
@@ -46,14 +47,23 @@ class Limits:
 
     def check(self) -> None:
         """Raise UsageError for impossible values."""
-        if self.hits < 1 or self.skip < 0 or self.frames < 1 or (self.timeout_s is not None and self.timeout_s <= 0):
+        if (
+            self.hits < 1
+            or self.skip < 0
+            or self.frames < 1
+            or (self.timeout_s is not None and self.timeout_s <= 0)
+        ):
             raise UsageError("hits, frames and the timeout are above 0, and skip is not below it")
         if self.where_frame is not None:
             find_function([""], self.where_frame)  # raises for an invalid pattern
 
 
 _GRACE_S = 10.0
-_PTRACE_DENIED = ("ptrace: Operation not permitted", "Could not trace the inferior process", "Cannot PTRACE_TRACEME")
+_PTRACE_DENIED = (
+    "ptrace: Operation not permitted",
+    "Could not trace the inferior process",
+    "Cannot PTRACE_TRACEME",
+)
 _SETTINGS = (
     "confirm off",
     "pagination off",
@@ -94,8 +104,12 @@ def _outcome_of(stop: Record) -> _Outcome | None:
             return _Outcome(int(str(stop.get("exit-code", "1")), 8))
         case "exited-signalled":
             name = str(stop.get("signal-name", ""))
-            number = getattr(signal, name, signal.SIGKILL) if name.startswith("SIG") else signal.SIGKILL
-            return _Outcome(SIGNAL_BASE + int(number), f"the program was ended by {name}", was_cut=True)
+            number = (
+                getattr(signal, name, signal.SIGKILL) if name.startswith("SIG") else signal.SIGKILL
+            )
+            return _Outcome(
+                SIGNAL_BASE + int(number), f"the program was ended by {name}", was_cut=True
+            )
     return None
 
 
@@ -103,8 +117,9 @@ def _failed_to_start(reason: str, printed: str) -> str:
     """The message for a program that gdb could not start; `printed` is the output of gdb and the program."""
     if any(words in f"{reason} {printed}" for words in _PTRACE_DENIED):
         return (
-            "gdb may not trace programs here (ptrace: Operation not permitted): in a container, start it with "
-            "--cap-add=SYS_PTRACE; else see /proc/sys/kernel/yama/ptrace_scope, which must not be 3"
+            "gdb may not trace programs here (ptrace: Operation not permitted): in a container,"
+            " start it with --cap-add=SYS_PTRACE; else see /proc/sys/kernel/yama/ptrace_scope,"
+            " which must not be 3"
         )
     return f"gdb could not start the program: {reason} ({printed})"
 
@@ -182,10 +197,12 @@ def run(
 ) -> LiveStacks:
     """Run the command under gdb and keep the stack of every call of the functions in `breaks`.
 
-    The program has this process's standard streams, and gets the signals that this process is sent. `gdb` is the path
-    of gdb or cuda-gdb; by default it is looked up. `implementation` labels the stacks; by default the script's name.
+    The program has this process's standard streams, and gets the signals that this process is sent.
+    `gdb` is the path of gdb or cuda-gdb; by default it is looked up. `implementation` labels the
+    stacks; by default the script's name.
 
-    Raises ToolError where gdb or the program cannot be run, or no stack was captured: the message says why.
+    Raises ToolError where gdb or the program cannot be run, or no stack was captured: the message
+    says why.
     """
     limits = limits or Limits()
     limits.check()
@@ -231,7 +248,9 @@ class _Live:
             return self._run(session, deadline, interruption)
         except (GdbGoneError, RefusedError) as error:
             if not self.stops:
-                raise ToolError(f"{debugger} failed: {error}; try it alone: {debugger} --args PROGRAM") from error
+                raise ToolError(
+                    f"{debugger} failed: {error}; try it alone: {debugger} --args PROGRAM"
+                ) from error
             return _Outcome(1, f"gdb failed: {error}", was_cut=True)
         finally:
             self._signal(signal.SIGKILL)  # what still runs, with the children in its process group
@@ -243,25 +262,41 @@ class _Live:
             with suppress(RefusedError):  # some versions do not know it
                 session.ask(f"-gdb-set {setting}")
         printed = session.ask_console("show version")
-        self.version = found[1] if (found := re.search(r"(?:gdb|GDB)\D{0,80}?(\d+\.\d[\w.]*)", printed)) else None
+        self.version = (
+            found[1]
+            if (found := re.search(r"(?:gdb|GDB)\D{0,80}?(\d+\.\d[\w.]*)", printed))
+            else None
+        )
         # Signals go to the program unseen; only a terminal's Ctrl-Z would leave it stuck under gdb.
-        for rule in ("all nostop noprint pass", "SIGINT nostop noprint pass", "SIGTSTP nostop noprint nopass"):
+        for rule in (
+            "all nostop noprint pass",
+            "SIGINT nostop noprint pass",
+            "SIGTSTP nostop noprint nopass",
+        ):
             session.ask_console(f"handle {rule}")
         shell = os.environ.get("SHELL")
-        session.ask_console(f"set environment SHELL {shell}" if shell else "unset environment SHELL")
+        session.ask_console(
+            f"set environment SHELL {shell}" if shell else "unset environment SHELL"
+        )
         unset = ",".join(name for name in ("LINES", "COLUMNS") if name not in os.environ)
         words = [*LAUNCH, "under_gdb", *map(str, streams), unset, str(os.getpid())]
         session.ask_console(f"set exec-wrapper {shlex.join(words)}")
         self.breakpoints.insert(session)
 
-    def _run(self, session: Session, deadline: float | None, interruption: _Interruption) -> _Outcome:
+    def _run(
+        self, session: Session, deadline: float | None, interruption: _Interruption
+    ) -> _Outcome:
         try:
             session.ask("-exec-run")
         except RefusedError as error:
             raise ToolError(_failed_to_start(str(error), session.last_words())) from error
         while True:
             stop = session.wait_stop(deadline)
-            if stop is None and interruption.number is None and (deadline is None or time.monotonic() < deadline):
+            if (
+                stop is None
+                and interruption.number is None
+                and (deadline is None or time.monotonic() < deadline)
+            ):
                 interruption.drain()
                 continue
             if stop is None:
@@ -284,7 +319,9 @@ class _Live:
             return
         breakpoint_.n_calls += 1
         if self.limits.where_frame is None and breakpoint_.n_calls <= self.limits.skip:
-            breakpoint_.n_matching += 1  # passed over without a look: that is what makes skipping quick
+            breakpoint_.n_matching += (
+                1  # passed over without a look: that is what makes skipping quick
+            )
             return
         taken = self.reader.frames(session, stop)
         if not self.reader.matches(taken):
@@ -352,11 +389,16 @@ class _Live:
         self.diagnostics.add("info", "doubled_stop", text, self.reader.n_forwarded)
         count_losses(self.stops, self.diagnostics)
         held_ms = statistics.median(self.hit_seconds[1:] or self.hit_seconds) * 1e3
-        of_which = "median after the first" if len(self.stops) > 1 else "the first, which is the slowest"
+        of_which = (
+            "median after the first" if len(self.stops) > 1 else "the first, which is the slowest"
+        )
         remarks = [f"{outcome.in_words()}; a stack took {held_ms:.0f} ms ({of_which})"]
         remarks += [unreached] if unreached else []
         has_merged = any(stop.python_frames == "merged" for stop in self.stops)
-        versions = {"gdb": self.version, "py-spy": program_at(find_py_spy()).version if has_merged else None}
+        versions = {
+            "gdb": self.version,
+            "py-spy": program_at(find_py_spy()).version if has_merged else None,
+        }
         capture = Capture(
             kind=KIND,
             source=SourceFile(implementation, KIND, 0, ""),

@@ -26,7 +26,9 @@ _NEXT = (
 _FRAME = re.compile(r"\s*#(\d{1,7})\s+(?:(0x[0-9a-fA-F]+) in )?(\S.*)")
 _PREFIX = re.compile(r"(.{0,160}?[\s\]:|>)])(?=#\d{1,7} )")
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_PAGER = re.compile(r"-{2,3}Type <(?:RET|return)>[^\n]{0,80}?(?:paging|quit)-{2,3}(?:[cq](?=\s|$))?")
+_PAGER = re.compile(
+    r"-{2,3}Type <(?:RET|return)>[^\n]{0,80}?(?:paging|quit)-{2,3}(?:[cq](?=\s|$))?"
+)
 _PLACE = re.compile(r"at \S|from \S|\(")
 _REMARKS = ("(More stack frames follow", "Backtrace stopped:", "Thread ", "[", "Quit", "warning: ")
 _SOURCE = re.compile(r"\d{1,7}\t")
@@ -34,9 +36,12 @@ _LWP = re.compile(r"\(LWP (\d{1,18})\)")
 _THREAD = re.compile(r"Thread (\d+(?:\.\d+)?)[ :]")
 _INFERIOR = re.compile(r"\[Inferior \d+ \(process (\d{1,18})\)")
 _VERSION = re.compile(r"(?:GNU gdb \D{0,80}|NVIDIA \(R\) cuda-gdb )(\d{1,4}[.\d]{0,20})")
-_HEAD_FRAME = re.compile(rb"^.{0,160}?#(?:\d  |\d\d+ )(?:0x[0-9a-fA-F]+ in |[^\s#][^\n]{0,4000} \()", re.MULTILINE)
+_HEAD_FRAME = re.compile(
+    rb"^.{0,160}?#(?:\d  |\d\d+ )(?:0x[0-9a-fA-F]+ in |[^\s#][^\n]{0,4000} \()", re.MULTILINE
+)
 _HEAD_GDB = re.compile(
-    rb"^(?:GNU gdb |NVIDIA \(R\) cuda-gdb |Reading symbols from |\[Thread debugging using libthread_db"
+    rb"^(?:GNU gdb |NVIDIA \(R\) cuda-gdb |Reading symbols from |\[Thread debugging using"
+    rb" libthread_db"
     rb"|Breakpoint \d+(?: \([^\n)]{1,200}\) pending| at 0x)|Thread \d+[^\n]{0,80} hit Breakpoint )",
     re.MULTILINE,
 )
@@ -54,16 +59,24 @@ def sniff(path: Path, head: bytes) -> bool:  # noqa: ARG001 - every collector ha
 def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
     """One Capture with the stacks of a log, in the order printed; `implementation` is the file's stem by default.
 
-    Names keep parameter types, never argument values; files and libraries are without folders. Where gdb skipped frames
-    the levels skip too, and the stack is marked truncated. Raises SourceError for a file without frames.
+    Names keep parameter types, never argument values; files and libraries are without folders.
+    Where gdb skipped frames the levels skip too, and the stack is marked truncated. Raises
+    SourceError for a file without frames.
     """
     try:
         text = _content(path).decode("utf-8", errors="replace")
         source = SourceFile.of(path, KIND)
     except OSError as error:
-        raise SourceError(f"{path}: expected a gdb log, cannot be read ({error.strerror}); {_NEXT}") from error
+        raise SourceError(
+            f"{path}: expected a gdb log, cannot be read ({error.strerror}); {_NEXT}"
+        ) from error
     diagnostics = Diagnostics()
-    diagnostics.add("warning", "undecodable_bytes", "bytes that are not UTF-8, read as U+FFFD", text.count("\ufffd"))
+    diagnostics.add(
+        "warning",
+        "undecodable_bytes",
+        "bytes that are not UTF-8, read as U+FFFD",
+        text.count("\ufffd"),
+    )
     lines = _COLOUR.sub("", text).split("\n")
     log = _Log(diagnostics)
     stops = log.read(lines)
@@ -71,10 +84,15 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
         raise SourceError(_no_frame(path, lines, source.size_bytes))
     kept = drop_doubled(stops)
     diagnostics.add(
-        "info", "doubled_stop", "stops at the second export of a symbol, in the same call", len(stops) - len(kept)
+        "info",
+        "doubled_stop",
+        "stops at the second export of a symbol, in the same call",
+        len(stops) - len(kept),
     )
     count_losses(kept, diagnostics)
-    tables = stack_tables(kept, implementation or os.fsencode(path.stem).decode(errors="replace"), log.process_id)
+    tables = stack_tables(
+        kept, implementation or os.fsencode(path.stem).decode(errors="replace"), log.process_id
+    )
     version = next((match[1] for line in lines if (match := _VERSION.match(line))), None)
     return [
         Capture(
@@ -98,7 +116,8 @@ def _content(path: Path) -> bytes:
         content = stream.read(limit + 1)
     if len(content) > limit:
         raise SourceError(
-            f"{path}: expected a gdb log, found more than {LOG_MIB.value} MiB; {LOG_MIB.how_to_raise}, or cut the log"
+            f"{path}: expected a gdb log, found more than {LOG_MIB.value} MiB;"
+            f" {LOG_MIB.how_to_raise}, or cut the log"
         )
     return content
 
@@ -107,13 +126,14 @@ def _no_frame(path: Path, lines: list[str], size_bytes: int) -> str:
     n_stops = sum("*stopped," in line[:400] for line in lines)
     if n_stops:
         return (
-            f"{path}: expected what bt prints, found {n_stops} stops in the words of gdb's machine interface; {_NEXT}"
+            f"{path}: expected what bt prints, found {n_stops} stops in the words of gdb's machine"
+            f" interface; {_NEXT}"
         )
     pending = any(" pending." in line[:400] for line in lines)
     hint = "; its breakpoint was still pending: check the symbol's name" if pending else ""
     return (
-        f"{path}: expected frames such as '#0  0x… in cudnnBackendExecute () from libcudnn.so.9', found none in "
-        f"{len(lines)} lines ({size_bytes} bytes){hint}; {_NEXT}"
+        f"{path}: expected frames such as '#0  0x… in cudnnBackendExecute () from libcudnn.so.9',"
+        f" found none in {len(lines)} lines ({size_bytes} bytes){hint}; {_NEXT}"
     )
 
 
@@ -123,7 +143,9 @@ def count_losses(stops: list[Stop], diagnostics: Diagnostics) -> None:
         missing = stop.frames[-1].level + 1 - len(stop.frames)
         diagnostics.add("warning", "missing_frames", "frames skipped in gdb's numbering", missing)
         unnamed = sum(frame.printed.raw_function == UNKNOWN_FUNCTION for frame in stop.frames)
-        diagnostics.add("info", "unnamed_frames", "frames whose function gdb does not know (??)", unnamed)
+        diagnostics.add(
+            "info", "unnamed_frames", "frames whose function gdb does not know (??)", unnamed
+        )
 
 
 @dataclass(slots=True)
@@ -137,7 +159,9 @@ class _Log:
     _parts: list[str] = field(default_factory=list)  # text of the open frame
     _head: tuple[int, str | None] = (0, None)  # its level and address
     _unclosed: int = 0  # its parentheses
-    _source_shown: bool = False  # after the newest frame, as `frame`, `up` and `down` do and `bt` does not
+    _source_shown: bool = (
+        False  # after the newest frame, as `frame`, `up` and `down` do and `bt` does not
+    )
     _thread: str | None = None
     _thread_id: int | None = None
     _lwps: dict[str, int] = field(default_factory=dict)  # by gdb's thread number
@@ -167,17 +191,28 @@ class _Log:
         match = _FRAME.match(line)
         if match is None and "#" in line[:170] and (prefix := _PREFIX.match(line)):
             match = _FRAME.match(line, prefix.end())
-            if match and (match[2] or " (" in match[3]):  # prefixes differ in numbers only: times, ranks
-                shape = "".join(r"\d+" if p.isdigit() else re.escape(p) for p in re.split(r"(\d+)", prefix[1]))
+            if match and (
+                match[2] or " (" in match[3]
+            ):  # prefixes differ in numbers only: times, ranks
+                shape = "".join(
+                    r"\d+" if p.isdigit() else re.escape(p) for p in re.split(r"(\d+)", prefix[1])
+                )
                 self._prefix = re.compile(shape)
         if match is None:
             return False
         level, last = int(match[1]), self._last_level()
-        if not (match[2] or " (" in match[3] or match[3].startswith("<") or (last is not None and level == last + 1)):
+        if not (
+            match[2]
+            or " (" in match[3]
+            or match[3].startswith("<")
+            or (last is not None and level == last + 1)
+        ):
             return False
         self._close()
         if last is None or level <= last or self._source_shown:
-            self.stops.append(Stop(thread=self._thread, thread_id=self._thread_id, truncated=level > 0))
+            self.stops.append(
+                Stop(thread=self._thread, thread_id=self._thread_id, truncated=level > 0)
+            )
             self._source_shown = False
         elif level > last + 1:
             self.stops[-1].truncated = True
@@ -201,7 +236,9 @@ class _Log:
     def _close(self) -> None:
         if self._parts:
             level, address = self._head
-            self.stops[-1].frames.append(StackFrame(level, address, split_frame(" ".join(self._parts))))
+            self.stops[-1].frames.append(
+                StackFrame(level, address, split_frame(" ".join(self._parts)))
+            )
             self._parts = []
 
     def _remark(self, line: str) -> None:
@@ -211,7 +248,9 @@ class _Log:
             self.diagnostics.add("warning", "frames_cut", "stacks cut by a limit given to bt")
         elif self.stops and line.startswith("Backtrace stopped:"):
             self.stops[-1].truncated = True
-            self.diagnostics.add("warning", "backtrace_stopped", "stacks that gdb could not unwind to their end")
+            self.diagnostics.add(
+                "warning", "backtrace_stopped", "stacks that gdb could not unwind to their end"
+            )
         elif self.stops and line == "Quit":
             self.stops[-1].truncated = True
             self.diagnostics.add("warning", "pager_quit", "stacks cut at the pager")
@@ -237,10 +276,16 @@ class _Log:
         """The stops without single frames that gdb printed on its own: on attaching, on `frame`, `up` and `down`."""
         kept = []
         for stop, following in zip_longest(self.stops, self.stops[1:]):
-            echo = following is not None and len(following.frames) > 1 and following.frames[0] == stop.frames[0]
+            echo = (
+                following is not None
+                and len(following.frames) > 1
+                and following.frames[0] == stop.frames[0]
+            )
             selected = stop.frames[0].level > 0 and len(self.stops) > 1
             if len(stop.frames) > 1 or not (echo or selected):
                 kept.append(stop)
         n_dropped = len(self.stops) - len(kept)
-        self.diagnostics.add("info", "single_frame", "frames printed alone, beside the backtraces", n_dropped)
+        self.diagnostics.add(
+            "info", "single_frame", "frames printed alone, beside the backtraces", n_dropped
+        )
         return kept

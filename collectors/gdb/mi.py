@@ -12,13 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, PrintedFrame, file_name, without_folders
+from tracelens.derive.stacks.frame_names import (
+    UNKNOWN_FUNCTION,
+    PrintedFrame,
+    file_name,
+    without_folders,
+)
 from tracelens.derive.stacks.stack_tables import StackFrame
 from tracelens.errors import ToolError
 from tracelens.running.program import start
 
 _ANSWER_S = 120.0
-"""Time for gdb to answer a command: unwinding 16,000 frames or reading the symbols of CUDA takes seconds."""
+"""Time for gdb to answer a command: unwinding 16,000 frames or reading the symbols of CUDA takes
+seconds."""
 _GRACE_S = 3.0
 _KEPT_WORDS = 40
 
@@ -36,22 +42,28 @@ class RefusedError(Exception):
 class Session:
     """A running gdb: commands and their answers by token, and the stops that came meanwhile, in order.
 
-    `on_notice` gets every other asynchronous record (libraries loaded, breakpoints modified). `wake` is a file
-    descriptor that ends a wait when it becomes readable.
+    `on_notice` gets every other asynchronous record (libraries loaded, breakpoints modified).
+    `wake` is a file descriptor that ends a wait when it becomes readable.
     """
 
     def __init__(
-        self, command: Sequence[str], streams: Sequence[int], on_notice: Callable[[str, Record], None], wake: int | None
+        self,
+        command: Sequence[str],
+        streams: Sequence[int],
+        on_notice: Callable[[str, Record], None],
+        wake: int | None,
     ) -> None:
         """Run gdb in a process group of its own, which the terminal's Ctrl-C does not reach.
 
-        It inherits `streams`, for the program. Raises ToolError where pygdbmi is absent or gdb cannot be run.
+        It inherits `streams`, for the program. Raises ToolError where pygdbmi is absent or gdb
+        cannot be run.
         """
         try:
             manager = importlib.import_module("pygdbmi.IoManager")
         except ImportError as error:
             raise ToolError(
-                "a live gdb capture needs pygdbmi, which is absent; pip install 'tracelens-toolkit[gdb]'"
+                "a live gdb capture needs pygdbmi, which is absent; pip install"
+                " 'tracelens-toolkit[gdb]'"
             ) from error
         self.on_notice, self.wake = on_notice, wake
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the session
@@ -91,7 +103,9 @@ class Session:
         end = time.monotonic() + timeout_s
         while token not in self._answers:
             if not self._read(end, watch=False) and time.monotonic() >= end:
-                raise GdbGoneError(f"gdb has not answered {command.split(maxsplit=1)[0]} within {timeout_s:g} s")
+                raise GdbGoneError(
+                    f"gdb has not answered {command.split(maxsplit=1)[0]} within {timeout_s:g} s"
+                )
         answer = self._answers.pop(token)
         payload: Record = answer["payload"] or {}
         if answer["message"] == "error":

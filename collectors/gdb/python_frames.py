@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, PrintedFrame, file_name, normalise_function
+from tracelens.derive.stacks.frame_names import (
+    UNKNOWN_FUNCTION,
+    PrintedFrame,
+    file_name,
+    normalise_function,
+)
 from tracelens.derive.stacks.stack_tables import StackFrame
 from tracelens.errors import ToolError
 from tracelens.running.program import ask
@@ -19,9 +24,8 @@ _PATIENCE_S = 10
 _MOST_FAILURES = 3
 _EVAL = "_PyEval_EvalFrameDefault"
 _TAIL_CALL = "_TAIL_CALL_"
-"""Prefix of the instruction handlers in CPython 3.14's interpreter built with tail calls: the running handler has a
-frame right inside the loop's.
-"""
+"""Prefix of the instruction handlers in CPython 3.14's interpreter built with tail calls: the
+running handler has a frame right inside the loop's."""
 _INTERPRETER = re.compile(r"_?Py[A-Z_]|pymain_")
 _LIBPYTHON = re.compile(r"libpython\d")
 
@@ -30,8 +34,9 @@ _LIBPYTHON = re.compile(r"libpython\d")
 class PythonFrame:
     """A frame as py-spy reports it; `is_entry`: the interpreter's C function was entered with it.
 
-    CPython 3.11 marks such a frame itself (py-spy's is_entry). From 3.12 on the C function puts a frame of its own, a
-    shim, below the first one; py-spy leaves shims out and marks the frame right above (is_shim_entry, from 0.4.1 on).
+    CPython 3.11 marks such a frame itself (py-spy's is_entry). From 3.12 on the C function puts a
+    frame of its own, a shim, below the first one; py-spy leaves shims out and marks the frame right
+    above (is_shim_entry, from 0.4.1 on).
     """
 
     printed: PrintedFrame
@@ -52,19 +57,29 @@ class PythonStacks:
         Python before 3.11 does not know that id: then by pthread's, which is an address.
         """
         if self.program is None:
-            self._fail("py-spy is absent: Python's frames are missing; pip install 'tracelens-toolkit[gdb]'")
+            self._fail(
+                "py-spy is absent: Python's frames are missing; pip install"
+                " 'tracelens-toolkit[gdb]'"
+            )
             return None
         if self._n_failures >= _MOST_FAILURES:
             return None
         try:
             # Nonblocking: gdb holds the program, and a process can have one tracer only.
-            answer = ask([self.program, "dump", "--nonblocking", "--json", "--pid", str(process_id)], _PATIENCE_S)
+            answer = ask(
+                [self.program, "dump", "--nonblocking", "--json", "--pid", str(process_id)],
+                _PATIENCE_S,
+            )
             if answer.returncode == 0:
                 threads = json.loads(answer.stdout)
                 self._n_failures = 0
                 return read_threads(threads)
             lines = answer.stderr.strip().splitlines()
-            reason = _PATH.sub("…", lines[-1].removeprefix("Error: "))[:200] if lines else f"code {answer.returncode}"
+            reason = (
+                _PATH.sub("…", lines[-1].removeprefix("Error: "))[:200]
+                if lines
+                else f"code {answer.returncode}"
+            )
             why = f"py-spy could not read the program: Python's frames are missing ({reason})"
         except ToolError as error:
             why = f"{error}: Python's frames are missing"
@@ -93,7 +108,10 @@ def _frame(frame: dict[str, object]) -> PythonFrame:
     line = frame.get("line")
     place = file_name(str(frame.get("filename", "")))
     printed = PrintedFrame(
-        str(frame.get("name", UNKNOWN_FUNCTION)), None, place, line if isinstance(line, int) and line > 0 else None
+        str(frame.get("name", UNKNOWN_FUNCTION)),
+        None,
+        place,
+        line if isinstance(line, int) and line > 0 else None,
     )
     return PythonFrame(printed, bool(frame.get("is_entry", True) or frame.get("is_shim_entry")))
 
@@ -107,8 +125,8 @@ def _is_trampoline(frame: dict[str, object]) -> bool:
 class Loops:
     """Indices of native frames that run Python frames, or may.
 
-    `named` are certainly activations of the interpreter's loop; each of `unnamed`, the interpreter's frames without a
-    name, may be one.
+    `named` are certainly activations of the interpreter's loop; each of `unnamed`, the
+    interpreter's frames without a name, may be one.
     """
 
     named: tuple[int, ...]
@@ -119,8 +137,8 @@ class Loops:
 class Placing:
     """Python's frames by activation of the loop, from the innermost, and the native frames that each activation may be.
 
-    `least` and `most` are the innermost and outermost possible native frame, by activation. Where they are equal, the
-    merge is exact.
+    `least` and `most` are the innermost and outermost possible native frame, by activation. Where
+    they are equal, the merge is exact.
     """
 
     groups: tuple[tuple[PythonFrame, ...], ...]
@@ -147,7 +165,11 @@ def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
     """Whether the stack has an interpreter's frames; with `is_python`, unnamed frames of the program are such."""
     return any(
         _is_interpreter(frame)
-        or (is_python and frame.printed.library is None and frame.printed.raw_function == UNKNOWN_FUNCTION)
+        or (
+            is_python
+            and frame.printed.library is None
+            and frame.printed.raw_function == UNKNOWN_FUNCTION
+        )
         for frame in native
     )
 
@@ -155,14 +177,15 @@ def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
 def find_loops(native: Sequence[StackFrame]) -> Loops:
     """The activations of the interpreter's loop, and frames that may be some where its symbols were stripped.
 
-    The symbol itself is exported and outlives stripping, but not those of the parts that a compiler splits off: code in
-    `_PyEval_EvalFrameDefault.cold` has no name then.
+    The symbol itself is exported and outlives stripping, but not those of the parts that a compiler
+    splits off: code in `_PyEval_EvalFrameDefault.cold` has no name then.
     """
     named, unnamed = [], []
     for i, frame in enumerate(native):
         if _is_eval(frame):
             inner = i - 1 if i and _is_tail_call(native[i - 1]) else i
-            # A part of the loop that the compiler made a function is called by the loop's own frame.
+            # A part of the loop that the compiler made a function is called by the loop's own
+            # frame.
             if not (i and native[i - 1].printed.raw_function.startswith(f"{_EVAL}.part.")):
                 named.append(inner)
         elif _is_tail_call(frame) and not (i + 1 < len(native) and _is_eval(native[i + 1])):
@@ -175,9 +198,9 @@ def find_loops(native: Sequence[StackFrame]) -> Loops:
 def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Placing | None:
     """The native frames that may run each Python frame; null where the two kinds do not fit together.
 
-    An activation of the loop runs the Python frames up to the one it was entered with. Each named loop is one; further
-    activations are among the frames without a name. In a stack that was cut, the outer Python frames are left out, if
-    every loop in it has a name.
+    An activation of the loop runs the Python frames up to the one it was entered with. Each named
+    loop is one; further activations are among the frames without a name. In a stack that was cut,
+    the outer Python frames are left out, if every loop in it has a name.
     """
     groups = _by_entry(python)
     named = loops.named
@@ -189,7 +212,8 @@ def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Pl
     last = len(groups) - 1
     least, most = [], []
     for j in range(len(groups)):
-        # Every named loop is used, in order, and leaves enough loops on both sides for the other activations.
+        # Every named loop is used, in order, and leaves enough loops on both sides for the other
+        # activations.
         may = [
             at
             for i, at in enumerate(all_of_them)
@@ -225,7 +249,10 @@ def _by_entry(python: Sequence[PythonFrame]) -> list[tuple[PythonFrame, ...]]:
 
 
 def _is_eval(frame: StackFrame) -> bool:
-    return frame.printed.raw_function.startswith(_EVAL) and normalise_function(frame.printed.raw_function) == _EVAL
+    return (
+        frame.printed.raw_function.startswith(_EVAL)
+        and normalise_function(frame.printed.raw_function) == _EVAL
+    )
 
 
 def _is_tail_call(frame: StackFrame) -> bool:

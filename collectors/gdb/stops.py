@@ -25,7 +25,8 @@ _LWP = re.compile(r"(?:Thread (0x[0-9a-f]+) )?\(?LWP (\d+)")
 _LIST = "-stack-list-frames --no-frame-filters"
 _NO_SUCH_FILE = "^[.]no-such-file$"
 _CALL = ".forward"
-"""Ending of the function above which calls are counted where Python's frames have no certain place."""
+"""Ending of the function above which calls are counted where Python's frames have no certain
+place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class _Call:
 class Libraries:
     """The libraries of the program, kept up to date by gdb's notices.
 
-    `debug`: whether a library, or the program itself, has debug information; null where gdb does not list it.
+    `debug`: whether a library, or the program itself, has debug information; null where gdb does
+    not list it.
     """
 
     debug: dict[str, bool | None] = field(default_factory=dict)
@@ -70,17 +72,25 @@ class Libraries:
     def look_up(self, session: Session, libraries: Iterable[str | None]) -> None:
         """Ask gdb which object files have debug information, unless all of these libraries are known already.
 
-        This takes some tenths of a second, as gdb lists a thousand source files. gdb before 12 has no such command.
+        This takes some tenths of a second, as gdb lists a thousand source files. gdb before 12 has
+        no such command.
         """
         unknown = {library for library in libraries if library is not None} - self.debug.keys()
         if not unknown:
             return
         with suppress(RefusedError):
-            answer = session.ask(f"-file-list-exec-source-files --group-by-objfile -- {_NO_SUCH_FILE}")
+            answer = session.ask(
+                f"-file-list-exec-source-files --group-by-objfile -- {_NO_SUCH_FILE}"
+            )
             for item in answer.get("files", []):
                 path = str(item.get("filename", ""))
-                # Separate files of debug information are listed too; their libraries then have it as well.
-                if path.startswith("/") and not path.endswith(".debug") and (name := file_name(path)):
+                # Separate files of debug information are listed too; their libraries then have it
+                # as well.
+                if (
+                    path.startswith("/")
+                    and not path.endswith(".debug")
+                    and (name := file_name(path))
+                ):
                     self.debug[name] = item.get("debug-info") != "none"
         for library in unknown:
             self.debug.setdefault(library)
@@ -112,19 +122,26 @@ class StopReader:
     def is_forwarded(self, session: Session, stop: Record) -> bool:
         """Whether the stop is in a call that was counted already: cuDNN 9 forwards its functions between libraries.
 
-        Either the other library's function of the same name called this one, or it jumped here: then the thread's last
-        stop was there, and the call returns to the same place with the same stack.
+        Either the other library's function of the same name called this one, or it jumped here:
+        then the thread's last stop was there, and the call returns to the same place with the same
+        stack.
         """
         frame, thread = stop.get("frame", {}), str(stop.get("thread-id", ""))
         function, library = str(frame.get("func", UNKNOWN_FUNCTION)), self._library(frame)
         try:
             caller: Record = session.ask(f"{_LIST} 1 1")["stack"][0]
-            stack_pointer = session.ask(f"-data-evaluate-expression --thread {thread} --frame 1 $sp")["value"]
+            stack_pointer = session.ask(
+                f"-data-evaluate-expression --thread {thread} --frame 1 $sp"
+            )["value"]
         except (RefusedError, KeyError, IndexError):
             return False
         call = _Call(function, library, str(caller.get("addr")), str(stack_pointer))
         before = self._calls.get(thread)
-        jumped = before is not None and before.library != library and before == replace(call, library=before.library)
+        jumped = (
+            before is not None
+            and before.library != library
+            and before == replace(call, library=before.library)
+        )
         called = caller.get("func") == function and self._library(caller) not in {library, None}
         if library is None or function == UNKNOWN_FUNCTION or not (jumped or called):
             self._calls[thread] = call
@@ -139,7 +156,9 @@ class StopReader:
             records: Sequence[Record] = session.ask(f"{_LIST} 0 {most - 1}")["stack"]
         except (RefusedError, KeyError):
             records = [{"level": "0", **stop.get("frame", {})}]
-            self.diagnostics.add("warning", "backtrace_stopped", "stacks that gdb could not unwind to their end")
+            self.diagnostics.add(
+                "warning", "backtrace_stopped", "stacks that gdb could not unwind to their end"
+            )
             return Stop(self._frames(records), thread, truncated=True)
         found = Stop(self._frames(records), thread)
         if len(found.frames) >= most:
@@ -171,12 +190,21 @@ class StopReader:
 
     def _add_python(self, stop: Stop) -> str:
         """Merge Python's frames in; returns the outcome: none, unavailable or merged."""
-        if self.process_id is None or not has_interpreter(stop.frames, is_python=_is_python(self.process_id)):
+        if self.process_id is None or not has_interpreter(
+            stop.frames, is_python=_is_python(self.process_id)
+        ):
             return "none"
         threads = self.python.read(self.process_id)
         if threads is None:
             return "unavailable"
-        key = next((key for key in (stop.thread_id, self._pthreads.get(stop.thread or "")) if key in threads), None)
+        key = next(
+            (
+                key
+                for key in (stop.thread_id, self._pthreads.get(stop.thread or ""))
+                if key in threads
+            ),
+            None,
+        )
         if key is None:
             text = "stacks of threads that py-spy does not list: Python's frames are missing"
             self.diagnostics.add("warning", "python_frames_unavailable", text)
@@ -199,16 +227,21 @@ class StopReader:
         if found:
             name, least, most = found
             text = (
-                f"stacks in which {name} is {least} to {most} calls above frame 0, by the native frames that have names"
+                f"stacks in which {name} is {least} to {most} calls above frame 0, by the native"
+                " frames that have names"
             )
             self.diagnostics.add("info", "python_frames_between", text)
 
     def _frames(self, records: Sequence[Record]) -> list[StackFrame]:
         frames = [frame for record in records if (frame := mi_frame(record))]
         return [
-            frame
-            if frame.printed.library
-            else replace(frame, printed=replace(frame.printed, library=self.libraries.at(frame.address)))
+            (
+                frame
+                if frame.printed.library
+                else replace(
+                    frame, printed=replace(frame.printed, library=self.libraries.at(frame.address))
+                )
+            )
             for frame in frames
         ]
 

@@ -33,8 +33,9 @@ def find_gdb(asked: str | None = None) -> str:
     found = shutil.which("gdb") or find_cuda_gdb()
     if found is None:
         raise ToolError(
-            f"a live capture needs gdb or cuda-gdb: neither is on PATH, nor cuda-gdb in {CUDA_FOLDERS}; install gdb "
-            "with the system's package manager (cuda-gdb comes with the CUDA toolkit), or name one with --gdb PATH"
+            "a live capture needs gdb or cuda-gdb: neither is on PATH, nor cuda-gdb in"
+            f" {CUDA_FOLDERS}; install gdb with the system's package manager (cuda-gdb comes with"
+            " the CUDA toolkit), or name one with --gdb PATH"
         )
     return found
 
@@ -48,10 +49,13 @@ def find_cuda_gdb() -> str | None:
 def resolve(command: Sequence[str]) -> list[str]:
     """The command with the real program in front: a script's interpreter, or what a version manager's shim runs.
 
-    A `python` that is itself a script is asked for its interpreter; any other script is given to the interpreter that
-    its first line names. Raises ToolError when there is no such program.
+    A `python` that is itself a script is asked for its interpreter; any other script is given to
+    the interpreter that its first line names. Raises ToolError when there is no such program.
     """
-    words = [os.path.abspath(find_program(command[0])), *command[1:]]  # noqa: PTH100 - links name environments
+    words = [
+        os.path.abspath(find_program(command[0])),
+        *command[1:],
+    ]
     for _ in range(_MOST_SCRIPTS):
         line = _first_line(words[0])
         if line is None:
@@ -63,10 +67,14 @@ def resolve(command: Sequence[str]) -> list[str]:
         interpreter = _interpreter(line)
         if not interpreter:
             break
-        words = [os.path.abspath(find_program(interpreter[0])), *interpreter[1:], *words]  # noqa: PTH100
+        words = [
+            os.path.abspath(find_program(interpreter[0])),
+            *interpreter[1:],
+            *words,
+        ]
     raise ToolError(
-        f"{command[0]}: gdb needs a program, found a script that leads to none; name the interpreter: "
-        f"-- python {' '.join(command)}"
+        f"{command[0]}: gdb needs a program, found a script that leads to none; name the"
+        f" interpreter: -- python {' '.join(command)}"
     )
 
 
@@ -92,7 +100,10 @@ def _interpreter(line: str) -> list[str]:
     """The words of a script's first line, without `env`, its options and assignments."""
     words = line.split(None, 1)
     if len(words) > 1:
-        words = [words[0], *(shlex.split(words[1]) if words[1].startswith("-S") else [words[1].strip()])]
+        words = [
+            words[0],
+            *(shlex.split(words[1]) if words[1].startswith("-S") else [words[1].strip()]),
+        ]
     if words and Path(words[0]).name == "env":
         words = [word for word in words[1:] if word not in {"-S", "-i", "-u"}]
         words = [word.removeprefix("-S") for word in words]

@@ -13,18 +13,29 @@ COLLECTOR = Collector(
     read=read,
     fills={
         **dict.fromkeys(("spans", "sites", "steps"), "with NVTX ranges"),
-        **dict.fromkeys(("api_calls", "kernels", "memcpys", "memsets"), "of a run that used the GPU"),
+        **dict.fromkeys(
+            ("api_calls", "kernels", "memcpys", "memsets"), "of a run that used the GPU"
+        ),
         **dict.fromkeys(("activities", "counters", "devices", "synchronizations"), ""),
     },
     is_profiler=True,
     run=run,
     endings=(".sqlite", ".nsys-rep", "_parquetdir", "_arrowdir"),
     tools=(
-        Tool("nsys", "recording a program, and turning .nsys-rep into SQLite or Parquet", INSTALL, look_for_nsys),
-        Tool("adbc-driver-sqlite", "reading large nsys SQLite files faster", "pip install 'tracelens-toolkit[sqlite]'",
-            package),
+        Tool(
+            "nsys",
+            "recording a program, and turning .nsys-rep into SQLite or Parquet",
+            INSTALL,
+            look_for_nsys,
+        ),
+        Tool(
+            "adbc-driver-sqlite",
+            "reading large nsys SQLite files faster",
+            "pip install 'tracelens-toolkit[sqlite]'",
+            package,
+        ),
     ),
     reading=CHOSEN,
-)  # fmt: skip
+)
 
 __all__ = ["COLLECTOR", "KIND", "RANK_BY", "ranked_by", "read", "run", "sniff"]

@@ -1,7 +1,8 @@
 """Facts about an export: versions, clock, settings, devices, sampled counters, and what went wrong.
 
-An export contains the environment of the profiled program, its paths and the host's name, in META_DATA_CAPTURE,
-TARGET_INFO_SYSTEM_ENV and StringIds. So single values are picked here by name, and checked for their form.
+An export contains the environment of the profiled program, its paths and the host's name, in
+META_DATA_CAPTURE, TARGET_INFO_SYSTEM_ENV and StringIds. So single values are picked here by name,
+and checked for their form.
 """
 
 import re
@@ -22,16 +23,25 @@ _ACTIVITY = "CUPTI_ACTIVITY_KIND_"
 _READ = {
     *API_TABLES,
     *(f"{_ACTIVITY}{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION")),
-    WHOLE_GRAPHS, "DIAGNOSTIC_EVENT", "GPU_METRICS", "CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS", "CUDA_CALLCHAINS",
-}  # fmt: skip
+    WHOLE_GRAPHS,
+    "DIAGNOSTIC_EVENT",
+    "GPU_METRICS",
+    "CUDA_GRAPH_NODE_EVENTS",
+    "CUDA_GRAPH_EVENTS",
+    "CUDA_CALLCHAINS",
+}
 _NO_EVENTS = re.compile(
     r"^(NVTX_EVENTS(_V\d)?|ENUM_.*|META_DATA_.*|TARGET_INFO_.*|ANALYSIS_.*|EXPORT_.*|StringIds|ThreadNames|Process.*|"
     r"PROCESSES|.*_(TYPES|FIELDS|SOURCES)|UnwindMethodType|NVTX_PAYLOAD_.*)$"
 )
 _ENVIRONMENT = ("META_DATA_CAPTURE", "TARGET_INFO_SYSTEM_ENV")
 _HOME = r"""(?:/home|[/\\]Users)[/\\]+([^\s"'/\\:;,]+)"""
-_PASSWORD = re.compile(r"(?i)\b(password|passwd|passphrase|secret|token|key)\b((?: +is| +was|:)?) +\S+")
-_PLAIN_WORD = re.compile(r"""^[("'\[]*(--)?[A-Za-z][A-Za-z'-]*(\(\))?[)"'\].,:;!?]*$|^[\d.,]+[%).,:;]*$""")
+_PASSWORD = re.compile(
+    r"(?i)\b(password|passwd|passphrase|secret|token|key)\b((?: +is| +was|:)?) +\S+"
+)
+_PLAIN_WORD = re.compile(
+    r"""^[("'\[]*(--)?[A-Za-z][A-Za-z'-]*(\(\))?[)"'\].,:;!?]*$|^[\d.,]+[%).,:;]*$"""
+)
 
 
 def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
@@ -42,10 +52,13 @@ def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
     found = _values(export, "META_DATA_CAPTURE", "EXPORT_META_DATA", "META_DATA_EXPORT")
     driver = _values(export, "TARGET_INFO_SYSTEM_ENV").get("NvDriverVersion")
     named = {
-        "nsys": found.get("EXPORT_PRODUCT_VERSION"), "nsys_schema": found.get("EXPORT_SCHEMA_VERSION"),
+        "nsys": found.get("EXPORT_PRODUCT_VERSION"),
+        "nsys_schema": found.get("EXPORT_SCHEMA_VERSION"),
         "driver": driver,
-    }  # fmt: skip
-    versions = {name: text for name, text in named.items() if text and re.fullmatch(r"\d+(\.\d+)*", text)}
+    }
+    versions = {
+        name: text for name, text in named.items() if text and re.fullmatch(r"\d+(\.\d+)*", text)
+    }
     numbers = [found.get(f"EXPORT_SCHEMA_VERSION_{part}") or "" for part in ("MAJOR", "MINOR")]
     if not all(number.isdecimal() for number in numbers):
         numbers = versions.get("nsys_schema", "").split(".")[:2]
@@ -58,9 +71,13 @@ def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
         code = "schema_newer" if version > NEWEST_SCHEMA else "schema_older"
     if code is not None:
         oldest, newest, told = (
-            ".".join(map(str, one)) if one else "untold" for one in (OLDEST_SCHEMA, NEWEST_SCHEMA, version)
+            ".".join(map(str, one)) if one else "untold"
+            for one in (OLDEST_SCHEMA, NEWEST_SCHEMA, version)
         )
-        text = f"the export's schema is {told}, and {oldest} to {newest} are known; every column needed was there"
+        text = (
+            f"the export's schema is {told}, and {oldest} to {newest} are known; every column"
+            " needed was there"
+        )
         diagnostics.add("warning", code, text)
     return versions
 
@@ -70,9 +87,14 @@ def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
 
     Times count from the start of the session, unless the export was made with --ts-normalize.
     """
-    if _values(export, "EXPORT_META_DATA", "META_DATA_EXPORT").get("EXPORT_PARAM_TIME_NORMALIZE") == "true":
+    if (
+        _values(export, "EXPORT_META_DATA", "META_DATA_EXPORT").get("EXPORT_PARAM_TIME_NORMALIZE")
+        == "true"
+    ):
         return 0, "unix_epoch"
-    starts = export.frame("TARGET_INFO_SESSION_START_TIME", wanted(["utcEpochNs"]))["utcEpochNs"].drop_nulls()
+    starts = export.frame("TARGET_INFO_SESSION_START_TIME", wanted(["utcEpochNs"]))[
+        "utcEpochNs"
+    ].drop_nulls()
     if starts.len() and abs(starts[0]) > TIME_LIMIT_NS:
         text = "the time at which the session began is none; times count from then"
         diagnostics.add("warning", "base_time_wrong", text)
@@ -84,43 +106,78 @@ def settings(export: Export) -> dict[str, Any]:
     """The settings of the capture that readers of the numbers must know: the APIs traced, and how graphs were."""
     rows = export.frame("META_DATA_CAPTURE", wanted(texts=["name", "value"])).drop_nulls()
     traced = rows.filter(pl.col("name") == "CAPTURE_EVENT_TYPE")["value"].to_list()
-    modes = rows.filter(pl.col("name").str.ends_with("CUDA_GRAPH_TRACE_OPTIONS:MODE"))["value"].to_list()
-    chosen: dict[str, Any] = {"traced": [word for word in traced if word.isalnum()]} if traced else {}
+    modes = rows.filter(pl.col("name").str.ends_with("CUDA_GRAPH_TRACE_OPTIONS:MODE"))[
+        "value"
+    ].to_list()
+    chosen: dict[str, Any] = (
+        {"traced": [word for word in traced if word.isalnum()]} if traced else {}
+    )
     return chosen | ({"cuda_graph_trace": modes[0].lower()} if modes and modes[0].isalpha() else {})
 
 
 def devices(export: Export) -> pl.DataFrame:
     """Devices by their ordinal in the process that used them (`process_id`), with `gpu_id`, the export's own number."""
     integers = [
-        "id", "cuDevice", "smCount", "computeMajor", "computeMinor", "smMajor", "smMinor", "threadsPerWarp",
-        "maxWarpsPerSm", "maxBlocksPerSm", "maxRegistersPerSm", "maxShmemPerSm", "totalMemory",
-    ]  # fmt: skip
-    gpus = export.frame("TARGET_INFO_GPU", wanted(integers, ["name"])).unique("id", keep="first", maintain_order=True)
-    seen = export.frame("TARGET_INFO_CUDA_DEVICE", wanted(["gpuId", "cudaId", "pid"])).drop_nulls(["gpuId", "cudaId"])
+        "id",
+        "cuDevice",
+        "smCount",
+        "computeMajor",
+        "computeMinor",
+        "smMajor",
+        "smMinor",
+        "threadsPerWarp",
+        "maxWarpsPerSm",
+        "maxBlocksPerSm",
+        "maxRegistersPerSm",
+        "maxShmemPerSm",
+        "totalMemory",
+    ]
+    gpus = export.frame("TARGET_INFO_GPU", wanted(integers, ["name"])).unique(
+        "id", keep="first", maintain_order=True
+    )
+    seen = export.frame("TARGET_INFO_CUDA_DEVICE", wanted(["gpuId", "cudaId", "pid"])).drop_nulls(
+        ["gpuId", "cudaId"]
+    )
     if seen.is_empty():
-        seen = gpus.select(gpuId="id", cudaId=pl.coalesce("cuDevice", "id"), pid=pl.lit(None, pl.Int64))
+        seen = gpus.select(
+            gpuId="id", cudaId=pl.coalesce("cuDevice", "id"), pid=pl.lit(None, pl.Int64)
+        )
     major, minor = pl.coalesce("computeMajor", "smMajor"), pl.coalesce("computeMinor", "smMinor")
     return seen.join(gpus, left_on="gpuId", right_on="id", maintain_order="left").select(
-        process_id="pid", gpu_id="gpuId", device_id="cudaId", name=pl.col("name").fill_null("unknown"),
-        sm_count="smCount", compute_capability=pl.format("{}.{}", major, minor), warp_size="threadsPerWarp",
-        max_threads_per_sm=pl.col("maxWarpsPerSm") * pl.col("threadsPerWarp"), max_warps_per_sm="maxWarpsPerSm",
-        max_blocks_per_sm="maxBlocksPerSm", registers_per_sm="maxRegistersPerSm",
-        shared_memory_per_sm_bytes="maxShmemPerSm", memory_bytes="totalMemory",
-    )  # fmt: skip
+        process_id="pid",
+        gpu_id="gpuId",
+        device_id="cudaId",
+        name=pl.col("name").fill_null("unknown"),
+        sm_count="smCount",
+        compute_capability=pl.format("{}.{}", major, minor),
+        warp_size="threadsPerWarp",
+        max_threads_per_sm=pl.col("maxWarpsPerSm") * pl.col("threadsPerWarp"),
+        max_warps_per_sm="maxWarpsPerSm",
+        max_blocks_per_sm="maxBlocksPerSm",
+        registers_per_sm="maxRegistersPerSm",
+        shared_memory_per_sm_bytes="maxShmemPerSm",
+        memory_bytes="totalMemory",
+    )
 
 
 def counters(session: Session) -> pl.DataFrame:
     """Sampled GPU metrics; the low byte of a metric's type is the device, and most are percentages."""
-    about = session.export.frame("TARGET_INFO_GPU_METRICS", wanted(["typeId", "metricId"], ["metricName"]))
+    about = session.export.frame(
+        "TARGET_INFO_GPU_METRICS", wanted(["typeId", "metricId"], ["metricName"])
+    )
     keys = ["typeId", "metricId"]
     # Throughputs carry "[Throughput %]" in their names.
     unit = pl.col("metricName").str.extract(r"\[(?:.*\s)?(\S+)\]\s*$")
     about = about.unique(keys, keep="first").select(
-        *keys, pl.col("metricName").fill_null("unknown").cast(pl.Categorical), unit=unit.cast(pl.Categorical)
+        *keys,
+        pl.col("metricName").fill_null("unknown").cast(pl.Categorical),
+        unit=unit.cast(pl.Categorical),
     )
     parts = []
     for raw in session.chunks("GPU_METRICS", ["timestamp", "typeId", "metricId", "value"]):
-        samples = session.moments("GPU_METRICS", raw.drop_nulls(["timestamp", "value"]), "timestamp")
+        samples = session.moments(
+            "GPU_METRICS", raw.drop_nulls(["timestamp", "value"]), "timestamp"
+        )
         samples = samples.join(about, on=keys, how="left", maintain_order="left")
         parts.append(
             samples.select(
@@ -141,20 +198,29 @@ def note_losses(export: Export, diagnostics: Diagnostics) -> None:
         diagnostics.add(severity, code, text, export.n_rows(table) if export.has(table) else 0)
 
     text = (
-        "replays of CUDA graphs were recorded whole: each counts as one kernel, named CUDA graph N; to see the kernels "
-        "in them, capture again with nsys profile --cuda-graph-trace=node"
+        "replays of CUDA graphs were recorded whole: each counts as one kernel, named CUDA graph N;"
+        " to see the kernels in them, capture again with nsys profile --cuda-graph-trace=node"
     )
     count("warning", "graph_kernels_hidden", WHOLE_GRAPHS, text)
     text = "frames of call stacks of CUDA API calls (CUDA_CALLCHAINS) are not read"
     count("info", "callchains_not_read", "CUDA_CALLCHAINS", text)
     for table in sorted(export.columns):
         if table not in _READ and not _NO_EVENTS.match(table):
-            count("info", f"not_read_{table.lower()}", table, f"rows of the export's table {table} are not read")
+            count(
+                "info",
+                f"not_read_{table.lower()}",
+                table,
+                f"rows of the export's table {table} are not read",
+            )
     private = owners(export)
     events = export.frame("DIAGNOSTIC_EVENT", wanted(["severity"], ["text"]))
-    for severity, message in events.filter(pl.col("severity").is_in(list(codes.SEVERITIES))).iter_rows():
+    for severity, message in events.filter(
+        pl.col("severity").is_in(list(codes.SEVERITIES))
+    ).iter_rows():
         text = scrub(message or "", private)
-        name = "_".join(re.findall(r"[a-z]+", text.lower())[:6]) or "message"  # stable: without numbers
+        name = (
+            "_".join(re.findall(r"[a-z]+", text.lower())[:6]) or "message"
+        )  # stable: without numbers
         diagnostics.add(codes.SEVERITIES[severity], f"nsys_{name}", f"nsys: {text}")
 
 
@@ -165,7 +231,9 @@ def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
     """
     line = text.strip().split("\n", 1)[0].replace("\0", " ")
     line = _PASSWORD.sub(r"\1\2 …", re.sub(r"""(["'`]).*?\1""", "…", line))
-    words = [w if _PLAIN_WORD.match(w) and w.strip(".,:;") not in private else "…" for w in line.split()]
+    words = [
+        w if _PLAIN_WORD.match(w) and w.strip(".,:;") not in private else "…" for w in line.split()
+    ]
     return re.sub(r"…(\s…)+", "…", " ".join(words))[:200]
 
 
@@ -173,7 +241,9 @@ def owners(export: Export) -> frozenset[str]:
     """Names of the machine and its user, which look like any other word."""
     found = _values(export, *_ENVIRONMENT)
     named = {
-        v for k, v in found.items() if re.search(r"(?i)display_?name|host_?name|user_?name|(^|[_:])(user|logname)$", k)
+        v
+        for k, v in found.items()
+        if re.search(r"(?i)display_?name|host_?name|user_?name|(^|[_:])(user|logname)$", k)
     }
     homes = (match for value in found.values() for match in re.findall(_HOME, value))
     return frozenset(named.union(homes))
@@ -182,7 +252,10 @@ def owners(export: Export) -> frozenset[str]:
 def host(export: Export) -> str | None:
     """The name of the machine, to tell captures of one host; it is never written."""
     found = _values(export, *_ENVIRONMENT)
-    return next((value for name, value in sorted(found.items()) if re.search(r"(?i)host_?name$", name)), None)
+    return next(
+        (value for name, value in sorted(found.items()) if re.search(r"(?i)host_?name$", name)),
+        None,
+    )
 
 
 def _values(export: Export, *tables: str) -> dict[str, str]:

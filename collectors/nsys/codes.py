@@ -1,24 +1,47 @@
-"""Codes that exports use. The ENUM_ tables that name them came with schema 3.0, so the names are here."""
+"""Codes that exports use.
+
+The ENUM_ tables that name them came with schema 3.0, so the names are here.
+"""
 
 import polars as pl
 
 PUSH_POP, START_END, MARK = (59, 70), (60, 71), (34,)
-"""NVTX event types of ranges and marks, each with its twin from nvtxt files; all other types are bookkeeping."""
+"""NVTX event types of ranges and marks, each with its twin from nvtxt files; all other types are
+bookkeeping."""
 
 DOMAIN_CREATE = 75
 
 API_CLASSES = {0: "runtime", 1: "driver"}
 
 DIRECTIONS = {
-    1: "h2d", 2: "d2h", 3: "h2d", 4: "d2h", 5: "d2d", 6: "d2d", 7: "d2d", 8: "d2d", 9: "h2h", 10: "p2p",
-    11: "h2d", 12: "d2h", 13: "d2d",
-}  # fmt: skip
+    1: "h2d",
+    2: "d2h",
+    3: "h2d",
+    4: "d2h",
+    5: "d2d",
+    6: "d2d",
+    7: "d2d",
+    8: "d2d",
+    9: "h2h",
+    10: "p2p",
+    11: "h2d",
+    12: "d2h",
+    13: "d2d",
+}
 """Directions by copyKind; 3 to 7 go to or from an array."""
 
 MIGRATIONS = (11, 12, 13)
 """copyKind of moved pages of managed memory, for which srcKind and dstKind are not set."""
 
-MEMORIES = {0: "pageable", 1: "pinned", 2: "device", 3: "array", 4: "managed", 5: "device", 6: "managed"}
+MEMORIES = {
+    0: "pageable",
+    1: "pinned",
+    2: "device",
+    3: "array",
+    4: "managed",
+    5: "device",
+    6: "managed",
+}
 """Memories by srcKind, dstKind and memKind; 5 and 6 are device and managed variables."""
 
 SYNCHRONIZATIONS = {1: "event", 2: "stream_wait", 3: "stream", 4: "context"}

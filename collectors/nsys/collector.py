@@ -21,29 +21,48 @@ from tracelens.trace.capture import Capture, Diagnostics, Place, SourceFile
 from tracelens.trace.cleaning import clean
 
 RANK_BY = ("auto", "process", "file")
-"""Choices of what is a rank: auto takes processes where those with kernels sit on different devices, else the file."""
+"""Choices of what is a rank: auto takes processes where those with kernels sit on different
+devices, else the file."""
 CHOSEN: ContextVar[str] = ContextVar("rank_by", default="auto")
 
 _EVERY = -2
 KIND = "nsys"
 _WORK = {
-    "kernels": events.kernels, "memcpys": events.memcpys, "memsets": events.memsets,
+    "kernels": events.kernels,
+    "memcpys": events.memcpys,
+    "memsets": events.memsets,
     "synchronizations": events.synchronizations,
-}  # fmt: skip
+}
 _WHY_EMPTY = {
-    "spans": "the capture has no NVTX ranges; capture with nsys profile -t cuda,nvtx and annotate the program",
+    "spans": (
+        "the capture has no NVTX ranges; capture with nsys profile -t cuda,nvtx and annotate the"
+        " program"
+    ),
     "api_calls": "the capture has no CUDA API calls; capture with nsys profile -t cuda",
-    "kernels": "the capture has no kernels; capture with nsys profile -t cuda a run that uses the GPU",
-    "counters": "the capture has no GPU metrics; capture with nsys profile --gpu-metrics-devices=all",
+    "kernels": (
+        "the capture has no kernels; capture with nsys profile -t cuda a run that uses the GPU"
+    ),
+    "counters": (
+        "the capture has no GPU metrics; capture with nsys profile --gpu-metrics-devices=all"
+    ),
     "collectives": "nsys tells no sizes or groups of collectives; tracelens collect torch does",
     "devices": "the export describes no GPU",
     "memcpys": "the capture has no copies",
     "memsets": "the capture has no fills",
     "synchronizations": "the capture has no waits that the driver recorded",
-    "allocations": "tracelens does not read allocations from nsys; tracelens collect torch reads the allocator's",
-    "layers": "nsys tells no modules; tracelens collect torch does, of a profile taken with with_modules=True",
+    "allocations": (
+        "tracelens does not read allocations from nsys; tracelens collect torch reads the"
+        " allocator's"
+    ),
+    "layers": (
+        "nsys tells no modules; tracelens collect torch does, of a profile taken with"
+        " with_modules=True"
+    ),
     "sites": "no call was made within an NVTX range",
-    "steps": "no NVTX range marks steps: call them step 0, step 1, …, or name what marks them with --step PATTERN",
+    "steps": (
+        "no NVTX range marks steps: call them step 0, step 1, …, or name what marks them with"
+        " --step PATTERN"
+    ),
     "activities": "no thread launches device work or marks steps",
 }
 
@@ -60,10 +79,13 @@ def ranked_by(choice: str) -> Iterator[None]:
         CHOSEN.reset(token)
 
 
-def by_process(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> list[dict[str, pl.DataFrame]]:
+def by_process(
+    raw: dict[str, pl.DataFrame], diagnostics: Diagnostics
+) -> list[dict[str, pl.DataFrame]]:
     """The raw tables of each rank, ordered by GPU; each row is one rank's, but for devices of no process.
 
-    Rows of processes without kernels (launchers, loaders), and of none, are the first rank's, and counted.
+    Rows of processes without kernels (launchers, loaders), and of none, are the first rank's, and
+    counted.
     """
     owners = _owners(raw)
     processes = owners["process_id"].unique(maintain_order=True)
@@ -71,7 +93,9 @@ def by_process(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> list[d
     if len(processes) < 2 or CHOSEN.get() == "file" or (CHOSEN.get() == "auto" and not apart):
         return [raw]
     ranks = [_rank_of(name, frame, processes, owners) for name, frame in raw.items()]
-    others = sum(int((rank == -1).sum()) for name, rank in zip(raw, ranks, strict=True) if name in TABLES)
+    others = sum(
+        int((rank == -1).sum()) for name, rank in zip(raw, ranks, strict=True) if name in TABLES
+    )
     text = "rows of processes that run no kernel, or of none; they stand with the first rank"
     diagnostics.add("info", "rows_without_rank", text, others)
     return [
@@ -83,12 +107,18 @@ def by_process(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> list[d
     ]
 
 
-def _rank_of(name: str, frame: pl.DataFrame, processes: pl.Series, owners: pl.DataFrame) -> pl.Series:
+def _rank_of(
+    name: str, frame: pl.DataFrame, processes: pl.Series, owners: pl.DataFrame
+) -> pl.Series:
     """The rank of each row by its process, of a sample by its GPU: -1 for none, _EVERY for a device of no process."""
     numbers = pl.Series(range(len(processes)), dtype=pl.Int64)
     if name == "counters":
         of_gpu = owners.unique("gpu_id", keep="first")
-        whose = frame["device_id"].cast(pl.Int64).replace_strict(of_gpu["gpu_id"], of_gpu["process_id"], default=None)
+        whose = (
+            frame["device_id"]
+            .cast(pl.Int64)
+            .replace_strict(of_gpu["gpu_id"], of_gpu["process_id"], default=None)
+        )
     else:
         whose = frame["process_id"].cast(pl.Int64)
     rank = whose.replace_strict(processes, numbers, default=-1, return_dtype=pl.Int64)
@@ -98,23 +128,40 @@ def _rank_of(name: str, frame: pl.DataFrame, processes: pl.Series, owners: pl.Da
 def _owners(raw: dict[str, pl.DataFrame]) -> pl.DataFrame:
     """The processes that run kernels, and where: process_id, device_id and gpu_id (nsys.s number), by GPU."""
     keys = ["process_id", "device_id"]
-    used = raw["kernels"].select(pl.col(keys).cast(pl.Int64)).unique().filter(pl.col("process_id") != 0)
-    numbers = raw["devices"].select(pl.col(*keys, "gpu_id").cast(pl.Int64)).drop_nulls().unique(keys, keep="first")
-    known = used.join(numbers, on=keys, how="left").with_columns(gpu_id=pl.coalesce("gpu_id", "device_id"))
+    used = (
+        raw["kernels"]
+        .select(pl.col(keys).cast(pl.Int64))
+        .unique()
+        .filter(pl.col("process_id") != 0)
+    )
+    numbers = (
+        raw["devices"]
+        .select(pl.col(*keys, "gpu_id").cast(pl.Int64))
+        .drop_nulls()
+        .unique(keys, keep="first")
+    )
+    known = used.join(numbers, on=keys, how="left").with_columns(
+        gpu_id=pl.coalesce("gpu_id", "device_id")
+    )
     return known.sort("gpu_id", "process_id")
 
 
 def sniff(path: Path, head: bytes) -> bool:
     """Whether the path may be nsys's: a SQLite file, a directory with files named as its tables, or a report."""
     if path.is_dir():
-        return any(is_nsys_table(file.stem) for suffix in (".parquet", ".arrow") for file in path.glob(f"*{suffix}"))
+        return any(
+            is_nsys_table(file.stem)
+            for suffix in (".parquet", ".arrow")
+            for file in path.glob(f"*{suffix}")
+        )
     return head.startswith(MAGIC) or path.suffix in (*REPORT_SUFFIXES, RAW_SUFFIX)
 
 
 def read(path: Path) -> list[Capture]:
     """The captures in an export or report, a rank each; see `processes` for what a rank is.
 
-    Raises SourceError when it is no export or damaged, ToolError when a report cannot be exported here.
+    Raises SourceError when it is no export or damaged, ToolError when a report cannot be exported
+    here.
     """
     try:
         if path.is_file() and path.suffix in (*REPORT_SUFFIXES, RAW_SUFFIX):
@@ -127,34 +174,41 @@ def read(path: Path) -> list[Capture]:
 
 def _open(path: Path) -> Export:
     if not path.exists():
-        raise SourceError(f"{path}: no such file or directory; write one with nsys export --type sqlite")
+        raise SourceError(
+            f"{path}: no such file or directory; write one with nsys export --type sqlite"
+        )
     if path.is_dir():
         if (found := open_directory(path)) is not None:
             return found
         raise SourceError(
-            f"{path}: expected a directory of nsys tables as .parquet or .arrow files, found "
-            f"{'none of them' if any(path.iterdir()) else 'it empty'}; make one with {HOW_TO_EXPORT}"
+            f"{path}: expected a directory of nsys tables as .parquet or .arrow files, found"
+            f" {'none of them' if any(path.iterdir()) else 'it empty'}; make one with"
+            f" {HOW_TO_EXPORT}"
         )
     with path.open("rb") as stream:
         head = stream.read(len(MAGIC))
     if head != MAGIC:
         found_bytes = f"the bytes {head[:8].hex(' ')}" if head else "an empty file"
         raise SourceError(
-            f"{path}: expected a SQLite file written by nsys export, found {found_bytes} at byte 0; "
-            f"make one with {HOW_TO_EXPORT}"
+            f"{path}: expected a SQLite file written by nsys export, found {found_bytes} at byte 0;"
+            f" make one with {HOW_TO_EXPORT}"
         )
     export = SqliteExport(path)
     if not any(is_nsys_table(name) for name in export.columns):
         tables = ", ".join(sorted(export.columns)[:5]) or "none"
         raise SourceError(
-            f"{path}: expected the tables of an nsys export (StringIds, CUPTI_ACTIVITY_KIND_KERNEL, …), found a SQLite "
-            f"file with other tables ({tables}); make an export with {HOW_TO_EXPORT}"
+            f"{path}: expected the tables of an nsys export (StringIds, CUPTI_ACTIVITY_KIND_KERNEL,"
+            f" …), found a SQLite file with other tables ({tables}); make an export with"
+            f" {HOW_TO_EXPORT}"
         )
     return export
 
 
 def read_export(path: Path, source: Path) -> list[Capture]:
-    """The captures in an export that was made from the file or folder `source`. Raises SourceError as `read` does."""
+    """The captures in an export that was made from the file or folder `source`.
+
+    Raises SourceError as `read` does.
+    """
     export = _open(path)
     # Hashing releases the interpreter's lock, so it runs while the export is read.
     with ThreadPoolExecutor(1) as pool:
@@ -172,9 +226,13 @@ def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
     for at, raw in enumerate(ranks):
         own = Diagnostics() if at else diagnostics  # what was lost of the file is told once
         raw["devices"] = _one_numbering(raw, raw["devices"], own)
-        fitted = {name: fitting(TABLES[name], f, own) if name in TABLES else f for name, f in raw.items()}
+        fitted = {
+            name: fitting(TABLES[name], f, own) if name in TABLES else f for name, f in raw.items()
+        }
         tables = assemble(fitted, own)
-        is_severe = not {severity for severity, _ in (*own.counts, *diagnostics.counts)}.isdisjoint({"loss", "error"})
+        is_severe = not {severity for severity, _ in (*own.counts, *diagnostics.counts)}.isdisjoint(
+            {"loss", "error"}
+        )
         file = source.result()
         several = f"{file.name} (process {at + 1} of {len(ranks)})"
         capture = Capture(
@@ -198,12 +256,15 @@ def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
 def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
     """Every table that the export fills, before sorting and linking."""
     with ThreadPoolExecutor(1) as pool:
-        # Each thread counts losses separately: counts added at once could be lost, and their order would vary.
+        # Each thread counts losses separately: counts added at once could be lost, and their order
+        # would vary.
         own = replace(session, diagnostics=Diagnostics())
         begun = {name: pool.submit(read, own) for name, read in _WORK.items()}
         calls = events.api_calls(session)
     raw = {"api_calls": calls}
-    raw |= {name: events.with_process(session, work.result(), calls) for name, work in begun.items()}
+    raw |= {
+        name: events.with_process(session, work.result(), calls) for name, work in begun.items()
+    }
     session.diagnostics.take(own.diagnostics)
     raw["counters"] = about.counters(session)
     raw["graph_nodes"] = events.graph_nodes(session)
@@ -219,18 +280,34 @@ def _last_moment(raw: dict[str, pl.DataFrame]) -> int | None:
     return max((end for end in ends if isinstance(end, int)), default=None)
 
 
-def _one_numbering(raw: dict[str, pl.DataFrame], devices: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
-    """Devices by device_id. Where processes use one ordinal for two GPUs, work is renumbered by the GPU's id."""
-    clash = devices.group_by("device_id").agg(pl.col("gpu_id").n_unique()).filter(pl.col("gpu_id") > 1)
+def _one_numbering(
+    raw: dict[str, pl.DataFrame], devices: pl.DataFrame, diagnostics: Diagnostics
+) -> pl.DataFrame:
+    """Devices by device_id.
+
+    Where processes use one ordinal for two GPUs, work is renumbered by the GPU's id.
+    """
+    clash = (
+        devices.group_by("device_id").agg(pl.col("gpu_id").n_unique()).filter(pl.col("gpu_id") > 1)
+    )
     if clash.height:
         keys = ["process_id", "device_id"]
         numbers = devices.select(*keys, "gpu_id").unique(keys, keep="first")
         for name in _WORK:
             wide = raw[name].with_columns(pl.col(keys).cast(pl.Int64))
             joined = wide.join(numbers, on=keys, how="left", maintain_order="left")
-            renumbered = joined.with_columns(device_id=pl.coalesce("gpu_id", "device_id")).drop("gpu_id")
-            raw[name] = renumbered.with_columns(pl.col("process_id").cast(raw[name].schema["process_id"]))
+            renumbered = joined.with_columns(device_id=pl.coalesce("gpu_id", "device_id")).drop(
+                "gpu_id"
+            )
+            raw[name] = renumbered.with_columns(
+                pl.col("process_id").cast(raw[name].schema["process_id"])
+            )
         devices = devices.with_columns(device_id="gpu_id")
-        text = "device ordinals that mean different GPUs in different processes; device_id is the GPU's number in nsys"
+        text = (
+            "device ordinals that mean different GPUs in different processes; device_id is the"
+            " GPU's number in nsys"
+        )
         diagnostics.add("info", "devices_renumbered", text, clash.height)
-    return devices.drop("process_id", "gpu_id").unique("device_id", keep="first", maintain_order=True)
+    return devices.drop("process_id", "gpu_id").unique(
+        "device_id", keep="first", maintain_order=True
+    )

@@ -15,11 +15,20 @@ _ACTIVITY = "CUPTI_ACTIVITY_KIND_"
 _WORK = ("deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId")
 _LAUNCH = (
     *(f"{what}{axis}" for what in ("grid", "block", "cluster") for axis in "XYZ"),
-    "registersPerThread", "staticSharedMemory", "dynamicSharedMemory",
-)  # fmt: skip
+    "registersPerThread",
+    "staticSharedMemory",
+    "dynamicSharedMemory",
+)
 _WORK_COLUMNS = (
-    "start_ns", "duration_ns", "process_id", "device_id", "context_id", "stream_id", "correlation_id", "graph_node_id",
-)  # fmt: skip
+    "start_ns",
+    "duration_ns",
+    "process_id",
+    "device_id",
+    "context_id",
+    "stream_id",
+    "correlation_id",
+    "graph_node_id",
+)
 
 
 def api_calls(session: Session) -> pl.DataFrame:
@@ -27,7 +36,9 @@ def api_calls(session: Session) -> pl.DataFrame:
     return together(
         _calls(session, table, raw)
         for table in API_TABLES
-        for raw in session.chunks(table, ["start", "end", "nameId"], ["eventClass", "globalTid", "correlationId"])
+        for raw in session.chunks(
+            table, ["start", "end", "nameId"], ["eventClass", "globalTid", "correlationId"]
+        )
     )
 
 
@@ -51,14 +62,19 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 
 
 def kernels(session: Session) -> pl.DataFrame:
-    """Kernel executions, as `with_process` takes them. Cluster launches are recorded from schema 3.24 on, null before.
+    """Kernel executions, as `with_process` takes them.
 
-    The replay of a CUDA graph that was recorded whole is one kernel, named `CUDA graph N`, without grid and block.
+    Cluster launches are recorded from schema 3.24 on, null before.
+
+    The replay of a CUDA graph that was recorded whole is one kernel, named `CUDA graph N`, without
+    grid and block.
     """
     table = f"{_ACTIVITY}KERNEL"
     needed = ["start", "end", "deviceId", "demangledName"]
     launched = session.chunks(table, needed, [*_WORK[1:], *_LAUNCH, "shortName"])
-    parts = (_kernels(session, table, raw.with_columns(_kernel_names(session, raw))) for raw in launched)
+    parts = (
+        _kernels(session, table, raw.with_columns(_kernel_names(session, raw))) for raw in launched
+    )
     replayed = session.chunks(WHOLE_GRAPHS, ["start", "end"], [*_WORK, "graphId", "graphExecId"])
     graphs = (_kernels(session, WHOLE_GRAPHS, _as_launches(raw)) for raw in replayed)
     return together(chain(parts, graphs))
@@ -67,13 +83,20 @@ def kernels(session: Session) -> pl.DataFrame:
 def _kernel_names(session: Session, raw: pl.DataFrame) -> pl.Series:
     name = session.named(raw["demangledName"])
     if name.null_count():
-        name = name.zip_with(name.is_not_null(), session.named(raw["shortName"])).fill_null("unknown")
+        name = name.zip_with(name.is_not_null(), session.named(raw["shortName"])).fill_null(
+            "unknown"
+        )
     return name.alias("name")
 
 
 def _as_launches(graphs: pl.DataFrame) -> pl.DataFrame:
     """Replays of whole graphs with the columns of kernels, named by the graph that each was instantiated from."""
-    name = pl.concat_str(pl.lit("CUDA graph"), pl.coalesce("graphId", "graphExecId"), separator=" ", ignore_nulls=True)
+    name = pl.concat_str(
+        pl.lit("CUDA graph"),
+        pl.coalesce("graphId", "graphExecId"),
+        separator=" ",
+        ignore_nulls=True,
+    )
     launch = [pl.lit(None, pl.Int64).alias(column) for column in _LAUNCH]
     return graphs.with_columns(*launch, name=name.cast(pl.Categorical))
 
@@ -84,7 +107,11 @@ def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
         _work(session, table, raw).select(
             "name",
             *_WORK_COLUMNS,
-            *(pl.col(f"{what}{axis.upper()}").alias(f"{what}_{axis}") for what in ("grid", "block") for axis in "xyz"),
+            *(
+                pl.col(f"{what}{axis.upper()}").alias(f"{what}_{axis}")
+                for what in ("grid", "block")
+                for axis in "xyz"
+            ),
             registers_per_thread="registersPerThread",
             static_shared_bytes="staticSharedMemory",
             dynamic_shared_bytes="dynamicSharedMemory",
@@ -132,7 +159,11 @@ def memcpys(session: Session) -> pl.DataFrame:
 def _end_of_copy(column: str) -> pl.Expr:
     """The memory at one end of a copy; a migration moves managed memory to managed memory."""
     is_migration = pl.col("copyKind").is_in(codes.MIGRATIONS)
-    return pl.when(is_migration).then(codes.constant("managed")).otherwise(codes.word(pl.col(column), codes.MEMORIES))
+    return (
+        pl.when(is_migration)
+        .then(codes.constant("managed"))
+        .otherwise(codes.word(pl.col(column), codes.MEMORIES))
+    )
 
 
 def memsets(session: Session) -> pl.DataFrame:
@@ -146,7 +177,9 @@ def memsets(session: Session) -> pl.DataFrame:
             pl.when(has_kind).then(codes.word(pl.col("memKind"), codes.MEMORIES)).alias("memory"),
             *_WORK_COLUMNS,
         )
-        for raw in session.chunks(table, ["start", "end", "deviceId", "bytes"], [*_WORK[1:], "value", "memKind"])
+        for raw in session.chunks(
+            table, ["start", "end", "deviceId", "bytes"], [*_WORK[1:], "value", "memKind"]
+        )
     )
     return together(map(narrow, parts))
 
@@ -155,22 +188,35 @@ def synchronizations(session: Session) -> pl.DataFrame:
     """Waits that the driver recorded, as `with_process` takes them."""
     table = f"{_ACTIVITY}SYNCHRONIZATION"
     integers = [*_WORK[:-1], "syncType", "deprecatedSyncType", "eventId"]
-    parts = (_waits(session, table, raw) for raw in session.chunks(table, ["start", "end"], integers))
+    parts = (
+        _waits(session, table, raw) for raw in session.chunks(table, ["start", "end"], integers)
+    )
     return together(map(narrow, parts))
 
 
 def _waits(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
     code = pl.coalesce("syncType", "deprecatedSyncType")
-    # nsys 2025.3 writes cudaStreamSynchronize with the code of a stream's wait for an event, but without an event.
+    # nsys 2025.3 writes cudaStreamSynchronize with the code of a stream's wait for an event, but
+    # without an event.
     code = pl.when(code == 2, pl.col("eventId") == codes.NONE_U32).then(3).otherwise(code)
-    absent = {name: pl.col(name).replace(codes.NONE_U32, None) for name in ("deviceId", "contextId", "streamId")}
-    work = _work(session, table, raw.with_columns(**absent, graphNodeId=pl.lit(None, pl.Int64)), device=False)
+    absent = {
+        name: pl.col(name).replace(codes.NONE_U32, None)
+        for name in ("deviceId", "contextId", "streamId")
+    }
+    work = _work(
+        session, table, raw.with_columns(**absent, graphNodeId=pl.lit(None, pl.Int64)), device=False
+    )
     return work.select(
-        codes.word(code, codes.SYNCHRONIZATIONS).alias("kind"), *_WORK_COLUMNS[:4], "stream_id", "correlation_id"
+        codes.word(code, codes.SYNCHRONIZATIONS).alias("kind"),
+        *_WORK_COLUMNS[:4],
+        "stream_id",
+        "correlation_id",
     )
 
 
-def _work(session: Session, table: str, raw: pl.DataFrame, *needed: str, device: bool = True) -> pl.DataFrame:
+def _work(
+    session: Session, table: str, raw: pl.DataFrame, *needed: str, device: bool = True
+) -> pl.DataFrame:
     """Device events with the columns that all kinds of work share; process_id is null where the export has none."""
     frame = session.intervals(table, raw, [*needed, *(["deviceId"] if device else [])])
     return frame.with_columns(
@@ -191,14 +237,19 @@ def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> 
     processes = calls["process_id"].unique()
     if processes.len() == 1:
         return frame.with_columns(pl.col("process_id").fill_null(processes.item()))
-    owners = calls.select(pl.col("correlation_id", "process_id").cast(pl.Int64)).drop_nulls().unique()
+    owners = (
+        calls.select(pl.col("correlation_id", "process_id").cast(pl.Int64)).drop_nulls().unique()
+    )
     owners = owners.filter(pl.len().over("correlation_id") == 1)
     if owners.height:
         wide = pl.col("correlation_id").cast(pl.Int64)
         owner = wide.replace_strict(owners["correlation_id"], owners["process_id"], default=None)
         frame = frame.with_columns(pl.col("process_id").fill_null(owner))
     lost = frame["process_id"].null_count()
-    text = "the export does not tell which of several processes this GPU work belongs to; it stands under process 0"
+    text = (
+        "the export does not tell which of several processes this GPU work belongs to; it stands"
+        " under process 0"
+    )
     session.diagnostics.add("warning", "process_unknown", text, lost)
     return frame.with_columns(pl.col("process_id").fill_null(0))
 

@@ -1,6 +1,7 @@
 """Opening the output of `nsys export` in any of its formats, listing its tables and reading their columns.
 
-Nothing is assumed of an export: nsys leaves out tables without rows, and columns come and go with versions.
+Nothing is assumed of an export: nsys leaves out tables without rows, and columns come and go with
+versions.
 """
 
 import struct
@@ -25,11 +26,20 @@ _ARROW_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 _CHUNK_CELLS = 1 << 22
 _CELL_BYTES = 8
 _FLAT = (
-    pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null, pa.types.is_temporal,
-    pa.types.is_decimal, pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary,
-)  # fmt: skip
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_boolean,
+    pa.types.is_null,
+    pa.types.is_temporal,
+    pa.types.is_decimal,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+)
 _HEADER, _RECORD_BATCH = 2, 3
-"""Places in a Message of its header, and the kind of header that is a batch of rows; dictionaries are none."""
+"""Places in a Message of its header, and the kind of header that is a batch of rows;
+dictionaries are none."""
 _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 
 
@@ -58,22 +68,26 @@ class Export(ABC):
     def frame(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
         """The named columns of a table, in this order; an absent column is null, an absent table has no rows.
 
-        Integers come as Int64 whatever their width in the export, unsigned ones above its range wrapped, as SQLite
-        stores them. Raises SourceError when the table cannot be read to its end.
+        Integers come as Int64 whatever their width in the export, unsigned ones above its range
+        wrapped, as SQLite stores them. Raises SourceError when the table cannot be read to its end.
         """
         return pl.concat([pl.DataFrame(schema=dict(columns)), *self.chunks(table, columns)])
 
     def chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
         """The rows of `frame` in chunks of some million cells, so that a caller who keeps less needs less memory."""
-        present = {name: dtype for name, dtype in columns.items() if name in self.columns.get(table, ())}
+        present = {
+            name: dtype for name, dtype in columns.items() if name in self.columns.get(table, ())
+        }
         if not self.has(table):
             return
         # A table without any of the columns still has its rows.
         for found in self._chunks(table, present) if present else [self._nothing(table)]:
             yield found.select(
-                pl.col(name).cast(dtype, strict=False, wrap_numerical=dtype == pl.Int64)
-                if name in present
-                else pl.repeat(None, pl.len(), dtype=dtype).alias(name)
+                (
+                    pl.col(name).cast(dtype, strict=False, wrap_numerical=dtype == pl.Int64)
+                    if name in present
+                    else pl.repeat(None, pl.len(), dtype=dtype).alias(name)
+                )
                 for name, dtype in columns.items()
             )
 
@@ -84,8 +98,8 @@ class Export(ABC):
     def broken(self, table: str, error: BaseException) -> SourceError:
         """The error for a table that cannot be read."""
         return SourceError(
-            f"{self.path}: table {table} cannot be read to its end ({first_line(error)}); the export is damaged or "
-            f"incomplete, make it again with {HOW_TO_EXPORT}"
+            f"{self.path}: table {table} cannot be read to its end ({first_line(error)}); the"
+            f" export is damaged or incomplete, make it again with {HOW_TO_EXPORT}"
         )
 
     @abstractmethod
@@ -139,7 +153,13 @@ class DirectoryExport(Export):
         try:
             for arrow in read(self._file(table), list(columns)):
                 yield decoded(arrow.select(list(columns)))
-        except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError, KeyError) as error:
+        except (
+            pa.ArrowException,
+            pl.exceptions.PolarsError,
+            OSError,
+            ValueError,
+            KeyError,
+        ) as error:
             raise self.broken(table, error) from error
 
 
@@ -185,7 +205,8 @@ def _schema_of(file: Path) -> pa.Schema:
 def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
     """The file in batches, each decoded by one core, as tables are read in parallel.
 
-    Cores that share a row group free each other's memory, which costs as much system time as decoding takes.
+    Cores that share a row group free each other's memory, which costs as much system time as
+    decoding takes.
     """
     _check_types(pq.read_schema(file), columns)
     with pq.ParquetFile(file, read_dictionary=columns) as parquet:
@@ -196,21 +217,34 @@ def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
 
 
 def _spread(file: Path, table: pa.Table) -> pa.Table:
-    """The table with texts in place of dictionaries, of which a few bytes may become many. Raises SourceError."""
+    """The table with texts in place of dictionaries, of which a few bytes may become many.
+
+    Raises SourceError.
+    """
     for at, name in enumerate(table.column_names):
         column = table.column(at)
         if pa.types.is_dictionary(column.type):
-            chunks = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
-            _check_size(file, sum(pc.sum(lengths.cast(pa.int64())).as_py() or 0 for lengths in chunks))
-            is_text = pa.types.is_string(column.type.value_type) or pa.types.is_large_string(column.type.value_type)
-            table = table.set_column(at, name, column.cast(pa.large_string() if is_text else pa.large_binary()))
+            chunks = (
+                pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks
+            )
+            _check_size(
+                file, sum(pc.sum(lengths.cast(pa.int64())).as_py() or 0 for lengths in chunks)
+            )
+            is_text = pa.types.is_string(column.type.value_type) or pa.types.is_large_string(
+                column.type.value_type
+            )
+            table = table.set_column(
+                at, name, column.cast(pa.large_string() if is_text else pa.large_binary())
+            )
     return table
 
 
 def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
     """Raise ValueError for a column of a type in which a row may take any room, or share it with others."""
     for field in schema:
-        if (columns is None or field.name in columns) and not any(is_one(field.type) for is_one in _FLAT):
+        if (columns is None or field.name in columns) and not any(
+            is_one(field.type) for is_one in _FLAT
+        ):
             raise ValueError(f"the column {field.name} is {field.type}, which nsys writes none of")
 
 
@@ -219,15 +253,18 @@ def _check_size(file: Path, size_bytes: int) -> None:
     given = file.stat().st_size
     if size_bytes > ANY_EXPANSION_BYTES and size_bytes > given * EXPANSION.value:
         raise SourceError(
-            f"{file}: expected a table of nsys export, found {given} bytes that say they are {size_bytes}, more than "
-            f"{EXPANSION.value} times as much; {EXPANSION.how_to_raise}"
+            f"{file}: expected a table of nsys export, found {given} bytes that say they are"
+            f" {size_bytes}, more than {EXPANSION.value} times as much; {EXPANSION.how_to_raise}"
         )
 
 
 def _arrow_batches(file: Path, columns: list[str] | None) -> Iterator[pa.Table]:
     """The stream to its end; Arrow's own reader accepts one that was cut between two batches."""
     with pa.memory_map(str(file)) as mapped:
-        if mapped.size() < len(_ARROW_END) or mapped.read_at(len(_ARROW_END), mapped.size() - 8) != _ARROW_END:
+        if (
+            mapped.size() < len(_ARROW_END)
+            or mapped.read_at(len(_ARROW_END), mapped.size() - 8) != _ARROW_END
+        ):
             raise ValueError("the Arrow stream has no end mark")
         _check_size(file, sum(batch_bytes(mapped)))
         mapped.seek(0)
@@ -241,8 +278,8 @@ def _arrow_batches(file: Path, columns: list[str] | None) -> Iterator[pa.Table]:
 def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The column with its buffers checked, and bytes that are not UTF-8 replaced.
 
-    nsys writes names as the program gave them. Raises ArrowInvalid for a damaged column, which Arrow and Polars would
-    otherwise read out of bounds.
+    nsys writes names as the program gave them. Raises ArrowInvalid for a damaged column, which
+    Arrow and Polars would otherwise read out of bounds.
     """
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         column.validate(full=True)  # streams tell how many nulls there are, and that may be wrong
@@ -252,7 +289,9 @@ def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
     except pa.ArrowInvalid:
         raw = column.cast(pa.binary() if pa.types.is_string(column.type) else pa.large_binary())
         raw.validate(full=True)
-        texts = [None if value is None else value.decode(errors="replace") for value in raw.to_pylist()]
+        texts = [
+            None if value is None else value.decode(errors="replace") for value in raw.to_pylist()
+        ]
         return pa.chunked_array([pa.array(texts, pa.large_string())])
     return column
 
@@ -260,9 +299,9 @@ def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def batch_bytes(stream: pa.NativeFile) -> Iterator[int]:
     """Bytes that each batch of rows becomes, by its header: those of its buffers, and eight for each of its values.
 
-    Arrow would inflate any size in one piece. A message's header is a FlatBuffers table, which Arrow has verified:
-    Message and RecordBatch of Message.fbs.
-    Raises ValueError for a header that cannot be read, and for a dictionary, of which a few bytes become many.
+    Arrow would inflate any size in one piece. A message's header is a FlatBuffers table, which
+    Arrow has verified: Message and RecordBatch of Message.fbs. Raises ValueError for a header that
+    cannot be read, and for a dictionary, of which a few bytes become many.
     """
     for message in ipc.MessageReader.open_stream(stream):
         if message.type == "dictionary":
@@ -298,7 +337,9 @@ def _field(head: memoryview, table: int, number: int) -> int:
     """Where a field of a table lies; 0 where it is absent."""
     fields = table - struct.unpack_from("<i", head, table)[0]
     size = struct.unpack_from("<H", head, fields)[0]
-    place = struct.unpack_from("<H", head, fields + 4 + 2 * number)[0] if 4 + 2 * number < size else 0
+    place = (
+        struct.unpack_from("<H", head, fields + 4 + 2 * number)[0] if 4 + 2 * number < size else 0
+    )
     return table + place if place else 0
 
 

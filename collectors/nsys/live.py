@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracelens.collectors.nsys.collector import read_export
-from tracelens.collectors.nsys.tool import RAW_SUFFIX, REPORT_SUFFIXES, Nsys, exported, find_nsys, import_raw
+from tracelens.collectors.nsys.tool import (
+    RAW_SUFFIX,
+    REPORT_SUFFIXES,
+    Nsys,
+    exported,
+    find_nsys,
+    import_raw,
+)
 from tracelens.errors import ToolError, TracelensError
 from tracelens.running.program import find_program, run_program
 from tracelens.schemas import DEVICE_WORK
@@ -23,7 +30,8 @@ _NOTING = Path(__file__).with_name("noting.py")
 class Options:
     """Options of a recording.
 
-    `trace`: the APIs; `range_only`: only from cudaProfilerStart to cudaProfilerStop; `more`: words for nsys profile.
+    `trace`: the APIs; `range_only`: only from cudaProfilerStart to cudaProfilerStop; `more`: words
+    for nsys profile.
     """
 
     trace: str = "cuda,nvtx"
@@ -33,8 +41,8 @@ class Options:
     def own(self) -> list[str]:
         """Options for nsys profile without `more`, which may contain secrets and stays out of the trace.
 
-        Graphs are recorded by node, as their kernels are hidden otherwise; the CPU is not sampled, as gigabytes of
-        samples would not be read here.
+        Graphs are recorded by node, as their kernels are hidden otherwise; the CPU is not sampled,
+        as gigabytes of samples would not be read here.
         """
         words = [f"--trace={self.trace}", "--sample=none", "--cpuctxsw=none"]
         if "cuda" in self.trace.split(","):
@@ -54,15 +62,18 @@ def run(
 ) -> Run:
     """Run the command under nsys and read what was recorded.
 
-    The report is copied to `keep`, if given; a report that cannot be read is kept beside `raw`, and a raw capture that
-    cannot be made a report here, as `raw`. The program has this process's standard streams. Raises ToolError when nsys
-    is absent, unsuitable, or fails, and when nothing was recorded.
+    The report is copied to `keep`, if given; a report that cannot be read is kept beside `raw`, and
+    a raw capture that cannot be made a report here, as `raw`. The program has this process's
+    standard streams. Raises ToolError when nsys is absent, unsuitable, or fails, and when nothing
+    was recorded.
     """
     options = options or Options()
     find_program(command[0])
     tool = find_nsys(nsys)
     if keep is not None and not keep.absolute().parent.is_dir():
-        raise ToolError(f"{keep}: the report cannot be kept there: there is no such folder; make it first")
+        raise ToolError(
+            f"{keep}: the report cannot be kept there: there is no such folder; make it first"
+        )
     with OwnFolder("tracelens-nsys-") as name:
         folder = Path(name)
         exit_code = _run_under(tool, command, options, folder)
@@ -84,16 +95,28 @@ def run(
         capture.settings["nsys_options"] = options.own()
         capture.versions.setdefault("nsys", tool.version)
     remarks: tuple[str, ...] = ()
-    if "cuda" in options.trace.split(",") and not any(name in captures[0].tables for name in DEVICE_WORK):
-        remarks = ("no GPU work was captured: no kernel, copy or fill ran on a GPU while nsys recorded",)
+    if "cuda" in options.trace.split(",") and not any(
+        name in captures[0].tables for name in DEVICE_WORK
+    ):
+        remarks = (
+            "no GPU work was captured: no kernel, copy or fill ran on a GPU while nsys recorded",
+        )
     return Run(captures, exit_code, remarks)
 
 
 def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Path) -> int:
     """Run the program under nsys; returns its exit code, 128+n for signal n."""
     noted = folder / "exit_code"
-    profile = [str(tool.path), "profile", *options.own(), *options.more, f"--output={folder / _NAME}"]
-    exit_code = run_program([*profile, sys.executable, "-I", "-S", str(_NOTING), str(noted), *command])
+    profile = [
+        str(tool.path),
+        "profile",
+        *options.own(),
+        *options.more,
+        f"--output={folder / _NAME}",
+    ]
+    exit_code = run_program(
+        [*profile, sys.executable, "-I", "-S", str(_NOTING), str(noted), *command]
+    )
     text = noted.read_text() if noted.exists() else ""
     return int(text) if text.isdecimal() else exit_code
 
@@ -122,12 +145,15 @@ def _copy(file: Path, target: Path) -> None:
     try:
         shutil.copyfile(file, target)
     except OSError as error:
-        raise ToolError(f"{target}: the capture cannot be kept there: {error.strerror or error}") from error
+        raise ToolError(
+            f"{target}: the capture cannot be kept there: {error.strerror or error}"
+        ) from error
 
 
 def _why_nothing(options: Options, exit_code: int) -> str:
     hint = (
-        "with --capture-range nsys waits for cudaProfilerStart: does the program call torch.cuda.profiler.start()?"
+        "with --capture-range nsys waits for cudaProfilerStart: does the program call"
+        " torch.cuda.profiler.start()?"
         if options.range_only
         else "did the program use the GPU, or NVTX? Children that outlive it are not recorded"
     )

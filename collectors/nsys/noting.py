@@ -1,6 +1,7 @@
 """Run by nsys around the user's program: writes the program's exit code to a file, as nsys may exit with its own.
 
-`python -I -S noting.py FILE COMMAND...`; uses only the standard library, as it stands between nsys and the program.
+`python -I -S noting.py FILE COMMAND...`; uses only the standard library, as it stands between nsys
+and the program.
 """
 
 import signal
@@ -27,7 +28,9 @@ def main(file: str, command: list[str]) -> int:
         children.append(program)
         code = program.wait()
     code = code if code >= 0 else 128 - code
-    with suppress(OSError):  # an interrupted nsys may end before the program, and its folder be gone
+    with suppress(
+        OSError
+    ):  # an interrupted nsys may end before the program, and its folder be gone
         Path(file).write_text(str(code))
     return code
 

@@ -1,13 +1,14 @@
 """Spans from NVTX: push/pop ranges, start/end ranges, and marks.
 
-A mark is a span without duration and of category `mark`; ranges are `push_pop` or `start_end`. A domain other than the
-default one follows in the category (`push_pop NCCL`), so that names stay as the program gave them. Ranges of hooks that
-mark each module's call, as in vLLM and SGLang (`{'Module': 'model.layers.0', …}`), become module calls, and so do the
-layers of TensorRT. Ranges of PyTorch's emit_nvtx become ops and annotations: they are named
-`aten::mm, seq = 3, op_id = 12, sizes = [[8, 64], [64, 64]], input_op_ids = [(9,0), (11,0)]` (getNvtxStr in
-torch/csrc/profiler/util.cpp). Each part but the name may be missing: without autograd there is no `seq`, before PyTorch
-1.11 no `op_id`, and `sizes` and `input_op_ids` come with record_shapes=True. A program's own record_function is named
-`NAME, op_id = N`.
+A mark is a span without duration and of category `mark`; ranges are `push_pop` or `start_end`. A
+domain other than the default one follows in the category (`push_pop NCCL`), so that names stay as
+the program gave them. Ranges of hooks that mark each module's call, as in vLLM and SGLang
+(`{'Module': 'model.layers.0', …}`), become module calls, and so do the layers of TensorRT. Ranges
+of PyTorch's emit_nvtx become ops and annotations: they are named `aten::mm, seq = 3, op_id = 12,
+sizes = [[8, 64], [64, 64]], input_op_ids = [(9,0), (11,0)]` (getNvtxStr in
+torch/csrc/profiler/util.cpp). Each part but the name may be missing: without autograd there is no
+`seq`, before PyTorch 1.11 no `op_id`, and `sizes` and `input_op_ids` come with record_shapes=True.
+A program's own record_function is named `NAME, op_id = N`.
 """
 
 from collections.abc import Callable
@@ -20,17 +21,21 @@ from tracelens.derive.columns.distinct import distinct_rows, each_once
 from tracelens.derive.events.nesting import nest
 from tracelens.derive.events.nesting_walk import as_rows
 
-_CATEGORIES = dict.fromkeys(codes.PUSH_POP, "push_pop") | dict.fromkeys(codes.START_END, "start_end")
+_CATEGORIES = dict.fromkeys(codes.PUSH_POP, "push_pop") | dict.fromkeys(
+    codes.START_END, "start_end"
+)
 _MODULE = r"^\{'Module': '([^']+)'"
 _NEEDED = ["start", "eventType", "globalTid"]
 _TENSORRT = r" TensorRT$"
 _RUNS = r"^I?ExecutionContext::"
 _PARTS = (
-    r"^(?s:(?P<name>.+?))(?:, seq = (?P<sequence_number>[0-9]{1,18}))?(?:, op_id = (?P<external_id>[0-9]{1,18}))?"
+    r"^(?s:(?P<name>.+?))(?:, seq = (?P<sequence_number>[0-9]{1,18}))?(?:, op_id ="
+    r" (?P<external_id>[0-9]{1,18}))?"
     r"(?:, sizes = (?P<input_shapes>\[[\[\]0-9, -]+\]))?(?:, input_op_ids = \[[()0-9, -]*\])?$"
 )
 _QUALIFIED = r"^[A-Za-z_]\w*(::[A-Za-z_]\w*)+(\.\w+)?(: .+)?$"
-"""Names of ops, aten::add.Tensor, and of autograd's nodes, autograd::engine::evaluate_function: AddmmBackward0."""
+"""Names of ops, aten::add.Tensor, and of autograd's nodes, autograd::engine::evaluate_function:
+AddmmBackward0."""
 _BACKWARD = r"^\w*Backward\w*$"
 _BARE = r"^(aten|prim)::\w+$"
 
@@ -38,7 +43,11 @@ _BARE = r"^(aten|prim)::\w+$"
 def spans(session: Session, end_ns: Callable[[], int | None]) -> pl.DataFrame:
     """NVTX ranges and marks as raw spans; a range still open when the capture ended, at `end_ns()`, is cut there."""
     # Some versions of nsys put _V2 or _V3 behind the table's name.
-    tables = sorted(t for t in session.export.columns if t.removesuffix("_V2").removesuffix("_V3") == "NVTX_EVENTS")
+    tables = sorted(
+        t
+        for t in session.export.columns
+        if t.removesuffix("_V2").removesuffix("_V3") == "NVTX_EVENTS"
+    )
     return together(_of_table(session, table, end_ns) for table in tables or ["NVTX_EVENTS"])
 
 
@@ -60,16 +69,21 @@ def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
     """The ranges with kind, exact_path and the columns parsed from names, by the library that opened them."""
     named = read_names(ranges["name"])
     # PyTorch pushes its ranges in the default domain.
-    is_named = named["kind"].is_not_null() & (ranges["domainId"] == 0) & (ranges["category"] == "push_pop")
-    parsed = pl.DataFrame([column.zip_with(is_named, column.clear(len(column))) for column in named.get_columns()])
+    is_named = (
+        named["kind"].is_not_null() & (ranges["domainId"] == 0) & (ranges["category"] == "push_pop")
+    )
+    parsed = pl.DataFrame(
+        [column.zip_with(is_named, column.clear(len(column))) for column in named.get_columns()]
+    )
     layer = _find_layers(ranges).cast(pl.Categorical)
     path = ranges["exact_path"].zip_with(ranges["exact_path"].is_not_null(), layer)
     parsed = parsed.with_columns(
         pl.coalesce(parsed["name"], ranges["name"]).alias("name"),
-        kind=pl.when(path.is_not_null()).then(codes.constant("module"))
+        kind=pl.when(path.is_not_null())
+        .then(codes.constant("module"))
         .otherwise(pl.coalesce(parsed["kind"], codes.constant("nvtx"))),
         exact_path=path,
-    )  # fmt: skip
+    )
     return narrow(ranges.drop("domainId", "name", "exact_path").hstack(parsed))
 
 
@@ -79,7 +93,9 @@ def _names(session: Session, raw: pl.DataFrame) -> pl.Series:
     return written.zip_with(written.is_not_null(), session.named(raw["textId"]))
 
 
-def _ranges(session: Session, table: str, raw: pl.DataFrame, end_ns: Callable[[], int | None]) -> pl.DataFrame:
+def _ranges(
+    session: Session, table: str, raw: pl.DataFrame, end_ns: Callable[[], int | None]
+) -> pl.DataFrame:
     """The ranges and marks among the rows, as raw spans with their domainId."""
     kind = pl.col("eventType")
     is_range = kind.is_in([*codes.PUSH_POP, *codes.START_END])
@@ -91,10 +107,12 @@ def _ranges(session: Session, table: str, raw: pl.DataFrame, end_ns: Callable[[]
     session.diagnostics.add("warning", "open_ranges", text, n_open)
     last = pl.lit(end_ns() if n_open else None, pl.Int64) - session.base_ns
     chosen = chosen.with_columns(
-        end=pl.when(kind.is_in(codes.MARK)).then("start")
-        .when("is_open").then(pl.max_horizontal("start", last))
+        end=pl.when(kind.is_in(codes.MARK))
+        .then("start")
+        .when("is_open")
+        .then(pl.max_horizontal("start", last))
         .otherwise("end")
-    )  # fmt: skip
+    )
     path = each_once(chosen["name"], lambda name: name.str.extract(_MODULE)).alias("exact_path")
     chosen = chosen.with_columns(path)
     return session.intervals(table, chosen).select(
@@ -115,10 +133,14 @@ def _with_domains(ranges: pl.DataFrame, created: pl.DataFrame) -> pl.DataFrame:
     domains = created.filter(pl.col("domainId") != 0).drop_nulls("name").unique(keys, keep="last")
     if domains.is_empty():
         return ranges
-    domains = domains.select(pl.col("process_id"), pl.col("domainId").cast(ranges.schema["domainId"]), domain="name")
+    domains = domains.select(
+        pl.col("process_id"), pl.col("domainId").cast(ranges.schema["domainId"]), domain="name"
+    )
     seen = ranges.select(*keys, "category").unique().join(domains, on=keys)
     named = seen.with_columns(
-        longer=pl.concat_str(pl.col("category", "domain").cast(pl.String), separator=" ").cast(pl.Categorical)
+        longer=pl.concat_str(pl.col("category", "domain").cast(pl.String), separator=" ").cast(
+            pl.Categorical
+        )
     ).drop("domain")
     joined = ranges.join(named, on=[*keys, "category"], how="left", maintain_order="left")
     return joined.with_columns(category=pl.coalesce("longer", "category")).drop("longer")
@@ -127,11 +149,14 @@ def _with_domains(ranges: pl.DataFrame, created: pl.DataFrame) -> pl.DataFrame:
 def _find_layers(ranges: pl.DataFrame) -> pl.Series:
     """The path of each raw span that is a TensorRT layer, null for the others.
 
-    In its domain, TensorRT marks calls of its own (`ExecutionContext::enqueue`), and directly in a call that runs an
-    engine each layer by name; ranges within a layer, or in a call that builds or loads an engine, are no layers.
+    In its domain, TensorRT marks calls of its own (`ExecutionContext::enqueue`), and directly in a
+    call that runs an engine each layer by name; ranges within a layer, or in a call that builds or
+    loads an engine, are no layers.
     """
     nothing = pl.repeat(None, ranges.height, dtype=pl.String, eager=True).alias("exact_path")
-    rows = each_once(ranges["category"], lambda category: category.str.contains(_TENSORRT)).arg_true()
+    rows = each_once(
+        ranges["category"], lambda category: category.str.contains(_TENSORRT)
+    ).arg_true()
     if not len(rows):
         return nothing
     own = ranges.select("name", "process_id", "thread_id", "start_ns", "duration_ns")[rows]
@@ -145,11 +170,13 @@ def _find_layers(ranges: pl.DataFrame) -> pl.Series:
 def read_names(names: pl.Series) -> pl.DataFrame:
     """The kind of each range (op, annotation, null if PyTorch did not name it), its name, and other columns of spans.
 
-    An op has a qualified name, or an id and a sequence number or sizes. Only PyTorch's own ops may have a bare name, so
-    a range named `load, shard 3` or `Model::forward` stays a range.
+    An op has a qualified name, or an id and a sequence number or sizes. Only PyTorch's own ops may
+    have a bare name, so a range named `load, shard 3` or `Model::forward` stays a range.
     """
     rows, places = distinct_rows(names.cast(pl.Categorical).to_physical())
-    found = _parsed(names.gather(rows).cast(pl.String)).with_columns(pl.selectors.string().cast(pl.Categorical))
+    found = _parsed(names.gather(rows).cast(pl.String)).with_columns(
+        pl.selectors.string().cast(pl.Categorical)
+    )
     return found.select(pl.all().gather(places))
 
 
@@ -157,15 +184,30 @@ def _parsed(texts: pl.Series) -> pl.DataFrame:
     """The columns of `read_names` for distinct texts; only texts with parts are parsed."""
     frame = texts.alias("text").to_frame()
     text = pl.col("text")
-    has_parts = pl.any_horizontal(text.str.contains(f", {part} = ", literal=True) for part in ("seq", "op_id", "sizes"))
-    rows = frame.select((has_parts | text.str.contains(_BARE)).fill_null(value=False)).to_series().arg_true()
+    has_parts = pl.any_horizontal(
+        text.str.contains(f", {part} = ", literal=True) for part in ("seq", "op_id", "sizes")
+    )
+    rows = (
+        frame.select((has_parts | text.str.contains(_BARE)).fill_null(value=False))
+        .to_series()
+        .arg_true()
+    )
     parsed = frame[rows].select(text.str.extract_groups(_PARTS)).unnest("text")
     parsed = parsed.with_columns(pl.col("sequence_number", "external_id").cast(pl.Int64))
     sequence, op_id = pl.col("sequence_number").is_not_null(), pl.col("external_id").is_not_null()
-    has_detail, is_qualified = sequence | pl.col("input_shapes").is_not_null(), pl.col("name").str.contains(_QUALIFIED)
+    has_detail, is_qualified = (
+        sequence | pl.col("input_shapes").is_not_null(),
+        pl.col("name").str.contains(_QUALIFIED),
+    )
     is_qualified |= sequence & pl.col("name").str.contains(_BACKWARD)
-    is_op = (is_qualified & (has_detail | op_id)) | (has_detail & op_id) | pl.col("name").str.contains(_BARE)
-    parsed = parsed.select(pl.all(), kind=pl.when(is_op).then(pl.lit("op")).when(op_id).then(pl.lit("annotation")))
+    is_op = (
+        (is_qualified & (has_detail | op_id))
+        | (has_detail & op_id)
+        | pl.col("name").str.contains(_BARE)
+    )
+    parsed = parsed.select(
+        pl.all(), kind=pl.when(is_op).then(pl.lit("op")).when(op_id).then(pl.lit("annotation"))
+    )
     named = parsed["kind"].is_not_null()
     kept, rows = parsed.filter(named), rows.filter(named)
     spread = [column.clear(len(texts)).scatter(rows, column) for column in kept.get_columns()]

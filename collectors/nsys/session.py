@@ -1,6 +1,7 @@
 """One export while it is read: its strings, its time zero, and its tables in chunks.
 
-An id of a process or thread is packed as hardware (8 bits), virtual machine (8), process (24), thread (24).
+An id of a process or thread is packed as hardware (8 bits), virtual machine (8), process (24),
+thread (24).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +17,8 @@ from tracelens.storage.table import Table
 from tracelens.trace.capture import Diagnostics
 
 TIME_LIMIT_NS = 2**61
-"""73 years, as for torch: no session is longer, and no clock of this century shows more from 1970 on."""
+"""73 years, as for torch: no session is longer, and no clock of this century shows more from
+1970 on."""
 
 _LONGEST_NAME = 1 << 13
 
@@ -35,11 +37,17 @@ class Session:
         rows, places = distinct_rows(ids)
         used = self.names.filter(pl.col("id").is_in(ids.gather(rows).drop_nulls().implode()))
         values = used["value"].cast(pl.Categorical)
-        named = ids.gather(rows).replace_strict(used["id"], values, default=None, return_dtype=pl.Categorical)
+        named = ids.gather(rows).replace_strict(
+            used["id"], values, default=None, return_dtype=pl.Categorical
+        )
         return named.gather(places)
 
     def chunks(
-        self, table: str, needed: Sequence[str], integers: Sequence[str] = (), texts: Sequence[str] = ()
+        self,
+        table: str,
+        needed: Sequence[str],
+        integers: Sequence[str] = (),
+        texts: Sequence[str] = (),
     ) -> Iterator[pl.DataFrame]:
         """Columns of a table that may be absent, in chunks.
 
@@ -50,23 +58,32 @@ class Session:
             if missing:
                 found = ", ".join(sorted(self.export.columns[table]))
                 raise SourceError(
-                    f"{self.export.path}: expected the columns {', '.join(missing)} in {table}, found {found}; "
-                    "upgrade with pip install -U tracelens-toolkit, or export with another version of nsys"
+                    f"{self.export.path}: expected the columns {', '.join(missing)} in {table},"
+                    f" found {found}; upgrade with pip install -U tracelens-toolkit, or export with"
+                    " another version of nsys"
                 )
         columns = wanted([*needed, *integers], texts)
         # A frame without rows first, so that an absent table has its columns.
         return chain([pl.DataFrame(schema=columns)], self.export.chunks(table, columns))
 
-    def intervals(self, table: str, frame: pl.DataFrame, needed: Sequence[str] = ()) -> pl.DataFrame:
+    def intervals(
+        self, table: str, frame: pl.DataFrame, needed: Sequence[str] = ()
+    ) -> pl.DataFrame:
         """The frame with start_ns and duration_ns; rows without times, or that end before they start, are counted."""
         ends = pl.col("end").is_between("start", TIME_LIMIT_NS)
-        usable = frame.drop_nulls(["start", "end", *needed]).filter(ends, pl.col("start") >= -TIME_LIMIT_NS)
+        usable = frame.drop_nulls(["start", "end", *needed]).filter(
+            ends, pl.col("start") >= -TIME_LIMIT_NS
+        )
         self._count_broken(table, frame.height - usable.height)
-        return usable.with_columns(start_ns=pl.col("start") + self.base_ns, duration_ns=pl.col("end") - pl.col("start"))
+        return usable.with_columns(
+            start_ns=pl.col("start") + self.base_ns, duration_ns=pl.col("end") - pl.col("start")
+        )
 
     def moments(self, table: str, frame: pl.DataFrame, column: str) -> pl.DataFrame:
         """The rows without those whose time in the column is none; they are counted."""
-        usable = frame.filter(pl.col(column).is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS) | pl.col(column).is_null())
+        usable = frame.filter(
+            pl.col(column).is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS) | pl.col(column).is_null()
+        )
         self._count_broken(table, frame.height - usable.height)
         return usable
 
@@ -80,12 +97,20 @@ def read_names(export: Export, diagnostics: Diagnostics) -> pl.DataFrame:
 
     Each row that refers to a name has it in results, so the end of a very long one is left out.
     """
-    names = export.frame("StringIds", wanted(["id"], ["value"])).drop_nulls("id").unique("id", keep="first")
+    names = (
+        export.frame("StringIds", wanted(["id"], ["value"]))
+        .drop_nulls("id")
+        .unique("id", keep="first")
+    )
     is_long = names["value"].str.len_chars() > _LONGEST_NAME
     text = f"strings whose end after {_LONGEST_NAME} characters was left out"
     diagnostics.add("loss", "name_cut", text, int(is_long.sum()))
     cut = pl.format("{}…", pl.col("value").str.head(_LONGEST_NAME))
-    return names.with_columns(value=pl.when(is_long).then(cut).otherwise("value")) if is_long.any() else names
+    return (
+        names.with_columns(value=pl.when(is_long).then(cut).otherwise("value"))
+        if is_long.any()
+        else names
+    )
 
 
 def process_of(column: str) -> pl.Expr:
@@ -100,7 +125,9 @@ def thread_of(column: str) -> pl.Expr:
 
 def narrow(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with each column of integers as narrow as its values allow."""
-    return frame.with_columns(column.shrink_dtype() for column in frame.get_columns() if column.dtype == pl.Int64)
+    return frame.with_columns(
+        column.shrink_dtype() for column in frame.get_columns() if column.dtype == pl.Int64
+    )
 
 
 def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
@@ -110,11 +137,20 @@ def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 def fitting(table: Table, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
     """The frame with null for numbers that a 32-bit column cannot hold, or without the row where one is needed."""
-    text = f"numbers of {table.name} that nothing there can have; left out, with the row where it needs one"
+    text = (
+        f"numbers of {table.name} that nothing there can have; left out, with the row where it"
+        " needs one"
+    )
     for column in table:
         if column.dtype != pl.Int32 or frame.schema.get(column.name) != pl.Int64:
             continue
         fits = pl.col(column.name).is_between(-(2**31), 2**31 - 1) | pl.col(column.name).is_null()
-        diagnostics.add("loss", "number_out_of_range", text, int(frame.select((~fits).sum()).item()))
-        frame = frame.with_columns(pl.when(fits).then(column.name)) if column.nullable else frame.filter(fits)
+        diagnostics.add(
+            "loss", "number_out_of_range", text, int(frame.select((~fits).sum()).item())
+        )
+        frame = (
+            frame.with_columns(pl.when(fits).then(column.name))
+            if column.nullable
+            else frame.filter(fits)
+        )
     return frame

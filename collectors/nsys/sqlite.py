@@ -21,7 +21,8 @@ from tracelens.storage.table import DataType
 
 MAGIC = b"SQLite format 3\x00"
 _WAL = b"\x02"
-"""File format number, in the header, of files in WAL mode, whose changes are written to a log first."""
+"""File format number, in the header, of files in WAL mode, whose changes are written to a log
+first."""
 _ROWS = 100_000
 _FAILURES = (sqlite3.Error, UnicodeError, ValueError, OverflowError, MemoryError)
 
@@ -56,37 +57,49 @@ class SqliteExport(Export):
                 n_read += chunk.height
                 yield chunk
         except (ImportError, OSError, pa.ArrowException):
-            # ADBC is not installed, or refuses a damaged file or a column of several types, of which rows tell more.
+            # ADBC is not installed, or refuses a damaged file or a column of several types, of
+            # which rows tell more.
             yield from self._row_chunks(table, columns, n_read)
 
     def _arrow_chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
-        """Columns read through ADBC, five times faster than Python rows. Raises OSError for values of mixed types.
+        """Columns read through ADBC, five times faster than Python rows.
 
-        ADBC takes a column's first values for its type; one that begins with nulls counts as integers.
+        Raises OSError for values of mixed types.
+
+        ADBC takes a column's first values for its type; one that begins with nulls counts as
+        integers.
         """
         adbc = importlib.import_module("adbc_driver_sqlite.dbapi")
         rows = {"adbc.sqlite.query.batch_rows": str(chunk_rows(columns))}
         try:
-            with adbc.connect(self._uri) as database, database.cursor(adbc_stmt_kwargs=rows) as cursor:
+            with (
+                adbc.connect(self._uri) as database,
+                database.cursor(adbc_stmt_kwargs=rows) as cursor,
+            ):
                 cursor.execute(_select(table, columns))
                 for batch in cursor.fetch_record_batch():
                     kinds = [(field.type, columns[field.name]) for field in batch.schema]
                     if not all(
-                        found == pa.int64() or (found, asked) == (pa.string(), pl.String) for found, asked in kinds
+                        found == pa.int64() or (found, asked) == (pa.string(), pl.String)
+                        for found, asked in kinds
                     ):
                         raise OSError("a column has another type than is asked for")
                     yield decoded(pa.Table.from_batches([batch]))
         except adbc.Error as error:
             raise OSError(first_line(error)) from error
 
-    def _row_chunks(self, table: str, columns: Mapping[str, DataType], n_skipped: int) -> Iterator[pl.DataFrame]:
+    def _row_chunks(
+        self, table: str, columns: Mapping[str, DataType], n_skipped: int
+    ) -> Iterator[pl.DataFrame]:
         """Columns read as Python rows, which take any value, in chunks that bound the memory."""
         try:
             with closing(_connect(self._uri)) as database:
                 cursor = database.execute(f"{_select(table, columns)} LIMIT -1 OFFSET {n_skipped}")
                 while found := cursor.fetchmany(_ROWS):
                     values = zip(columns.items(), zip(*found, strict=True), strict=True)
-                    yield pl.DataFrame([_series(name, list(column), dtype) for (name, dtype), column in values])
+                    yield pl.DataFrame(
+                        [_series(name, list(column), dtype) for (name, dtype), column in values]
+                    )
         except _FAILURES as error:
             raise self.broken(table, error) from error
 
@@ -94,9 +107,10 @@ class SqliteExport(Export):
 def _address(path: Path) -> tuple[str, OwnFolder | None]:
     """The URI by which SQLite shall open the file, and the folder of a temporary copy, if one was made.
 
-    SQLite writes two files beside a file in WAL mode even to read it, and of two readers one may find it locked. So it
-    is opened as immutable; where its log still has pages, a copy of both is opened. Raises ValueError when the file is
-    shorter than its header says; SQLite accepts half a last page.
+    SQLite writes two files beside a file in WAL mode even to read it, and of two readers one may
+    find it locked. So it is opened as immutable; where its log still has pages, a copy of both is
+    opened. Raises ValueError when the file is shorter than its header says; SQLite accepts half a
+    last page.
     """
     with path.open("rb") as stream:
         head = stream.read(100)
@@ -123,7 +137,9 @@ def _connect(uri: str) -> sqlite3.Connection:
 
 
 def _columns(database: sqlite3.Connection) -> dict[str, frozenset[str]]:
-    names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    names = [
+        name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    ]
     return {
         name: frozenset(row[1] for row in database.execute(f"PRAGMA table_info({_quoted(name)})"))
         for name in names
@@ -134,10 +150,13 @@ def _columns(database: sqlite3.Connection) -> dict[str, frozenset[str]]:
 def _why_not_opened(path: Path, error: BaseException) -> str:
     text = first_line(error)
     if "locked" in text or "busy" in text:
-        return f"{path}: the SQLite file is locked by another program; wait for nsys export to end, or copy the file"
+        return (
+            f"{path}: the SQLite file is locked by another program; wait for nsys export to end, or"
+            " copy the file"
+        )
     return (
-        f"{path}: expected a SQLite file written by nsys export, found one that cannot be read ({text}); "
-        f"it is damaged or incomplete, make it again with {HOW_TO_EXPORT}"
+        f"{path}: expected a SQLite file written by nsys export, found one that cannot be read"
+        f" ({text}); it is damaged or incomplete, make it again with {HOW_TO_EXPORT}"
     )
 
 
@@ -157,7 +176,9 @@ def _series(name: str, values: list[Any], dtype: DataType) -> pl.Series:
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         if dtype == pl.String:
             return pl.Series(name, [_text(value) for value in values], pl.String)
-        return pl.Series(name, [value if isinstance(value, int) else None for value in values], pl.Int64)
+        return pl.Series(
+            name, [value if isinstance(value, int) else None for value in values], pl.Int64
+        )
 
 
 def _text(value: Any) -> str | None:

@@ -30,7 +30,8 @@ _USUAL = (
 )
 _IMPORTERS = ("host-linux-*/QdstrmImporter", "linux-desktop-*/QdstrmImporter")
 _DEBIANS_IMPORTER = "../../../nsight-systems/host-linux-*/QdstrmImporter"
-"""Relative to nsys's folder, where Debian and Ubuntu have the importer in a folder of the architecture."""
+"""Relative to nsys's folder, where Debian and Ubuntu have the importer in a folder of the
+architecture."""
 
 _PATIENCE_S = 30
 _TIMEOUT_S = 900
@@ -56,9 +57,9 @@ def find_nsys(given: str | None = None) -> Nsys:
         path = _best()
         if path is None:
             raise ToolError(
-                "nsys was found neither on PATH nor in a usual place (/opt/nvidia/nsight-systems/*/bin, "
-                "/usr/local/cuda/bin, Nsight Compute's host folder); install NVIDIA Nsight Systems, or say where it is "
-                "with --nsys PATH"
+                "nsys was found neither on PATH nor in a usual place"
+                " (/opt/nvidia/nsight-systems/*/bin, /usr/local/cuda/bin, Nsight Compute's host"
+                " folder); install NVIDIA Nsight Systems, or say where it is with --nsys PATH"
             )
     else:
         found = shutil.which(given)
@@ -68,18 +69,21 @@ def find_nsys(given: str | None = None) -> Nsys:
     try:
         answer = run_tool([path, "--version"], _PATIENCE_S)
     except ToolError as error:
-        raise ToolError(f"{path}: does not answer --version ({error}); name a working nsys with --nsys PATH") from error
+        raise ToolError(
+            f"{path}: does not answer --version ({error}); name a working nsys with --nsys PATH"
+        ) from error
     numbers = re.search(r"version (\d+)\.(\d+)[\w.-]*", answer)
     if numbers is None or "Nsight Systems" not in answer:
         printed = answer.strip().split("\n", 1)[0][:80]
         raise ToolError(
-            f"{path}: expected NVIDIA Nsight Systems and its version, found {printed!r}; name another with --nsys PATH"
+            f"{path}: expected NVIDIA Nsight Systems and its version, found {printed!r}; name"
+            " another with --nsys PATH"
         )
     version = numbers[0].removeprefix("version ")
     if (int(numbers[1]), int(numbers[2])) < OLDEST:
         raise ToolError(
-            f"{path}: nsys {version} is too old; tracelens needs {OLDEST[0]}.{OLDEST[1]} or newer, install a newer "
-            "Nsight Systems or name one with --nsys PATH"
+            f"{path}: nsys {version} is too old; tracelens needs {OLDEST[0]}.{OLDEST[1]} or newer,"
+            " install a newer Nsight Systems or name one with --nsys PATH"
         )
     return Nsys(path, version, importer_of(path))
 
@@ -96,7 +100,9 @@ def look_for_nsys(_: str) -> Found:
 def _best() -> Path | None:
     """The first nsys with an importer, else the first at all; null where there is none."""
     found = list(candidates())
-    return next((path for path in found if importer_of(path) is not None), found[0] if found else None)
+    return next(
+        (path for path in found if importer_of(path) is not None), found[0] if found else None
+    )
 
 
 def candidates() -> Iterator[Path]:
@@ -107,7 +113,9 @@ def candidates() -> Iterator[Path]:
     for pattern in _USUAL:
         matches = Path("/").glob(pattern.removeprefix("/"))
         found = (path for path in matches if shutil.which(path))
-        yield from sorted(found, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))], reverse=True)
+        yield from sorted(
+            found, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))], reverse=True
+        )
 
 
 def importer_of(nsys: Path) -> Path | None:
@@ -139,8 +147,8 @@ def _complaint(out: str, err: str) -> str:
         library = missing[1]
         package = f" ({_PACKAGES[library]})" if library in _PACKAGES else ""
         return (
-            f"it needs {library}, which is not on this machine; install it{package}, or put it in a folder and name "
-            "that in LD_LIBRARY_PATH"
+            f"it needs {library}, which is not on this machine; install it{package}, or put it in a"
+            " folder and name that in LD_LIBRARY_PATH"
         )
     lines = [line.strip() for line in (err.strip() or out.strip()).splitlines() if line.strip()]
     return lines[-1] if lines else ""
@@ -150,8 +158,8 @@ def _complaint(out: str, err: str) -> str:
 def exported(report: Path, nsys: Nsys | None = None) -> Iterator[Path]:
     """An export of the report in a temporary directory, which is removed afterwards.
 
-    A Parquet directory where nsys can write one (2023.4 and later), else SQLite. A raw capture is imported first.
-    Raises ToolError when nsys is absent or fails, with the command to run by hand.
+    A Parquet directory where nsys can write one (2023.4 and later), else SQLite. A raw capture is
+    imported first. Raises ToolError when nsys is absent or fails, with the command to run by hand.
     """
     by_hand = f"nsys export --type sqlite --output {report.stem}.sqlite {report.stem}.nsys-rep"
     if nsys is None:
@@ -159,8 +167,8 @@ def exported(report: Path, nsys: Nsys | None = None) -> Iterator[Path]:
             nsys = find_nsys()
         except ToolError as error:
             raise ToolError(
-                f"{report}: reading it takes nsys: {error}; or where nsys is installed run {by_hand}, then give "
-                f"tracelens {report.stem}.sqlite"
+                f"{report}: reading it takes nsys: {error}; or where nsys is installed run"
+                f" {by_hand}, then give tracelens {report.stem}.sqlite"
             ) from error
     with OwnFolder("tracelens-nsys-") as folder:
         if report.suffix == RAW_SUFFIX:
@@ -176,18 +184,24 @@ def exported(report: Path, nsys: Nsys | None = None) -> Iterator[Path]:
             if target.exists():
                 break
         else:
-            raise ToolError(f"{report}: nsys could not export it ({complaint or 'nothing written'}); try {by_hand}")
+            raise ToolError(
+                f"{report}: nsys could not export it ({complaint or 'nothing written'}); try"
+                f" {by_hand}"
+            )
         yield target
 
 
 def import_raw(raw: Path, report: Path, nsys: Nsys) -> Path:
-    """Make a report from a raw capture with nsys's importer. Raises ToolError when it is absent or fails."""
+    """Make a report from a raw capture with nsys's importer.
+
+    Raises ToolError when it is absent or fails.
+    """
     by_hand = f"QdstrmImporter -i {raw.name} -o {report.name}"
     if nsys.importer is None:
         raise ToolError(
-            f"{raw}: a raw capture that was never imported, and {nsys.path} has no QdstrmImporter beside it, as the "
-            f"nsys that comes with other tools may not; install NVIDIA Nsight Systems, or run {by_hand} where it is, "
-            f"then give tracelens {report.name}"
+            f"{raw}: a raw capture that was never imported, and {nsys.path} has no QdstrmImporter"
+            " beside it, as the nsys that comes with other tools may not; install NVIDIA Nsight"
+            f" Systems, or run {by_hand} where it is, then give tracelens {report.name}"
         )
     try:
         run_tool([nsys.importer, "-i", raw, "-o", report])

@@ -8,7 +8,13 @@ from itertools import count
 from pathlib import Path
 
 from tracelens.collectors.torch import sidecar
-from tracelens.collectors.torch.distributed import describe_rank, distributed, place_of, rank_of, with_group_ranks
+from tracelens.collectors.torch.distributed import (
+    describe_rank,
+    distributed,
+    place_of,
+    rank_of,
+    with_group_ranks,
+)
 from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvents
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
 from tracelens.collectors.torch.reading import read_documents
@@ -30,9 +36,13 @@ from tracelens.trace.sidecars import unzipped
 KIND = "torch"
 _JSON_START = re.compile(rb"^(?:\xef\xbb\xbf)?\s*[{\[]")
 _VERSIONS = (
-    "schemaVersion", "cupti_version", "cuda_runtime_version", "cuda_driver_version", "hip_runtime_version",
+    "schemaVersion",
+    "cupti_version",
+    "cuda_runtime_version",
+    "cuda_driver_version",
+    "hip_runtime_version",
     "hip_driver_version",
-)  # fmt: skip
+)
 _SETTINGS = ("record_shapes", "with_stack", "with_modules", "with_flops", "profile_memory")
 _EPOCH_NS = 10**18
 _WITHOUT_PHASE = "(ph none)"
@@ -40,14 +50,21 @@ _WITHOUT_PHASE = "(ph none)"
 _REASONS = {
     "layers": "no nn.Module calls in the trace; profile with with_stack=True, with_modules=True",
     "sites": "no call was made within a span",
-    "steps": "nothing marks steps: call the profiler's step(), or name what marks them with --step PATTERN",
+    "steps": (
+        "nothing marks steps: call the profiler's step(), or name what marks them with --step"
+        " PATTERN"
+    ),
     "activities": "no thread launches device work or runs ops",
     "allocations": "memory was not profiled; profile with profile_memory=True",
     "memcpys": "the trace holds no copy",
     "memsets": "the trace holds no memset",
-    "kernels": "the trace holds no kernel; profile with ProfilerActivity.CUDA on a machine with a GPU",
+    "kernels": (
+        "the trace holds no kernel; profile with ProfilerActivity.CUDA on a machine with a GPU"
+    ),
     "collectives": "no communication kernel tells of its collective",
-    "synchronizations": "not recorded; profile with _ExperimentalConfig(enable_cuda_sync_events=True)",
+    "synchronizations": (
+        "not recorded; profile with _ExperimentalConfig(enable_cuda_sync_events=True)"
+    ),
     "devices": "the trace has no deviceProperties",
     "stacks": "a torch trace holds no native stacks",
     "frames": "a torch trace holds no native stacks",
@@ -63,23 +80,32 @@ def sniff(path: Path, head: bytes) -> bool:
 def read(path: Path, folder: Path | None = None) -> list[Capture]:
     """Read one trace file (`-`: standard input), or each trace file of a directory of ranks.
 
-    A file with several traces one after another yields a capture for each, as separate files would. Raises SourceError
-    when a file cannot be read, is no Chrome trace, or has no event. A trace that ends early yields its complete events,
-    with `complete` false and the loss in `diagnostics`. With a folder, which need not exist yet, large tables are
-    written into it as they are finished, and the captures' `stored` has their places.
+    A file with several traces one after another yields a capture for each, as separate files would.
+    Raises SourceError when a file cannot be read, is no Chrome trace, or has no event. A trace that
+    ends early yields its complete events, with `complete` false and the loss in `diagnostics`. With
+    a folder, which need not exist yet, large tables are written into it as they are finished, and
+    the captures' `stored` has their places.
     """
     parts = count()
     return [capture for file in trace_files(path) for capture in _read_file(file, folder, parts)]
 
 
 def trace_files(path: Path) -> list[Path]:
-    """The trace files of a path: the file itself, or those in a directory of ranks. Raises SourceError for none."""
+    """The trace files of a path: the file itself, or those in a directory of ranks.
+
+    Raises SourceError for none.
+    """
     if not path.is_dir():
         return [path]
-    files = sorted(p for p in path.iterdir() if p.name.endswith((".json", ".json.gz")) and not sidecar.is_sidecar(p))
+    files = sorted(
+        p
+        for p in path.iterdir()
+        if p.name.endswith((".json", ".json.gz")) and not sidecar.is_sidecar(p)
+    )
     if not files:
         raise SourceError(
-            f"{path}: expected a directory of .json or .json.gz traces, found none; name the trace files themselves"
+            f"{path}: expected a directory of .json or .json.gz traces, found none; name the trace"
+            " files themselves"
         )
     return files
 
@@ -103,7 +129,9 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
     for number, (read, said) in enumerate(read_documents(source, diagnostics)):
         _refuse_other_json(path, read, said)
         if number == TRACES.value:
-            raise SourceError(f"{path}: holds more than {TRACES.value:,} traces; {TRACES.how_to_raise}")
+            raise SourceError(
+                f"{path}: holds more than {TRACES.value:,} traces; {TRACES.how_to_raise}"
+            )
         if read.n_events:
             with Store(folder / str(next(parts))) if folder is not None else nullcontext() as store:
                 captures.append(_capture(path, source, read, said, store))
@@ -113,9 +141,12 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
     if not captures:
         if any(severity == "loss" for severity, _ in diagnostics.counts):
             raise SourceError(
-                f"{path}: no event of the trace is whole; export it again with prof.export_chrome_trace(path)"
+                f"{path}: no event of the trace is whole; export it again with"
+                " prof.export_chrome_trace(path)"
             )
-        raise SourceError(f"{path}: the trace has no events; profile at least one step before exporting")
+        raise SourceError(
+            f"{path}: the trace has no events; profile at least one step before exporting"
+        )
     for number, capture in enumerate(captures, 1):
         capture.source = source.describe(KIND)
         if len(captures) > 1:
@@ -128,14 +159,17 @@ def _refuse_other_json(path: Path, read: ReadEvents, said: Diagnostics) -> None:
     n_strange = sum(n for (_, code), n in said.counts.items() if code.endswith(_WITHOUT_PHASE))
     if read.n_events and read.n_events == n_strange and not read.frames:
         raise NoTraceError(
-            f"{path}: expected a torch.profiler Chrome trace, found JSON whose {n_strange:,} objects are no trace "
-            "events (none has a phase, ph); collect what prof.export_chrome_trace(path) wrote"
+            f"{path}: expected a torch.profiler Chrome trace, found JSON whose {n_strange:,}"
+            " objects are no trace events (none has a phase, ph); collect what"
+            " prof.export_chrome_trace(path) wrote"
         )
 
 
 def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
     """Mark a capture as one of several in its file; the file's name then says nothing about its rank."""
-    capture.source = replace(capture.source, name=f"{capture.source.name} (trace {number} of {n_traces})")
+    capture.source = replace(
+        capture.source, name=f"{capture.source.name} (trace {number} of {n_traces})"
+    )
     if capture.rank_origin in {"file name", "launcher"}:
         capture.rank, capture.rank_origin = None, "input order"
         capture.place = Place(capture.place.host)
@@ -162,7 +196,11 @@ def _capture(
     if "layers" in tables:
         tables["layers"] = sidecar.describe_layers(tables["layers"], beside)
     if not read.complete:
-        diagnostics.add("loss", "trace_cut", "the file ends before the trace does; whole events before that were kept")
+        diagnostics.add(
+            "loss",
+            "trace_cut",
+            "the file ends before the trace does; whole events before that were kept",
+        )
     rank, origin = rank_of(path, facts)
     n_ranks = integer(distributed(facts).get(WORLD_SIZE))
     stored = store.finish() if store is not None else {}
@@ -171,10 +209,16 @@ def _capture(
         source=source.describe(KIND),
         tables=tables,
         producer="torch.profiler",
-        versions={key: str(facts[key]) for key in _VERSIONS if isinstance(facts.get(key), (int, str))},
+        versions={
+            key: str(facts[key]) for key in _VERSIONS if isinstance(facts.get(key), (int, str))
+        },
         rank=rank,
         rank_origin=origin,
-        time_base="unix_epoch" if any(isinstance(s, int) and s > _EPOCH_NS for s in starts) else "trace_start",
+        time_base=(
+            "unix_epoch"
+            if any(isinstance(s, int) and s > _EPOCH_NS for s in starts)
+            else "trace_start"
+        ),
         time_precision_ns=1 if read.has_fractions else 1000,
         complete=read.complete,
         settings={key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)}
@@ -198,7 +242,9 @@ def read_several(
     files: Sequence[Path], folder: Path, limit_bytes: int | None, tell: Callable[[str], None]
 ) -> list[list[Capture]]:
     """The captures of each file, their large tables stored in the folder; several large files in processes."""
-    from tracelens.running import apart  # noqa: PLC0415 - processes take time to import, and few need them
+    from tracelens.running import (
+        apart,
+    )
 
     return apart.read_several(read, files, folder, limit_bytes, tell)
 
@@ -209,8 +255,12 @@ COLLECTOR = Collector(
     sniff=sniff,
     read=read,
     fills={
-        **dict.fromkeys(("spans", "sites", "steps", "activities", "counters", "devices", "ranks"), ""),
-        **dict.fromkeys(("api_calls", "kernels", "memcpys", "memsets"), "of a run that used the GPU"),
+        **dict.fromkeys(
+            ("spans", "sites", "steps", "activities", "counters", "devices", "ranks"), ""
+        ),
+        **dict.fromkeys(
+            ("api_calls", "kernels", "memcpys", "memsets"), "of a run that used the GPU"
+        ),
         "synchronizations": "with --cuda-sync",
         "collectives": "of a run that used NCCL",
         "allocations": "with --memory",
@@ -226,7 +276,14 @@ COLLECTOR = Collector(
     read_several=read_several,
     run=run,
     endings=(".json", ".gz", ".zst", ".pt.trace", ".trace"),
-    tools=(Tool("torch", "profiling a program of yours", "pip install 'tracelens-toolkit[torch]'", package),),
+    tools=(
+        Tool(
+            "torch",
+            "profiling a program of yours",
+            "pip install 'tracelens-toolkit[torch]'",
+            package,
+        ),
+    ),
 )
 
 __all__ = ["COLLECTOR", "KIND", "begins_as_trace", "read", "sniff", "trace_files"]

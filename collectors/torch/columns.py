@@ -42,7 +42,8 @@ _Refused = tuple[Event, dict[str, int]]
 class RawEvents:
     """Collects events in file order; `frames()` returns them as one raw frame for each table.
 
-    A raw frame has the columns that `fields` declares, strings as categories, integers as narrow as their values allow.
+    A raw frame has the columns that `fields` declares, strings as categories, integers as narrow as
+    their values allow.
     """
 
     def __init__(self, diagnostics: Diagnostics) -> None:
@@ -56,9 +57,14 @@ class RawEvents:
         self._unplaced: Counter[tuple[str, bool]] = Counter()
 
     def add(self, events: list[Event]) -> None:
-        """Add a batch of events. Only their values are kept: an event keeps the text around it in memory."""
+        """Add a batch of events.
+
+        Only their values are kept: an event keeps the text around it in memory.
+        """
         placed: dict[str, list[Event]] = {name: [] for name in fields.NAMES}
-        of_category = {c: placed[name] for c, name in fields.CATEGORIES.items() if name != "counters"}
+        of_category = {
+            c: placed[name] for c, name in fields.CATEGORIES.items() if name != "counters"
+        }
         for event in events:
             if event.ph == "X" and isinstance(event.cat, str) and event.cat in of_category:
                 of_category[event.cat].append(event)
@@ -72,7 +78,9 @@ class RawEvents:
         if self._n_waiting > _AT_ONCE:
             self.flush()
 
-    def add_frames(self, frames: dict[str, list[pl.DataFrame]], refused: Sequence[_Refused]) -> None:
+    def add_frames(
+        self, frames: dict[str, list[pl.DataFrame]], refused: Sequence[_Refused]
+    ) -> None:
         """Add rows that the C parser made of a block, and the block's events that it refused.
 
         Each refused event comes with the number of rows before it in each table.
@@ -86,10 +94,16 @@ class RawEvents:
             parts = frames.get(name, [])
             if name in among:
                 events, places = zip(*among[name], strict=True)
-                own = self._frame(name, [_values(name, events)], pl.Series("place", places, pl.Int64))
-                rows = [pl.concat(parts).with_columns(place=pl.int_range(pl.len()))] if parts else []
+                own = self._frame(
+                    name, [_values(name, events)], pl.Series("place", places, pl.Int64)
+                )
+                rows = (
+                    [pl.concat(parts).with_columns(place=pl.int_range(pl.len()))] if parts else []
+                )
                 # An event stands before the row whose number is its place.
-                both = pl.concat([own, *rows], how="vertical_relaxed").sort("place", maintain_order=True)
+                both = pl.concat([own, *rows], how="vertical_relaxed").sort(
+                    "place", maintain_order=True
+                )
                 parts = [both.drop("place")]
             self._parts.setdefault(name, []).extend(parts)
 
@@ -106,7 +120,9 @@ class RawEvents:
             lost = "events of a category that is not read: they are in no table and no total"
             severity, said = ("loss", lost) if is_lost else ("info", "events that no table holds")
             self._diagnostics.add(severity, f"category_{category}"[:80], said, count)
-        return {name: _joined(self._parts.pop(name)) for name in fields.NAMES if name in self._parts}
+        return {
+            name: _joined(self._parts.pop(name)) for name in fields.NAMES if name in self._parts
+        }
 
     def count_unplaced(self, phase: Any, category: Any, n: int = 1) -> None:
         """Count events that belong to no table; some known kinds add nothing and are not counted."""
@@ -122,13 +138,17 @@ class RawEvents:
         if not name:
             self.count_unplaced(event.ph, event.cat)
             return []
-        return [(name, one) for one in (event.series() if isinstance(event, CounterEvent) else [event])]
+        return [
+            (name, one) for one in (event.series() if isinstance(event, CounterEvent) else [event])
+        ]
 
     def _frame(
         self, name: str, batches: Sequence[dict[str, list[Any]]], places: pl.Series | None = None
     ) -> pl.DataFrame:
         """A raw frame of those events' values that have times; the others are counted."""
-        values = {key: list(chain.from_iterable(batch[key] for batch in batches)) for key in _KEYS[name]}
+        values = {
+            key: list(chain.from_iterable(batch[key] for batch in batches)) for key in _KEYS[name]
+        }
         self.has_fractions = self.has_fractions or any(b"." in start for start in values["ts"])
         frame = pl.DataFrame([_column(of, values).alias(of.name) for of in fields.TABLES[name]])
         self._count_unsized(name, frame)
@@ -139,24 +159,33 @@ class RawEvents:
         kept = frame.filter(good)
         text = "events whose start or duration is missing or wrong"
         self._diagnostics.add("loss", "event_without_time", text, frame.height - kept.height)
-        return kept.with_columns(column.shrink_dtype() for column in kept.get_columns() if column.dtype == pl.Int64)
+        return kept.with_columns(
+            column.shrink_dtype() for column in kept.get_columns() if column.dtype == pl.Int64
+        )
 
     def _count_unsized(self, name: str, frame: pl.DataFrame) -> None:
         if name in {"memcpys", "memsets", "allocations"}:
-            n, text = frame["size_bytes"].null_count(), "copies, fills and allocations without a size, which count as 0"
+            n, text = (
+                frame["size_bytes"].null_count(),
+                "copies, fills and allocations without a size, which count as 0",
+            )
             self._diagnostics.add("warning", "size_unknown", text, n)
         elif name == "counters":
             n = frame["value"].null_count()
-            self._diagnostics.add("loss", "counter_without_value", "counter events without a number", n)
+            self._diagnostics.add(
+                "loss", "counter_without_value", "counter events without a number", n
+            )
 
 
 def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
     """The parts as one contiguous frame, column by column; each part's memory is freed as it is copied."""
     return pl.DataFrame(
         [
-            pl.concat([part.drop_in_place(name).to_frame() for part in parts], how="vertical_relaxed", rechunk=True)[
-                name
-            ]
+            pl.concat(
+                [part.drop_in_place(name).to_frame() for part in parts],
+                how="vertical_relaxed",
+                rechunk=True,
+            )[name]
             for name in parts[0].columns
         ]
     )
@@ -173,7 +202,8 @@ def _values(name: str, events: Sequence[Event]) -> dict[str, list[Any]]:
     for key, get in _KEYS[name].items():
         kind = fields.KEYS[key]
         values = map(get, events if key in fields.EVENT_KEYS else args)
-        # JSON holds no zero byte; to join and split takes a third of the time of asking each value for its bytes.
+        # JSON holds no zero byte; to join and split takes a third of the time of asking each value
+        # for its bytes.
         found[key] = b"\0".join(values).split(b"\0") if kind in _RAW else list(values)
     return found
 
@@ -185,7 +215,9 @@ def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
         other = _read(of.second, of.axis, values)
         if of.how == fields.UNLESS_ZERO:
             return found.set((other == 0).fill_null(value=False), None)
-        is_there = found.is_not_null() if of.how != fields.WORD else (found != "").fill_null(value=False)
+        is_there = (
+            found.is_not_null() if of.how != fields.WORD else (found != "").fill_null(value=False)
+        )
         found = found.zip_with(is_there | other.is_null(), other)
     if of.how == fields.NAME:
         found = found.fill_null("")
@@ -201,7 +233,9 @@ def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
         case fields.JSON:
             return each_once(decoded(values), spaced_alike)
         case fields.TRIPLE:
-            return each_once(decoded(values), lambda text: text.map_elements(lambda t: _part(t, axis), pl.Int64))
+            return each_once(
+                decoded(values), lambda text: text.map_elements(lambda t: _part(t, axis), pl.Int64)
+            )
         case fields.TEXT:
             return texts(values)
         case fields.REAL:
@@ -216,4 +250,8 @@ def _part(written: str, axis: int) -> int | None:
     except (msgspec.DecodeError, RecursionError):
         return None
     is_triple = isinstance(parts, list) and len(parts) == 3
-    return parts[axis] if is_triple and all(type(part) is int and 0 <= part < 2**31 for part in parts) else None
+    return (
+        parts[axis]
+        if is_triple and all(type(part) is int and 0 <= part < 2**31 for part in parts)
+        else None
+    )

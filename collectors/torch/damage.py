@@ -1,8 +1,8 @@
 """Continuing after text that is not JSON: the event is repaired or lost, and the next one is found.
 
-The decisions depend only on the text that follows, never on where a buffer ends, so that every reader of a trace finds
-the same events, however it divides the text. Failed searches are limited in proportion to the text read so far, so that
-no damage takes quadratic time.
+The decisions depend only on the text that follows, never on where a buffer ends, so that every
+reader of a trace finds the same events, however it divides the text. Failed searches are limited in
+proportion to the text read so far, so that no damage takes quadratic time.
 """
 
 import json
@@ -15,12 +15,25 @@ from tracelens.collectors.torch.text import Finder, Text
 from tracelens.limits import EVENT_MIB
 from tracelens.trace.capture import Diagnostics
 
-# Only these top-level keys are read. A trace's user metadata has been seen to hold a whole environment with tokens.
+# Only these top-level keys are read. A trace's user metadata has been seen to hold a whole
+# environment with tokens.
 KEYS = (
-    "schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds", "cupti_version",
-    "cuda_runtime_version", "cuda_driver_version", "hip_runtime_version", "hip_driver_version", "record_shapes",
-    "with_stack", "with_modules", "with_flops", "profile_memory", "host_name",
-)  # fmt: skip
+    "schemaVersion",
+    "deviceProperties",
+    "distributedInfo",
+    "baseTimeNanoseconds",
+    "cupti_version",
+    "cuda_runtime_version",
+    "cuda_driver_version",
+    "hip_runtime_version",
+    "hip_driver_version",
+    "record_shapes",
+    "with_stack",
+    "with_modules",
+    "with_flops",
+    "profile_memory",
+    "host_name",
+)
 LONG = 1 << 20
 """Only `Recovery` reads an event longer than this."""
 SEPARATORS = b" \t\r\n,"
@@ -34,7 +47,8 @@ _EFFORT_A_BYTE = 16
 _ENDS_TRIED = 4
 _PH_FIRST = re.compile(rb'\{\s*"ph"\s*:')
 _TAIL_KEYS = {key.encode() for key in (*KEYS, "traceName", "displayTimeUnit", "trace_id")}
-# The bracket that closes the event list, by what follows it; surely so where that is a key that stands there.
+# The bracket that closes the event list, by what follows it; surely so where that is a key that
+# stands there.
 _END = re.compile(rb'\](?<=[}\s]\])\s*(?:,\s*"\w+"\s*:|(\}?\s*(?:\Z|[\[{\0])))')
 _SURE_END = re.compile(rb'\](?<=[}\s]\])\s*,\s*"(?:' + b"|".join(sorted(_TAIL_KEYS)) + rb')"\s*:')
 _SCAN = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # not in its types
@@ -49,17 +63,23 @@ class Recovery:
         self.in_remains = False
         """Whether an event was lost, so that the following text may be a nested part of it."""
         self.short_until = 0
-        """Up to this place, events longer than LONG are not searched for, as one was found to have no end."""
+        """Up to this place, events longer than LONG are not searched for, as one was found to
+        have no end."""
         self._text, self._diagnostics = text, diagnostics
-        self._boundary, self._end, self._sure_end = Finder(BOUNDARY), _EndFinder(_END), _EndFinder(_SURE_END)
+        self._boundary, self._end, self._sure_end = (
+            Finder(BOUNDARY),
+            _EndFinder(_END),
+            _EndFinder(_SURE_END),
+        )
         self._spent = 0
         self._has_moved = False
 
     def step(self) -> Event | None:
         """Read one event or skip something, and move `Text.at`; null where nothing was read.
 
-        An event is, in this order: JSON with an end near by; the text before the next event's start, or the list's end,
-        if it can be repaired; the text up to a brace near by, likewise; and JSON, or nearly, of any length.
+        An event is, in this order: JSON with an end near by; the text before the next event's
+        start, or the list's end, if it can be repaired; the text up to a brace near by, likewise;
+        and JSON, or nearly, of any length.
         """
         spent = self._spent
         event = self._read()
@@ -72,7 +92,9 @@ class Recovery:
         self._has_moved = False
         text.reach(_NEAR)
         end, is_cut = self._json_end()
-        event = mended(bytes(text.data[text.at : text.at + end]), self._diagnostics) if end else None
+        event = (
+            mended(bytes(text.data[text.at : text.at + end]), self._diagnostics) if end else None
+        )
         if event is not None:
             return self._taken(event, text.at + end)
         following = self._following()
@@ -124,7 +146,8 @@ class Recovery:
     def _following(self) -> tuple[int, int] | None:
         """The place where the next event seems to start, and where this one ends before it; null after moving on.
 
-        Without a next event, this moves on to the text's end. Text longer than any event may be is skipped.
+        Without a next event, this moves on to the text's end. Text longer than any event may be is
+        skipped.
         """
         text, limit = self._text, EVENT_MIB.value << 20
         while True:
@@ -184,7 +207,9 @@ class Recovery:
             return None
         text.reach(limit)
         close = object_end(text.data, text.at, min(len(text.data), text.at + limit))
-        event = None if close is None else mended(bytes(text.data[text.at : close]), self._diagnostics)
+        event = (
+            None if close is None else mended(bytes(text.data[text.at : close]), self._diagnostics)
+        )
         if event is None or close is None:
             self.short_until = text.place + limit
             return None

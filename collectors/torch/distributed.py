@@ -15,7 +15,9 @@ from tracelens.trace.capture import Capture, Place
 from tracelens.trace.same_run import WORLD_SIZE
 
 _RANK_IN_NAME = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
-_AXIS_IN_NAME = re.compile(rf"(?<![a-z])({'|'.join(PARALLEL)})[-_]?(\d{{1,6}})(?!\d)", re.IGNORECASE)
+_AXIS_IN_NAME = re.compile(
+    rf"(?<![a-z])({'|'.join(PARALLEL)})[-_]?(\d{{1,6}})(?!\d)", re.IGNORECASE
+)
 _NODE_IN_NAME = re.compile(r"(?<![a-z])node[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 # torch.profiler.tensorboard_trace_handler names files HOST_PID.TIME.pt.trace.json.
 _HANDLERS_NAME = re.compile(r"(.+)_\d+\.\d+\.pt\.trace\.json")
@@ -25,9 +27,22 @@ _AXIS_OF_GROUP = {
     for axis, word in PARALLEL.items()
 }
 _DTYPE_BYTES = {
-    "float": 4, "double": 8, "half": 2, "bfloat16": 2, "int": 4, "long": 8, "short": 2, "char": 1, "byte": 1, "bool": 1,
-    "float8_e4m3fn": 1, "float8_e5m2": 1, "uint8": 1, "c10::bfloat16": 2, "c10::half": 2,
-}  # fmt: skip
+    "float": 4,
+    "double": 8,
+    "half": 2,
+    "bfloat16": 2,
+    "int": 4,
+    "long": 8,
+    "short": 2,
+    "char": 1,
+    "byte": 1,
+    "bool": 1,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+    "uint8": 1,
+    "c10::bfloat16": 2,
+    "c10::half": 2,
+}
 _UNTOLD = "undefined"
 """torch's description of a group that was given none."""
 _MOST_RANKS = 1 << 20
@@ -43,7 +58,10 @@ def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
     )
     told = kernels.with_row_index("kernel_id").filter(pl.col("collective").is_not_null())
     lists = [
-        each_once(told[name], lambda written: written.map_elements(lambda text: _json(_numbers(text)), pl.String))
+        each_once(
+            told[name],
+            lambda written: written.map_elements(lambda text: _json(_numbers(text)), pl.String),
+        )
         for name in ("group_ranks", "in_split", "out_split")
     ]
     group = pl.col("group").cast(pl.String)
@@ -52,8 +70,12 @@ def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
         *lists,
         group=pl.when(group != _UNTOLD).then(group).otherwise(pl.col("group_id").cast(pl.String)),
         name="collective",
-        size_in_bytes=pl.when(pl.col("in_elements") < TIME_LIMIT_NS >> 4).then(pl.col("in_elements") * width),
-        size_out_bytes=pl.when(pl.col("out_elements") < TIME_LIMIT_NS >> 4).then(pl.col("out_elements") * width),
+        size_in_bytes=pl.when(pl.col("in_elements") < TIME_LIMIT_NS >> 4).then(
+            pl.col("in_elements") * width
+        ),
+        size_out_bytes=pl.when(pl.col("out_elements") < TIME_LIMIT_NS >> 4).then(
+            pl.col("out_elements") * width
+        ),
     )
 
 
@@ -69,7 +91,11 @@ def _numbers(written: Any) -> list[int] | None:
         except (msgspec.DecodeError, RecursionError):
             return None
     is_good = isinstance(written, list) and len(written) <= _MOST_RANKS
-    return written if is_good and all(type(one) is int and 0 <= one < 2**53 for one in written) else None
+    return (
+        written
+        if is_good and all(type(one) is int and 0 <= one < 2**53 for one in written)
+        else None
+    )
 
 
 def with_group_ranks(collectives: pl.DataFrame, facts: dict[str, Any]) -> pl.DataFrame:
@@ -77,7 +103,11 @@ def with_group_ranks(collectives: pl.DataFrame, facts: dict[str, Any]) -> pl.Dat
     listed = {name: _json(ranks) for name, _, ranks in _groups(facts)}
     if not listed or "group_id" not in collectives.columns:
         return collectives
-    name = pl.col("group_id").cast(pl.String).replace_strict(listed, default=None, return_dtype=pl.String)
+    name = (
+        pl.col("group_id")
+        .cast(pl.String)
+        .replace_strict(listed, default=None, return_dtype=pl.String)
+    )
     own = [pl.col("group_ranks").cast(pl.String)] if "group_ranks" in collectives.columns else []
     return collectives.with_columns(group_ranks=pl.coalesce(*own, name))
 
@@ -87,7 +117,9 @@ def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
     config = distributed(facts).get("pg_config")
     found = []
     for group in config if isinstance(config, list) else ():
-        if isinstance(group, dict) and (ranks := _members(group, integer(distributed(facts).get(WORLD_SIZE)))):
+        if isinstance(group, dict) and (
+            ranks := _members(group, integer(distributed(facts).get(WORLD_SIZE)))
+        ):
             name, description = (str(group.get(key, "")) for key in ("pg_name", "pg_desc"))
             found.append((name, description, ranks))
     return found
@@ -96,7 +128,12 @@ def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
 def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
     """A group's ranks; PyTorch lists none of the group of all."""
     ranks = _numbers(group.get("ranks"))
-    is_all = ranks == [] and size is not None and size <= _MOST_RANKS and integer(group.get("pg_size")) == size
+    is_all = (
+        ranks == []
+        and size is not None
+        and size <= _MOST_RANKS
+        and integer(group.get("pg_size")) == size
+    )
     return [*range(size or 0)] if is_all else ranks
 
 
@@ -122,11 +159,13 @@ def rank_of(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
     return (int(match.group(1)), "file name") if match else (None, "input order")
 
 
-def describe_rank(capture: Capture, name: str, facts: dict[str, Any], beside: dict[str, Any]) -> pl.DataFrame:
+def describe_rank(
+    capture: Capture, name: str, facts: dict[str, Any], beside: dict[str, Any]
+) -> pl.DataFrame:
     """The capture's row of the table `ranks`: world size, node, and its place in the job's parallelism.
 
-    The place is told by the file's name, else by the groups of distributedInfo; the node by the launcher, else by the
-    file's name.
+    The place is told by the file's name, else by the groups of distributedInfo; the node by the
+    launcher, else by the file's name.
     """
     places: dict[str, int | None] = dict.fromkeys(PARALLEL)
     for _, description, ranks in _groups(facts):
@@ -138,5 +177,8 @@ def describe_rank(capture: Capture, name: str, facts: dict[str, Any], beside: di
     in_name = _NODE_IN_NAME.search(name)
     node = integer(beside.get("node")) if "node" in beside else int(in_name[1]) if in_name else None
     row = {"world_size": size, "node": node} | places
-    fitting = {key: value if isinstance(value, int) and 0 <= value < 2**31 else None for key, value in row.items()}
+    fitting = {
+        key: value if isinstance(value, int) and 0 <= value < 2**31 else None
+        for key, value in row.items()
+    }
     return pl.DataFrame([fitting], schema=dict.fromkeys(row, pl.Int32))

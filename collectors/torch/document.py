@@ -9,7 +9,14 @@ from typing import Any
 import polars as pl
 
 from tracelens.collectors.torch.damage import KEYS, LONG, LOST, SEPARATORS, Recovery
-from tracelens.collectors.torch.events import BOUNDARY, EVENT_START, Event, decode_lines, decode_whole, object_end
+from tracelens.collectors.torch.events import (
+    BOUNDARY,
+    EVENT_START,
+    Event,
+    decode_lines,
+    decode_whole,
+    object_end,
+)
 from tracelens.collectors.torch.text import Text
 from tracelens.errors import NoTraceError
 from tracelens.trace.capture import Diagnostics
@@ -26,7 +33,8 @@ _BOM = b"\xef\xbb\xbf"
 _SEARCH_BACK = 1 << 16
 _OVERLAP = 4096
 _MOST_AT_ONCE = 2 << 20
-# What is made of so much text fits into a processor's cache: a fifth less time than with eight times as much.
+# What is made of so much text fits into a processor's cache: a fifth less time than with eight
+# times as much.
 _MOSTLY_AT_ONCE = 256 << 10
 _FEWEST_AT_ONCE = 4 << 10
 
@@ -47,7 +55,8 @@ class ReadEvents:
 class Document:
     """Reads one trace out of a text, which is left after the trace's end: iterate `events()`, then the facts are set.
 
-    If another reader parses a part of the events, use `find_list`, `events_to` for the other parts, and `finish`.
+    If another reader parses a part of the events, use `find_list`, `events_to` for the other parts,
+    and `finish`.
     """
 
     text: Text
@@ -69,7 +78,10 @@ class Document:
         self._recovery = Recovery(self.text, self.diagnostics)
 
     def events(self) -> Iterator[list[Event]]:
-        """The events in file order, in batches. Raises NoTraceError when this is no Chrome trace."""
+        """The events in file order, in batches.
+
+        Raises NoTraceError when this is no Chrome trace.
+        """
         self.find_list()
         yield from self.events_to(None)
         self.finish()
@@ -99,7 +111,11 @@ class Document:
             text.at += len(_BOM)
         while True:
             root = _ROOT_LIST.match(text.data, text.at)
-            match = None if root else _LIST_START.search(text.data, text.at + max(0, searched - _OVERLAP))
+            match = (
+                None
+                if root
+                else _LIST_START.search(text.data, text.at + max(0, searched - _OVERLAP))
+            )
             found = root or match
             if found is not None:
                 self._head = b"" if root else bytes(text.data[text.at : found.end() - 1])
@@ -168,7 +184,9 @@ class Document:
             is_first = last_boundary(text.data, text.at, cut[0]) is None
             if is_first or size <= _FEWEST_AT_ONCE:
                 self._at_once = _FEWEST_AT_ONCE
-                if is_first:  # what lies before it is read one by one, and no piece of it is tried again
+                if (
+                    is_first
+                ):  # what lies before it is read one by one, and no piece of it is tried again
                     self._no_sound_before = text.place + cut[0] - text.at
                 return []
             has_failed = True
@@ -222,7 +240,9 @@ class Document:
             if size > _TAIL_LIMIT:
                 break
             size *= 4
-        self.diagnostics.add("loss", "tail_too_long", "more than 64 MiB after the event list were not read")
+        self.diagnostics.add(
+            "loss", "tail_too_long", "more than 64 MiB after the event list were not read"
+        )
         tail = bytes(text.data[text.at :])
         text.at = len(text.data)
         while text.more():
@@ -238,7 +258,9 @@ def what_follows(text: Text) -> bytes:
             return bytes(text.data[text.at : text.at + 1])
 
 
-def last_boundary(data: bytes | bytearray, begin: int = 0, upto: int | None = None) -> tuple[int, int] | None:
+def last_boundary(
+    data: bytes | bytearray, begin: int = 0, upto: int | None = None
+) -> tuple[int, int] | None:
     """The last boundary between two events in `data[begin:upto]`: the end of one and the start of the next."""
     stop = len(data) if upto is None else min(upto, len(data))
     window = _SEARCH_BACK
@@ -258,7 +280,9 @@ def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, 
     decoded = (head + b"[]" + tail).decode("utf-8", "replace")
     try:
         # Of a trace that is cut among its events, the closing brace is missing.
-        whole = json.JSONDecoder(strict=False).raw_decode((decoded if tail else decoded + "}").lstrip())[0]
+        whole = json.JSONDecoder(strict=False).raw_decode(
+            (decoded if tail else decoded + "}").lstrip()
+        )[0]
         if isinstance(whole, dict):
             return {key: whole_text(whole[key]) for key in KEYS if key in whole}
     except (ValueError, RecursionError):
@@ -269,9 +293,13 @@ def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, 
         if match is None:
             continue
         try:
-            facts[key] = whole_text(json.JSONDecoder(strict=False).raw_decode(decoded, match.end())[0])
+            facts[key] = whole_text(
+                json.JSONDecoder(strict=False).raw_decode(decoded, match.end())[0]
+            )
         except (ValueError, RecursionError):
-            diagnostics.add("loss", "metadata_damaged", "top-level facts of the trace that are not JSON")
+            diagnostics.add(
+                "loss", "metadata_damaged", "top-level facts of the trace that are not JSON"
+            )
     return facts
 
 
@@ -279,12 +307,22 @@ def _what_it_is(head: bytes) -> str:
     """A line on what was found where a trace was expected, and what to do."""
     expected = "expected a torch.profiler Chrome trace (JSON with traceEvents)"
     if not head.strip():
-        return f"{expected}, found an empty file, or damaged gzip; export again with prof.export_chrome_trace(path)"
+        return (
+            f"{expected}, found an empty file, or damaged gzip; export again with"
+            " prof.export_chrome_trace(path)"
+        )
     start = head.lstrip(_BOM).lstrip()[:1]
     if start not in (b"{", b"["):
-        return f"{expected}, found something that is not JSON; see tracelens collect --help for what can be read"
+        return (
+            f"{expected}, found something that is not JSON; see tracelens collect --help for what"
+            " can be read"
+        )
     if b'"nodes"' in head and b'"schema"' in head:
         return (
-            f"{expected}, found an ExecutionTraceObserver file; collect the trace that prof.export_chrome_trace wrote"
+            f"{expected}, found an ExecutionTraceObserver file; collect the trace that"
+            " prof.export_chrome_trace wrote"
         )
-    return f"{expected}, found JSON without a traceEvents list; export again with prof.export_chrome_trace(path)"
+    return (
+        f"{expected}, found JSON without a traceEvents list; export again with"
+        " prof.export_chrome_trace(path)"
+    )

@@ -31,7 +31,8 @@ Args = msgspec.defstruct(
     rename={attribute(key): key for key in ARG_KEYS},
     gc=False,
 )
-"""The args of an event that tables have. Values are unchecked; shapes, types and grids stay bytes."""
+"""The args of an event that tables have. Values are unchecked; shapes, types and grids stay
+bytes."""
 
 
 class BareEvent(msgspec.Struct, gc=False):
@@ -63,19 +64,26 @@ class CounterEvent(Event):
     def series(self) -> list[Event]:
         """An event for each series, named for the counter and, unless it is `value`, the number; itself without any.
 
-        Those of a range are named for the number only: the range is a kernel, of the device that its process names.
+        Those of a range are named for the number only: the range is a kernel, of the device that
+        its process names.
         """
         is_range = self.cat == PROFILER_RANGE and self.ph == "X"
         about = {"kernel": self.name, "device": self.pid} if is_range else {}
         counter = "" if is_range else text(self.name) or ""
         return [
             Event(
-                self.ph, self.cat, name if is_range else counter if name == "value" else f"{counter} {name}".strip(),
-                self.pid, self.tid, self.ts, self.dur if is_range else _ABSENT, Args(value=value, **about),
+                self.ph,
+                self.cat,
+                name if is_range else counter if name == "value" else f"{counter} {name}".strip(),
+                self.pid,
+                self.tid,
+                self.ts,
+                self.dur if is_range else _ABSENT,
+                Args(value=value, **about),
             )
             for name, value in self.values.items()
             if number(value) is not None
-        ] or [self]  # fmt: skip
+        ] or [self]
 
 
 class _RawArgs(msgspec.Struct, gc=False):
@@ -95,8 +103,8 @@ _DECODE_OBJECT = msgspec.json.Decoder(dict[str, Any]).decode
 _PHASE, _CATEGORY = attrgetter("ph"), attrgetter("cat")
 _NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
-# Every writer seen puts one of these keys first; a boundary inside a string or in nested data is found out because the
-# pieces do not decode.
+# Every writer seen puts one of these keys first; a boundary inside a string or in nested data is
+# found out because the pieces do not decode.
 _FIRST_KEY = rb'\{\s*"(?:ph|name|cat|pid|tid|ts|id|args|dur|bp|s|tts)"\s*:'
 EVENT_START = re.compile(_FIRST_KEY)
 BOUNDARY = re.compile(rb"\}\s*,\s*(?=" + _FIRST_KEY + rb")")
@@ -182,7 +190,9 @@ def flattened(piece: bytes) -> tuple[bytes | None, int]:
     return (b"".join([*parts, piece[done:]]) if depth == 0 and parts else None), deepest
 
 
-def object_end(text: bytes | bytearray, begin: int, limit: int | None = None, *, depth: int = 0) -> int | None:
+def object_end(
+    text: bytes | bytearray, begin: int, limit: int | None = None, *, depth: int = 0
+) -> int | None:
     """The end of the object that starts at `begin`, or with a depth of 1 of the one around it; null past the limit."""
     for match in _TOKENS.finditer(text, begin, len(text) if limit is None else limit):
         token = text[match.start()]

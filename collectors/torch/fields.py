@@ -1,7 +1,7 @@
 """The keys that are read from an event, and the columns of each raw table that they fill, for both readers.
 
-`events` and `columns` read them with msgspec and Polars, and define what a trace means; `reading` passes the same
-declarations to the parser in C.
+`events` and `columns` read them with msgspec and Polars, and define what a trace means; `reading`
+passes the same declarations to the parser in C.
 """
 
 import functools
@@ -9,50 +9,113 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-# How a key's value is read. WHOLE: an integer. NUMERAL: an integer, or a string of digits. TRACK: the same, or a string
-# that a number is later found in. TIME: microseconds as exact nanoseconds. JSON: the value's own text.
+# How a key's value is read. WHOLE: an integer. NUMERAL: an integer, or a string of digits. TRACK:
+# the same, or a string that a number is later found in. TIME: microseconds as exact nanoseconds.
+# JSON: the value's own text.
 SKIPPED, WHOLE, NUMERAL, TRACK, TIME, TEXT, JSON, REAL, TRIPLE, ARGS = range(10)
 
-# How a column is filled. TAKE: the first field that is there. WORD: the same of texts, where an empty one gives way.
-# NAME: as WORD, but empty where there is none. SHAPE: the JSON text. UNLESS_ZERO: the first, unless the second is 0.
+# How a column is filled. TAKE: the first field that is there. WORD: the same of texts, where an
+# empty one gives way. NAME: as WORD, but empty where there is none. SHAPE: the JSON text.
+# UNLESS_ZERO: the first, unless the second is 0.
 TAKE, WORD, NAME, SHAPE, UNLESS_ZERO = range(5)
 STRINGS = {WORD, NAME, SHAPE}
 """Ways to fill a column with strings."""
 
 EVENT_KEYS = {
-    "ph": TEXT, "cat": TEXT, "name": TEXT, "pid": TRACK, "tid": TRACK, "ts": TIME, "dur": TIME, "args": ARGS,
-}  # fmt: skip
+    "ph": TEXT,
+    "cat": TEXT,
+    "name": TEXT,
+    "pid": TRACK,
+    "tid": TRACK,
+    "ts": TIME,
+    "dur": TIME,
+    "args": ARGS,
+}
 ARG_KEYS = {
-    "External id": NUMERAL, "external id": NUMERAL, "Sequence number": NUMERAL, "Fwd thread id": NUMERAL,
-    "Input Dims": JSON, "Input dims": JSON, "Input type": JSON, "Input Strides": JSON,
-    "Concrete Inputs": JSON, "Python id": NUMERAL, "Python parent id": NUMERAL,
-    "kernel_backend": TEXT, "correlation": NUMERAL, "device": NUMERAL, "context": NUMERAL, "stream": NUMERAL,
-    "grid": TRIPLE, "block": TRIPLE, "registers per thread": NUMERAL, "shared memory": NUMERAL,
-    "blocks per SM": REAL, "warps per SM": REAL, "est. achieved occupancy %": REAL, "graph node id": NUMERAL,
-    "bytes": NUMERAL, "cuda_sync_kind": TEXT, "Addr": NUMERAL, "Device Type": WHOLE, "Device Id": NUMERAL,
-    "Bytes": NUMERAL, "Total Allocated": NUMERAL, "Total Reserved": NUMERAL, "Collective name": TEXT,
-    "Process Group Name": TEXT, "Process Group Description": TEXT, "Group size": NUMERAL, "dtype": TEXT,
-    "In msg nelems": NUMERAL, "Out msg nelems": NUMERAL, "Process Group Ranks": TEXT, "In split size": TEXT,
-    "Out split size": TEXT, "Src Rank": NUMERAL, "Dst Rank": NUMERAL, "Seq": NUMERAL, "value": REAL, "kernel": TEXT,
-    "wait_on_stream": NUMERAL, "wait_on_cuda_event_record_corr_id": NUMERAL,
-}  # fmt: skip
+    "External id": NUMERAL,
+    "external id": NUMERAL,
+    "Sequence number": NUMERAL,
+    "Fwd thread id": NUMERAL,
+    "Input Dims": JSON,
+    "Input dims": JSON,
+    "Input type": JSON,
+    "Input Strides": JSON,
+    "Concrete Inputs": JSON,
+    "Python id": NUMERAL,
+    "Python parent id": NUMERAL,
+    "kernel_backend": TEXT,
+    "correlation": NUMERAL,
+    "device": NUMERAL,
+    "context": NUMERAL,
+    "stream": NUMERAL,
+    "grid": TRIPLE,
+    "block": TRIPLE,
+    "registers per thread": NUMERAL,
+    "shared memory": NUMERAL,
+    "blocks per SM": REAL,
+    "warps per SM": REAL,
+    "est. achieved occupancy %": REAL,
+    "graph node id": NUMERAL,
+    "bytes": NUMERAL,
+    "cuda_sync_kind": TEXT,
+    "Addr": NUMERAL,
+    "Device Type": WHOLE,
+    "Device Id": NUMERAL,
+    "Bytes": NUMERAL,
+    "Total Allocated": NUMERAL,
+    "Total Reserved": NUMERAL,
+    "Collective name": TEXT,
+    "Process Group Name": TEXT,
+    "Process Group Description": TEXT,
+    "Group size": NUMERAL,
+    "dtype": TEXT,
+    "In msg nelems": NUMERAL,
+    "Out msg nelems": NUMERAL,
+    "Process Group Ranks": TEXT,
+    "In split size": TEXT,
+    "Out split size": TEXT,
+    "Src Rank": NUMERAL,
+    "Dst Rank": NUMERAL,
+    "Seq": NUMERAL,
+    "value": REAL,
+    "kernel": TEXT,
+    "wait_on_stream": NUMERAL,
+    "wait_on_cuda_event_record_corr_id": NUMERAL,
+}
 """Keys of an event's args; other keys are skipped."""
 KEYS = EVENT_KEYS | ARG_KEYS
 
 PROFILER_RANGE = "cuda_profiler_range"
 CATEGORIES = {
     # Kineto's words of 2022-05 on, and those before.
-    "cpu_op": "spans", "Operator": "spans", "user_annotation": "spans", "python_function": "spans",
-    "overhead": "spans", "cuda_runtime": "api_calls", "cuda_driver": "api_calls", "Runtime": "api_calls",
-    "kernel": "kernels", "Kernel": "kernels", "gpu_memcpy": "memcpys", "Memcpy": "memcpys",
-    "gpu_memset": "memsets", "Memset": "memsets", "cuda_sync": "synchronizations",
-    # Other makers' host calls; their kernels and copies mostly have the names above. MTIA's device events are its own.
-    "mtia_runtime": "api_calls", "xpu_runtime": "api_calls", "xpu_driver": "api_calls", "hpu_op": "api_calls",
-    "glow_runtime": "api_calls", "privateuse1_runtime": "api_calls", "privateuse1_driver": "api_calls",
+    "cpu_op": "spans",
+    "Operator": "spans",
+    "user_annotation": "spans",
+    "python_function": "spans",
+    "overhead": "spans",
+    "cuda_runtime": "api_calls",
+    "cuda_driver": "api_calls",
+    "Runtime": "api_calls",
+    "kernel": "kernels",
+    "Kernel": "kernels",
+    "gpu_memcpy": "memcpys",
+    "Memcpy": "memcpys",
+    "gpu_memset": "memsets",
+    "Memset": "memsets",
+    "cuda_sync": "synchronizations",
+    # Other makers' host calls; their kernels and copies mostly have the names above. MTIA's device
+    # events are its own.
+    "mtia_runtime": "api_calls",
+    "xpu_runtime": "api_calls",
+    "xpu_driver": "api_calls",
+    "hpu_op": "api_calls",
+    "glow_runtime": "api_calls",
+    "privateuse1_runtime": "api_calls",
+    "privateuse1_driver": "api_calls",
     "mtia_ccp_events": "kernels",
     # Of CUPTI's range profiler: its args are the kernel's counters.
     PROFILER_RANGE: "counters",
-}  # fmt: skip
+}
 """The table of a complete event (phase X) by its category."""
 
 
@@ -67,76 +130,123 @@ class Column:
     axis: int = 0
 
 
-# fmt: off
 _TIMES = (Column("start_ns", TAKE, "ts"), Column("duration_ns", TAKE, "dur"))
 _THREAD = (Column("process_id", TAKE, "pid"), Column("thread_id", TAKE, "tid"))
 _WORK = (
-    Column("name", NAME, "name"), Column("device_id", TAKE, "device", "pid"),
-    Column("stream_id", TAKE, "stream", "tid"), Column("context_id", TAKE, "context"),
-    Column("correlation_id", TAKE, "correlation"), Column("graph_node_id", TAKE, "graph node id"),
+    Column("name", NAME, "name"),
+    Column("device_id", TAKE, "device", "pid"),
+    Column("stream_id", TAKE, "stream", "tid"),
+    Column("context_id", TAKE, "context"),
+    Column("correlation_id", TAKE, "correlation"),
+    Column("graph_node_id", TAKE, "graph node id"),
 )
-_SHAPE = tuple(Column(f"{key}_{'xyz'[axis]}", TAKE, key, axis=axis) for key in ("grid", "block") for axis in range(3))
+_SHAPE = tuple(
+    Column(f"{key}_{'xyz'[axis]}", TAKE, key, axis=axis)
+    for key in ("grid", "block")
+    for axis in range(3)
+)
 _SIZED = (*_WORK, Column("size_bytes", TAKE, "bytes"), *_TIMES)
 
 TABLES: dict[str, tuple[Column, ...]] = {
     "spans": (
-        Column("name", NAME, "name"), *_THREAD, Column("category", WORD, "cat"),
-        Column("external_id", TAKE, "External id", "external id"), Column("sequence_number", TAKE, "Sequence number"),
+        Column("name", NAME, "name"),
+        *_THREAD,
+        Column("category", WORD, "cat"),
+        Column("external_id", TAKE, "External id", "external id"),
+        Column("sequence_number", TAKE, "Sequence number"),
         Column("forward_thread_id", TAKE, "Fwd thread id"),
-        Column("python_id", TAKE, "Python id"), Column("python_parent_id", TAKE, "Python parent id"),
-        Column("backend", WORD, "kernel_backend"), Column("input_shapes", SHAPE, "Input Dims", "Input dims"),
-        Column("input_dtypes", SHAPE, "Input type"), Column("input_strides", SHAPE, "Input Strides"),
-        Column("concrete_inputs", SHAPE, "Concrete Inputs"), *_TIMES,
+        Column("python_id", TAKE, "Python id"),
+        Column("python_parent_id", TAKE, "Python parent id"),
+        Column("backend", WORD, "kernel_backend"),
+        Column("input_shapes", SHAPE, "Input Dims", "Input dims"),
+        Column("input_dtypes", SHAPE, "Input type"),
+        Column("input_strides", SHAPE, "Input Strides"),
+        Column("concrete_inputs", SHAPE, "Concrete Inputs"),
+        *_TIMES,
     ),
     "api_calls": (
-        Column("raw_api", NAME, "name"), *_THREAD, Column("category", WORD, "cat"),
-        Column("correlation_id", TAKE, "correlation"), Column("kernel", WORD, "kernel"), *_SHAPE, *_TIMES,
+        Column("raw_api", NAME, "name"),
+        *_THREAD,
+        Column("category", WORD, "cat"),
+        Column("correlation_id", TAKE, "correlation"),
+        Column("kernel", WORD, "kernel"),
+        *_SHAPE,
+        *_TIMES,
     ),
     "kernels": (
-        *_WORK, *_SHAPE,
-        Column("registers_per_thread", TAKE, "registers per thread"), Column("shared_bytes", TAKE, "shared memory"),
-        Column("grid_blocks_per_sm", TAKE, "blocks per SM"), Column("grid_warps_per_sm", TAKE, "warps per SM"),
-        Column("occupancy_percent", TAKE, "est. achieved occupancy %"), Column("collective", WORD, "Collective name"),
+        *_WORK,
+        *_SHAPE,
+        Column("registers_per_thread", TAKE, "registers per thread"),
+        Column("shared_bytes", TAKE, "shared memory"),
+        Column("grid_blocks_per_sm", TAKE, "blocks per SM"),
+        Column("grid_warps_per_sm", TAKE, "warps per SM"),
+        Column("occupancy_percent", TAKE, "est. achieved occupancy %"),
+        Column("collective", WORD, "Collective name"),
         Column("group", WORD, "Process Group Description", "Process Group Name"),
-        Column("group_id", WORD, "Process Group Name"), Column("group_size", TAKE, "Group size"),
-        Column("group_ranks", WORD, "Process Group Ranks"), Column("sequence", TAKE, "Seq"),
-        Column("in_split", WORD, "In split size"), Column("out_split", WORD, "Out split size"),
-        Column("peer", TAKE, "Dst Rank", "Src Rank"), Column("dtype", WORD, "dtype"),
-        Column("in_elements", TAKE, "In msg nelems"), Column("out_elements", TAKE, "Out msg nelems"), *_TIMES,
+        Column("group_id", WORD, "Process Group Name"),
+        Column("group_size", TAKE, "Group size"),
+        Column("group_ranks", WORD, "Process Group Ranks"),
+        Column("sequence", TAKE, "Seq"),
+        Column("in_split", WORD, "In split size"),
+        Column("out_split", WORD, "Out split size"),
+        Column("peer", TAKE, "Dst Rank", "Src Rank"),
+        Column("dtype", WORD, "dtype"),
+        Column("in_elements", TAKE, "In msg nelems"),
+        Column("out_elements", TAKE, "Out msg nelems"),
+        *_TIMES,
     ),
     "memcpys": _SIZED,
     "memsets": _SIZED,
     "synchronizations": (
-        *_WORK, Column("what", WORD, "cuda_sync_kind", "name"), Column("waited_stream_id", TAKE, "wait_on_stream"),
-        Column("waited_correlation_id", TAKE, "wait_on_cuda_event_record_corr_id"), *_TIMES,
+        *_WORK,
+        Column("what", WORD, "cuda_sync_kind", "name"),
+        Column("waited_stream_id", TAKE, "wait_on_stream"),
+        Column("waited_correlation_id", TAKE, "wait_on_cuda_event_record_corr_id"),
+        *_TIMES,
     ),
     "allocations": (
-        *_THREAD, Column("address", TAKE, "Addr"), Column("size_bytes", TAKE, "Bytes"),
-        Column("allocated_bytes", TAKE, "Total Allocated"), Column("reserved_bytes", TAKE, "Total Reserved"),
-        Column("device_id", UNLESS_ZERO, "Device Id", "Device Type"), Column("start_ns", TAKE, "ts"),
+        *_THREAD,
+        Column("address", TAKE, "Addr"),
+        Column("size_bytes", TAKE, "Bytes"),
+        Column("allocated_bytes", TAKE, "Total Allocated"),
+        Column("reserved_bytes", TAKE, "Total Reserved"),
+        Column("device_id", UNLESS_ZERO, "Device Id", "Device Type"),
+        Column("start_ns", TAKE, "ts"),
     ),
     "counters": (
-        Column("name", NAME, "name"), Column("value", TAKE, "value"), Column("kernel", WORD, "kernel"),
-        Column("device_id", TAKE, "device"), *_TIMES,
+        Column("name", NAME, "name"),
+        Column("value", TAKE, "value"),
+        Column("kernel", WORD, "kernel"),
+        Column("device_id", TAKE, "device"),
+        *_TIMES,
     ),
     # Events that no table holds: they are counted.
     "unplaced": (Column("phase", WORD, "ph"), Column("category", WORD, "cat")),
 }
-# fmt: on
 NAMES = tuple(TABLES)
-ALLOCATIONS, COUNTERS, UNPLACED = (NAMES.index(name) for name in ("allocations", "counters", "unplaced"))
+ALLOCATIONS, COUNTERS, UNPLACED = (
+    NAMES.index(name) for name in ("allocations", "counters", "unplaced")
+)
 
-# What an event must have to be placed by the parser in C; Python knows what its lack means, and counts it.
+# What an event must have to be placed by the parser in C; Python knows what its lack means, and
+# counts it.
 REQUIRED = {
-    "spans": ("ts", "dur"), "api_calls": ("ts", "dur"), "kernels": ("ts", "dur"), "memcpys": ("ts", "dur", "bytes"),
-    "memsets": ("ts", "dur", "bytes"), "synchronizations": ("ts", "dur"), "allocations": ("ts", "Bytes"),
-    "counters": ("ts", "value"), "unplaced": (),
-}  # fmt: skip
+    "spans": ("ts", "dur"),
+    "api_calls": ("ts", "dur"),
+    "kernels": ("ts", "dur"),
+    "memcpys": ("ts", "dur", "bytes"),
+    "memsets": ("ts", "dur", "bytes"),
+    "synchronizations": ("ts", "dur"),
+    "allocations": ("ts", "Bytes"),
+    "counters": ("ts", "value"),
+    "unplaced": (),
+}
 FLOATS = {"grid_blocks_per_sm", "grid_warps_per_sm", "occupancy_percent", "value"}
 
 
 _SPELLINGS = {"external id": "External id", "Input dims": "Input Dims"}
-"""Keys of 2021 that share a later one's field: the parser in C has 62, and leaves events with both to Python."""
+"""Keys of 2021 that share a later one's field: the parser in C has 62, and leaves events with
+both to Python."""
 
 
 def fields() -> dict[str, int]:
@@ -160,9 +270,9 @@ TRACK_BASE = 1 << 61
 def plan() -> tuple[bytes, bytes, bytes, bytes]:
     """Keys, tables and columns in the form that the parser in C takes: the keys' text, and words of 64 bits.
 
-    For each key: where its text begins, its length, level (2: a category), kind or table, and field; for each table:
-    its required fields, those that matter to it, its first column and the one after its last; for each column: the way
-    it is filled, its field, and the substitute's.
+    For each key: where its text begins, its length, level (2: a category), kind or table, and
+    field; for each table: its required fields, those that matter to it, its first column and the
+    one after its last; for each column: the way it is filled, its field, and the substitute's.
     """
     places = fields()
     text, keys, tables, columns = b"", array("q"), array("q"), array("q")
@@ -183,7 +293,8 @@ def plan() -> tuple[bytes, bytes, bytes, bytes]:
             matters |= 1 << places["name"]  # it might spell [memory]
         required = sum(1 << places[key] for key in REQUIRED[name])
         if name == "counters":
-            required |= _NO_FIELD  # a series a number among its args, whatever it is called: only Python tells them
+            # a series a number among its args, whatever it is called: only Python tells them
+            required |= _NO_FIELD
         tables.extend((required, matters, first, len(columns) // 3))
     return text, keys.tobytes(), tables.tobytes(), columns.tobytes()
 

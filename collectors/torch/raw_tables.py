@@ -15,9 +15,13 @@ from tracelens.schemas import TABLES
 from tracelens.trace.capture import Diagnostics
 
 _MEMORY = {
-    "pageable": "pageable", "pinned": "pinned", "device": "device", "managed": "managed", "unified": "managed",
+    "pageable": "pageable",
+    "pinned": "pinned",
+    "device": "device",
+    "managed": "managed",
+    "unified": "managed",
     "array": "array",
-}  # fmt: skip
+}
 _DIRECTION = r"(?i)\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b"
 # CopyHostToDevice of roctracer, HostToDeviceCopy and MEMORY_COPY_HOST_TO_DEVICE of rocprofiler-sdk.
 _ROCM_DIRECTION = r"(?i)(Host|Device|Peer)_?To_?(Host|Device|Peer)"
@@ -38,17 +42,26 @@ _MODULE = "nn.Module: "
 _DRIVERS = ["cuda_driver", "xpu_driver", "privateuse1_driver"]
 """Categories of driver calls; the other categories of calls are a runtime's."""
 _SPARSE, _FEW = 8, 1 << 16
-_SYNC = {"event": "(?i)event sync", "stream_wait": "(?i)wait", "context": "(?i)context", "stream": "(?i)stream"}
+_SYNC = {
+    "event": "(?i)event sync",
+    "stream_wait": "(?i)wait",
+    "context": "(?i)context",
+    "stream": "(?i)stream",
+}
 
 
-def raw_tables(frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
+def raw_tables(
+    frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagnostics
+) -> dict[str, pl.DataFrame]:
     """The frames with times on the trace's base and Kineto's words translated into the schema's.
 
     Takes each frame out of `frames` as it converts it, so that no table is in memory twice.
     """
     if abs(base_ns) >= TIME_LIMIT_NS:
         diagnostics.add(
-            "warning", "base_time_wrong", "baseTimeNanoseconds is no time; times count from the trace's own"
+            "warning",
+            "base_time_wrong",
+            "baseTimeNanoseconds is no time; times count from the trace's own",
         )
         base_ns = 0
     raw = {}
@@ -70,9 +83,12 @@ def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
 def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with null for values that a 32-bit column cannot hold: one wrong number must not cost the trace."""
     declared = TABLES[name].schema
-    narrow = [c for c, dtype in frame.schema.items() if dtype == pl.Int64 and declared.get(c) == pl.Int32]
+    narrow = [
+        c for c, dtype in frame.schema.items() if dtype == pl.Int64 and declared.get(c) == pl.Int32
+    ]
     return frame.with_columns(
-        pl.when(pl.col(column).is_between(-(2**31), 2**31 - 1)).then(column).alias(column) for column in narrow
+        pl.when(pl.col(column).is_between(-(2**31), 2**31 - 1)).then(column).alias(column)
+        for column in narrow
     )
 
 
@@ -120,15 +136,21 @@ def _is_plain(value: Any, depth: int = 0) -> bool:
 
 def _named(spans: pl.DataFrame) -> pl.DataFrame:
     """The kind of spans by category and name, and their names; those of Python calls without addresses and folders."""
-    is_call, is_module = pl.col("category") == "python_function", pl.col("name").str.starts_with(_MODULE)
+    is_call, is_module = (
+        pl.col("category") == "python_function",
+        pl.col("name").str.starts_with(_MODULE),
+    )
     # The profiler's own step annotation was an Operator until 2022.
     is_step = (pl.col("category") == "Operator") & pl.col("name").str.contains(_STEP)
     kind = (
-        pl.when(is_call & is_module).then(pl.lit("module"))
-        .when(is_call).then(pl.lit("python"))
-        .when(is_step).then(pl.lit("annotation"))
+        pl.when(is_call & is_module)
+        .then(pl.lit("module"))
+        .when(is_call)
+        .then(pl.lit("python"))
+        .when(is_step)
+        .then(pl.lit("annotation"))
         .otherwise(pl.col("category").replace_strict(_KINDS, default=None))
-    )  # fmt: skip
+    )
     bare = pl.when(is_call & ~is_module).then(_without_folders(pl.col("name"))).otherwise("name")
     return spans.select(name=bare, kind=kind)
 
@@ -144,7 +166,9 @@ def _without_folders(name: pl.Expr) -> pl.Expr:
 
 def _callers(spans: pl.DataFrame) -> pl.Series:
     """The row of the Python call that each call names as its parent, the first with that number in its process."""
-    spans = spans.select("process_id", pl.col("python_id", "python_parent_id").cast(pl.Int64)).with_row_index("row")
+    spans = spans.select(
+        "process_id", pl.col("python_id", "python_parent_id").cast(pl.Int64)
+    ).with_row_index("row")
     found = pl.repeat(None, spans.height, dtype=pl.UInt32, eager=True)
     if not spans["python_parent_id"].count():
         return found
@@ -161,29 +185,45 @@ def _callers(spans: pl.DataFrame) -> pl.Series:
 def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Series:
     """For each wanted number the first row that has it; null where none has."""
     lowest, highest = numbers.min(), numbers.max()
-    # The profiler counts calls up: a list by number is short, and takes a tenth of a join's time and memory.
-    if isinstance(lowest, int) and isinstance(highest, int) and lowest >= 0 and highest < _SPARSE * len(rows) + _FEW:
+    # The profiler counts calls up: a list by number is short, and takes a tenth of a join's time
+    # and memory.
+    if (
+        isinstance(lowest, int)
+        and isinstance(highest, int)
+        and lowest >= 0
+        and highest < _SPARSE * len(rows) + _FEW
+    ):
         table = pl.repeat(None, highest + 1, dtype=pl.UInt32, eager=True).scatter(numbers, rows)
         if (table.gather(numbers) == rows).all():
             return table.gather(wanted.set((wanted < 0) | (wanted > highest), None))
     first = pl.DataFrame({"number": numbers, "row": rows}).unique("number", keep="first")
-    return wanted.to_frame("number").join(first, on="number", how="left", maintain_order="left")["row"]
+    return wanted.to_frame("number").join(first, on="number", how="left", maintain_order="left")[
+        "row"
+    ]
 
 
 def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
     """Calls with the kind of interface that they belong to."""
     source = each_once(
         calls["category"],
-        lambda category: pl.when(category.is_in(_DRIVERS)).then(pl.lit("driver")).otherwise(pl.lit("runtime")),
+        lambda category: (
+            pl.when(category.is_in(_DRIVERS)).then(pl.lit("driver")).otherwise(pl.lit("runtime"))
+        ),
     )
-    return calls.with_columns(pl.col("process_id", "thread_id").fill_null(-1), source_api=source).drop("category")
+    return calls.with_columns(
+        pl.col("process_id", "thread_id").fill_null(-1), source_api=source
+    ).drop("category")
 
 
 def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
     """Kernels; Kineto of 2021 wrote negative occupancy where it did not know the device."""
     return _work(kernels).with_columns(
-        *(pl.when(pl.col(c) >= 0).then(c).alias(c) for c in ("grid_blocks_per_sm", "grid_warps_per_sm")),
-        estimated_occupancy_frac=pl.when(pl.col("occupancy_percent") >= 0).then("occupancy_percent") / 100,
+        *(
+            pl.when(pl.col(c) >= 0).then(c).alias(c)
+            for c in ("grid_blocks_per_sm", "grid_warps_per_sm")
+        ),
+        estimated_occupancy_frac=pl.when(pl.col("occupancy_percent") >= 0).then("occupancy_percent")
+        / 100,
     )
 
 
@@ -201,8 +241,16 @@ def _direction_and_memory(name: pl.Expr) -> pl.Expr:
         name.str.extract(_ROCM_DIRECTION, 2).str.slice(0, 1),
     )
     # Arrays are device memory, so A counts as D for the direction.
-    direction = pl.coalesce(letters, rocm).str.replace_all("A", "D").str.replace("TO", "2").str.to_lowercase()
-    kinds = [name.str.extract(_ENDS, i).str.to_lowercase().replace_strict(_MEMORY, default=None) for i in (1, 2)]
+    direction = (
+        pl.coalesce(letters, rocm)
+        .str.replace_all("A", "D")
+        .str.replace("TO", "2")
+        .str.to_lowercase()
+    )
+    kinds = [
+        name.str.extract(_ENDS, i).str.to_lowercase().replace_strict(_MEMORY, default=None)
+        for i in (1, 2)
+    ]
     by_letter = {"h": "unknown", "d": "device", "p": "device"}
     ends = [direction.str.slice(i, 1).replace_strict(by_letter, default="unknown") for i in (0, 2)]
     known = direction.is_in(["h2d", "d2h", "d2d", "p2p", "h2h"])
@@ -215,9 +263,14 @@ def _direction_and_memory(name: pl.Expr) -> pl.Expr:
 
 def _memsets(memsets: pl.DataFrame) -> pl.DataFrame:
     filled = each_once(
-        memsets["name"], lambda name: name.str.extract(_FILLED).str.to_lowercase().replace_strict(_MEMORY, default=None)
+        memsets["name"],
+        lambda name: (
+            name.str.extract(_FILLED).str.to_lowercase().replace_strict(_MEMORY, default=None)
+        ),
     )
-    return _work(memsets).with_columns(filled.alias("memory"), size_bytes=pl.col("size_bytes").fill_null(0))
+    return _work(memsets).with_columns(
+        filled.alias("memory"), size_bytes=pl.col("size_bytes").fill_null(0)
+    )
 
 
 def _work(work: pl.DataFrame) -> pl.DataFrame:
@@ -226,7 +279,10 @@ def _work(work: pl.DataFrame) -> pl.DataFrame:
 
 def _synchronizations(syncs: pl.DataFrame) -> pl.DataFrame:
     def waited_for(what: pl.Expr) -> pl.Expr:
-        found = (pl.when(what.str.contains(pattern)).then(pl.lit(word)) for word, pattern in _SYNC.items())
+        found = (
+            pl.when(what.str.contains(pattern)).then(pl.lit(word))
+            for word, pattern in _SYNC.items()
+        )
         return pl.coalesce(*found, pl.lit("unknown"))
 
     # Kineto writes -1 or 2^32-1 where a wait has no stream.
@@ -236,7 +292,9 @@ def _synchronizations(syncs: pl.DataFrame) -> pl.DataFrame:
             pl.when((pl.col(name) >= 0) & (pl.col(name) < 2**31)).then(name).alias(name)
             for name in ("stream_id", "waited_stream_id")
         ),
-        pl.when(pl.col("waited_correlation_id") >= 0).then("waited_correlation_id").alias("waited_correlation_id"),
+        pl.when(pl.col("waited_correlation_id") >= 0)
+        .then("waited_correlation_id")
+        .alias("waited_correlation_id"),
     )
 
 
@@ -251,25 +309,43 @@ def _counters(counters: pl.DataFrame) -> pl.DataFrame:
 
 
 _CONVERT = {
-    "spans": _spans, "api_calls": _api_calls, "kernels": _kernels, "memcpys": _memcpys, "memsets": _memsets,
-    "synchronizations": _synchronizations, "allocations": _allocations, "counters": _counters,
-}  # fmt: skip
+    "spans": _spans,
+    "api_calls": _api_calls,
+    "kernels": _kernels,
+    "memcpys": _memcpys,
+    "memsets": _memsets,
+    "synchronizations": _synchronizations,
+    "allocations": _allocations,
+    "counters": _counters,
+}
 
 
-def devices(properties: Any, kernels: pl.DataFrame | None, diagnostics: Diagnostics) -> pl.DataFrame:
+def devices(
+    properties: Any, kernels: pl.DataFrame | None, diagnostics: Diagnostics
+) -> pl.DataFrame:
     """Devices from deviceProperties; those that only kernels name are listed without properties."""
-    entries = [entry for entry in properties if isinstance(entry, dict)] if isinstance(properties, list) else []
+    entries = (
+        [entry for entry in properties if isinstance(entry, dict)]
+        if isinstance(properties, list)
+        else []
+    )
     rows = {row["device_id"]: row for row in map(_device, entries) if row["device_id"] is not None}
     used = set(kernels["device_id"].unique()) if kernels is not None else set()
     for device in sorted(used - set(rows)):
-        diagnostics.add("warning", "device_unknown", "devices that kernels ran on but the trace does not describe")
+        diagnostics.add(
+            "warning",
+            "device_unknown",
+            "devices that kernels ran on but the trace does not describe",
+        )
         rows[device] = {"device_id": device, "name": "unknown"}
     schema = {
         column.name: pl.Int64 if column.dtype == pl.Int32 else column.dtype
         for column in TABLES["devices"]
         if column.name != "rank"
     }
-    return _fitting("devices", pl.DataFrame(list(rows.values()), schema=schema)).drop_nulls("device_id")
+    return _fitting("devices", pl.DataFrame(list(rows.values()), schema=schema)).drop_nulls(
+        "device_id"
+    )
 
 
 def _device(entry: dict[str, Any]) -> dict[str, Any]:
@@ -277,14 +353,23 @@ def _device(entry: dict[str, Any]) -> dict[str, Any]:
     major, minor = integer(entry.get("computeMajor")), integer(entry.get("computeMinor"))
     name = text(entry.get("name")) or "unknown"
     # PyTorch for ROCm writes the gfx number as a compute capability, and this key of its own.
-    is_amd = "maxSharedMemoryPerMultiProcessor" in entry or re.search(r"\bAMD\b|Radeon|Instinct|^gfx", name) is not None
+    is_amd = (
+        "maxSharedMemoryPerMultiProcessor" in entry
+        or re.search(r"\bAMD\b|Radeon|Instinct|^gfx", name) is not None
+    )
     shared = entry.get("sharedMemPerMultiprocessor", entry.get("maxSharedMemoryPerMultiProcessor"))
     whole = {
-        "device_id": "id", "sm_count": "numSms", "warp_size": "warpSize", "registers_per_sm": "regsPerMultiprocessor",
-        "max_threads_per_sm": "maxThreadsPerMultiprocessor", "memory_bytes": "totalGlobalMem",
-    }  # fmt: skip
+        "device_id": "id",
+        "sm_count": "numSms",
+        "warp_size": "warpSize",
+        "registers_per_sm": "regsPerMultiprocessor",
+        "max_threads_per_sm": "maxThreadsPerMultiprocessor",
+        "memory_bytes": "totalGlobalMem",
+    }
     return {column: integer(entry.get(key)) for column, key in whole.items()} | {
         "name": name,
-        "compute_capability": f"{major}.{minor}" if None not in (major, minor) and not is_amd else None,
+        "compute_capability": (
+            f"{major}.{minor}" if None not in (major, minor) and not is_amd else None
+        ),
         "shared_memory_per_sm_bytes": integer(shared),
     }

@@ -15,7 +15,13 @@ import polars as pl
 from tracelens.collectors.torch import fields
 from tracelens.collectors.torch.columns import RawEvents
 from tracelens.collectors.torch.damage import LOST
-from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvents, last_boundary, what_follows
+from tracelens.collectors.torch.document import (
+    BLOCK_BYTES,
+    Document,
+    ReadEvents,
+    last_boundary,
+    what_follows,
+)
 from tracelens.collectors.torch.repair import mended
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
@@ -28,11 +34,13 @@ from tracelens.trace.capture import Diagnostics
 Reader = Callable[[Text, Diagnostics], ReadEvents]
 _BLOCK_BYTES = 16 << 20
 _MOST_THREADS = 2
-# Rows a table takes before it is emptied: an odd number of cache lines, or all cells of a row would be in one set.
+# Rows a table takes before it is emptied: an odd number of cache lines, or all cells of a row would
+# be in one set.
 _N_ROWS = (1 << 15) + 8
 # A block with more events than these that have to be looked at is read on without the parser.
 _MOST_REFUSED = 1 << 14
-# A parser that has met more strings than these starts anew: categories know them, and the blocks to come have others.
+# A parser that has met more strings than these starts anew: categories know them, and the blocks to
+# come have others.
 _MOST_STRINGS = 1 << 17
 _FULL = 2
 _NULL = 0x7FF8_5AFE_C0DE_0001
@@ -48,7 +56,14 @@ def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
     for events in document.events():
         collected.add(events)
     frames = collected.frames()
-    return ReadEvents(frames, document.facts, document.complete, document.n_events, collected.has_fractions, "msgspec")
+    return ReadEvents(
+        frames,
+        document.facts,
+        document.complete,
+        document.n_events,
+        collected.has_fractions,
+        "msgspec",
+    )
 
 
 def read_either(text: Text, diagnostics: Diagnostics) -> ReadEvents:
@@ -61,8 +76,8 @@ def read_documents(
 ) -> Iterator[tuple[ReadEvents, Diagnostics]]:
     """Each trace of a file with its diagnostics; the first one's are `diagnostics`.
 
-    Text after a trace that is no further trace is counted with the trace before it, and ends the reading. Raises
-    SourceError when the file does not begin with a trace.
+    Text after a trace that is no further trace is counted with the trace before it, and ends the
+    reading. Raises SourceError when the file does not begin with a trace.
     """
     text = Text(source.blocks(BLOCK_BYTES), str(source.path))
     said = diagnostics
@@ -89,7 +104,11 @@ def read_documents(
 
 
 def read_native(
-    text: Text, diagnostics: Diagnostics, *, block_bytes: int = _BLOCK_BYTES, n_threads: int | None = None
+    text: Text,
+    diagnostics: Diagnostics,
+    *,
+    block_bytes: int = _BLOCK_BYTES,
+    n_threads: int | None = None,
 ) -> ReadEvents | None:
     """One trace out of the text, which is left after the trace's end; null, with nothing read, without the library.
 
@@ -109,7 +128,9 @@ def read_native(
                     place = _take(block, collected, document)
                     if place == block.end:
                         continue
-                    text.resume(bytes(block.text[place - block.start :]), blocks.text_from(block.end), place)
+                    text.resume(
+                        bytes(block.text[place - block.start :]), blocks.text_from(block.end), place
+                    )
                 for events in document.events_to(block.end):
                     collected.add(events)
                 place = text.place
@@ -120,7 +141,14 @@ def read_native(
         blocks.is_parsing = False
     document.finish()
     frames = collected.frames()
-    return ReadEvents(frames, document.facts, document.complete, document.n_events, collected.has_fractions, "native")
+    return ReadEvents(
+        frames,
+        document.facts,
+        document.complete,
+        document.n_events,
+        collected.has_fractions,
+        "native",
+    )
 
 
 @dataclass(slots=True)
@@ -162,7 +190,9 @@ def _take(block: _Block, collected: RawEvents, document: Document) -> int:
         else:
             refused.append((event, n_before))
     for unplaced in parsed.frames.pop("unplaced", []):
-        for phase, category, n in unplaced.group_by("phase", "category", maintain_order=True).len().rows():
+        for phase, category, n in (
+            unplaced.group_by("phase", "category", maintain_order=True).len().rows()
+        ):
             collected.count_unplaced(phase, category, n)
     collected.add_frames(parsed.frames, refused)
     collected.has_fractions |= parsed.has_fractions
@@ -173,7 +203,9 @@ def _take(block: _Block, collected: RawEvents, document: Document) -> int:
 class _Blocks:
     """The blocks of a text in order, parsed ahead of their use, by one parser a thread."""
 
-    def __init__(self, text: Text, block_bytes: int, pool: ThreadPoolExecutor, n_threads: int) -> None:
+    def __init__(
+        self, text: Text, block_bytes: int, pool: ThreadPoolExecutor, n_threads: int
+    ) -> None:
         self.is_parsing = True
         self._start = text.place
         self._texts = _cut(text.rest(), block_bytes)
@@ -194,7 +226,10 @@ class _Blocks:
 
     def text_from(self, place: int) -> Iterator[memoryview]:
         """The text from the start of a block on, parsed or not."""
-        while block := next((block for block in self._ahead if block.start == place), None) or self._read():
+        while (
+            block := next((block for block in self._ahead if block.start == place), None)
+            or self._read()
+        ):
             place = block.end
             yield block.text
 
@@ -203,7 +238,9 @@ class _Blocks:
         text = next(self._texts, None)
         if text is None:
             return None
-        block = _Block(text, self._start, self._pool.submit(self._parse, text) if self.is_parsing else None)
+        block = _Block(
+            text, self._start, self._pool.submit(self._parse, text) if self.is_parsing else None
+        )
         self._start = block.end
         self._ahead.append(block)
         return block
@@ -245,14 +282,17 @@ class _Parser:
 
     def __init__(self) -> None:
         n_columns = sum(map(len, fields.TABLES.values()))
-        self._cells = memoryview(mmap.mmap(-1, 8 * n_columns * _N_ROWS))  # there only where it is written
+        self._cells = memoryview(
+            mmap.mmap(-1, 8 * n_columns * _N_ROWS)
+        )  # there only where it is written
         self._forget()
 
     def _forget(self) -> None:
         """Start with no string known."""
         assert LIBRARY is not None
         special = fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED
-        # The seed is a secret, so that nobody can prepare a trace whose strings all fall into one slot.
+        # The seed is a secret, so that nobody can prepare a trace whose strings all fall into one
+        # slot.
         self._library = LIBRARY
         self._parser = LIBRARY.parser_new(
             *fields.plan(), self._cells, *special, int.from_bytes(os.urandom(7), "little")
@@ -271,10 +311,15 @@ class _Parser:
             parsed.n_events += n_events
             parsed.has_fractions |= bool(has_fractions)
             words, size = array("q", refused), 2 + len(fields.NAMES)
-            heights = {name: sum(part.height for part in parts) for name, parts in parsed.frames.items()}
+            heights = {
+                name: sum(part.height for part in parts) for name, parts in parsed.frames.items()
+            }
             for at in range(0, len(words), size):
                 begin, end, *rows = words[at : at + size]
-                n_before = {name: heights.get(name, 0) + n for name, n in zip(fields.NAMES, rows, strict=True)}
+                n_before = {
+                    name: heights.get(name, 0) + n
+                    for name, n in zip(fields.NAMES, rows, strict=True)
+                }
                 parsed.refused.append((bytes(text[begin:end]), n_before))
             self._take_rows(parsed, array("q", n_rows))
         return parsed
@@ -287,15 +332,22 @@ class _Parser:
         place = 0
         for (name, table), n in zip(fields.TABLES.items(), n_rows, strict=True):
             if n:
-                cells = (bytes(self._cells[8 * at * _N_ROWS :][: 8 * n]) for at in range(place, place + len(table)))
-                columns = [self._column(of, own).alias(of.name) for of, own in zip(table, cells, strict=True)]
+                cells = (
+                    bytes(self._cells[8 * at * _N_ROWS :][: 8 * n])
+                    for at in range(place, place + len(table))
+                )
+                columns = [
+                    self._column(of, own).alias(of.name)
+                    for of, own in zip(table, cells, strict=True)
+                ]
                 parsed.frames.setdefault(name, []).append(pl.DataFrame(columns))
             place += len(table)
 
     def _column(self, of: fields.Column, cells: bytes) -> pl.Series:
         """A column from its cells: narrow numbers, or the strings that the cells number.
 
-        Operations on a Series run in this thread alone: those of expressions cost ten times as much here.
+        Operations on a Series run in this thread alone: those of expressions cost ten times as much
+        here.
         """
         if of.name in fields.FLOATS:
             values = series(cells, pl.Float64())
@@ -311,8 +363,14 @@ class _Parser:
             # A track that is named by a string has the number in its name.
             named = values.filter(values >= fields.TRACK_BASE).unique()
             names = self._texts[(named - fields.TRACK_BASE).cast(pl.UInt32)].cast(pl.String)
-            return values.replace(named, pl.Series([integer(name) for name in names], dtype=pl.Int64))
-        return values.cast(pl.Int32, wrap_numerical=True) if low > -(2**31) and high < 2**31 else values
+            return values.replace(
+                named, pl.Series([integer(name) for name in names], dtype=pl.Int64)
+            )
+        return (
+            values.cast(pl.Int32, wrap_numerical=True)
+            if low > -(2**31) and high < 2**31
+            else values
+        )
 
 
 def _extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Series:

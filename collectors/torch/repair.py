@@ -37,12 +37,16 @@ def mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
         texts.append(repair(readable))
         event = decode_one(texts[-1])
         if event is not None:
-            diagnostics.add("warning", "event_repaired", "events that were not JSON, read after repair")
+            diagnostics.add(
+                "warning", "event_repaired", "events that were not JSON, read after repair"
+            )
             return event
     for text in texts:
         event = decode_without_args(text)
         if event is not None:
-            diagnostics.add("loss", "args_damaged", "events whose args are no object; read without them")
+            diagnostics.add(
+                "loss", "args_damaged", "events whose args are no object; read without them"
+            )
             return event
     return _shallow(piece, diagnostics)
 
@@ -68,14 +72,18 @@ def _characters(piece: bytes) -> bytes:
 
 def _bare_words(text: bytes) -> bytes:
     """The text with inf, NaN, N/A and every other bare word, and numbers beyond a float, as null."""
-    return _STRING_OR_BARE.sub(lambda match: match.group() if _is_json(match.group()) else b"null", text)
+    return _STRING_OR_BARE.sub(
+        lambda match: match.group() if _is_json(match.group()) else b"null", text
+    )
 
 
 def _is_json(token: bytes) -> bool:
     if token.startswith(b'"') or token in {b"true", b"false", b"null"}:
         return True
     is_plain = b"e" not in token.lower()
-    return _NUMBER.fullmatch(token) is not None and (is_plain or (len(token) < 300 and math.isfinite(float(token))))
+    return _NUMBER.fullmatch(token) is not None and (
+        is_plain or (len(token) < 300 and math.isfinite(float(token)))
+    )
 
 
 def _inner_quotes(text: bytes) -> bytes:
@@ -98,4 +106,5 @@ _REPAIRS: tuple[Callable[[bytes], bytes], ...] = (
     lambda text: _bare_words(_inner_quotes(text)),
     lambda text: _bare_words(_CLOSING_ESCAPED.sub(rb'\\\\"', text)),
 )
-"""In turn: bare words as null; quotes inside a string escaped too; else a backslash before a closing quote is stray."""
+"""In turn: bare words as null; quotes inside a string escaped too; else a backslash before a
+closing quote is stray."""

@@ -31,18 +31,24 @@ _SITE = Path(__file__).parent / "live" / "site"
 COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
 """Modules of `live` that record beside the profiler where they are asked for."""
 _OPENING = (
-    "no step was found, the program ended before the steps asked for, or they could not be written: the ops from "
-    "torch's import to the end of the first step (half a minute at most) were kept, without stacks and modules; "
-    "--wait 0 --warmup 0 takes steps from the first on, --window START:SECONDS goes by time"
+    "no step was found, the program ended before the steps asked for, or they could not be written:"
+    " the ops from torch's import to the end of the first step (half a minute at most) were kept,"
+    " without stacks and modules; --wait 0 --warmup 0 takes steps from the first on, --window"
+    " START:SECONDS goes by time"
 )
-_OTHER_PROCESS = "another process of the same rank recorded too, with fewer steps; its trace was left out"
+_OTHER_PROCESS = (
+    "another process of the same rank recorded too, with fewer steps; its trace was left out"
+)
 
 
-def run(command: Sequence[str], settings: Settings | None = None, *, keep: Path | None = None) -> Run:
+def run(
+    command: Sequence[str], settings: Settings | None = None, *, keep: Path | None = None
+) -> Run:
     """Run the command with torch.profiler in its Python processes.
 
-    `settings.folder` is replaced. `keep` is a folder to which the profiler's own files are copied. Raises ToolError
-    when the command cannot be run, and when nothing was captured, with the reason and the program's exit code.
+    `settings.folder` is replaced. `keep` is a folder to which the profiler's own files are copied.
+    Raises ToolError when the command cannot be run, and when nothing was captured, with the reason
+    and the program's exit code.
     """
     with OwnFolder("tracelens-live-") as folder:
         asked = replace(settings or Settings(""), folder=folder)
@@ -62,7 +68,10 @@ def run(command: Sequence[str], settings: Settings | None = None, *, keep: Path 
 
 
 def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
-    """The captures of the processes' files in the folder, and notes. Raises ToolError when there are none."""
+    """The captures of the processes' files in the folder, and notes.
+
+    Raises ToolError when there are none.
+    """
     reports = [
         json.loads(path.read_text()) | {"stem": path.name.removesuffix(SUFFIX)}
         for path in sorted(folder.glob(f"*{SUFFIX}"))
@@ -83,16 +92,24 @@ def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
     chosen = _one_a_rank(read)
     for report, capture in chosen:
         capture.settings |= {
-            "live": True, "wait": settings.wait, "warmup": settings.warmup, "active": settings.active,
-            "window_s": list(settings.window_s) if settings.window_s else None, "step_source": report.get("source"),
-            "n_steps": report.get("n_steps", 0), "n_active": report.get("n_active", 0),
-            "export_ns": report.get("export_ns"), "blas": report.get("blas"),
-        }  # fmt: skip
+            "live": True,
+            "wait": settings.wait,
+            "warmup": settings.warmup,
+            "active": settings.active,
+            "window_s": list(settings.window_s) if settings.window_s else None,
+            "step_source": report.get("source"),
+            "n_steps": report.get("n_steps", 0),
+            "n_active": report.get("n_active", 0),
+            "export_ns": report.get("export_ns"),
+            "blas": report.get("blas"),
+        }
         capture.place = Place.on("here")
         if report.get("is_opening"):
             capture.diagnostics.add("warning", "opening_only", _OPENING)
         elif report["stage"] != DONE:
-            capture.diagnostics.add("info", "killed_later", "the process was killed after its trace had been written")
+            capture.diagnostics.add(
+                "info", "killed_later", "the process was killed after its trace had been written"
+            )
     # Sidecars of processes that were left out would tell of graphs that the trace does not hold.
     stems = tuple(f"{report['stem']}." for report, _ in chosen)
     own = (SUFFIX, ".part", ".part.json", ".pt.trace.json")
@@ -101,10 +118,14 @@ def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
     return captures, [*notes, *_of_steps(chosen[0][0], settings)]
 
 
-def _one_a_rank(read: Iterable[tuple[dict[str, Any], Capture]]) -> list[tuple[dict[str, Any], Capture]]:
+def _one_a_rank(
+    read: Iterable[tuple[dict[str, Any], Capture]],
+) -> list[tuple[dict[str, Any], Capture]]:
     """For each rank the process with most recorded steps, and of several the one that ran longest."""
     chosen: dict[int, tuple[dict[str, Any], Capture]] = {}
-    for report, capture in sorted(read, key=lambda pair: (pair[0].get("n_active", 0), pair[1].source.size_bytes)):
+    for report, capture in sorted(
+        read, key=lambda pair: (pair[0].get("n_active", 0), pair[1].source.size_bytes)
+    ):
         rank = capture.rank or 0
         if rank in chosen:
             capture.diagnostics.add("warning", "other_process", _OTHER_PROCESS)
@@ -117,15 +138,15 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
     stages = {report["stage"] for report in reports}
     if not stages:
         return (
-            "the command started no Python that tracelens could enter: it is another kind of program, or a Python that "
-            "was told to ignore PYTHONPATH (-I, -E, -S)"
+            "the command started no Python that tracelens could enter: it is another kind of"
+            " program, or a Python that was told to ignore PYTHONPATH (-I, -E, -S)"
         )
     if RECORDING in stages:
         return "the program was killed, or its disk was full, before its trace was written"
     if DONE in stages:
         return (
-            "it ended before any step or op ran under the profiler; give --wait 0 --warmup 0, or --window (in Python "
-            "wait=0, warmup=0)"
+            "it ended before any step or op ran under the profiler; give --wait 0 --warmup 0, or"
+            " --window (in Python wait=0, warmup=0)"
         )
     if TORCH in stages:
         return "the program was killed, or left by os._exit, before its first recorded step"
@@ -138,25 +159,40 @@ def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
     steps = [n for n, kind, _ in report.get("step_ns", ()) if kind.startswith("active") and is_kept]
     said = []
     if steps:
-        source = f"found from the {report['source']}" if report.get("source") != "program" else "marked by the program"
+        source = (
+            f"found from the {report['source']}"
+            if report.get("source") != "program"
+            else "marked by the program"
+        )
         which = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
-        # Steps are counted for some time after the window, and not to the end of a program that was killed.
+        # Steps are counted for some time after the window, and not to the end of a program that was
+        # killed.
         least = "" if report["stage"] == DONE and report.get("is_counted") else "at least "
         said.append(f"recorded {which} of {least}{report.get('n_steps', len(steps))}, {source}")
         wanted = settings.active if settings.window_s is None else None
         if wanted is not None and len(steps) < wanted:
-            said.append(f"the program ended before all {wanted} steps asked for; the last one may be cut")
+            said.append(
+                f"the program ended before all {wanted} steps asked for; the last one may be cut"
+            )
     warning = "do not read end-to-end time from this trace"
     plain, active = report.get("unprofiled_step_ns"), report.get("profiled_step_ns")
     if plain and active:
         ratio = active["mean"] / plain["median"]
-        cost = f"{ratio:.2f} times as long" if ratio > 1 else "no cost to be seen, or other work in those without"
+        cost = (
+            f"{ratio:.2f} times as long"
+            if ratio > 1
+            else "no cost to be seen, or other work in those without"
+        )
         said.append(
-            f"a step took {active['mean'] / 1e6:.3f} ms under the profiler (mean of {active['n']}) and "
-            f"{plain['median'] / 1e6:.3f} ms without (median of {plain['n']}): {cost}; {warning}"
+            f"a step took {active['mean'] / 1e6:.3f} ms under the profiler (mean of {active['n']})"
+            f" and {plain['median'] / 1e6:.3f} ms without (median of {plain['n']}): {cost};"
+            f" {warning}"
         )
     else:
-        said.append(f"what the profiler cost is unknown, for no step ran both with and without it; {warning}")
+        said.append(
+            "what the profiler cost is unknown, for no step ran both with and without it;"
+            f" {warning}"
+        )
     return said
 
 
@@ -176,14 +212,23 @@ class CaptureOptions(TypedDict, total=False):
 
 
 def _settings_of_block(options: CaptureOptions) -> Settings:
-    """Settings that record everything unless steps are chosen. Raises UsageError for invalid options."""
+    """Settings that record everything unless steps are chosen.
+
+    Raises UsageError for invalid options.
+    """
     unknown = set(options) - set(CaptureOptions.__annotations__)
     if unknown:
         known = ", ".join(CaptureOptions.__annotations__)
         raise UsageError(f"tl.capture has no option {min(unknown)!r}; its options are {known}")
     given: dict[str, Any] = {"wait": 0, "warmup": 0, "active": None, **options}
-    if given["wait"] < 0 or given["warmup"] < 0 or (given["active"] is not None and given["active"] < 1):
-        raise UsageError("tl.capture: wait and warmup are 0 or more steps, active is 1 or more, or None for all")
+    if (
+        given["wait"] < 0
+        or given["warmup"] < 0
+        or (given["active"] is not None and given["active"] < 1)
+    ):
+        raise UsageError(
+            "tl.capture: wait and warmup are 0 or more steps, active is 1 or more, or None for all"
+        )
     given["recorders"] = [name for name in (COMPILE_PROVENANCE, GRAPH) if given.pop(name, False)]
     return Settings("", opening=False, **given)
 
@@ -195,20 +240,27 @@ _under_way: list[object] = []
 class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` read like open and lru_cache
     """Record a block or a function with torch.profiler into a trace: `with tl.capture("run.tracelens") as cap: …`.
 
-    Everything from the beginning of the block to its end is recorded, or by steps: `wait` of them are left out,
-    `warmup` run under the profiler without being kept, `active` are kept (None: all). `cap.step()` ends a step; where
-    it is never called, steps are found as `tracelens collect torch` finds them. `shapes`, `stacks`, `modules`,
-    `memory` and `cuda_sync` as there; `compile_provenance` records what torch.compile generates, for which the block
-    must hold the first run of what is compiled; `graph` records the graph of the model that is called in it. After
-    the block the trace is written and `cap.trace` is that Trace; `cap.notes` says what was recorded and what it
-    cost. As a decorator it records the function's first call.
+    Everything from the beginning of the block to its end is recorded, or by steps: `wait` of them
+    are left out, `warmup` run under the profiler without being kept, `active` are kept (None: all).
+    `cap.step()` ends a step; where it is never called, steps are found as `tracelens collect torch`
+    finds them. `shapes`, `stacks`, `modules`, `memory` and `cuda_sync` as there;
+    `compile_provenance` records what torch.compile generates, for which the block must hold the
+    first run of what is compiled; `graph` records the graph of the model that is called in it.
+    After the block the trace is written and `cap.trace` is that Trace; `cap.notes` says what was
+    recorded and what it cost. As a decorator it records the function's first call.
 
-    Raises UsageError for invalid options, and for a capture within another; SourceError before the block when the
-    target exists (unless `force`) or cannot be written, ToolError after it when nothing was recorded. An exception of
-    the block is passed on after the recording is written.
+    Raises UsageError for invalid options, and for a capture within another; SourceError before the
+    block when the target exists (unless `force`) or cannot be written, ToolError after it when
+    nothing was recorded. An exception of the block is passed on after the recording is written.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, force: bool = False, **options: Unpack[CaptureOptions]) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        **options: Unpack[CaptureOptions],
+    ) -> None:
         self.path = Path(path)
         self.force = force
         self.trace: Trace | None = None
@@ -220,12 +272,16 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
 
     def __enter__(self) -> Self:
         if _under_way:
-            raise UsageError(f"{self.path}: a capture is under way in this process, and torch has one profiler")
+            raise UsageError(
+                f"{self.path}: a capture is under way in this process, and torch has one profiler"
+            )
         check_target(self.path, force=self.force)
         try:
             module = importlib.import_module("tracelens.collectors.torch.live.recorder")
         except ImportError as error:
-            raise ToolError(f"torch cannot be imported ({error}); pip install 'tracelens-toolkit[torch]'") from error
+            raise ToolError(
+                f"torch cannot be imported ({error}); pip install 'tracelens-toolkit[torch]'"
+            ) from error
         self._folder = OwnFolder("tracelens-live-")
         self._settings = replace(self._settings, folder=self._folder.name)
         self._sampler = Sampler()
@@ -239,11 +295,16 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
     def step(self) -> None:
         """One step is over and the next begins. Raises UsageError before the block."""
         if self._recorder is None:
-            raise UsageError("step() ends a step of the block: call it inside of with tl.capture(...) as cap")
+            raise UsageError(
+                "step() ends a step of the block: call it inside of with tl.capture(...) as cap"
+            )
         self._recorder.mark()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         assert self._folder is not None
         assert self._sampler is not None
@@ -253,7 +314,9 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         try:
             with suppress(*((ToolError, SourceError) if error is not None else ())):
                 captures, self.notes = _read(Path(self._folder.name), self._settings)
-                made = combine([*captures, self._sampler.capture(captures[0].rank)], is_one_run=True)
+                made = combine(
+                    [*captures, self._sampler.capture(captures[0].rank)], is_one_run=True
+                )
                 self.trace = made.write(self.path, force=self.force)
         finally:
             self._folder.cleanup()

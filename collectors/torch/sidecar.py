@@ -16,8 +16,11 @@ from tracelens.trace.cleaning import whole_text
 SUFFIX = ".live.json"
 _ENDINGS = (".gz", ".json", ".trace", ".pt")
 _LAYER_SCHEMA = {
-    "module_path": pl.String, "exact_class": pl.String, "n_parameters": pl.Int64, "hyperparameters": pl.String,
-}  # fmt: skip
+    "module_path": pl.String,
+    "exact_class": pl.String,
+    "n_parameters": pl.Int64,
+    "hyperparameters": pl.String,
+}
 
 
 def sidecar_of(trace: Path) -> Path:
@@ -38,32 +41,47 @@ def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         facts = None
     if not isinstance(facts, dict):
-        diagnostics.add("warning", "sidecar_damaged", f"{path.name} is damaged: exact module paths are lost")
+        diagnostics.add(
+            "warning", "sidecar_damaged", f"{path.name} is damaged: exact module paths are lost"
+        )
         return {}
     return facts
 
 
-def exact_paths(spans: pl.DataFrame, facts: dict[str, Any], diagnostics: Diagnostics) -> pl.DataFrame:
+def exact_paths(
+    spans: pl.DataFrame, facts: dict[str, Any], diagnostics: Diagnostics
+) -> pl.DataFrame:
     """Raw spans with `exact_path`, the attribute path of module calls from the sidecar."""
     paths = facts.get("module_paths")
-    known = {k: v for k, v in paths.items() if isinstance(v, str)} if isinstance(paths, dict) else {}
+    known = (
+        {k: v for k, v in paths.items() if isinstance(v, str)} if isinstance(paths, dict) else {}
+    )
     if not known:
         return spans
     name = spans["name"]
     if facts.get("is_marked") is True:
         # Calls that the capture marked itself come as ops.
-        marked = (spans["kind"] == "op") & each_once(name, lambda text: text.str.starts_with(MODULE_PREFIX))
+        marked = (spans["kind"] == "op") & each_once(
+            name, lambda text: text.str.starts_with(MODULE_PREFIX)
+        )
         words = spans["kind"].cast(pl.String)
         spans = spans.with_columns(words.set(marked, "module").cast(pl.Categorical).alias("kind"))
     found = each_once(
         name,
-        lambda text: text.str.strip_prefix(MODULE_PREFIX).replace_strict(known, default=None, return_dtype=pl.String),
+        lambda text: text.str.strip_prefix(MODULE_PREFIX).replace_strict(
+            known, default=None, return_dtype=pl.String
+        ),
     )
     is_module = pl.col("kind") == "module"
-    spans = spans.with_columns(exact_path=found).with_columns(pl.when(is_module).then("exact_path").alias("exact_path"))
+    spans = spans.with_columns(exact_path=found).with_columns(
+        pl.when(is_module).then("exact_path").alias("exact_path")
+    )
     unnamed = spans.filter(is_module & pl.col("exact_path").is_null())["name"].n_unique()
     diagnostics.add(
-        "info", "modules_unnamed", "modules that were gone when the trace was written; named by their calls", unnamed
+        "info",
+        "modules_unnamed",
+        "modules that were gone when the trace was written; named by their calls",
+        unnamed,
     )
     return spans
 
@@ -72,7 +90,12 @@ def describe_layers(layers: pl.DataFrame, facts: dict[str, Any]) -> pl.DataFrame
     """Layers with class, parameters and hyperparameters from the sidecar."""
     told = facts.get("layers")
     rows = [
-        (path, str(layer.get("class_name") or "unknown"), integer(layer.get("n_parameters")), _as_json(layer))
+        (
+            path,
+            str(layer.get("class_name") or "unknown"),
+            integer(layer.get("n_parameters")),
+            _as_json(layer),
+        )
         for path, layer in (told.items() if isinstance(told, dict) else ())
         if isinstance(layer, dict)
     ]
@@ -104,7 +127,8 @@ def step_times(facts: dict[str, Any]) -> dict[str, Any]:
     """The manifest's settings on the time of steps without the profiler and with it, where both were measured."""
     told = {name: facts.get(name) for name in ("unprofiled_step_ns", "profiled_step_ns")}
     is_told = all(
-        isinstance(times, dict) and all(type(time) is int for time in times.values()) for times in told.values()
+        isinstance(times, dict) and all(type(time) is int for time in times.values())
+        for times in told.values()
     )
     return told if is_told else {}
 
@@ -118,5 +142,6 @@ def refuse_sidecar(path: Path) -> None:
     """Raise SourceError, naming the trace to read instead, for a sidecar given as a trace."""
     if is_sidecar(path):
         raise SourceError(
-            f"{path}: stands beside a trace and is read with it; give {path.name.removesuffix(SUFFIX)}.pt.trace.json"
+            f"{path}: stands beside a trace and is read with it; give"
+            f" {path.name.removesuffix(SUFFIX)}.pt.trace.json"
         )

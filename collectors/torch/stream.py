@@ -34,7 +34,10 @@ class ByteSource:
         self._size = 0
 
     def blocks(self, block_bytes: int) -> Iterator[bytes]:
-        """The decompressed content in pieces of about `block_bytes`. Raises SourceError when it cannot be read."""
+        """The decompressed content in pieces of about `block_bytes`.
+
+        Raises SourceError when it cannot be read.
+        """
         try:
             if str(self.path) == "-":
                 yield from self._decompressed(sys.stdin.buffer, block_bytes)
@@ -44,7 +47,8 @@ class ByteSource:
         except OSError as error:
             self.failed = True
             raise SourceError(
-                f"{self.path}: cannot be read: {error.strerror or error}; name a file that you may read"
+                f"{self.path}: cannot be read: {error.strerror or error}; name a file that you may"
+                " read"
             ) from error
 
     def describe(self, kind: str) -> SourceFile:
@@ -60,8 +64,8 @@ class ByteSource:
     def _decompressed(self, stream: BinaryIO, block_bytes: int) -> Iterator[bytes]:
         """The stream's content; of gzip members that are damaged or cut, that before the damage.
 
-        isal inflates where it is installed, in a third of zlib's time. Only zlib reports how much of a damaged stream
-        is good, so from the damage on it reads the file again.
+        isal inflates where it is installed, in a third of zlib's time. Only zlib reports how much
+        of a damaged stream is good, so from the damage on it reads the file again.
         """
         raw = self._raw(stream, READ_BYTES)
         first = next(raw, b"")
@@ -81,7 +85,9 @@ class ByteSource:
             failure = None
             with self.path.open("rb") as again:
                 try:
-                    for out in _inflated(zlib, iter(lambda: again.read(READ_BYTES), b""), block_bytes):
+                    for out in _inflated(
+                        zlib, iter(lambda: again.read(READ_BYTES), b""), block_bytes
+                    ):
                         if given < len(out):
                             yield out[given:]
                         given = max(0, given - len(out))
@@ -94,13 +100,15 @@ class ByteSource:
     def _check_expansion(self, given: int) -> None:
         """Raise SourceError for a file made to fill the machine: traces shrink to a tenth, bombs to 1/1000.
 
-        The ratio is checked from some size on, because a small file of one repeated event may well shrink more.
+        The ratio is checked from some size on, because a small file of one repeated event may well
+        shrink more.
         """
         if given > ANY_EXPANSION_BYTES and given > self._size * EXPANSION.value:
             self.failed = True
             raise SourceError(
-                f"{self.path}: expected a trace, found {self._size} bytes of gzip that unpack to over {given}, more "
-                f"than {EXPANSION.value} times as much; {EXPANSION.how_to_raise}"
+                f"{self.path}: expected a trace, found {self._size} bytes of gzip that unpack to"
+                f" over {given}, more than {EXPANSION.value} times as much;"
+                f" {EXPANSION.how_to_raise}"
             )
 
 
@@ -113,7 +121,10 @@ class _DamageError(Exception):
 
 
 def _inflated(module: Any, raw: Iterator[bytes], block_bytes: int) -> Iterator[bytes]:
-    """The content of gzip members one after another. Raises _DamageError after the last that is good."""
+    """The content of gzip members one after another.
+
+    Raises _DamageError after the last that is good.
+    """
     data = next(raw, b"")
     inflater = module.decompressobj(_GZIP_WINDOW)
     while True:
@@ -139,7 +150,9 @@ def _inflated(module: Any, raw: Iterator[bytes], block_bytes: int) -> Iterator[b
         if not data:
             if module is zlib and (tail := inflater.flush()):
                 yield tail
-            raise _DamageError("gzip_truncated", "the gzip stream ends early; events after that point are lost")
+            raise _DamageError(
+                "gzip_truncated", "the gzip stream ends early; events after that point are lost"
+            )
 
 
 def _isal() -> Any:

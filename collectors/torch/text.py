@@ -30,7 +30,10 @@ class Text:
         return len(self.data) - self.at
 
     def more(self) -> bool:
-        """Extend the window; false, and `over` is set, when nothing is left. Text before `at` may be dropped."""
+        """Extend the window; false, and `over` is set, when nothing is left.
+
+        Text before `at` may be dropped.
+        """
         if self.at > _DONE_WITH:
             del self.data[: self.at]
             self.start += self.at
@@ -60,7 +63,9 @@ class Text:
         yield begun
         yield from pieces
 
-    def resume(self, begun: bytes | bytearray, pieces: Iterator[bytes | memoryview], start: int) -> None:
+    def resume(
+        self, begun: bytes | bytearray, pieces: Iterator[bytes | memoryview], start: int
+    ) -> None:
         """Continue with text that was taken by `rest` and not needed."""
         self.data, self.at, self.start, self.over = bytearray(begun), 0, start, False
         self._pieces = pieces

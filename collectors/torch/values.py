@@ -11,7 +11,8 @@ import polars as pl
 
 _INT64_MAX = 2**63 - 1
 TIME_LIMIT_NS = 2**61
-"""Times, bases and durations stay below this (the year 2043), so that the sum of the three fits 64 bits."""
+"""Times, bases and durations stay below this (the year 2043), so that the sum of the three fits
+64 bits."""
 
 _PLAIN_MICROSECONDS = r"^(-?)([0-9]{1,15})(?:\.([0-9]{1,3}))?$"
 _THREE_DECIMALS = r"^-?[0-9]{1,15}\.[0-9]{3}$"
@@ -99,7 +100,9 @@ def integers(values: Sequence[Any]) -> pl.Series:
 def numbers(values: Sequence[Any]) -> pl.Series:
     """Each value as a Float64, null where it is no finite number."""
     are_plain = set(map(type, values)) <= {float, NoneType}
-    found = pl.Series(values if are_plain else [number(value) for value in values], dtype=pl.Float64)
+    found = pl.Series(
+        values if are_plain else [number(value) for value in values], dtype=pl.Float64
+    )
     return found.set(found.is_finite().not_(), None)
 
 
@@ -112,7 +115,11 @@ def texts(values: Sequence[Any]) -> pl.Series:
 def number(value: Any) -> float | None:
     """A float from a finite number or numeric string; None otherwise."""
     try:
-        found = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else None
+        found = (
+            float(value)
+            if isinstance(value, (int, float, str)) and not isinstance(value, bool)
+            else None
+        )
     except (ValueError, OverflowError):
         return None
     return found if found is not None and math.isfinite(found) else None

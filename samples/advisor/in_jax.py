@@ -33,10 +33,17 @@ def _run(results: Results, tf32: str, *, quick: bool) -> None:
             expected = model(given)
         constants = {**program.state_dict, **program.constants}
         specs = program.graph_signature.input_specs
-        held = {s.arg.name: jnp.asarray(constants[s.target].detach().numpy()) for s in specs if s.target is not None}
+        held = {
+            s.arg.name: jnp.asarray(constants[s.target].detach().numpy())
+            for s in specs
+            if s.target is not None
+        }
         call = partial(computed, program.graph, held, jnp.asarray(given.numpy()))
         fast = jax.jit(partial(computed, program.graph))
-        for way, own in (("JAX, op by op", call), ("jax.jit", partial(fast, held, jnp.asarray(given.numpy())))):
+        for way, own in (
+            ("JAX, op by op", call),
+            ("jax.jit", partial(fast, held, jnp.asarray(given.numpy()))),
+        ):
             about = {"subject": subject, "tf32": tf32, "way": way}
             if results.attempt(about, rounds, own, expected):
                 calls.append((about, own))
@@ -69,9 +76,20 @@ def kernels(call: Callable[[], Any], n: int = 5) -> dict[str, Any]:
             last.block_until_ready()
         (file,) = Path(folder).rglob("*.xplane.pb")
         planes = list(jax.profiler.ProfileData.from_file(str(file)).planes)
-    lines = [line for plane in planes if "device:GPU" in plane.name for line in plane.lines if "Stream" in line.name]
-    own = [event for line in lines for event in line.events if not event.name.lower().startswith("mem")]
-    return {"kernel_ns": round(sum(event.duration_ns for event in own) / n), "n_kernels": len(own) / n}
+    lines = [
+        line
+        for plane in planes
+        if "device:GPU" in plane.name
+        for line in plane.lines
+        if "Stream" in line.name
+    ]
+    own = [
+        event for line in lines for event in line.events if not event.name.lower().startswith("mem")
+    ]
+    return {
+        "kernel_ns": round(sum(event.duration_ns for event in own) / n),
+        "n_kernels": len(own) / n,
+    }
 
 
 def computed(graph: Any, held: dict[str, Any], image: Any) -> Any:
@@ -89,10 +107,16 @@ def computed(graph: Any, held: dict[str, Any], image: Any) -> Any:
 
 
 def _name(target: Any) -> str:
-    return "getitem" if target is operator.getitem else str(target).removeprefix("aten.").partition(".")[0]
+    return (
+        "getitem"
+        if target is operator.getitem
+        else str(target).removeprefix("aten.").partition(".")[0]
+    )
 
 
-def _convolution(x: Any, w: Any, b: Any = None, stride: Any = (1, 1), padding: Any = (0, 0), *more: Any) -> Any:
+def _convolution(
+    x: Any, w: Any, b: Any = None, stride: Any = (1, 1), padding: Any = (0, 0), *more: Any
+) -> Any:
     _, groups = (*more, *((1, 1), 1)[len(more) :])
     sides = [(n, n) for n in padding]
     made = lax.conv_general_dilated(x, w, tuple(stride), sides, feature_group_count=groups)
@@ -110,9 +134,17 @@ def _pooled(x: Any, size: Any, stride: Any, padding: Any = (0, 0)) -> Any:
 
 
 _OPS: dict[str, Callable[..., Any]] = {
-    "conv2d": _convolution, "_native_batch_norm_legit_no_training": _norm, "relu": jax.nn.relu, "relu_": jax.nn.relu,
-    "add": jnp.add, "add_": jnp.add, "max_pool2d": _pooled, "getitem": operator.getitem,
+    "conv2d": _convolution,
+    "_native_batch_norm_legit_no_training": _norm,
+    "relu": jax.nn.relu,
+    "relu_": jax.nn.relu,
+    "add": jnp.add,
+    "add_": jnp.add,
+    "max_pool2d": _pooled,
+    "getitem": operator.getitem,
     "adaptive_avg_pool2d": lambda x, _size: x.mean((2, 3), keepdims=True),
-    "mean": lambda x, axes, keep: x.mean(tuple(axes), keepdims=keep), "view": lambda x, shape: x.reshape(shape),
-    "flatten": lambda x, _from=0, _to=-1: x.reshape(x.shape[0], -1), "linear": lambda x, w, b: x @ w.T + b,
-}  # fmt: skip
+    "mean": lambda x, axes, keep: x.mean(tuple(axes), keepdims=keep),
+    "view": lambda x, shape: x.reshape(shape),
+    "flatten": lambda x, _from=0, _to=-1: x.reshape(x.shape[0], -1),
+    "linear": lambda x, w, b: x @ w.T + b,
+}

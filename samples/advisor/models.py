@@ -12,16 +12,29 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "study"))
 from resnet import resnet50
 
 WIDTHS = (
-    (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1), (512, 1), (512, 1), (512, 1), (512, 1),
-    (1024, 2), (1024, 1),
-)  # fmt: skip
+    (64, 1),
+    (128, 2),
+    (128, 1),
+    (256, 2),
+    (256, 1),
+    (512, 2),
+    (512, 1),
+    (512, 1),
+    (512, 1),
+    (512, 1),
+    (512, 1),
+    (1024, 2),
+    (1024, 1),
+)
 """Channels and stride of each separable convolution: table 1 of Howard et al., arXiv 1704.04861."""
 FULL = (256, 1024, 4096, 16384)
 CONVOLUTIONS = tuple((channels, kernel) for channels in (16, 64, 256) for kernel in (1, 3))
 SIDE = 56
 
 
-def normed(given: int, channels: int, kernel: int, stride: int = 1, groups: int = 1) -> list[nn.Module]:
+def normed(
+    given: int, channels: int, kernel: int, stride: int = 1, groups: int = 1
+) -> list[nn.Module]:
     """A convolution without bias, batch normalisation and ReLU."""
     conv = nn.Conv2d(given, channels, kernel, stride, kernel // 2, groups=groups, bias=False)
     return [conv, nn.BatchNorm2d(channels), nn.ReLU(inplace=True)]
@@ -64,5 +77,8 @@ def layers(*, quick: bool = False) -> dict[str, tuple[nn.Module, Tensor]]:
     found = {f"fully_connected_{n}": (fully_connected(n).eval(), torch.randn(1, n)) for n in full}
     for channels, kernel in CONVOLUTIONS[:2] if quick else CONVOLUTIONS:
         image = torch.randn(1, channels, SIDE, SIDE)
-        found[f"convolution_{channels}_{kernel}x{kernel}"] = (convolution(channels, kernel).eval(), image)
+        found[f"convolution_{channels}_{kernel}x{kernel}"] = (
+            convolution(channels, kernel).eval(),
+            image,
+        )
     return found

@@ -1,8 +1,8 @@
 """Try the advisor: `python samples/advisor/run.py --out OUT STAGE…`, on a machine with a GPU.
 
-Stages, each best in a process of its own: `plans` (captures, plans, and what each plan takes), `ways` (what each way
-takes, by the plans in OUT/captures), torch.compile's modes, `jax`. Every result is a line of OUT/results.jsonl, written
-as soon as it is known. See README.md.
+Stages, each best in a process of its own: `plans` (captures, plans, and what each plan takes),
+`ways` (what each way takes, by the plans in OUT/captures), torch.compile's modes, `jax`. Every
+result is a line of OUT/results.jsonl, written as soon as it is known. See README.md.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class Results:
         with (self.out / "results.jsonl").open("a") as file:
             file.write(json.dumps(row) + "\n")
 
-    def attempt(self, what: dict[str, Any], do: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    def attempt(
+        self, what: dict[str, Any], do: Callable[..., dict[str, Any]], *arguments: Any
+    ) -> dict[str, Any]:
         """Do it and write what comes of it; a failure is written too, and what there is no time for."""
         if time.monotonic() > self.until:
             self.add(**what, problem="no time left")
@@ -59,7 +61,9 @@ class Results:
         """Name, model and input of each subject that was asked for."""
         import models  # noqa: PLC0415 - beside this file
 
-        for name, (model, given) in (models.layers(quick=quick) | models.subjects(quick=quick)).items():
+        for name, (model, given) in (
+            models.layers(quick=quick) | models.subjects(quick=quick)
+        ).items():
             if not self.only or name in self.only:
                 yield name, model, given
 
@@ -104,8 +108,15 @@ def kernels(torch: Any, call: Callable[[], Any], n: int = 5) -> dict[str, Any]:
         for _ in range(n):
             call()
         torch.cuda.synchronize()
-    own = [e for e in profiler.events() if e.device_type == torch.autograd.DeviceType.CUDA and "Mem" not in e.name[:3]]
-    return {"kernel_ns": round(sum(e.time_range.elapsed_us() for e in own) * 1e3 / n), "n_kernels": len(own) / n}
+    own = [
+        e
+        for e in profiler.events()
+        if e.device_type == torch.autograd.DeviceType.CUDA and "Mem" not in e.name[:3]
+    ]
+    return {
+        "kernel_ns": round(sum(e.time_range.elapsed_us() for e in own) * 1e3 / n),
+        "n_kernels": len(own) / n,
+    }
 
 
 Calls = list[tuple[dict[str, Any], Callable[[], Any]]]
@@ -121,7 +132,10 @@ def kernels_of(torch: Any, results: Results, calls: Calls) -> None:
 
 def captured(torch: Any, tl: Any, path: Path, call: Callable[[], Any], *, graph: bool) -> Any:
     """A capture of three steps after two."""
-    with torch.no_grad(), tl.capture(path, force=True, wait=1, warmup=1, active=3, stacks=graph, graph=graph) as cap:
+    with (
+        torch.no_grad(),
+        tl.capture(path, force=True, wait=1, warmup=1, active=3, stacks=graph, graph=graph) as cap,
+    ):
         for _ in range(6):
             call()
             if torch.cuda.is_available():
@@ -157,11 +171,15 @@ def plans(torch: Any, results: Results, *, quick: bool) -> None:
         for subject, model, given in results.subjects(quick=quick):
             if tf32 == "default" or given.dim() == 4:
                 about = {"subject": subject, "tf32": tf32, "what": "plan"}
-                results.attempt(about, advised, torch, results, about, (model.to(device), given.to(device)))
+                results.attempt(
+                    about, advised, torch, results, about, (model.to(device), given.to(device))
+                )
                 model.cpu()
 
 
-def advised(torch: Any, results: Results, about: dict[str, Any], both: tuple[Any, Any]) -> dict[str, Any]:
+def advised(
+    torch: Any, results: Results, about: dict[str, Any], both: tuple[Any, Any]
+) -> dict[str, Any]:
     """The model by the advised calls, captured: what was predicted of it and what it took."""
     import tracelens as tl  # noqa: PLC0415 - after the path was set
     from tracelens.calling import CallPlan, apply_calls, time_calls  # noqa: PLC0415
@@ -172,10 +190,23 @@ def advised(torch: Any, results: Results, about: dict[str, Any], both: tuple[Any
     path = plan_path(results, about["subject"], about["tf32"])
     stem = path.name.removesuffix("_plan.json")
     folder, others = path.parent, []
-    eager = captured(torch, tl, folder / f"{stem}_eager.tracelens", lambda: model(given), graph=True)
+    eager = captured(
+        torch, tl, folder / f"{stem}_eager.tracelens", lambda: model(given), graph=True
+    )
     if given.dim() == 4:
-        last, image = model.to(memory_format=torch.channels_last), given.contiguous(memory_format=torch.channels_last)
-        others.append(captured(torch, tl, folder / f"{stem}_channels_last.tracelens", lambda: last(image), graph=False))
+        last, image = (
+            model.to(memory_format=torch.channels_last),
+            given.contiguous(memory_format=torch.channels_last),
+        )
+        others.append(
+            captured(
+                torch,
+                tl,
+                folder / f"{stem}_channels_last.tracelens",
+                lambda: last(image),
+                graph=False,
+            )
+        )
         model.to(memory_format=torch.contiguous_format)
     first = advise_rank(eager, 0, others)
     began = time.monotonic()
@@ -184,7 +215,10 @@ def advised(torch: Any, results: Results, about: dict[str, Any], both: tuple[Any
     bench_s = time.monotonic() - began
     costs.write(folder / f"{stem}_calls.tracelens", force=True)
     again = advise_rank(eager, 0, [*others, costs])
-    made_from = {"trace": f"{stem}_eager", "costs": [*[f"{stem}_channels_last"] * len(others), f"{stem}_calls"]}
+    made_from = {
+        "trace": f"{stem}_eager",
+        "costs": [*[f"{stem}_channels_last"] * len(others), f"{stem}_calls"],
+    }
     path.write_text(json.dumps(plan_of(again, made_from), indent=1))
     looked_at = again.search.statistics
     plan, said = CallPlan.read(path), None
@@ -195,15 +229,24 @@ def advised(torch: Any, results: Results, about: dict[str, Any], both: tuple[Any
         made = apply_calls(model, plan, given, tolerance=0.05)
     with torch.no_grad():
         own, other = model(given), made(given)
-    trace = captured(torch, tl, folder / f"{stem}_advised.tracelens", lambda: made(given), graph=False)
+    trace = captured(
+        torch, tl, folder / f"{stem}_advised.tracelens", lambda: made(given), graph=False
+    )
     return {
-        "predicted_ns": plan.predicted, "measured_ns": round(trace.kernels["duration_ns"].sum() / 3), "refused": said,
+        "predicted_ns": plan.predicted,
+        "measured_ns": round(trace.kernels["duration_ns"].sum() / 3),
+        "refused": said,
         "in_cache_ns": in_cache(again, others, time_calls(wanted, flush=False)),
-        "largest_difference": float((own - other).abs().max() / own.abs().max()), "n_candidates": len(wanted),
-        "n_failed": int(costs.frame("call_costs")["problem"].count()), "bench_s": round(bench_s, 2),
-        "search_s": round(again.seconds, 3), "checks": looked_at.n_checks, "states": looked_at.n_states,
-        "is_bound": looked_at.is_bound, "solver": again.solver,
-    }  # fmt: skip
+        "largest_difference": float((own - other).abs().max() / own.abs().max()),
+        "n_candidates": len(wanted),
+        "n_failed": int(costs.frame("call_costs")["problem"].count()),
+        "bench_s": round(bench_s, 2),
+        "search_s": round(again.seconds, 3),
+        "checks": looked_at.n_checks,
+        "states": looked_at.n_states,
+        "is_bound": looked_at.is_bound,
+        "solver": again.solver,
+    }
 
 
 def in_cache(advice: Any, others: Sequence[Any], costs: Any) -> int | None:
@@ -213,7 +256,9 @@ def in_cache(advice: Any, others: Sequence[Any], costs: Any) -> int | None:
     from tracelens.derive.calls.graphs import read_calls  # noqa: PLC0415
     from tracelens.derive.calls.libraries import TORCH  # noqa: PLC0415
 
-    known = Costs(advice.calls, [read_calls(other, 0) for other in others], costs.frame("call_costs"))
+    known = Costs(
+        advice.calls, [read_calls(other, 0) for other in others], costs.frame("call_costs")
+    )
     functions = {function.name: function for function in (*TORCH, OTHER)}
     nodes = {**advice.calls.given, **{node.name: node for node in advice.calls.nodes}}
     total = advice.calls.unjudged_ns
@@ -222,7 +267,9 @@ def in_cache(advice: Any, others: Sequence[Any], costs: Any) -> int | None:
         if call.function.startswith("to_"):
             cost = known.transform(own[0], call.layout)
         else:
-            cost = known.of(functions[call.function], own, call.layouts[0] if call.layouts else "NCHW")
+            cost = known.of(
+                functions[call.function], own, call.layouts[0] if call.layouts else "NCHW"
+            )
         if cost is None:
             return None
         total += cost.ns
@@ -238,7 +285,9 @@ def ways(torch: Any, results: Results, *, quick: bool) -> None:
         for subject, model, given in results.subjects(quick=quick):
             if tf32 == "default" or given.dim() == 4:
                 with torch.no_grad():
-                    calls += _ways(torch, results, {"subject": subject, "tf32": tf32}, model.to(device), given)
+                    calls += _ways(
+                        torch, results, {"subject": subject, "tf32": tf32}, model.to(device), given
+                    )
     kernels_of(torch, results, calls)
 
 
@@ -256,7 +305,9 @@ def _ways(torch: Any, results: Results, about: dict[str, Any], model: Any, given
     time_it("eager", partial(model, image))
     if image.dim() == 4:
         other = copy.deepcopy(model).to(memory_format=torch.channels_last)
-        time_it("channels_last", partial(other, image.contiguous(memory_format=torch.channels_last)))
+        time_it(
+            "channels_last", partial(other, image.contiguous(memory_format=torch.channels_last))
+        )
     modules = {"eager": model}
     plan = plan_path(results, about["subject"], about["tf32"])
     if plan.exists():
@@ -278,7 +329,8 @@ def compiled(torch: Any, results: Results, mode: str, *, quick: bool) -> None:
             return what(torch, partial(fast, image))
 
     if mode == "max-autotune":
-        # Threads compile the kernels to choose from: those of worker processes are compiled once more to be timed.
+        # Threads compile the kernels to choose from: those of worker processes are compiled once
+        # more to be timed.
         torch._inductor.config.compile_threads = 1  # noqa: SLF001 - as above
     for what in (timed, kernels) if device == "cuda" else (timed,):
         for tf32 in results.tf32:
@@ -296,9 +348,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--quick", action="store_true", help="tiny shapes: to see that it runs")
-    parser.add_argument("--seconds", type=float, default=3600.0, help="begin nothing after that long")
+    parser.add_argument(
+        "--seconds", type=float, default=3600.0, help="begin nothing after that long"
+    )
     parser.add_argument("--only", nargs="*", default=[], help="these subjects; by default all")
-    parser.add_argument("--tf32", nargs="*", default=TF32, choices=TF32, help="by default both, one after the other")
+    parser.add_argument(
+        "--tf32", nargs="*", default=TF32, choices=TF32, help="by default both, one after the other"
+    )
     parser.add_argument("stages", nargs="+", choices=("plans", "ways", *MODES, "jax"))
     asked = parser.parse_args()
     results = Results(asked.out, asked.seconds, asked.only, asked.tf32)
@@ -311,7 +367,9 @@ def main() -> None:
         import torch  # noqa: PLC0415 - not for JAX
 
         name = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-        results.add(stage=stage, torch=torch.__version__, cudnn=torch.backends.cudnn.version(), device=name)
+        results.add(
+            stage=stage, torch=torch.__version__, cudnn=torch.backends.cudnn.version(), device=name
+        )
         if stage in MODES:
             compiled(torch, results, stage, quick=asked.quick)
         else:

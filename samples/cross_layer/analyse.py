@@ -1,6 +1,7 @@
 """Write the cross-layer page from the bundled captures: `python samples/cross_layer/analyse.py`.
 
-Reads the captures in samples/ and writes docs/cross_layer.md with its charts. Every number is made from the captures.
+Reads the captures in samples/ and writes docs/cross_layer.md with its charts. Every number is made
+from the captures.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ import spread  # noqa: E402
 from page import Finding, Section, table  # noqa: E402
 from runs import Run, by_key, read  # noqa: E402
 
-NOTICE = "<!-- Written by samples/cross_layer/analyse.py from the captures in samples/; edit those instead. -->"
+NOTICE = (
+    "<!-- Written by samples/cross_layer/analyse.py from the captures in samples/; edit those"
+    " instead. -->"
+)
 TITLE = "# Which operations and libraries carry deep learning"
 WORDS = {True: "yes", False: "**no**", None: "in part"}
 
@@ -47,24 +51,41 @@ def make(runs: Sequence[Run]) -> list[Section]:
     """The sections of the page."""
     known = by_key(runs)
     return [
-        spread.families(runs), spread.few(runs), spread.ops(known), shared.shared(runs),
-        gains.what_if(runs), gains.sources(known), gains.not_measured(),
-    ]  # fmt: skip
+        spread.families(runs),
+        spread.few(runs),
+        spread.ops(known),
+        shared.shared(runs),
+        gains.what_if(runs),
+        gains.sources(known),
+        gains.not_measured(),
+    ]
 
 
 def page(made: Sequence[Section], about: Mapping[str, Any], folder: str) -> str:
     """The page as Markdown; `folder`: where its charts lie."""
     findings = [finding for section in made for finding in section.findings]
-    parts = [TITLE, NOTICE, answer(findings), introduction(about), "## The claims", verdicts(findings)]
+    parts = [
+        TITLE,
+        NOTICE,
+        answer(findings),
+        introduction(about),
+        "## The claims",
+        verdicts(findings),
+    ]
     for section in made:
         parts += [f"## {section.title}", *section.blocks]
-        parts += [f"![{f.caption}]({folder}/{f.name}.svg)\n\n*{f.caption}.*" for f in section.figures]
+        parts += [
+            f"![{f.caption}]({folder}/{f.name}.svg)\n\n*{f.caption}.*" for f in section.figures
+        ]
     commands = "\n".join(job["command"] for job in about["commands"])
-    taken = "Those of BERT and Llama were taken by `python samples/cross_layer/language.py --out OUT`, which runs"
+    taken = (
+        "Those of BERT and Llama were taken by `python samples/cross_layer/language.py --out OUT`,"
+        " which runs"
+    )
     others = (
-        "The others are those of [the abstraction study](abstraction_study.md), [the thesis](thesis.md), "
-        "[samples/torch](../samples/torch/README.md) and [samples/nsys](../samples/nsys/README.md), each with its "
-        "commands."
+        "The others are those of [the abstraction study](abstraction_study.md), [the"
+        " thesis](thesis.md), [samples/torch](../samples/torch/README.md) and"
+        " [samples/nsys](../samples/nsys/README.md), each with its commands."
     )
     return "\n\n".join([*parts, "## Commands", taken, f"```\n{commands}\n```", others]) + "\n"
 
@@ -94,11 +115,12 @@ def introduction(about: Mapping[str, Any]) -> str:
     """The pairs of captures that are compared."""
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     return (
-        f"{review.CITATION}, holds that deep learning rests on few linear algebra operations in libraries that "
-        f"frameworks share. There: {review.HARDWARE}. This page gives the claims numbers, from captures of one NVIDIA "
-        f"H200 in October and November 2026 (of those of BERT and Llama: {versions}; of the others, on their own "
-        "pages, the same torch). They are made by the analyses [cross_layer and "
-        "compare_cross_layer](analyses.md#cross_layer), and the page by `make cross-layer`."
+        f"{review.CITATION}, holds that deep learning rests on few linear algebra operations in"
+        f" libraries that frameworks share. There: {review.HARDWARE}. This page gives the claims"
+        " numbers, from captures of one NVIDIA H200 in October and November 2026 (of those of BERT"
+        f" and Llama: {versions}; of the others, on their own pages, the same torch). They are made"
+        " by the analyses [cross_layer and compare_cross_layer](analyses.md#cross_layer), and the"
+        " page by `make cross-layer`."
     )
 
 

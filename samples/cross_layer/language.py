@@ -1,8 +1,8 @@
 """Capture BERT and Llama, inference and training, eager and compiled, on a machine with a GPU.
 
-`python samples/cross_layer/language.py --out OUT`. Weights are random, made from transformers' configurations, so
-nothing is downloaded. Each capture runs in a process of its own; one that fails is noted in OUT/versions.json and the
-others go on. See README.md beside this file.
+`python samples/cross_layer/language.py --out OUT`. Weights are random, made from transformers'
+configurations, so nothing is downloaded. Each capture runs in a process of its own; one that fails
+is noted in OUT/versions.json and the others go on. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -17,18 +17,33 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 CAPTURES = (
-    "bert_infer", "bert_train", "llama_infer", "llama_train", "bert_infer_compiled", "llama_infer_compiled",
-    "bert_train_compiled", "llama_train_compiled",
-)  # fmt: skip
+    "bert_infer",
+    "bert_train",
+    "llama_infer",
+    "llama_train",
+    "bert_infer_compiled",
+    "llama_infer_compiled",
+    "bert_train_compiled",
+    "llama_train_compiled",
+)
 BATCH, TOKENS = 8, 512
 LLAMA = {
-    "hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 8, "num_attention_heads": 16,
-    "num_key_value_heads": 16, "vocab_size": 32000, "use_cache": False,
-}  # fmt: skip
+    "hidden_size": 1024,
+    "intermediate_size": 2816,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 16,
+    "vocab_size": 32000,
+    "use_cache": False,
+}
 """A small one; BERT is transformers' default, which is BERT base."""
 TINY = {
-    "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 100,
-}  # fmt: skip
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "vocab_size": 100,
+}
 STEPS = {"wait": 2, "warmup": 1, "active": 3}
 
 
@@ -36,7 +51,9 @@ def main() -> None:
     """Take every capture, or the one that is named."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--out", type=Path, required=True, help="folder for the captures")
-    parser.add_argument("--quick", action="store_true", help="tiny models on the CPU, to try it out")
+    parser.add_argument(
+        "--quick", action="store_true", help="tiny models on the CPU, to try it out"
+    )
     parser.add_argument("--seconds", type=float, default=270, help="start no capture after so long")
     parser.add_argument("--capture", choices=CAPTURES, help="take only this one, in this process")
     options = parser.parse_args()
@@ -50,7 +67,13 @@ def main() -> None:
 def capture_all(options: argparse.Namespace) -> None:
     """One process a capture; what became of each is written after each."""
     end = time.monotonic() + options.seconds
-    about: dict[str, Any] = {"versions": versions(), "batch": BATCH, "tokens": TOKENS, "llama": LLAMA, "commands": []}
+    about: dict[str, Any] = {
+        "versions": versions(),
+        "batch": BATCH,
+        "tokens": TOKENS,
+        "llama": LLAMA,
+        "commands": [],
+    }
     for name in CAPTURES:
         words = ["python", "samples/cross_layer/language.py", "--out", "OUT", "--capture", name]
         left = end - time.monotonic()
@@ -64,7 +87,9 @@ def run(name: str, options: argparse.Namespace, seconds: float) -> str:
     """The outcome of one capture."""
     words = [sys.executable, __file__, "--out", str(options.out), "--capture", name]
     try:
-        done = subprocess.run([*words, *(["--quick"] if options.quick else [])], timeout=seconds, check=False)
+        done = subprocess.run(
+            [*words, *(["--quick"] if options.quick else [])], timeout=seconds, check=False
+        )
     except subprocess.TimeoutExpired:
         return "ended: its time was over"
     return f"exit {done.returncode}"
@@ -81,7 +106,12 @@ def capture(name: str, out: Path, *, quick: bool) -> None:
     network, batch = made(name.partition("_")[0], device, quick=quick)
     is_compiled = name.endswith("_compiled")
     with tl.capture(
-        out / f"{name}.tracelens", force=True, stacks=False, shapes=False, compile_provenance=is_compiled, **STEPS
+        out / f"{name}.tracelens",
+        force=True,
+        stacks=False,
+        shapes=False,
+        compile_provenance=is_compiled,
+        **STEPS,
     ) as recording:
         step = training(network, batch) if "_train" in name else inference(network, batch)
         step = torch.compile(step) if is_compiled and "_train" not in name else step
@@ -103,7 +133,9 @@ def made(model: str, device: str, *, quick: bool) -> tuple[Any, dict[str, Any]]:
         config = transformers.BertConfig(**(TINY if quick else {}))
         network = transformers.BertForMaskedLM(config)
     else:
-        config = transformers.LlamaConfig(**(LLAMA | TINY | {"num_key_value_heads": 2} if quick else LLAMA))
+        config = transformers.LlamaConfig(
+            **(LLAMA | TINY | {"num_key_value_heads": 2} if quick else LLAMA)
+        )
         network = transformers.LlamaForCausalLM(config)
     shape = (2, 16) if quick else (BATCH, TOKENS)
     tokens = torch.randint(0, config.vocab_size, shape, device=device)
@@ -143,7 +175,11 @@ def versions() -> dict[str, str]:
     import torch  # noqa: PLC0415
     import transformers  # noqa: PLC0415
 
-    found = {"torch": torch.__version__, "transformers": transformers.__version__, "python": sys.version.split()[0]}
+    found = {
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "python": sys.version.split()[0],
+    }
     if torch.cuda.is_available():
         found |= {"gpu": torch.cuda.get_device_name(), "cudnn": str(torch.backends.cudnn.version())}
     return found

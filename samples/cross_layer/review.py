@@ -1,8 +1,9 @@
 """The cross-layer review: who wrote it, what it claims, and what it says of measurements."""
 
 CITATION = (
-    'Hamid Tabani, Roger Pujol, Jaume Abella and Francisco J. Cazorla (Barcelona Supercomputing Center), "A Cross-Layer'
-    ' Review of Deep Learning Frameworks to Ease Their Optimization and Reuse"'
+    "Hamid Tabani, Roger Pujol, Jaume Abella and Francisco J. Cazorla (Barcelona Supercomputing"
+    ' Center), "A Cross-Layer Review of Deep Learning Frameworks to Ease Their Optimization and'
+    ' Reuse"'
 )
 HARDWARE = "nothing was measured: a position paper without a number, a device or a version"
 NO_NUMBER = "no number"

@@ -22,9 +22,13 @@ LEVELS = {
     "nsys_compile": "torch.compile",
 }
 _MODELS = {
-    "alexnet": "AlexNet", "densenet121": "DenseNet-121", "googlenet": "GoogLeNet", "mobilenet_v2": "MobileNetV2",
-    "resnet50": "ResNet-50", "squeezenet1_1": "SqueezeNet 1.1",
-}  # fmt: skip
+    "alexnet": "AlexNet",
+    "densenet121": "DenseNet-121",
+    "googlenet": "GoogLeNet",
+    "mobilenet_v2": "MobileNetV2",
+    "resnet50": "ResNet-50",
+    "squeezenet1_1": "SqueezeNet 1.1",
+}
 _LANGUAGE = {"bert": "BERT", "llama": "Llama"}
 _MODES = {"infer": "inference", "train": "training"}
 GROUPS = {
@@ -82,7 +86,9 @@ class Run:
     def pairs(self) -> list[tuple[str, str, float]]:
         """Library, primitive and share, most time first."""
         sums = self.rows.group_by("library", "primitive").agg(NS.sum() / self.total_ns)
-        return sums.sort("duration_total_ns", "library", "primitive", descending=[True, False, False]).rows()
+        return sums.sort(
+            "duration_total_ns", "library", "primitive", descending=[True, False, False]
+        ).rows()
 
     def pairs_for(self, share: float) -> int:
         """How many pairs of library and primitive make up such a share."""
@@ -98,7 +104,9 @@ class Run:
         in_steps = self.trace.kernels.drop_nulls("step")
         is_linear = pl.col("primitive").is_in(FAMILIES[LINEAR])
         ns = pl.col("duration_ns")
-        return _quartiles(in_steps.group_by("step").agg(value=ns.filter(is_linear).sum() / ns.sum()))
+        return _quartiles(
+            in_steps.group_by("step").agg(value=ns.filter(is_linear).sum() / ns.sum())
+        )
 
     def best(self) -> tuple[str, float, float]:
         """The primitive that gains most at twice the speed, the speedup then, and its limit."""
@@ -132,9 +140,15 @@ def reuse(base: tl.Trace, other: tl.Trace) -> tuple[Reuse, Reuse]:
         total = frame[f"{side}_duration_total_ns"].sum()
         is_reused = pl.col("name").is_in(beside.kernels["name"].unique().implode())
         ns = pl.col("duration_ns")
-        steps = own.kernels.drop_nulls("step").group_by("step").agg(value=ns.filter(is_reused).sum() / ns.sum())
+        steps = (
+            own.kernels.drop_nulls("step")
+            .group_by("step")
+            .agg(value=ns.filter(is_reused).sum() / ns.sum())
+        )
         by_name = frame[f"{side}_reused_ns"].sum() / total
-        found.append(Reuse(by_name, _quartiles(steps), matched[f"{side}_duration_total_ns"].sum() / total))
+        found.append(
+            Reuse(by_name, _quartiles(steps), matched[f"{side}_duration_total_ns"].sum() / total)
+        )
     return found[0], found[1]
 
 
@@ -150,17 +164,26 @@ def _quartiles(steps: pl.DataFrame) -> tuple[float, float] | None:
 
 def percent(value: float, spread: tuple[float, float] | None = None) -> str:
     """`38.9 (38.8 to 39.0)`, in percent."""
-    return f"{100 * value:.1f}" + (f" ({100 * spread[0]:.1f} to {100 * spread[1]:.1f})" if spread else "")
+    return f"{100 * value:.1f}" + (
+        f" ({100 * spread[0]:.1f} to {100 * spread[1]:.1f})" if spread else ""
+    )
 
 
 def read(samples: Path) -> list[Run]:
     """Every run of the page whose capture is there, group by group."""
     listed = [
-        *(("levels", f"study/captures/{key}.tracelens", "ResNet-50", how) for key, how in LEVELS.items()),
+        *(
+            ("levels", f"study/captures/{key}.tracelens", "ResNet-50", how)
+            for key, how in LEVELS.items()
+        ),
         *(
             ("profiled", f"study/captures/{key}_{mode}.tracelens", "ResNet-50", f"{how}, {words}")
             for mode, words in _MODES.items()
-            for key, how in (("eager", "eager"), ("torchscript", "TorchScript"), ("compile", "compiled"))
+            for key, how in (
+                ("eager", "eager"),
+                ("torchscript", "TorchScript"),
+                ("compile", "compiled"),
+            )
         ),
         *(
             ("vision", f"thesis/captures/{key}_{how}.tracelens", model, how)
@@ -168,7 +191,12 @@ def read(samples: Path) -> list[Run]:
             for how in ("eager", "compiled")
         ),
         *(
-            ("language", f"cross_layer/captures/{key}_{mode}{ending}.tracelens", model, f"{how}, {words}")
+            (
+                "language",
+                f"cross_layer/captures/{key}_{mode}{ending}.tracelens",
+                model,
+                f"{how}, {words}",
+            )
             for key, model in _LANGUAGE.items()
             for mode, words in _MODES.items()
             for ending, how in (("", "eager"), ("_compiled", "compiled"))
@@ -196,12 +224,18 @@ _SAMPLES = {
         "ResNet-50",
         "eager, training, float32 from pageable memory",
     ),
-    "torch/resnet50_train_f32_pinned.pt.trace.json.gz": ("ResNet-50", "eager, training, float32 from pinned memory"),
+    "torch/resnet50_train_f32_pinned.pt.trace.json.gz": (
+        "ResNet-50",
+        "eager, training, float32 from pinned memory",
+    ),
     "torch/resnet50_train_f64_pageable.pt.trace.json.gz": (
         "ResNet-50",
         "eager, training, float64 from pageable memory",
     ),
-    "nsys/train_f64_resnet50.sqlite": ("ResNet-50", "eager, training, float64 from pageable memory (nsys)"),
+    "nsys/train_f64_resnet50.sqlite": (
+        "ResNet-50",
+        "eager, training, float64 from pageable memory (nsys)",
+    ),
 }
 
 

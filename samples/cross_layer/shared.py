@@ -14,12 +14,14 @@ def shared(runs: Sequence[Run]) -> Section:
     """Reuse of kernels among levels, between eager and compiled, and among models."""
     known = by_key(runs)
     levels = {how: known[f"study/{key}"] for key, how in LEVELS.items() if f"study/{key}" in known}
-    between = {pair: reuse(*(levels[how].trace for how in pair)) for pair in combinations(levels, 2)}
+    between = {
+        pair: reuse(*(levels[how].trace for how in pair)) for pair in combinations(levels, 2)
+    }
     blocks = [
         (
-            "Reuse is the share of a capture's kernel time in kernels that the other capture runs too: kernels of "
-            "the same name, and, weaker, of the same library and primitive (pair). In percent of the whole capture, "
-            "with the quartiles over the marked steps."
+            "Reuse is the share of a capture's kernel time in kernels that the other capture runs"
+            " too: kernels of the same name, and, weaker, of the same library and primitive (pair)."
+            " In percent of the whole capture, with the quartiles over the marked steps."
         ),
         table(_REUSE, [_reuse_row(a, b, *found) for (a, b), found in between.items()]),
     ]
@@ -37,7 +39,14 @@ def shared(runs: Sequence[Run]) -> Section:
     return Section("The same kernels", blocks, [], _same_libraries(between, levels))
 
 
-_REUSE = ["base", "other", "of base, by name", "of other, by name", "of base, by pair", "of other, by pair"]
+_REUSE = [
+    "base",
+    "other",
+    "of base, by name",
+    "of other, by name",
+    "of base, by pair",
+    "of other, by pair",
+]
 
 
 def _reuse_row(base: str, other: str, one: Reuse, two: Reuse) -> list[str]:
@@ -60,14 +69,17 @@ def _across(runs: Sequence[Run]) -> list[str]:
         rows.append([a.model, *cells])
     return [
         (
-            "Across models, eager inference: the share of the row's kernel time in kernels, by name, that the column "
-            "runs too. The vision models run in float32, the language models in bfloat16."
+            "Across models, eager inference: the share of the row's kernel time in kernels, by"
+            " name, that the column runs too. The vision models run in float32, the language models"
+            " in bfloat16."
         ),
         table(["model", *(run.model for run in eager)], rows),
     ]
 
 
-def _same_libraries(between: Mapping[tuple[str, str], tuple[Reuse, Reuse]], levels: Mapping[str, Run]) -> list[Finding]:
+def _same_libraries(
+    between: Mapping[tuple[str, str], tuple[Reuse, Reuse]], levels: Mapping[str, Run]
+) -> list[Finding]:
     """Whether levels of PyTorch and a bare cuDNN program run the same kernels."""
     plain = {pair: both for pair, both in between.items() if "torch.compile" not in pair}
     generated = between.get(("PyTorch eager", "torch.compile"))
@@ -82,14 +94,16 @@ def _same_libraries(between: Mapping[tuple[str, str], tuple[Reuse, Reuse]], leve
                 SAME_UNDER_COMPILE,
                 "section II",
                 NO_NUMBER,
-                f"{of_compiled} % of its kernel time is in kernels that eager runs too, and {of_eager} % of eager's "
-                "the other way round",
+                f"{of_compiled} % of its kernel time is in kernels that eager runs too, and"
+                f" {of_eager} % of eager's the other way round",
                 _is_most(of_eager, of_compiled),
-                "it generates kernels, and calls others of the libraries: `triton` fused "
-                f"{percent(compiled.share(library='triton', primitive='fused'))} % (`{compiled.place}`) where eager "
-                f"has `cudnn` normalization {percent(eager.share(library='cudnn', primitive='normalization'))} % and "
-                f"layout {percent(eager.share(library='cudnn', primitive='layout'))} % (`{eager.place}`), and "
-                "cuBLAS's products are `tn` for `nn` by their names, as for tensors in channels last",
+                "it generates kernels, and calls others of the libraries: `triton` fused"
+                f" {percent(compiled.share(library='triton', primitive='fused'))} %"
+                f" (`{compiled.place}`) where eager has `cudnn` normalization"
+                f" {percent(eager.share(library='cudnn', primitive='normalization'))} % and layout"
+                f" {percent(eager.share(library='cudnn', primitive='layout'))} % (`{eager.place}`),"
+                " and cuBLAS's products are `tn` for `nn` by their names, as for tensors in"
+                " channels last",
             )
         )
     return findings
@@ -100,14 +114,23 @@ def _reused(plain: Mapping[tuple[str, str], tuple[Reuse, Reuse]]) -> Finding:
     least, most = (percent(pick(side.by_name for side in sides)) for pick in (min, max))
     holds = all(_is_most(*both) for both in plain.values())
     nearest = plain.get(("cuDNN", "PyTorch eager"))
-    told = f"; the program on cuDNN and PyTorch eager {nearest[0]} and {nearest[1]} %" if nearest else ""
+    told = (
+        f"; the program on cuDNN and PyTorch eager {nearest[0]} and {nearest[1]} %"
+        if nearest
+        else ""
+    )
     return Finding(
         SAME_KERNELS,
         "section II",
         NO_NUMBER,
-        f"of any two, {least} to {most} % of each one's kernel time is in kernels that the other runs too{told}",
+        f"of any two, {least} to {most} % of each one's kernel time is in kernels that the other"
+        f" runs too{told}",
         holds,
-        "all are PyTorch or call cuDNN directly: TensorFlow, MXNet and Caffe were not run" if holds else _UNKNOWN,
+        (
+            "all are PyTorch or call cuDNN directly: TensorFlow, MXNet and Caffe were not run"
+            if holds
+            else _UNKNOWN
+        ),
     )
 
 

@@ -34,13 +34,27 @@ def kernel_names(trace: tl.Trace) -> list[str]:
 def depth(trace: tl.Trace) -> dict[str, Any] | None:
     """Calls from the level's `infer` to the function that the debugger stopped in first, and that function.
 
-    `entry`: the frame they are counted from, null where the stack lacks it, as on another thread than Python's.
+    `entry`: the frame they are counted from, null where the stack lacks it, as on another thread
+    than Python's.
     """
     found = []
     for row in trace.stacks.iter_rows(named=True):
         frames = trace.frames.filter(stack_id=row["stack_id"]).sort("level")
-        entries = [level for level, name in frames.select("level", "function").iter_rows() if ENTRY.search(name)]
+        entries = [
+            level
+            for level, name in frames.select("level", "function").iter_rows()
+            if ENTRY.search(name)
+        ]
         total = max(entries) if entries else None
-        found.append({"symbol": row["symbol"], "calls": total, "frames": frames.height, "python": row["python_frames"]})
+        found.append(
+            {
+                "symbol": row["symbol"],
+                "calls": total,
+                "frames": frames.height,
+                "python": row["python_frames"],
+            }
+        )
     # Of a function that calls another of these, the outer one is what the level calls.
-    return min(found, key=lambda one: (one["calls"] is None, one["calls"] or one["frames"]), default=None)
+    return min(
+        found, key=lambda one: (one["calls"] is None, one["calls"] or one["frames"]), default=None
+    )

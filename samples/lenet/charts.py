@@ -25,13 +25,17 @@ def figures(run: Run) -> list[Figure]:
 
 def lines(run: Run) -> Figure:
     """Lines of code by level: the source's Figure 1."""
-    values = [{"level": KINDS[name].label, "lines": length.lines} for name, length in run.lengths.items()]
+    values = [
+        {"level": KINDS[name].label, "lines": length.lines} for name, length in run.lengths.items()
+    ]
     base = alt.Chart(alt.InlineData(values=values)).encode(
         y=alt.Y("level:N", title=None, sort=NAMES), x=alt.X("lines:Q", title="lines of code")
     )
     text = base.mark_text(align="left", dx=3).encode(text="lines:Q")
     chart = (base.mark_bar(color="#4c78a8") + text).properties(width=520, height={"step": 18})
-    return Figure("lines", chart, "Lines of the network and its inference by level, the source's Figure 1.")
+    return Figure(
+        "lines", chart, "Lines of the network and its inference by level, the source's Figure 1."
+    )
 
 
 def times(run: Run) -> Figure:
@@ -40,8 +44,14 @@ def times(run: Run) -> Figure:
     for (device, level, size, batch), row in run.rows.items():
         if batch == 1:
             time = row["copies"]
-            about = {"level": KINDS[level].label, "device": DEVICES[device], "network": f"{size} network"}
-            values.append(about | {"ms": time["median_ms"], "low": time["p25_ms"], "high": time["p75_ms"]})
+            about = {
+                "level": KINDS[level].label,
+                "device": DEVICES[device],
+                "network": f"{size} network",
+            }
+            values.append(
+                about | {"ms": time["median_ms"], "low": time["p25_ms"], "high": time["p75_ms"]}
+            )
     base = alt.Chart().encode(
         y=alt.Y("level:N", title=None, sort=NAMES),
         color=alt.Color(
@@ -52,16 +62,20 @@ def times(run: Run) -> Figure:
         ),
     )
     scale = alt.Scale(type="log", nice=False, padding=8)
-    points = base.mark_point(filled=True, size=45).encode(x=alt.X("ms:Q", title="ms an inference", scale=scale))
-    rules = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title="ms an inference", scale=scale), x2="high:Q")
+    points = base.mark_point(filled=True, size=45).encode(
+        x=alt.X("ms:Q", title="ms an inference", scale=scale)
+    )
+    rules = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("low:Q", title="ms an inference", scale=scale), x2="high:Q"
+    )
     chart = (
         alt.layer(rules, points, data=alt.InlineData(values=values))
         .properties(width=290, height={"step": 18})
         .facet(column=alt.Column("network:N", title=None))
     )
     caption = (
-        "Time of one image from the host's memory to logits there, on a logarithmic axis; lines from quartile to "
-        "quartile. GPU and CPU are of two machines. The source's Figure 2."
+        "Time of one image from the host's memory to logits there, on a logarithmic axis; lines"
+        " from quartile to quartile. GPU and CPU are of two machines. The source's Figure 2."
     )
     return Figure("times", chart, caption)
 
@@ -71,8 +85,14 @@ def length_and_time(run: Run) -> Figure:
     values: list[dict[str, Any]] = []
     for name in run.levels("cuda"):
         if time := run.time("cuda", name) or run.time("cuda", name, copies=True):
-            about = {"level": KINDS[name].label, "lines": run.lengths[name].lines, "calls": calls_of(run, name)}
-            values.append(about | {"ms": time["median_ms"], "low": time["p25_ms"], "high": time["p75_ms"]})
+            about = {
+                "level": KINDS[name].label,
+                "lines": run.lengths[name].lines,
+                "calls": calls_of(run, name),
+            }
+            values.append(
+                about | {"ms": time["median_ms"], "low": time["p25_ms"], "high": time["p75_ms"]}
+            )
     values.sort(key=lambda value: (-value["lines"], -value["ms"]))
     for at, value in enumerate(values):
         taken = {other["side"] for other in values[:at] if _is_near(value, other)}
@@ -95,8 +115,9 @@ def length_and_time(run: Run) -> Figure:
     ]
     chart = alt.layer(rules, points, *texts).properties(width=640, height=560)
     caption = (
-        "Lines of code against the time of one image on the GPU (larger network, without copies but for `predict`), "
-        "both logarithmic; the colour is the number of calls from the level's inference to cuDNN or the graph's launch."
+        "Lines of code against the time of one image on the GPU (larger network, without copies but"
+        " for `predict`), both logarithmic; the colour is the number of calls from the level's"
+        " inference to cuDNN or the graph's launch."
     )
     return Figure("length_and_time", chart, caption)
 

@@ -19,7 +19,8 @@ _CPP_TEXT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 class Length:
     """Of the marked code: lines without blank ones, comments, docstrings and imports; statements; bytes as it stands.
 
-    Statements are Python's own by its grammar, and in C++ semicolons. `file_bytes`: of the whole file.
+    Statements are Python's own by its grammar, and in C++ semicolons. `file_bytes`: of the whole
+    file.
     """
 
     lines: int
@@ -68,22 +69,38 @@ def _marked(lines: list[str], part: str) -> Iterator[int]:
 
 def _python(text: str, marked: set[int]) -> tuple[int, int]:
     tree = ast.parse(text)
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and node.lineno - 1 in marked]
-    left_out = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) or _is_text(node)]
-    skipped = {at for node in left_out for at in range(node.lineno - 1, node.end_lineno or node.lineno)}
+    nodes = [
+        node for node in ast.walk(tree) if isinstance(node, ast.stmt) and node.lineno - 1 in marked
+    ]
+    left_out = [
+        node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) or _is_text(node)
+    ]
+    skipped = {
+        at for node in left_out for at in range(node.lineno - 1, node.end_lineno or node.lineno)
+    }
     lines = text.split("\n")
-    counted = [at for at in marked - skipped if lines[at].strip() and not lines[at].lstrip().startswith("#")]
+    counted = [
+        at
+        for at in marked - skipped
+        if lines[at].strip() and not lines[at].lstrip().startswith("#")
+    ]
     return len(counted), len(nodes) - len(left_out)
 
 
 def _is_text(node: ast.stmt) -> bool:
     """Whether it is a docstring."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def _cpp(text: str, marked: set[int]) -> tuple[int, int]:
     # Comments go, and what stands in quotes, but for the ends of lines within.
-    bare = _CPP_TEXT.sub(lambda found: '""' if found[0][0] == '"' else "\n" * found[0].count("\n"), text).split("\n")
+    bare = _CPP_TEXT.sub(
+        lambda found: '""' if found[0][0] == '"' else "\n" * found[0].count("\n"), text
+    ).split("\n")
     counted = [bare[at] for at in marked if bare[at].strip() and not _IMPORT.match(bare[at])]
     return len(counted), sum(line.count(";") for line in counted)
 

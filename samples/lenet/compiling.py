@@ -18,7 +18,11 @@ TOOLKIT = Path("/usr/local/cuda")
 def package(name: str) -> Path | None:
     """A package's folder."""
     found = importlib.util.find_spec(name)
-    return Path(next(iter(found.submodule_search_locations))) if found and found.submodule_search_locations else None
+    return (
+        Path(next(iter(found.submodule_search_locations)))
+        if found and found.submodule_search_locations
+        else None
+    )
 
 
 def folders(kind: str) -> list[Path]:
@@ -43,19 +47,35 @@ def _with_torch(device: str) -> list[str]:
     root = package("torch")
     if root is None:
         raise SystemExit("libtorch needs PyTorch: pip install torch")
-    libraries = ["torch", "torch_cpu", "c10", *(["torch_cuda", "c10_cuda"] if device == "cuda" else [])]
+    libraries = [
+        "torch",
+        "torch_cpu",
+        "c10",
+        *(["torch_cuda", "c10_cuda"] if device == "cuda" else []),
+    ]
     include = [f"-isystem{root / path}" for path in ("include", "include/torch/csrc/api/include")]
-    # CUDA's part of torch is found at run time, when it is loaded, so the linker must not leave it out.
+    # CUDA's part of torch is found at run time, when it is loaded, so the linker must not leave it
+    # out.
     link = f"-Wl,--no-as-needed,--unresolved-symbols=ignore-in-shared-libs,-rpath,{root / 'lib'}"
-    return ["-std=c++20", *include, link, f"-L{root / 'lib'}", *(f"-l{library}" for library in libraries)]
+    return [
+        "-std=c++20",
+        *include,
+        link,
+        f"-L{root / 'lib'}",
+        *(f"-l{library}" for library in libraries),
+    ]
 
 
 def _with_cuda(name: str) -> list[str]:
     found = []
     for library in CUDA:
-        files = [file for folder in folders("lib") for file in sorted(folder.glob(f"lib{library}.so*"))]
+        files = [
+            file for folder in folders("lib") for file in sorted(folder.glob(f"lib{library}.so*"))
+        ]
         if not files:
-            raise SystemExit(f"{name} needs lib{library}.so: pip install nvidia-cudnn-cu13 nvidia-cublas")
+            raise SystemExit(
+                f"{name} needs lib{library}.so: pip install nvidia-cudnn-cu13 nvidia-cublas"
+            )
         found += [str(files[0]), f"-Wl,-rpath,{files[0].parent}"]
     flags = ["-std=c++17", *(f"-isystem{folder}" for folder in folders("include"))]
     return [*flags, *(["-DWITH_GRAPH"] if name == "cudnn_graph" else []), *found]
@@ -65,7 +85,9 @@ def build(device: str) -> dict[str, str]:
     """Compile side by side; the compiler's last words on each level that failed."""
     BUILD.mkdir(parents=True, exist_ok=True)
     running = {
-        name: subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        name: subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
         for name, command in commands(device)
     }
     errors = {name: process.communicate()[1] for name, process in running.items()}

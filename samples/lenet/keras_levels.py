@@ -16,16 +16,18 @@ def lenet(size: Size) -> keras.Model:
     """The network, in Keras's own layout: channels last."""
     first, second = size.maps
     padding = "same" if size.padding else "valid"
-    return keras.Sequential([
-        layers.Input((28, 28, 1)),
-        layers.Conv2D(first, 5, padding=padding, activation="relu"),
-        layers.MaxPooling2D(2),
-        layers.Conv2D(second, 5, padding=padding, activation="relu"),
-        layers.MaxPooling2D(2),
-        layers.Flatten(),
-        layers.Dense(size.hidden, activation="relu"),
-        layers.Dense(10),
-    ])  # fmt: skip
+    return keras.Sequential(
+        [
+            layers.Input((28, 28, 1)),
+            layers.Conv2D(first, 5, padding=padding, activation="relu"),
+            layers.MaxPooling2D(2),
+            layers.Conv2D(second, 5, padding=padding, activation="relu"),
+            layers.MaxPooling2D(2),
+            layers.Flatten(),
+            layers.Dense(size.hidden, activation="relu"),
+            layers.Dense(10),
+        ]
+    )
 
 
 # end
@@ -46,7 +48,10 @@ def load(level: str, size: Size, weights: dict[str, Array], batch: int, device: 
             return model(x, training=False)
 
         # end
-        send, fetch = (lambda x: keras.ops.convert_to_tensor(x.reshape(shape))), keras.ops.convert_to_numpy
+        send, fetch = (
+            (lambda x: keras.ops.convert_to_tensor(x.reshape(shape))),
+            keras.ops.convert_to_numpy,
+        )
     else:
         # begin predict
         def infer(x: Any) -> Any:
@@ -55,7 +60,14 @@ def load(level: str, size: Size, weights: dict[str, Array], batch: int, device: 
         # end
         # It takes what lies in the host's memory and returns such.
         send, fetch = (lambda x: x.reshape(shape)), np.asarray
-    return Level(model.count_params(), send, infer, fetch, synchronize, copies_itself=level.endswith("_predict"))
+    return Level(
+        model.count_params(),
+        send,
+        infer,
+        fetch,
+        synchronize,
+        copies_itself=level.endswith("_predict"),
+    )
 
 
 def _prepare(backend: str) -> Any:
@@ -65,7 +77,9 @@ def _prepare(backend: str) -> Any:
 
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.allow_tf32 = False
-        return (lambda _: torch.cuda.synchronize()) if torch.cuda.is_available() else (lambda _: None)
+        return (
+            (lambda _: torch.cuda.synchronize()) if torch.cuda.is_available() else (lambda _: None)
+        )
     if backend == "jax":
         import jax  # noqa: PLC0415
 

@@ -1,7 +1,8 @@
 """Measure one level in a process of its own: `python samples/lenet/level.py eager --device cpu --out OUT`.
 
-Prints one line of JSON a network and batch. With --wait it says `ready` when all is imported, and goes on when a line
-comes in: so that the driver imports side by side and measures alone. With --stack it only infers, for a debugger.
+Prints one line of JSON a network and batch. With --wait it says `ready` when all is imported, and
+goes on when a line comes in: so that the driver imports side by side and measures alone. With
+--stack it only infers, for a debugger.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from levels import KINDS, PROFILED, Level, loader
 
 ROUNDS, CALLS = 10, 200
 STACKED = 12
-"""Inferences under the debugger, which passes over the first ones: what is prepared in them is not what is counted."""
+"""Inferences under the debugger, which passes over the first ones: what is prepared in them is
+not what is counted."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,22 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("level", choices=KINDS)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cpu")
-    parser.add_argument("--out", type=Path, required=True, help="folder with the weights, and for traces")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder with the weights, and for traces"
+    )
     parser.add_argument("--sizes", default="large,small", help="networks")
     parser.add_argument("--batches", default="1,128", help="images an inference")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--calls", type=int, default=CALLS, help="inferences a round")
-    parser.add_argument("--seconds", type=float, default=6, help="of one row of rounds; a slow level has fewer calls")
-    parser.add_argument("--trace", action="store_true", help="write a trace of some inferences by torch.profiler")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=6,
+        help="of one row of rounds; a slow level has fewer calls",
+    )
+    parser.add_argument(
+        "--trace", action="store_true", help="write a trace of some inferences by torch.profiler"
+    )
     parser.add_argument("--wait", action="store_true", help="say ready, and wait for a line")
     parser.add_argument("--stack", action="store_true", help="infer a few times, and no more")
     return parser.parse_args()
@@ -85,7 +96,10 @@ def infer_often(level: Level, images: net.Array) -> None:
 
 
 def measure(
-    make: Callable[[], Level], images: net.Array, wanted: np.ndarray[Any, Any], options: argparse.Namespace
+    make: Callable[[], Level],
+    images: net.Array,
+    wanted: np.ndarray[Any, Any],
+    options: argparse.Namespace,
 ) -> dict[str, Any]:
     """Time to make the network, its first inference, and those that follow; how near its logits come."""
     began = time.perf_counter()
@@ -123,7 +137,9 @@ def with_copies(level: Level, images: net.Array) -> Callable[[], net.Array]:
 def timed(once: Callable[[], Any], effort: Effort) -> dict[str, Any]:
     """Milliseconds of a call by the host's clock: quartiles over all calls, and the median of each round."""
     began = time.perf_counter()
-    for _ in range(max(3, effort.calls // 10)):  # what is prepared in the first calls, as a graph is
+    for _ in range(
+        max(3, effort.calls // 10)
+    ):  # what is prepared in the first calls, as a graph is
         once()
         if time.perf_counter() - began > effort.seconds / 4:
             break
@@ -136,9 +152,17 @@ def timed(once: Callable[[], Any], effort: Effort) -> dict[str, Any]:
             once()
             calls.append((time.perf_counter_ns() - before) / 1e6)
         rounds.append(calls)
-    low, middle, high = statistics.quantiles(list(chain.from_iterable(rounds)), n=4, method="inclusive")
+    low, middle, high = statistics.quantiles(
+        list(chain.from_iterable(rounds)), n=4, method="inclusive"
+    )
     medians = [round(statistics.median(calls), 6) for calls in rounds]
-    return {"p25_ms": low, "median_ms": middle, "p75_ms": high, "n": sum(map(len, rounds)), "rounds_ms": medians}
+    return {
+        "p25_ms": low,
+        "median_ms": middle,
+        "p75_ms": high,
+        "n": sum(map(len, rounds)),
+        "rounds_ms": medians,
+    }
 
 
 def trace(level: Level, images: net.Array, folder: Path) -> str:
@@ -156,7 +180,9 @@ def trace(level: Level, images: net.Array, folder: Path) -> str:
         for _ in range(PROFILED):
             level.synchronize(level.infer(x))
         torch.cuda.synchronize()
-    with tempfile.NamedTemporaryFile(dir=folder, prefix="trace_", suffix=".json", delete=False) as file:
+    with tempfile.NamedTemporaryFile(
+        dir=folder, prefix="trace_", suffix=".json", delete=False
+    ) as file:
         recording.export_chrome_trace(file.name)
     return Path(file.name).name
 

@@ -52,7 +52,9 @@ class Kind:
 
 def _keras(backend: str, way: str, *devices: str) -> Kind:
     label = f"Keras on {LABELS[backend]}, {'model(x)' if way == 'call' else 'predict'}"
-    return Kind(label, "keras_levels.py", way, ("keras", backend), devices, (("KERAS_BACKEND", backend),))
+    return Kind(
+        label, "keras_levels.py", way, ("keras", backend), devices, (("KERAS_BACKEND", backend),)
+    )
 
 
 DYNAMO = ("torch._dynamo",)
@@ -60,19 +62,32 @@ DYNAMO = ("torch._dynamo",)
 LABELS = {"torch": "PyTorch", "jax": "JAX", "tensorflow": "TensorFlow"}
 KINDS = {
     "cudnn": Kind("cuDNN", "cpp/cudnn_plain.cpp", "cudnn", devices=("cuda",)),
-    "cudnn_fused": Kind("cuDNN, fused calls", "cpp/cudnn_fused.cpp", "cudnn_fused", devices=("cuda",)),
-    "cudnn_graph": Kind("cuDNN, CUDA graph", "cpp/cudnn_fused.cpp", "cudnn_graph", devices=("cuda",)),
+    "cudnn_fused": Kind(
+        "cuDNN, fused calls", "cpp/cudnn_fused.cpp", "cudnn_fused", devices=("cuda",)
+    ),
+    "cudnn_graph": Kind(
+        "cuDNN, CUDA graph", "cpp/cudnn_fused.cpp", "cudnn_graph", devices=("cuda",)
+    ),
     "libtorch": Kind("LibTorch", "cpp/libtorch.cpp", "libtorch", ("torch",)),
     "torchscript": Kind("TorchScript", "torch_levels.py", "torchscript", ("torch",)),
     "eager": Kind("PyTorch eager", "torch_levels.py", "eager", ("torch",)),
     "compile": Kind("torch.compile", "torch_levels.py", "compile", ("torch",), imports=DYNAMO),
     "reduce_overhead": Kind(
-        "torch.compile, reduce-overhead", "torch_levels.py", "reduce_overhead", ("torch",), ("cuda",), imports=DYNAMO
+        "torch.compile, reduce-overhead",
+        "torch_levels.py",
+        "reduce_overhead",
+        ("torch",),
+        ("cuda",),
+        imports=DYNAMO,
     ),
     "jax_ops": Kind("JAX op by op", "jax_levels.py", "jax_ops", ("jax",)),
     "jax_jit": Kind("JAX jit", "jax_levels.py", "jax_jit", ("jax",)),
-    "tf_ops": Kind("TensorFlow op by op", "tensorflow_levels.py", "tf_ops", ("tensorflow",), ("cpu",)),
-    "tf_function": Kind("TensorFlow tf.function", "tensorflow_levels.py", "tf_function", ("tensorflow",), ("cpu",)),
+    "tf_ops": Kind(
+        "TensorFlow op by op", "tensorflow_levels.py", "tf_ops", ("tensorflow",), ("cpu",)
+    ),
+    "tf_function": Kind(
+        "TensorFlow tf.function", "tensorflow_levels.py", "tf_function", ("tensorflow",), ("cpu",)
+    ),
     "keras_torch_call": _keras("torch", "call", "cuda", "cpu"),
     "keras_torch_predict": _keras("torch", "predict", "cuda", "cpu"),
     "keras_jax_call": _keras("jax", "call", "cuda", "cpu"),
@@ -102,7 +117,9 @@ def loader(name: str) -> Callable[[Size, dict[str, Array], int, str], Level]:
     if kind.file.endswith(".cpp"):
         library = Library(BUILD / f"{name}.so")
         return library.load
-    module, *_ = (importlib.import_module(needed) for needed in (Path(kind.file).stem, *kind.imports))
+    module, *_ = (
+        importlib.import_module(needed) for needed in (Path(kind.file).stem, *kind.imports)
+    )
     return lambda *arguments: module.load(name, *arguments)
 
 
@@ -118,11 +135,19 @@ class Library:
         """The network, for one size of batch."""
         values = np.concatenate([value.ravel() for value in weights.values()])
         net = ctypes.c_void_p()
-        self._call("lenet_load", ctypes.byref(net), values.ctypes, size.name == "large", batch, device == "cuda")
+        self._call(
+            "lenet_load",
+            ctypes.byref(net),
+            values.ctypes,
+            size.name == "large",
+            batch,
+            device == "cuda",
+        )
         logits = np.empty((batch, CLASSES), np.float32)
         # What a call needs is made before it is timed.
         infer_function, sync_function, send_function, fetch_function = (
-            getattr(self.functions, f"lenet_{name}") for name in ("infer", "synchronize", "send", "fetch")
+            getattr(self.functions, f"lenet_{name}")
+            for name in ("infer", "synchronize", "send", "fetch")
         )
         out = logits.ctypes.data_as(ctypes.c_void_p)
 

@@ -59,7 +59,8 @@ SIZES = {
         Size("small", (5, 12), 128, 0, 27_636, "Keras"),
     )
 }
-"""The network of the source's TensorFlow program, and that of its Keras program, of 118 times fewer parameters."""
+"""The network of the source's TensorFlow program, and that of its Keras program, of 118 times
+fewer parameters."""
 
 
 def noise(n: int, seed: int) -> NDArray[np.float64]:
@@ -100,9 +101,14 @@ def split(values: Array, size: Size) -> dict[str, Array]:
     """The weights by name, as torch lays them out."""
     starts = np.cumsum([math.prod(shape) for shape in size.shapes.values()])
     if starts[-1] != values.size:
-        raise ValueError(f"{values.size} weights for the {size.name} network, which has {starts[-1]}")
+        raise ValueError(
+            f"{values.size} weights for the {size.name} network, which has {starts[-1]}"
+        )
     parts = np.split(values, starts[:-1])
-    return {name: part.reshape(shape) for (name, shape), part in zip(size.shapes.items(), parts, strict=True)}
+    return {
+        name: part.reshape(shape)
+        for (name, shape), part in zip(size.shapes.items(), parts, strict=True)
+    }
 
 
 def channels_last(weights: dict[str, Array], size: Size) -> dict[str, Array]:
@@ -111,7 +117,9 @@ def channels_last(weights: dict[str, Array], size: Size) -> dict[str, Array]:
     for name in ("conv1.weight", "conv2.weight"):
         laid[name] = weights[name].transpose(2, 3, 1, 0)
     maps = (size.hidden, size.maps[1], size.side, size.side)
-    laid["dense1.weight"] = weights["dense1.weight"].reshape(maps).transpose(2, 3, 1, 0).reshape(-1, size.hidden)
+    laid["dense1.weight"] = (
+        weights["dense1.weight"].reshape(maps).transpose(2, 3, 1, 0).reshape(-1, size.hidden)
+    )
     laid["dense2.weight"] = weights["dense2.weight"].T
     return {name: np.ascontiguousarray(value) for name, value in laid.items()}
 
@@ -120,13 +128,19 @@ def reference(weights: dict[str, Array], batch: Array, size: Size) -> NDArray[np
     """The logits in float64, by numpy alone: what every level's are compared with."""
     x = batch.astype(np.float64)
     for name in ("conv1", "conv2"):
-        x = _pool(np.maximum(_convolution(x, weights[f"{name}.weight"], weights[f"{name}.bias"], size.padding), 0))
+        x = _pool(
+            np.maximum(
+                _convolution(x, weights[f"{name}.weight"], weights[f"{name}.bias"], size.padding), 0
+            )
+        )
     x = x.reshape(len(x), -1)
     x = np.maximum(x @ weights["dense1.weight"].T.astype(np.float64) + weights["dense1.bias"], 0)
     return x @ weights["dense2.weight"].T.astype(np.float64) + weights["dense2.bias"]
 
 
-def _convolution(x: NDArray[np.float64], weight: Array, bias: Array, padding: int) -> NDArray[np.float64]:
+def _convolution(
+    x: NDArray[np.float64], weight: Array, bias: Array, padding: int
+) -> NDArray[np.float64]:
     x = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
     patches = np.lib.stride_tricks.sliding_window_view(x, weight.shape[2:], axis=(2, 3))
     product = np.tensordot(patches, weight.astype(np.float64), axes=((1, 4, 5), (1, 2, 3)))

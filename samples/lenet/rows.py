@@ -19,12 +19,15 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Run:
-    """All that was measured. `rows`: by device, level, size and batch; `depths`: calls to cuDNN by level.
+    """All that was measured.
+
+    `rows`: by device, level, size and batch; `depths`: calls to cuDNN by level.
 
     `depths` are those of the larger network, `small_depths` those of the smaller.
 
-    `kernels`: names of the kernels of ten inferences of one image by the larger network, by level. `earlier`:
-    median milliseconds of earlier runs on other machines of the kind, the short one first, by `LEVEL SIZE BATCH`.
+    `kernels`: names of the kernels of ten inferences of one image by the larger network, by level.
+    `earlier`: median milliseconds of earlier runs on other machines of the kind, the short one
+    first, by `LEVEL SIZE BATCH`.
     """
 
     about: Mapping[str, Mapping[str, Any]]
@@ -43,7 +46,9 @@ class Run:
         """One row, null where it was not measured."""
         return self.rows.get((device, level, size, batch))
 
-    def time(self, device: str, level: str, size: str = "large", batch: int = 1, *, copies: bool = False) -> Row | None:
+    def time(
+        self, device: str, level: str, size: str = "large", batch: int = 1, *, copies: bool = False
+    ) -> Row | None:
         """Quartiles of an inference's milliseconds, with the copies or without; null where not measured."""
         row = self.row(device, level, size, batch)
         return row.get("copies" if copies else "call") if row else None
@@ -56,13 +61,21 @@ def read(folder: Path) -> Run:
         about[path.stem] = json.loads(path.read_text())
         for row in about[path.stem]["rows"]:
             rows[path.stem, row["level"], row["size"], row["batch"]] = row
-    traces = {path.stem.removeprefix("trace_"): tl.open(path) for path in sorted(folder.glob("trace_*.tracelens"))}
+    traces = {
+        path.stem.removeprefix("trace_"): tl.open(path)
+        for path in sorted(folder.glob("trace_*.tracelens"))
+    }
     for level, trace in traces.items():
         rows["cuda", level, "large", 1].update(on_the_gpu(trace))
-    large, small = ({name: one for name in KINDS if (one := _depth(folder, size, name))} for size in ("large", "small"))
+    large, small = (
+        {name: one for name in KINDS if (one := _depth(folder, size, name))}
+        for size in ("large", "small")
+    )
     kernels = {level: kernel_names(trace) for level, trace in traces.items()}
     earlier = json.loads((folder / "earlier.json").read_text())
-    return Run(about, rows, large, {name: of_level(name) for name in KINDS}, kernels, earlier, small)
+    return Run(
+        about, rows, large, {name: of_level(name) for name in KINDS}, kernels, earlier, small
+    )
 
 
 def _depth(folder: Path, size: str, level: str) -> Mapping[str, Any] | None:

@@ -1,7 +1,8 @@
 """Measure LeNet at every level: `python samples/lenet/run.py --out OUT`, on the GPU where there is one, or the CPU.
 
-Each level runs in a process of its own, and alone while it is timed; what fails or is absent is noted and the rest go
-on. `--quick` tries all of it out in a few calls. See README.md beside this file.
+Each level runs in a process of its own, and alone while it is timed; what fails or is absent is
+noted and the rest go on. `--quick` tries all of it out in a few calls. See README.md beside this
+file.
 """
 
 from __future__ import annotations
@@ -30,11 +31,15 @@ ROOT = Path(__file__).resolve().parents[2]
 LEVEL = str(Path(__file__).resolve().parent / "level.py")
 QUICK = ("--rounds", "3", "--calls", "5", "--seconds", "0.5")
 SYMBOLS = (
-    "cudnnBackendExecute", "cudnnConvolutionForward", "cudnnConvolutionBiasActivationForward", "cudaGraphLaunch",
+    "cudnnBackendExecute",
+    "cudnnConvolutionForward",
+    "cudnnConvolutionBiasActivationForward",
+    "cudaGraphLaunch",
     "cuGraphLaunch",
-)  # fmt: skip
+)
 SKIPPED = 6
-"""Calls of each function that the debugger passes over: the first inferences choose algorithms, compile and record."""
+"""Calls of each function that the debugger passes over: the first inferences choose algorithms,
+compile and record."""
 
 
 class Driver:
@@ -55,11 +60,15 @@ class Driver:
 
     def save(self) -> None:
         """Write what is known so far."""
-        (self.out / f"{self.options.device}.json").write_text(json.dumps(self.found, indent=1) + "\n")
+        (self.out / f"{self.options.device}.json").write_text(
+            json.dumps(self.found, indent=1) + "\n"
+        )
 
     def wanted(self) -> list[str]:
         """The levels that are asked for and can run here; the others are noted."""
-        names = [name for name in of_device(self.options.device) if re.search(self.options.only, name)]
+        names = [
+            name for name in of_device(self.options.device) if re.search(self.options.only, name)
+        ]
         for name in names:
             missing = [need for need in KINDS[name].needs if importlib.util.find_spec(need) is None]
             if missing:
@@ -69,10 +78,18 @@ class Driver:
     def environment(self, name: str) -> dict[str, str]:
         """The variables of a level's process, with those of this one."""
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        made = {**os.environ, **environment(name, self.options.device), "PYTHONPATH": os.pathsep.join(paths)}
-        made["TORCHINDUCTOR_CACHE_DIR"] = str(self.out / "logs" / f"inductor_{name}")  # a first call compiles
+        made = {
+            **os.environ,
+            **environment(name, self.options.device),
+            "PYTHONPATH": os.pathsep.join(paths),
+        }
+        made["TORCHINDUCTOR_CACHE_DIR"] = str(
+            self.out / "logs" / f"inductor_{name}"
+        )  # a first call compiles
         if self.options.quick:
-            made.setdefault("OMP_NUM_THREADS", "1")  # threads that wait for each other take long on a busy machine
+            made.setdefault(
+                "OMP_NUM_THREADS", "1"
+            )  # threads that wait for each other take long on a busy machine
         if name.startswith("cudnn"):
             made["LD_LIBRARY_PATH"] = os.pathsep.join(map(str, folders("lib")))
         if name.startswith("keras_torch"):
@@ -86,7 +103,9 @@ class Driver:
         """
         for at in range(0, len(names), self.options.side_by_side):
             part = names[at : at + self.options.side_by_side]
-            started = {name: self.start(name) for name in part if not KINDS[name].file.endswith(".cpp")}
+            started = {
+                name: self.start(name) for name in part if not KINDS[name].file.endswith(".cpp")
+            }
             built()
             started |= {name: self.start(name) for name in part if name not in started}
             for process in started.values():
@@ -101,13 +120,25 @@ class Driver:
         more = QUICK if self.options.quick else ("--seconds", str(self.options.seconds))
         if "traces" in self.options.parts:
             more = (*more, "--trace")
-        what = ["--device", self.options.device, "--sizes", self.options.sizes, "--batches", self.options.batches]
+        what = [
+            "--device",
+            self.options.device,
+            "--sizes",
+            self.options.sizes,
+            "--batches",
+            self.options.batches,
+        ]
         command = [sys.executable, LEVEL, name, *what, "--out", str(self.out), "--wait", *more]
         with (self.out / "logs" / f"{name}_{self.options.device}.txt").open("w") as log:
             return subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT,
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=ROOT,
                 env=self.environment(name),
-            )  # fmt: skip
+            )
 
     def go(self, name: str, process: subprocess.Popen[str]) -> None:
         """Let it measure, and keep what it printed."""
@@ -124,15 +155,24 @@ class Driver:
         rows = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
         self.found["rows"] += rows
         if outcome != "exit 0":
-            log = (self.out / "logs" / f"{name}_{self.options.device}.txt").read_text().strip().splitlines()
+            log = (
+                (self.out / "logs" / f"{name}_{self.options.device}.txt")
+                .read_text()
+                .strip()
+                .splitlines()
+            )
             self.found["failures"][name] = f"{outcome}; {log[-1] if log else ''}"[:300]
-        print(f"{outcome:<8} {time.monotonic() - began:6.1f} s  {name}: {len(rows)} rows", flush=True)
+        print(
+            f"{outcome:<8} {time.monotonic() - began:6.1f} s  {name}: {len(rows)} rows", flush=True
+        )
 
     def stacks(self, names: list[str]) -> None:
         """The calls between each level and cuDNN, by network, by the debugger."""
         both = [(size, name) for size in self.options.sizes.split(",") for name in names]
         with ThreadPoolExecutor(self.options.debuggers) as lanes:
-            for (size, name), outcome in zip(both, lanes.map(self.stack, *zip(*both, strict=True)), strict=True):
+            for (size, name), outcome in zip(
+                both, lanes.map(self.stack, *zip(*both, strict=True)), strict=True
+            ):
                 if outcome != 0:
                     self.found["failures"][f"stack_{size}_{name}"] = f"exit {outcome}"
         self.save()
@@ -141,12 +181,44 @@ class Driver:
         """One capture."""
         began, made = time.monotonic(), f"stack_{size}_{name}"
         breaks = [word for symbol in SYMBOLS for word in ("--break", symbol)]
-        limits = ["--skip", str(SKIPPED), "--hits", "1", "--timeout", str(int(min(self.options.stack_s, self.left)))]
-        program = [sys.executable, LEVEL, name, "--device", "cuda", "--sizes", size, "--batches", "1", "--stack"]
+        limits = [
+            "--skip",
+            str(SKIPPED),
+            "--hits",
+            "1",
+            "--timeout",
+            str(int(min(self.options.stack_s, self.left))),
+        ]
+        program = [
+            sys.executable,
+            LEVEL,
+            name,
+            "--device",
+            "cuda",
+            "--sizes",
+            size,
+            "--batches",
+            "1",
+            "--stack",
+        ]
         command = [
-            sys.executable, "-m", "tracelens", "collect", "gdb", "--gdb", self.options.gdb, *breaks, *limits, "--force",
-            "--out", str(self.out / f"{made}.tracelens"), "--", *program, "--out", str(self.out),
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "tracelens",
+            "collect",
+            "gdb",
+            "--gdb",
+            self.options.gdb,
+            *breaks,
+            *limits,
+            "--force",
+            "--out",
+            str(self.out / f"{made}.tracelens"),
+            "--",
+            *program,
+            "--out",
+            str(self.out),
+        ]
         # Else XLA tries algorithms out, with calls of their own.
         variables = {"XLA_FLAGS": "--xla_gpu_autotune_level=0"} if "jax" in name else {}
         folder = self.out / "logs" / f"tmp_{made}"
@@ -155,9 +227,15 @@ class Driver:
         with (self.out / "logs" / f"{made}.txt").open("w") as log:
             try:
                 code: int | str = subprocess.run(
-                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT, check=False,
-                    env=self.environment(name) | variables, timeout=min(self.options.stack_s, self.left) + 30,
-                ).returncode  # fmt: skip
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd=ROOT,
+                    check=False,
+                    env=self.environment(name) | variables,
+                    timeout=min(self.options.stack_s, self.left) + 30,
+                ).returncode
             except subprocess.TimeoutExpired:
                 code = "timeout"
         print(f"exit {code} {time.monotonic() - began:6.1f} s  {made}", flush=True)
@@ -172,9 +250,9 @@ class Driver:
             try:
                 row.update(self.trace(row, self.out / row.pop("trace"), name))
             except Exception as error:  # noqa: BLE001 - one trace that cannot be read must not cost the others
-                self.found["failures"][f"{name}_{row['size']}_{row['batch']}"] = f"{type(error).__name__}: {error}"[
-                    :300
-                ]
+                self.found["failures"][f"{name}_{row['size']}_{row['batch']}"] = (
+                    f"{type(error).__name__}: {error}"[:300]
+                )
         self.save()
 
     def trace(self, row: dict[str, Any], path: Path, name: str) -> dict[str, Any]:
@@ -204,7 +282,9 @@ def versions(device: str) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     if shutil.which("g++"):
-        said = subprocess.run(["g++", "-dumpfullversion"], capture_output=True, text=True, check=False).stdout
+        said = subprocess.run(
+            ["g++", "-dumpfullversion"], capture_output=True, text=True, check=False
+        ).stdout
         found["g++"] = said.strip()
     if device == "cuda" and shutil.which("nvidia-smi"):
         asked = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
@@ -220,17 +300,30 @@ def parse() -> argparse.Namespace:
     """The options."""
     has_gpu = shutil.which("nvidia-smi") is not None
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder for measurements, traces, stacks and logs")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder for measurements, traces, stacks and logs"
+    )
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda" if has_gpu else "cpu")
     parser.add_argument("--quick", action="store_true", help="a few calls of each")
-    parser.add_argument("--parts", default="build,levels,traces,stacks", help="which of these; stacks on a GPU only")
+    parser.add_argument(
+        "--parts", default="build,levels,traces,stacks", help="which of these; stacks on a GPU only"
+    )
     parser.add_argument("--only", default="", metavar="REGEX", help="only levels of these names")
     parser.add_argument("--sizes", default="large,small", help="networks")
     parser.add_argument("--batches", default="1,128", help="images an inference, when timed")
     parser.add_argument("--minutes", type=float, default=60, help="end all after so long")
-    parser.add_argument("--seconds", type=float, default=6, help="of ten rounds; a slow level has fewer calls in them")
-    parser.add_argument("--level-s", type=float, default=300, help="end a level after so many seconds")
-    parser.add_argument("--stack-s", type=float, default=120, help="end a debugger after so many seconds")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=6,
+        help="of ten rounds; a slow level has fewer calls in them",
+    )
+    parser.add_argument(
+        "--level-s", type=float, default=300, help="end a level after so many seconds"
+    )
+    parser.add_argument(
+        "--stack-s", type=float, default=120, help="end a debugger after so many seconds"
+    )
     parser.add_argument(
         "--side-by-side",
         type=int,
@@ -241,7 +334,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--gdb", default="cuda-gdb", help="gdb or cuda-gdb")
     options = parser.parse_args()
     if options.device == "cpu":
-        options.parts = options.parts.replace("traces", "").replace("stacks", "")  # both are the GPU's
+        options.parts = options.parts.replace("traces", "").replace(
+            "stacks", ""
+        )  # both are the GPU's
     options.side_by_side = options.side_by_side or (
         len(KINDS) if options.device == "cuda" else 2 if options.quick else 1
     )
@@ -261,7 +356,9 @@ def main() -> None:
             building = lane.submit(build, options.device if "build" in parts else "none")
             if "levels" in parts:
                 driver.measure(names, building.result)
-            driver.found["failures"] |= {f"build_{name}": text for name, text in building.result().items()}
+            driver.found["failures"] |= {
+                f"build_{name}": text for name, text in building.result().items()
+            }
         if "traces" in parts:
             driver.traces()
         if "stacks" in parts:

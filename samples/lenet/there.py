@@ -1,11 +1,17 @@
-"""Statements of the source, each with its place. Its figures' values are not in its text, so none are quoted."""
+"""Statements of the source, each with its place.
+
+Its figures' values are not in its text, so none are quoted.
+"""
 
 CITATION = (
-    'Gu, Gozum and Lam, "Performance and User-friendliness of low-level and higher-level deep neural network '
-    'frameworks" (slides) and "Performance comparisons of various neural network frameworks" (report), a course '
-    "project of EE147, GPU Computing and Programming"
+    'Gu, Gozum and Lam, "Performance and User-friendliness of low-level and higher-level deep'
+    ' neural network frameworks" (slides) and "Performance comparisons of various neural network'
+    ' frameworks" (report), a course project of EE147, GPU Computing and Programming'
 )
-HARDWARE = "a school's server whose GPU, processor, driver and library versions are not named (report, Problems faced)"
+HARDWARE = (
+    "a school's server whose GPU, processor, driver and library versions are not named (report,"
+    " Problems faced)"
+)
 
 SHRINKS = (
     "The higher the API, the shorter the code",

@@ -11,7 +11,8 @@ import torch
 from parts import DEVICE, LARGE, ON_GPU, WIDTH, Training, inputs, planted, synchronize
 from torch import nn
 
-# -- sync --------------------------------------------------------------------------------------------------------------
+# -- sync
+# --------------------------------------------------------------------------------------------------------------
 
 
 def narrow(n_layers: int) -> nn.ModuleList:
@@ -59,7 +60,10 @@ def sync_event() -> Generator[None]:
         x, took = batch, []
         with torch.no_grad():
             for layer in layers:
-                began, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                began, ended = (
+                    torch.cuda.Event(enable_timing=True),
+                    torch.cuda.Event(enable_timing=True),
+                )
                 began.record()
                 x = layer(x).relu()
                 ended.record()
@@ -98,7 +102,8 @@ def sync_cpu() -> Generator[None]:
         yield
 
 
-# -- allocation --------------------------------------------------------------------------------------------------------
+# -- allocation
+# --------------------------------------------------------------------------------------------------------
 
 
 @planted("allocation", "cudaFree|cudaMalloc", where="alloc_empty_cache.*(cudaFree|cudaMalloc)")
@@ -116,7 +121,12 @@ def alloc_empty_cache() -> Generator[None]:
         yield
 
 
-@planted("allocation", "cudaMalloc|cudaFree", spread=True, variables={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
+@planted(
+    "allocation",
+    "cudaMalloc|cudaFree",
+    spread=True,
+    variables={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
+)
 def alloc_uncached() -> Generator[None]:
     """No caching allocator: every tensor is a cudaMalloc, and a cudaFree that waits for the device."""
     training, batch = Training(), inputs()
@@ -149,7 +159,8 @@ def alloc_pinned() -> Generator[None]:
         yield
 
 
-# -- loading -----------------------------------------------------------------------------------------------------------
+# -- loading
+# -----------------------------------------------------------------------------------------------------------
 
 
 def first_calls() -> Iterator[list[Callable[[], Any]]]:
@@ -157,11 +168,38 @@ def first_calls() -> Iterator[list[Callable[[], Any]]]:
     x = torch.rand(256, 256, device=DEVICE) + 0.5
     image = torch.rand(4, 8, 32, 32, device=DEVICE)
     yield [lambda: x + 1, x.sum]
-    yield [lambda: x @ x, x.sort, lambda: x.topk(4), lambda: x.cumsum(1), lambda: x.softmax(1), x.tanh, x.sqrt]
-    yield [lambda: nn.functional.conv2d(image, image), x.half, x.argmax, lambda: x.half() @ x.half(), x.double, x.exp]
-    yield [lambda: torch.fft.rfft(x), x.mode, x.histc, lambda: x.double() @ x.double(), lambda: x.kthvalue(3), x.erf]
+    yield [
+        lambda: x @ x,
+        x.sort,
+        lambda: x.topk(4),
+        lambda: x.cumsum(1),
+        lambda: x.softmax(1),
+        x.tanh,
+        x.sqrt,
+    ]
+    yield [
+        lambda: nn.functional.conv2d(image, image),
+        x.half,
+        x.argmax,
+        lambda: x.half() @ x.half(),
+        x.double,
+        x.exp,
+    ]
+    yield [
+        lambda: torch.fft.rfft(x),
+        x.mode,
+        x.histc,
+        lambda: x.double() @ x.double(),
+        lambda: x.kthvalue(3),
+        x.erf,
+    ]
     while True:
-        yield [lambda: x.cumprod(1), lambda: x.bfloat16() @ x.bfloat16(), lambda: x.logcumsumexp(0), x.median]
+        yield [
+            lambda: x.cumprod(1),
+            lambda: x.bfloat16() @ x.bfloat16(),
+            lambda: x.logcumsumexp(0),
+            x.median,
+        ]
 
 
 @planted("loading", "aten::", fresh=True, variables={"CUDA_MODULE_LOADING": "LAZY"})
@@ -196,7 +234,9 @@ def loading_recompiles() -> Generator[None]:
 UNNAMED = r"step's begin|cu(Module|Library)Load"
 
 
-@planted("loading", UNNAMED, bare="loading|host|launch", where="compile|scale", rounds=1, needs_gpu=True)
+@planted(
+    "loading", UNNAMED, bare="loading|host|launch", where="compile|scale", rounds=1, needs_gpu=True
+)
 def loading_triton() -> Generator[None]:
     """A Triton kernel with a constant that changes: each step compiles it anew."""
     from kernel import BLOCK, scale  # noqa: PLC0415 - only here is Triton needed

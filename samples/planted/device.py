@@ -8,7 +8,8 @@ import torch
 from parts import DEVICE, LARGE, ON_GPU, WIDTH, Training, inputs, planted
 from torch import nn
 
-# -- compute -----------------------------------------------------------------------------------------------------------
+# -- compute
+# -----------------------------------------------------------------------------------------------------------
 
 
 @planted("compute", "gemm|cutlass|mm|linear", cpu=True)
@@ -25,7 +26,11 @@ def compute_matmul() -> Generator[None]:
 def compute_convnet() -> Generator[None]:
     """A small convolutional network with a large batch."""
     channels, batch = (128, 128) if ON_GPU else (8, 4)
-    layers = [layer for _ in range(4) for layer in (nn.Conv2d(channels, channels, 3, padding=1), nn.ReLU())]
+    layers = [
+        layer
+        for _ in range(4)
+        for layer in (nn.Conv2d(channels, channels, 3, padding=1), nn.ReLU())
+    ]
     net = nn.Sequential(*layers).to(DEVICE)
     images = torch.rand(batch, channels, 56, 56, device=DEVICE)
     while True:
@@ -82,7 +87,8 @@ def compute_run_ahead() -> Generator[None]:
         yield
 
 
-# -- launch ------------------------------------------------------------------------------------------------------------
+# -- launch
+# ------------------------------------------------------------------------------------------------------------
 
 
 @planted("launch", "aten::(mul|sub)")
@@ -117,7 +123,8 @@ def launch_optimizer() -> Generator[None]:
         yield
 
 
-# -- copy --------------------------------------------------------------------------------------------------------------
+# -- copy
+# --------------------------------------------------------------------------------------------------------------
 
 
 @planted("copy", "h2d copies from pageable")

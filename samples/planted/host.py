@@ -19,7 +19,8 @@ from parts import DEVICE, ON_GPU, PICTURE, WIDTH, Pictures, Rows, Training, deco
 from torch.profiler import record_function
 from torch.utils.data import DataLoader, IterableDataset
 
-# -- input -------------------------------------------------------------------------------------------------------------
+# -- input
+# -------------------------------------------------------------------------------------------------------------
 
 
 @planted("input", "DataLoader", where="input_main_process.*DataLoader", cpu=True)
@@ -57,7 +58,9 @@ class SlowToPin:
 def input_pin_thread() -> Generator[None]:
     """The worker is fast, but the thread that pins batches is not."""
     training = Training()
-    loader = DataLoader(Rows(), 4, num_workers=1, prefetch_factor=1, pin_memory=ON_GPU, collate_fn=SlowToPin)
+    loader = DataLoader(
+        Rows(), 4, num_workers=1, prefetch_factor=1, pin_memory=ON_GPU, collate_fn=SlowToPin
+    )
     for batch in loader:
         training.step(batch.rows.to(DEVICE, non_blocking=True))
         yield
@@ -125,10 +128,12 @@ def input_collate() -> Generator[None]:
         yield
 
 
-# -- host --------------------------------------------------------------------------------------------------------------
+# -- host
+# --------------------------------------------------------------------------------------------------------------
 
 AFTER_STEP = r"(after|between) Optimizer\.step"
-"""Where a trace without stacks shows nothing of what goes on, but that the optimizer's step was before it."""
+"""Where a trace without stacks shows nothing of what goes on, but that the optimizer's step was
+before it."""
 
 
 @planted("host", AFTER_STEP, where="throttle", cpu=True)
@@ -242,7 +247,8 @@ def host_collect() -> Generator[None]:
         yield
 
 
-# -- too little to judge -----------------------------------------------------------------------------------------------
+# -- too little to judge
+# -----------------------------------------------------------------------------------------------
 
 
 @planted("too little to judge", "(after|between) aten::add_", cause="host", where="sleep", rounds=1)

@@ -1,7 +1,8 @@
 """One planted program in this process: `one.py NAME TAKES DIR`, started by run.py, which sets its environment.
 
-TAKES is any of time (steps without the profiler), plain and stacks (a trace without and with Python stacks), joined by
-commas; the result is a line of JSON on standard output. `one.py --list` prints the table of programs.
+TAKES is any of time (steps without the profiler), plain and stacks (a trace without and with Python
+stacks), joined by commas; the result is a line of JSON on standard output. `one.py --list` prints
+the table of programs.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from programs import PROGRAMS
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
 N_WARM_UP = 5
-N_SETTLE = 4  # steps with the profiler ready but not recording, in which loaders use up what they read ahead
+# steps with the profiler ready but not recording, in which loaders use up what they read ahead
+N_SETTLE = 4
 N_RECORDED = 3
 
 
@@ -67,7 +69,9 @@ def trace(program: Program, steps: Generator[None], stacks: bool, path: Path) ->
             for _ in islice(steps, n_settle + N_RECORDED):
                 profiler.step()
         return
-    with profile(activities=options["activities"]):  # the first profiler of a process takes long to start
+    with profile(
+        activities=options["activities"]
+    ):  # the first profiler of a process takes long to start
         next(steps)
     synchronize_all()
     with profile(**options):
@@ -113,7 +117,11 @@ def measure(program: Program, takes: list[str], out: Path) -> dict[str, Any]:
         took = round(step_ms(steps, 1 if program.fresh else program.rounds), 4)
     for take in ("plain", "stacks"):
         if take in takes:
-            parts = [program.name, *([f"rank{rank}"] if program.ranks > 1 else []), *(["stacks"] * (take == "stacks"))]
+            parts = [
+                program.name,
+                *([f"rank{rank}"] if program.ranks > 1 else []),
+                *(["stacks"] * (take == "stacks")),
+            ]
             files[take] = ".".join(parts) + ".pt.trace.json.gz"
             synchronize_all()
             trace(program, steps, take == "stacks", out / files[take])
@@ -127,7 +135,10 @@ def listed() -> dict[str, Any]:
     fields = {name: dataclasses.asdict(program) for name, program in PROGRAMS.items()}
     for row in fields.values():
         del row["steps"]
-    found = {"torch": torch.__version__, "device": torch.cuda.get_device_name() if ON_GPU else "cpu"}
+    found = {
+        "torch": torch.__version__,
+        "device": torch.cuda.get_device_name() if ON_GPU else "cpu",
+    }
     for package in ("numpy", "triton"):
         try:
             found[package] = metadata.version(package)

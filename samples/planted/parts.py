@@ -39,9 +39,11 @@ class Program:
     spread: bool = False
     """The cause has so many places that none of them need be the largest of all."""
     marks: str = "profiler"
-    """What marks steps: `profiler` (ProfilerStep#N) or `step` (a record_function named `step N`)."""
+    """What marks steps: `profiler` (ProfilerStep#N) or `step` (a record_function named `step
+    N`)."""
     fresh: bool = False
-    """Each measurement needs a process of its own, without warm-up: what is planted happens once in a process."""
+    """Each measurement needs a process of its own, without warm-up: what is planted happens once
+    in a process."""
     stacks: bool = True
     """False where Python stacks would make the trace too large."""
     cpu: bool = False
@@ -60,7 +62,9 @@ class Program:
 PROGRAMS: dict[str, Program] = {}
 
 
-def planted(bound: str, what: str = "", **options: Any) -> Callable[[Callable[[], Generator[None]]], Any]:
+def planted(
+    bound: str, what: str = "", **options: Any
+) -> Callable[[Callable[[], Generator[None]]], Any]:
     """Enter a program into the table under its function's name."""
 
     def enter(steps: Callable[[], Generator[None]]) -> Callable[[], Generator[None]]:

@@ -1,7 +1,7 @@
 """Run the planted programs and take a trace of each: `python samples/planted/run.py --out DIR`.
 
-Each program runs in processes of its own, which first time its steps without the profiler. A program that fails is
-noted and the rest go on. See README.md beside this file.
+Each program runs in processes of its own, which first time its steps without the profiler. A
+program that fails is noted and the rest go on. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -60,7 +60,11 @@ def start(job: Job, out: Path, cpu: bool) -> Running:
         log = out / "logs" / f"{job.name}.{'_'.join(job.takes)}.{rank}.txt"
         command = [sys.executable, str(HERE / "one.py"), job.name, ",".join(job.takes), str(out)]
         with log.open("wb") as file:
-            processes.append(subprocess.Popen(command, env=variables, stdin=subprocess.PIPE, stdout=file, stderr=file))
+            processes.append(
+                subprocess.Popen(
+                    command, env=variables, stdin=subprocess.PIPE, stdout=file, stderr=file
+                )
+            )
         logs.append(log)
     return Running(job, processes, logs)
 
@@ -111,15 +115,22 @@ def run(jobs: Sequence[Job], options: argparse.Namespace) -> list[dict[str, Any]
     for i, job in enumerate(jobs):
         at = time.monotonic()
         if at - began > 60 * options.minutes:
-            print(f"not run, no time was left: {', '.join(job.name for job in jobs[i:])}", flush=True)
+            print(
+                f"not run, no time was left: {', '.join(job.name for job in jobs[i:])}", flush=True
+            )
             break
         for j in range(i, min(i + n_ahead, len(jobs))):
             started[j] = started.get(j) or start(jobs[j], options.out, options.cpu)
         results, error = finish(started.pop(i), options.timeout)
         found += results
-        times = ", ".join(f"{result['step_ms']:.2f} ms a step" for result in results if result["step_ms"] is not None)
+        times = ", ".join(
+            f"{result['step_ms']:.2f} ms a step"
+            for result in results
+            if result["step_ms"] is not None
+        )
         print(
-            f"{time.monotonic() - at:6.1f} s  {job.name} ({' '.join(job.takes)}): {error or times or 'done'}",
+            f"{time.monotonic() - at:6.1f} s  {job.name} ({' '.join(job.takes)}):"
+            f" {error or times or 'done'}",
             flush=True,
         )
         failed += bool(error)
@@ -132,7 +143,9 @@ def run(jobs: Sequence[Job], options: argparse.Namespace) -> list[dict[str, Any]
 
 def truth(found: Sequence[dict[str, Any]], programs: dict[str, Any]) -> list[dict[str, Any]]:
     """One entry a trace: what is planted, and how long a step took without the profiler."""
-    timed = {(one["program"], one["rank"]): one["step_ms"] for one in found if one["step_ms"] is not None}
+    timed = {
+        (one["program"], one["rank"]): one["step_ms"] for one in found if one["step_ms"] is not None
+    }
     captures = []
     for one in found:
         program = programs[one["program"]]
@@ -145,10 +158,14 @@ def truth(found: Sequence[dict[str, Any]], programs: dict[str, Any]) -> list[dic
                     "program": one["program"],
                     "rank": one["rank"],
                     "stacks": with_stacks,
-                    "bound": program["bound"] if with_stacks or not program["bare"] else program["bare"],
+                    "bound": (
+                        program["bound"] if with_stacks or not program["bare"] else program["bare"]
+                    ),
                     "cause": program["cause"],
                     "spread": program["spread"],
-                    "what": (program["where"] or program["what"]) if with_stacks else program["what"],
+                    "what": (
+                        (program["where"] or program["what"]) if with_stacks else program["what"]
+                    ),
                     "steps": program["marks"],
                     "unprofiled_step_ms": timed.get((one["program"], one["rank"])),
                 }
@@ -158,9 +175,18 @@ def truth(found: Sequence[dict[str, Any]], programs: dict[str, Any]) -> list[dic
 
 def leaks(out: Path, captures: Sequence[dict[str, Any]]) -> list[str]:
     """Traces that still name a folder of this machine or the machine itself."""
-    secret = re.compile(rf"/(?:root|home|usr|opt|tmp|var|mnt|work|srv)/|\b{re.escape(socket.gethostname())}\b")
-    texts = ((str(capture["file"]), gzip.decompress((out / capture["file"]).read_bytes())) for capture in captures)
-    return [f"{file}: {found.group()}" for file, text in texts if (found := secret.search(text.decode()))]
+    secret = re.compile(
+        rf"/(?:root|home|usr|opt|tmp|var|mnt|work|srv)/|\b{re.escape(socket.gethostname())}\b"
+    )
+    texts = (
+        (str(capture["file"]), gzip.decompress((out / capture["file"]).read_bytes()))
+        for capture in captures
+    )
+    return [
+        f"{file}: {found.group()}"
+        for file, text in texts
+        if (found := secret.search(text.decode()))
+    ]
 
 
 def table() -> tuple[dict[str, Any], dict[str, str]]:
@@ -185,13 +211,26 @@ def chosen(options: argparse.Namespace, programs: dict[str, Any]) -> list[str]:
 def main() -> None:
     """Run what the command line asks for, and write truth.json."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder for traces, truth.json and logs")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder for traces, truth.json and logs"
+    )
     parser.add_argument("--only", default="", help="programs, joined by commas, or all")
-    parser.add_argument("--stacks", choices=("on", "off", "both"), default="both", help="with Python stacks or without")
-    parser.add_argument("--cpu", action="store_true", help="use no GPU; runs those whose cause shows without one")
-    parser.add_argument("--gpus", type=int, choices=(1, 2), default=1, help="the programs for so many GPUs")
+    parser.add_argument(
+        "--stacks",
+        choices=("on", "off", "both"),
+        default="both",
+        help="with Python stacks or without",
+    )
+    parser.add_argument(
+        "--cpu", action="store_true", help="use no GPU; runs those whose cause shows without one"
+    )
+    parser.add_argument(
+        "--gpus", type=int, choices=(1, 2), default=1, help="the programs for so many GPUs"
+    )
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one program")
-    parser.add_argument("--minutes", type=float, default=8, help="start no more programs after so long")
+    parser.add_argument(
+        "--minutes", type=float, default=8, help="start no more programs after so long"
+    )
     parser.add_argument("--tar", type=Path, help="pack the folder into this file as well")
     options = parser.parse_args()
     options.out = options.out.resolve()
@@ -200,7 +239,9 @@ def main() -> None:
     found = run(list(jobs_of(chosen(options, programs), options.stacks, programs)), options)
     captures = truth(found, programs)
     name = "truth.json" if options.gpus == 1 else f"truth.{options.gpus}gpus.json"
-    (options.out / name).write_text(json.dumps({"versions": versions, "captures": captures}, indent=1) + "\n")
+    (options.out / name).write_text(
+        json.dumps({"versions": versions, "captures": captures}, indent=1) + "\n"
+    )
     size = sum((options.out / capture["file"]).stat().st_size for capture in captures)
     print(f"{len(captures)} traces, {size / 1e6:.2f} MB, in {options.out}", flush=True)
     for leak in leaks(options.out, captures):

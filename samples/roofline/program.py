@@ -17,9 +17,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 CUDA = torch.cuda.is_available()
 DEVICE = "cuda" if CUDA else "cpu"
-KINDS = (SDPBackend.MATH, SDPBackend.FLASH_ATTENTION, *(
-    (SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION) if CUDA else ()
-))  # fmt: skip
+KINDS = (
+    SDPBackend.MATH,
+    SDPBackend.FLASH_ATTENTION,
+    *((SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION) if CUDA else ()),
+)
 
 
 class Net(nn.Module):
@@ -73,7 +75,10 @@ def work() -> Callable[[], None]:
     model = Net().to(DEVICE)
     optimizer = torch.optim.Adam(model.parameters())
     x = torch.randn(16, 8, 64, 64, device=DEVICE)
-    q, k, v = (torch.randn(2, 8, 256, 64, device=DEVICE, dtype=torch.bfloat16, requires_grad=True) for _ in range(3))
+    q, k, v = (
+        torch.randn(2, 8, 256, 64, device=DEVICE, dtype=torch.bfloat16, requires_grad=True)
+        for _ in range(3)
+    )
     a, b, c = (torch.randn(4, 256, 256, device=DEVICE, dtype=torch.bfloat16) for _ in range(3))
 
     def step() -> None:
@@ -98,7 +103,9 @@ def main(folder: Path) -> None:
     with profile(
         activities=activities,
         schedule=schedule(wait=0, warmup=1, active=2, repeat=1),
-        on_trace_ready=lambda done: done.export_chrome_trace(str(folder / "products.pt.trace.json")),
+        on_trace_ready=lambda done: done.export_chrome_trace(
+            str(folder / "products.pt.trace.json")
+        ),
         record_shapes=True,
         profile_memory=True,
         with_modules=True,

@@ -1,7 +1,8 @@
 """Write the study's page from its captures: `python samples/study/analyse.py`.
 
 Reads samples/study/captures (what run.py wrote: traces, measurements.csv, versions.json) and writes
-docs/abstraction_study.md with its charts. Every sentence with a number is made from the captures and from paper.py.
+docs/abstraction_study.md with its charts. Every sentence with a number is made from the captures
+and from paper.py.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from page import Finding, Section, table
 import tracelens as tl
 
 ROOT = Path(__file__).resolve().parents[2]
-NOTICE = "<!-- Written by samples/study/analyse.py from samples/study/captures; edit those instead. -->"
+NOTICE = (
+    "<!-- Written by samples/study/analyse.py from samples/study/captures; edit those instead. -->"
+)
 TITLE = "# What abstraction costs today: ResNet-50 at five levels"
 
 
@@ -34,7 +37,9 @@ def main() -> None:
     parser.add_argument("--captures", type=Path, default=ROOT / "samples/study/captures")
     parser.add_argument("--page", type=Path, default=ROOT / "docs/abstraction_study.md")
     options = parser.parse_args()
-    captures = {folder.stem: tl.open(folder) for folder in sorted(options.captures.glob("*.tracelens"))}
+    captures = {
+        folder.stem: tl.open(folder) for folder in sorted(options.captures.glob("*.tracelens"))
+    }
     about = json.loads((options.captures / "versions.json").read_text())
     measurements = read_measurements(options.captures / "measurements.csv")
     made = sections(captures, measurements, read_measurements(options.captures / "ncu_relu.csv"))
@@ -51,7 +56,9 @@ def read_measurements(path: Path) -> pl.DataFrame | None:
 
 
 def sections(
-    captures: Mapping[str, tl.Trace], measurements: pl.DataFrame | None, counters: pl.DataFrame | None
+    captures: Mapping[str, tl.Trace],
+    measurements: pl.DataFrame | None,
+    counters: pl.DataFrame | None,
 ) -> list[Section]:
     """The sections of the page."""
     return [
@@ -63,7 +70,10 @@ def sections(
 
 
 def page(
-    made: Sequence[Section], about: Mapping[str, Any], folder: str, measurements: pl.DataFrame | None = None
+    made: Sequence[Section],
+    about: Mapping[str, Any],
+    folder: str,
+    measurements: pl.DataFrame | None = None,
 ) -> str:
     """The page as Markdown; `folder`: where its charts lie."""
     findings = [finding for section in made for finding in section.findings]
@@ -71,7 +81,9 @@ def page(
     parts += ["## What holds today, and what does not", verdicts(findings)]
     for section in made:
         parts += [f"## {section.title}", *section.blocks]
-        parts += [f"![{f.caption}]({folder}/{f.name}.svg)\n\n*{f.caption}*" for f in section.figures]
+        parts += [
+            f"![{f.caption}]({folder}/{f.name}.svg)\n\n*{f.caption}*" for f in section.figures
+        ]
     return "\n\n".join([*parts, NOT_MEASURED, "## Commands", _commands(about["commands"])]) + "\n"
 
 
@@ -85,16 +97,19 @@ def verdicts(findings: Sequence[Finding]) -> str:
 def summary(findings: Sequence[Finding], measurements: pl.DataFrame | None) -> list[str]:
     """The answer in a few sentences, from the captures; nothing without measurements."""
     measured = None if measurements is None else points.per_image(measurements)
-    gap, large = (measured is not None and points.ratio(measured, at) for at in (points.HERE, (512, 64)))
+    gap, large = (
+        measured is not None and points.ratio(measured, at) for at in (points.HERE, (512, 64))
+    )
     if not gap or not large:
         return []
     n = {held: sum(f.holds is held for f in findings) for held in (True, False, None)}
     said = (
-        f"In short: PyTorch takes {gap} times as long as LibTorch for a batch of 32 images of 64×64 and {large} times "
-        "for 512. What Python adds is time to launch kernels, which shows where kernels are short. The paper's larger "
-        "gap is in part training time that its program adds to the evaluation; its doubled copy and grid are likely "
-        f"a doubled batch. Of its findings below {n[True]} hold today, {n[False]} no longer do, and of {n[None]} it "
-        "cannot be told: their spreads overlap, or what was compared is not alike."
+        f"In short: PyTorch takes {gap} times as long as LibTorch for a batch of 32 images of 64×64"
+        f" and {large} times for 512. What Python adds is time to launch kernels, which shows where"
+        " kernels are short. The paper's larger gap is in part training time that its program adds"
+        " to the evaluation; its doubled copy and grid are likely a doubled batch. Of its findings"
+        f" below {n[True]} hold today, {n[False]} no longer do, and of {n[None]} it cannot be told:"
+        " their spreads overlap, or what was compared is not alike."
     )
     return [said]
 
@@ -118,23 +133,30 @@ NOT_MEASURED = """## What was not measured
 def _introduction(about: Mapping[str, Any]) -> str:
     versions = about["versions"]
     return (
-        f"{paper.CITATION}, compared PyTorch, LibTorch, TorchScript and a program on cuDNN. This page repeats its "
-        "measurements with today's software, and with torch.compile, which came later. The programs and how they were "
-        "captured are in [samples/study](../samples/study/README.md); the page is made from the captures there by "
-        "`make study`. Its numbers are the captures', each named beside its table; the paper's are quoted, with the "
-        f"section or figure they stand in, and the values behind its Figures 7 to 13 are those of {paper.PROGRAMS}.\n\n"
-        f"There: {paper.HARDWARE}. Here: one NVIDIA H200 with 16 cores of an Intel Xeon, in November 2026; "
-        f"{', '.join(f'{name} {version}' for name, version in versions.items())}. Heights do not compare across such "
-        "machines; ratios and orders within one may."
+        f"{paper.CITATION}, compared PyTorch, LibTorch, TorchScript and a program on cuDNN. This"
+        " page repeats its measurements with today's software, and with torch.compile, which came"
+        " later. The programs and how they were captured are in"
+        " [samples/study](../samples/study/README.md); the page is made from the captures there by"
+        " `make study`. Its numbers are the captures', each named beside its table; the paper's"
+        " are quoted, with the section or figure they stand in, and the values behind its Figures"
+        f" 7 to 13 are those of {paper.PROGRAMS}.\n\nThere: {paper.HARDWARE}. Here: one NVIDIA H200"
+        " with 16 cores of an Intel Xeon, in November 2026;"
+        f" {', '.join(f'{name} {version}' for name, version in versions.items())}. Heights do not"
+        " compare across such machines; ratios and orders within one may."
     )
 
 
 def _commands(commands: Sequence[Mapping[str, Any]]) -> str:
     """What took each capture, and what became of those that gave none."""
-    failed = [f"- `{job['name']}`: {job['outcome']}" for job in commands if job["outcome"] != "exit 0"]
+    failed = [
+        f"- `{job['name']}`: {job['outcome']}" for job in commands if job["outcome"] != "exit 0"
+    ]
     lines = "\n".join(job["command"] for job in commands)
     missing = "\n\nWithout a result:\n\n" + "\n".join(failed) if failed else ""
-    return f"Run from the repository's root, by `python samples/study/run.py`:\n\n```\n{lines}\n```{missing}"
+    return (
+        "Run from the repository's root, by `python"
+        f" samples/study/run.py`:\n\n```\n{lines}\n```{missing}"
+    )
 
 
 if __name__ == "__main__":

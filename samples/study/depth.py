@@ -20,14 +20,24 @@ ENTRIES = {
     "libtorch": ("Conv2dImpl::forward",),
     "cudnn": ("Conv2d::forward",),
 }
-"""The framework's convolution: Conv2d.forward where the level has one, else what stands for it: the function that
-torch.compile generates, and the operator that TorchScript's interpreter runs, as in the paper.
-The second name is for stacks in which the first is not, as without Python's frames."""
+"""The framework's convolution: Conv2d.forward where the level has one, else what stands for it:
+the function that torch.compile generates, and the operator that TorchScript's interpreter runs,
+as in the paper. The second name is for stacks in which the first is not, as without Python's
+frames."""
 
 OLD, NEW = "cudnnConvolutionForward", "cudnnBackendExecute"
 """Where the paper stopped, and where PyTorch calls cuDNN today."""
 
-ROLES = ("python", "binding", "torchscript", "libtorch_nn", "autograd", "dispatcher", "aten_native", "vendor_glue")
+ROLES = (
+    "python",
+    "binding",
+    "torchscript",
+    "libtorch_nn",
+    "autograd",
+    "dispatcher",
+    "aten_native",
+    "vendor_glue",
+)
 
 
 @dataclass(frozen=True)
@@ -57,19 +67,30 @@ def path_of(level: str, trace: tl.Trace) -> Path | None:
             )
         except TracelensError:
             continue
-        whole = {row["segment"]: row for row in rows.filter(pl.col("role").is_null()).iter_rows(named=True)}
+        whole = {
+            row["segment"]: row
+            for row in rows.filter(pl.col("role").is_null()).iter_rows(named=True)
+        }
         roles = rows.filter(pl.col("role").is_not_null(), segment="entry_to_symbol")
-        above, below = (whole.get(name, {}).get("n_edges_base") for name in ("entry_to_via", "via_to_symbol"))
+        above, below = (
+            whole.get(name, {}).get("n_edges_base") for name in ("entry_to_via", "via_to_symbol")
+        )
         all_of_it = whole["entry_to_symbol"]
         by_role = dict(roles.select("role", "n_edges_base").iter_rows())
-        return Path(trace, entry, all_of_it["start_base"], all_of_it["n_edges_base"], above, below, by_role)
+        return Path(
+            trace, entry, all_of_it["start_base"], all_of_it["n_edges_base"], above, below, by_role
+        )
     return None
 
 
 def common(base: Path, other: Path) -> dict[str, object]:
     """The row of stack_alignment that says how far two stacks coincide, and where they part."""
     rows = tl.analyses.stack_alignment(
-        base.trace, other.trace, entry_base=base.entry, entry_other=other.entry, occurrence="innermost"
+        base.trace,
+        other.trace,
+        entry_base=base.entry,
+        entry_other=other.entry,
+        occurrence="innermost",
     )
     return rows.filter(pl.col("role").is_null(), segment="entry_to_symbol").row(0, named=True)
 
@@ -80,13 +101,20 @@ def section(captures: Mapping[str, tl.Trace]) -> Section:
     sides = {}
     for side, suffix in ((OLD, "_old"), (NEW, "")):
         found = {level: captures.get(f"stack_{level}{suffix}") for level in NAMES}
-        paths = {level: path_of(level, trace) for level, trace in found.items() if trace is not None}
+        paths = {
+            level: path_of(level, trace) for level, trace in found.items() if trace is not None
+        }
         sides[side] = {level: path for level, path in paths.items() if path is not None}
     old, new = sides[OLD], sides[NEW]
     if not old:
         made.blocks.append("No stacks were captured.")
         return made
-    made.blocks += [_introduction(new), _counts(old, new), *_same_span(old.get("eager")), _coincide(old)]
+    made.blocks += [
+        _introduction(new),
+        _counts(old, new),
+        *_same_span(old.get("eager")),
+        _coincide(old),
+    ]
     made.blocks += _remarks({**new, **old})
     made.blocks += does_depth_cost(captures, old)
     made.figures.append(_figure(sides))
@@ -96,15 +124,15 @@ def section(captures: Mapping[str, tl.Trace]) -> Section:
 
 def _introduction(new: Mapping[str, Path]) -> str:
     today = (
-        "PyTorch no longer stops there by default: it calls `cudnnBackendExecute`, and comes to the older function "
-        "only with `TORCH_CUDNN_V8_API_DISABLED=1`. Both ways are counted."
+        "PyTorch no longer stops there by default: it calls `cudnnBackendExecute`, and comes to the"
+        " older function only with `TORCH_CUDNN_V8_API_DISABLED=1`. Both ways are counted."
         if new
         else ""
     )
     return (
-        "The paper stopped each implementation at `cudnnConvolutionForward` and counted the calls above it, from the "
-        f"framework's convolution on. {today} Calls are differences of levels in the stack, as in the paper; Python's "
-        "own frames are merged into it."
+        "The paper stopped each implementation at `cudnnConvolutionForward` and counted the calls"
+        f" above it, from the framework's convolution on. {today} Calls are differences of levels"
+        " in the stack, as in the paper; Python's own frames are merged into it."
     )
 
 
@@ -114,27 +142,31 @@ def _counts(old: Mapping[str, Path], new: Mapping[str, Path]) -> str:
         one, two, then = old.get(level), new.get(level), paper.CALLS.get(level)
         if one is None and two is None:
             continue
-        parts = [(path.above, path.below, path.total) if path else (None,) * 3 for path in (one, two)]
+        parts = [
+            (path.above, path.below, path.total) if path else (None,) * 3 for path in (one, two)
+        ]
         start = (one or two or 0) and (one or two).start  # type: ignore[union-attr]
         rows.append([name, f"`{start}`", *(then or (None,) * 3), *parts[0], *parts[1]])
     heads = ["above", "below", "calls"]
-    return table(
-        [
-            "level",
-            "from",
-            *(f"paper: {h}" for h in heads),
-            *(f"today: {h}" for h in heads),
-            *(f"default: {h}" for h in heads),
-        ],
-        rows,
-    ) + (
-        "\n\nAbove and below `at::conv2d` (today `at::_ops::conv2d::call`), and all. Paper and today: to "
-        "`cudnnConvolutionForward`; default: to `cudnnBackendExecute`."
+    return (
+        table(
+            [
+                "level",
+                "from",
+                *(f"paper: {h}" for h in heads),
+                *(f"today: {h}" for h in heads),
+                *(f"default: {h}" for h in heads),
+            ],
+            rows,
+        )
+        + "\n\nAbove and below `at::conv2d` (today `at::_ops::conv2d::call`), and all. Paper and"
+        " today: to `cudnnConvolutionForward`; default: to `cudnnBackendExecute`."
     )
 
 
 CALLER = "_PyObject_MakeTpCall"
-"""The interpreter's function that calls a module: where the paper's 30 calls above at::conv2d begin."""
+"""The interpreter's function that calls a module: where the paper's 30 calls above at::conv2d
+begin."""
 
 
 def _same_span(eager: Path | None) -> list[str]:
@@ -143,14 +175,17 @@ def _same_span(eager: Path | None) -> list[str]:
         return []
     frames = eager.trace.frames
     start = frames.filter(function=eager.start)["level"].min()
-    outside = frames.filter(pl.col("level") > (start if isinstance(start, int) else 0), function=CALLER)["level"].min()
+    outside = frames.filter(
+        pl.col("level") > (start if isinstance(start, int) else 0), function=CALLER
+    )["level"].min()
     if eager.below is None or not isinstance(outside, int):
         return []
     said = (
-        "The paper's 91 calls of PyTorch begin where the interpreter calls the module (`call_function`, frame 91 of "
-        f"its stack; 28 of the 30 above are CPython's own). The same span in `stack_eager_old` begins at frame "
-        f"{outside} (`{CALLER}`): {outside - eager.below} calls above, {outside} in all. The paper's stack has no "
-        "frame of its own for `Conv2d.forward`, so its 30 and our number in that row are not of one span."
+        "The paper's 91 calls of PyTorch begin where the interpreter calls the module"
+        " (`call_function`, frame 91 of its stack; 28 of the 30 above are CPython's own). The same"
+        f" span in `stack_eager_old` begins at frame {outside} (`{CALLER}`):"
+        f" {outside - eager.below} calls above, {outside} in all. The paper's stack has no frame of"
+        " its own for `Conv2d.forward`, so its 30 and our number in that row are not of one span."
     )
     return [said]
 
@@ -166,30 +201,49 @@ def does_depth_cost(captures: Mapping[str, tl.Trace], old: Mapping[str, Path]) -
         if steps.height < 2:
             continue
         n_kernels = trace.kernels["step"].drop_nulls().len() / steps.height
-        middle = {name: float(steps[f"{name}_ns"].median() or 0) / 1e3 for name in ("window", "compute", "idle_launch")}  # type: ignore[arg-type]
+        middle = {
+            name: float(steps[f"{name}_ns"].median() or 0) / 1e3
+            for name in ("window", "compute", "idle_launch")
+        }  # type: ignore[arg-type]
         low, high = (float(steps["window_ns"].quantile(q) or 0) / 1e3 for q in (0.25, 0.75))
         medians[level] = middle | {"kernels": n_kernels}
-        rows.append([
-            NAMES[level], old[level].total, f"{n_kernels:g}", f"{middle['window']:,.0f} ({low:,.0f} to {high:,.0f})",
-            f"{middle['compute']:,.0f}", f"{middle['idle_launch']:,.0f}",
-        ])  # fmt: skip
+        rows.append(
+            [
+                NAMES[level],
+                old[level].total,
+                f"{n_kernels:g}",
+                f"{middle['window']:,.0f} ({low:,.0f} to {high:,.0f})",
+                f"{middle['compute']:,.0f}",
+                f"{middle['idle_launch']:,.0f}",
+            ]
+        )
     if not {"eager", "libtorch", "torchscript", "cudnn"} <= set(medians):
         return []
     eager, libtorch = medians["eager"], medians["libtorch"]
     apart = eager["window"] - libtorch["window"]
     launch = eager["idle_launch"] - libtorch["idle_launch"]
-    heads = ["level", "calls to cuDNN", "kernels a step", "step, µs", "compute, µs", "idle during launches, µs"]
+    heads = [
+        "level",
+        "calls to cuDNN",
+        "kernels a step",
+        "step, µs",
+        "compute, µs",
+        "idle during launches, µs",
+    ]
     question = (
-        "Does depth cost time? Medians of the steps of `nsys_eager`, `nsys_libtorch`, `nsys_torchscript` and "
-        "`nsys_cudnn` (batch 32, 64×64, inference; with the profiler in them; quartiles in brackets):"
+        "Does depth cost time? Medians of the steps of `nsys_eager`, `nsys_libtorch`,"
+        " `nsys_torchscript` and `nsys_cudnn` (batch 32, 64×64, inference; with the profiler in"
+        " them; quartiles in brackets):"
     )
     answer = (
-        f"PyTorch eager and LibTorch run the same kernels in {eager['compute']:,.0f} and {libtorch['compute']:,.0f} "
-        f"µs. Of the {apart:,.0f} µs between their steps, {launch:,.0f} are time in which the GPU waits for the next "
-        f"launch, {launch / eager['kernels']:.1f} µs a kernel. So calling from Python costs launch time. But the "
-        f"number of calls does not order the steps: TorchScript's way has {old['torchscript'].total} calls, LibTorch's "
-        f"{old['libtorch'].total}, in steps of {medians['torchscript']['window']:,.0f} and {libtorch['window']:,.0f} "
-        "µs; the program on cuDNN, one call away, takes longer than both (cause not established)."
+        f"PyTorch eager and LibTorch run the same kernels in {eager['compute']:,.0f} and"
+        f" {libtorch['compute']:,.0f} µs. Of the {apart:,.0f} µs between their steps, {launch:,.0f}"
+        f" are time in which the GPU waits for the next launch, {launch / eager['kernels']:.1f} µs"
+        " a kernel. So calling from Python costs launch time. But the number of calls does not"
+        f" order the steps: TorchScript's way has {old['torchscript'].total} calls, LibTorch's"
+        f" {old['libtorch'].total}, in steps of {medians['torchscript']['window']:,.0f} and"
+        f" {libtorch['window']:,.0f} µs; the program on cuDNN, one call away, takes longer than"
+        " both (cause not established)."
     )
     return [question, table(heads, rows), answer]
 
@@ -201,10 +255,22 @@ def _coincide(paths: Mapping[str, Path]) -> str:
         for other in levels[i + 1 :]:
             row = common(paths[base], paths[other])
             then = paper.COMMON.get((base, other), paper.COMMON.get((other, base)))
-            parts = [f"`{row[f'diverges_{side}']}`" if row[f"diverges_{side}"] else None for side in ("base", "other")]
+            parts = [
+                f"`{row[f'diverges_{side}']}`" if row[f"diverges_{side}"] else None
+                for side in ("base", "other")
+            ]
             rows.append([f"{NAMES[base]} and {NAMES[other]}", then, row["n_common"], *parts])
-    heads = ["levels", "frames in common, paper", "today", "then the first goes on with", "the second with"]
-    return f"Where the stacks coincide, from `cudnnConvolutionForward` outwards:\n\n{table(heads, rows)}"
+    heads = [
+        "levels",
+        "frames in common, paper",
+        "today",
+        "then the first goes on with",
+        "the second with",
+    ]
+    return (
+        "Where the stacks coincide, from `cudnnConvolutionForward`"
+        f" outwards:\n\n{table(heads, rows)}"
+    )
 
 
 def _remarks(paths: Mapping[str, Path]) -> list[str]:
@@ -215,12 +281,21 @@ def _remarks(paths: Mapping[str, Path]) -> list[str]:
     said = [
         "Builds, as far as the debugger tells: "
         + "; ".join(f"{kind}: {listed(names)}" for kind, names in sorted(builds.items()))
-        + ". In the paper PyTorch and LibTorch were debug builds and TorchScript a release, which inlines calls."
+        + ". In the paper PyTorch and LibTorch were debug builds and TorchScript a release, which"
+        " inlines calls."
     ]
-    bare = [NAMES[level] for level, path in paths.items() if path.stack["python_frames"] == "unavailable"]
+    bare = [
+        NAMES[level]
+        for level, path in paths.items()
+        if path.stack["python_frames"] == "unavailable"
+    ]
     if bare:
         said.append(f"Python's own frames are missing in the stacks of {listed(bare)}.")
-    instead = [f"{NAMES[level]} (`{path.start}`)" for level, path in paths.items() if path.entry != ENTRIES[level][0]]
+    instead = [
+        f"{NAMES[level]} (`{path.start}`)"
+        for level, path in paths.items()
+        if path.entry != ENTRIES[level][0]
+    ]
     if instead:
         said.append(f"Counted from the binding, for want of the call itself: {listed(instead)}.")
     return said
@@ -228,7 +303,13 @@ def _remarks(paths: Mapping[str, Path]) -> list[str]:
 
 def _figure(sides: Mapping[str, Mapping[str, Path]]) -> Figure:
     rows = [
-        {"level": NAMES[level], "symbol": symbol, "part": role.replace("_", " "), "calls": calls, "order": i}
+        {
+            "level": NAMES[level],
+            "symbol": symbol,
+            "part": role.replace("_", " "),
+            "calls": calls,
+            "order": i,
+        }
         for symbol, paths in sides.items()
         for level, path in paths.items()
         for i, (role, calls) in enumerate(sorted(path.by_role.items(), key=_from_outside))
@@ -241,15 +322,26 @@ def _figure(sides: Mapping[str, Mapping[str, Path]]) -> Figure:
             x=alt.X("calls:Q", title="calls"),
             y=alt.Y("level:N", title=None, sort=list(NAMES.values())),
             color=alt.Color(
-                "part:N", title=None, sort=[r.replace("_", " ") for r in ROLES], scale=alt.Scale(scheme="tableau20")
+                "part:N",
+                title=None,
+                sort=[r.replace("_", " ") for r in ROLES],
+                scale=alt.Scale(scheme="tableau20"),
             ),
             order=alt.Order("order:Q"),
-            row=alt.Row("symbol:N", title=None, sort=list(sides), header=alt.Header(orient="top", labelAnchor="start")),
+            row=alt.Row(
+                "symbol:N",
+                title=None,
+                sort=list(sides),
+                header=alt.Header(orient="top", labelAnchor="start"),
+            ),
         )
         .properties(width=560, height={"step": 22})
     )
     return Figure(
-        "calls", chart, "Calls from the framework's convolution to cuDNN, by the part of the software that makes them."
+        "calls",
+        chart,
+        "Calls from the framework's convolution to cuDNN, by the part of the software that makes"
+        " them.",
     )
 
 
@@ -269,7 +361,12 @@ def findings(old: Mapping[str, Path], new: Mapping[str, Path]) -> list[Finding]:
         said = count(cudnn.total, "call")
         found.append(
             Finding(
-                "A program on cuDNN calls it directly", "Fig. 4", "1 call", said, cudnn.total == 1, "`stack_cudnn_old`"
+                "A program on cuDNN calls it directly",
+                "Fig. 4",
+                "1 call",
+                said,
+                cudnn.total == 1,
+                "`stack_cudnn_old`",
             )
         )
     elsewhere = {level: path for level, path in new.items() if path.stack["symbol"] != OLD}
@@ -277,16 +374,27 @@ def findings(old: Mapping[str, Path], new: Mapping[str, Path]) -> list[Finding]:
         names = listed([NAMES[level] for level in NAMES if level in elsewhere])
         symbols = listed(sorted({f"`{path.stack['symbol']}`" for path in elsewhere.values()}))
         now = f"unless told otherwise, {names} call {symbols}"
-        why = "torch calls cuDNN's newer interface unless TORCH_CUDNN_V8_API_DISABLED=1: innermost frames of `stack_…`"
+        why = (
+            "torch calls cuDNN's newer interface unless TORCH_CUDNN_V8_API_DISABLED=1: innermost"
+            " frames of `stack_…`"
+        )
         found.append(
-            Finding(f"All implementations come to `{OLD}`", "Fig. 4", "all four do", now, holds=False, why=why)
+            Finding(
+                f"All implementations come to `{OLD}`",
+                "Fig. 4",
+                "all four do",
+                now,
+                holds=False,
+                why=why,
+            )
         )
     return found
 
 
 def _python_and_cpp(eager: Path, libtorch: Path) -> list[Finding]:
     then, shared = paper.CALLS, int(common(eager, libtorch)["n_common"])  # type: ignore[call-overload]
-    # Without Python's frames eager's way begins at the binding, and nothing says how long all of it is.
+    # Without Python's frames eager's way begins at the binding, and nothing says how long all of it
+    # is.
     is_bare = eager.stack["python_frames"] == "unavailable"
     here = f"{eager.total} calls against {libtorch.total}"
     return [
@@ -294,15 +402,23 @@ def _python_and_cpp(eager: Path, libtorch: Path) -> list[Finding]:
             "Python makes the way longer than C++ does",
             "Fig. 4",
             f"{then['eager'].total} calls against {then['libtorch'].total}",
-            f"{here}, the former from the binding on: Python's frames are missing" if is_bare else here,
+            (
+                f"{here}, the former from the binding on: Python's frames are missing"
+                if is_bare
+                else here
+            ),
             None if is_bare and eager.total <= libtorch.total else eager.total > libtorch.total,
-            "`stack_eager_old` and `stack_libtorch_old`; there both are debug builds, here releases",
+            "`stack_eager_old` and `stack_libtorch_old`; there both are debug builds, here"
+            " releases",
         ),
         Finding(
-            "PyTorch and LibTorch coincide from cuDNN up to `at::conv2d`: only what is above differs",
+            "PyTorch and LibTorch coincide from cuDNN up to `at::conv2d`: only what is above"
+            " differs",
             "Fig. 4",
-            f"{paper.COMMON['eager', 'libtorch']} frames in common, the {then['eager'].below} calls below it the same",
-            f"{count(shared, 'frame')} in common; below it {eager.below} and {libtorch.below} calls",
+            f"{paper.COMMON['eager', 'libtorch']} frames in common, the {then['eager'].below} calls"
+            " below it the same",
+            f"{count(shared, 'frame')} in common; below it {eager.below} and {libtorch.below}"
+            " calls",
             eager.below is not None and eager.below == libtorch.below and shared == eager.below + 1,
             "`stack_eager_old` and `stack_libtorch_old`",
         ),
@@ -312,14 +428,18 @@ def _python_and_cpp(eager: Path, libtorch: Path) -> list[Finding]:
 def _script(script: Path, libtorch: Path) -> Finding:
     then = paper.CALLS
     builds = {str(path.stack["build_kind"]) for path in (script, libtorch)}
-    share, then_share = script.total / libtorch.total, then["torchscript"].total / then["libtorch"].total
+    share, then_share = (
+        script.total / libtorch.total,
+        then["torchscript"].total / then["libtorch"].total,
+    )
     return Finding(
         "TorchScript's way to cuDNN is a fraction of LibTorch's",
         "Fig. 4",
-        f"{then['torchscript'].total} against {then['libtorch'].total} calls ({then_share:.0%}), a release build "
-        "against a debug build",
-        f"{script.total} against {libtorch.total} calls ({share:.0%}); builds: {listed(sorted(builds))}",
+        f"{then['torchscript'].total} against {then['libtorch'].total} calls ({then_share:.0%}), a"
+        " release build against a debug build",
+        f"{script.total} against {libtorch.total} calls ({share:.0%}); builds:"
+        f" {listed(sorted(builds))}",
         None if len(builds) == 1 and share >= 0.5 else share < 0.5,
-        "not like for like: there a release build stands against a debug build, whose calls are not inlined; both "
-        "builds here are releases (`stack_torchscript_old`, `stack_libtorch_old`)",
+        "not like for like: there a release build stands against a debug build, whose calls are not"
+        " inlined; both builds here are releases (`stack_torchscript_old`, `stack_libtorch_old`)",
     )

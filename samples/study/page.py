@@ -22,8 +22,8 @@ COLORS = ("#4c78a8", "#d6a90e", "#f58518", "#54a24b", "#e45756")
 class Finding:
     """A statement of the paper, what it rests on there and here, and whether it still holds; null: not to be told.
 
-    `where`: the paper's section or figure. `why`: what the verdict rests on, or the cause of a difference, with the
-    capture that shows it.
+    `where`: the paper's section or figure. `why`: what the verdict rests on, or the cause of a
+    difference, with the capture that shows it.
     """
 
     claim: str
@@ -61,13 +61,20 @@ class Section:
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A Markdown table; numbers stand on the right, and what is null is a dash."""
     kept = [["-" if cell is None else cell for cell in row] for row in rows]
-    is_number = [any(isinstance(row[i], int | float) or _numeric(row[i]) for row in kept) for i in range(len(headings))]
+    is_number = [
+        any(isinstance(row[i], int | float) or _numeric(row[i]) for row in kept)
+        for i in range(len(headings))
+    ]
     lines = [headings, ["---:" if right else "---" for right in is_number], *kept]
     return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
 
 
 def _numeric(cell: Any) -> bool:
-    return isinstance(cell, str) and cell[:1].isdigit() and cell.replace(",", "").replace(".", "").isdigit()
+    return (
+        isinstance(cell, str)
+        and cell[:1].isdigit()
+        and cell.replace(",", "").replace(".", "").isdigit()
+    )
 
 
 def _cell(cell: Any) -> str:
@@ -89,4 +96,6 @@ def level_color(levels: Iterable[str]) -> alt.Color:
     names = [name for level, name in NAMES.items() if level in set(levels)]
     colors = [color for name, color in zip(NAMES.values(), COLORS, strict=True) if name in names]
     legend = alt.Legend(orient="top", symbolType="circle")
-    return alt.Color("level:N", title=None, scale=alt.Scale(domain=names, range=colors), legend=legend)
+    return alt.Color(
+        "level:N", title=None, scale=alt.Scale(domain=names, range=colors), legend=legend
+    )

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 CITATION = (
-    'Maksim Levental and Elena Orlova (University of Chicago), "Comparing the costs of abstraction for DL frameworks", '
-    "2020, [arXiv:2012.07163](https://arxiv.org/abs/2012.07163)"
+    'Maksim Levental and Elena Orlova (University of Chicago), "Comparing the costs of abstraction'
+    ' for DL frameworks", 2020, [arXiv:2012.07163](https://arxiv.org/abs/2012.07163)'
 )
-PROGRAMS = "[the authors' repository](https://github.com/makslevental/pytorch_abstraction_comparison)"
+PROGRAMS = (
+    "[the authors' repository](https://github.com/makslevental/pytorch_abstraction_comparison)"
+)
 HARDWARE = (
-    "PyTorch 1.7.0 and CUDA 11.1 on a Tesla V100-PCIE-32GB with a Xeon Gold 6230 for time, memory and utilisation over "
-    "batch size and resolution, on a GeForce GTX 1080 Ti with a Ryzen 2970WX for training and accuracy (Table 1); on "
-    "which of the two the copies and the grids of section 4 were profiled is not said"
+    "PyTorch 1.7.0 and CUDA 11.1 on a Tesla V100-PCIE-32GB with a Xeon Gold 6230 for time, memory"
+    " and utilisation over batch size and resolution, on a GeForce GTX 1080 Ti with a Ryzen 2970WX"
+    " for training and accuracy (Table 1); on which of the two the copies and the grids of section"
+    " 4 were profiled is not said"
 )
 
 LEVELS = ("eager", "libtorch", "torchscript", "cudnn")
@@ -35,14 +38,21 @@ CALLS = {
     "torchscript": Calls(None, None, 14),
     "cudnn": Calls(None, None, 1),
 }
-COMMON = {("eager", "libtorch"): 62, ("eager", "torchscript"): 1, ("libtorch", "torchscript"): 1, ("eager", "cudnn"): 1}
+COMMON = {
+    ("eager", "libtorch"): 62,
+    ("eager", "torchscript"): 1,
+    ("libtorch", "torchscript"): 1,
+    ("eager", "cudnn"): 1,
+}
 """Frames from cuDNN outwards that two levels' stacks have in common (its Figure 4)."""
 
 COPIES = ((25_165_824, 15.17), (12_582_912, 7.55))
-"""Bytes (published as 25.166 and 12.583 MB) and milliseconds of the copy of one batch to the device."""
+"""Bytes (published as 25.166 and 12.583 MB) and milliseconds of the copy of one batch to the
+device."""
 
 RELU = (((1024, 2, 1), 690.6), ((512, 2, 1), 372.6))
-"""Grid of the ReLU kernel and its mean duration in microseconds, in the two implementations compared."""
+"""Grid of the ReLU kernel and its mean duration in microseconds, in the two implementations
+compared."""
 
 
 class Point(NamedTuple):
@@ -68,19 +78,21 @@ def _published() -> dict[tuple[str, str, int, int], Point]:
 
 
 SWEEPS = _published()
-"""All points of Figures 7 to 13 by level, mode, batch and resolution, as they stand in the authors' repository."""
+"""All points of Figures 7 to 13 by level, mode, batch and resolution, as they stand in the
+authors' repository."""
 
 MONITORING_STEP = 20
 N_IMAGES = 17_125
-"""Images of PASCAL VOC 2012, of which the authors' program trains with the first 80 % and evaluates with the rest."""
+"""Images of PASCAL VOC 2012, of which the authors' program trains with the first 80 % and
+evaluates with the rest."""
 
 
 def left_over(batch: int) -> float:
     """The share of an evaluation's batches whose training time the authors' PyTorch program adds to the evaluation's.
 
-    `python/main.py` sets its elapsed time to 0 after each MONITORING_STEP batches of training and before an epoch, but
-    not before the evaluation: the batches since the last such moment are added to the evaluation's time, which is then
-    divided by the evaluation's samples alone.
+    `python/main.py` sets its elapsed time to 0 after each MONITORING_STEP batches of training and
+    before an epoch, but not before the evaluation: the batches since the last such moment are added
+    to the evaluation's time, which is then divided by the evaluation's samples alone.
     """
     n_train = int(N_IMAGES * 0.8)
     return -(-n_train // batch) % MONITORING_STEP / -(-(N_IMAGES - n_train) // batch)

@@ -22,7 +22,8 @@ CPP = ("libtorch", "cudnn")
 """The levels that are built first, and that torch.profiler does not see."""
 
 OLD_API = {"TORCH_CUDNN_V8_API_DISABLED": "1"}
-"""Sends torch's convolutions through cudnnConvolutionForward, where the paper stopped, not cudnnBackendExecute."""
+"""Sends torch's convolutions through cudnnConvolutionForward, where the paper stopped, not
+cudnnBackendExecute."""
 
 CONVOLUTIONS = 53
 """Of one forward pass of ResNet-50: so many hits are the first pass, which looks for algorithms."""
@@ -38,13 +39,29 @@ class Job:
     timeout_s: int = 150
 
 
-def capture(name: str, tool: tuple[str, ...], command: tuple[str, ...], variables: dict[str, str] | None = None) -> Job:
+def capture(
+    name: str,
+    tool: tuple[str, ...],
+    command: tuple[str, ...],
+    variables: dict[str, str] | None = None,
+) -> Job:
     """A command of `tracelens collect`."""
-    words = ("tracelens", "collect", *tool, "--out", f"{{out}}/{name}.tracelens", "--force", "--", *command)
+    words = (
+        "tracelens",
+        "collect",
+        *tool,
+        "--out",
+        f"{{out}}/{name}.tracelens",
+        "--force",
+        "--",
+        *command,
+    )
     return Job(name, words, variables or {})
 
 
-def work(level: str, *options: str, batch: int = 32, size: int = 64, iterations: int = 8) -> tuple[str, ...]:
+def work(
+    level: str, *options: str, batch: int = 32, size: int = 64, iterations: int = 8
+) -> tuple[str, ...]:
     """A level's program: ResNet-50 at the paper's batch of 32 and 64×64 where nothing else is said."""
     shape = ("--batch", str(batch), "--size", str(size), "--iterations", str(iterations))
     return (*LEVELS[level], *shape, *options)
@@ -53,18 +70,34 @@ def work(level: str, *options: str, batch: int = 32, size: int = 64, iterations:
 def stacks(gdb: str) -> list[Job]:
     """Call stacks at the convolution: over the older API of cuDNN as in the paper, and as torch calls it today.
 
-    A first pass is skipped. TorchScript is stopped where its interpreter runs, not where Python is traced.
+    A first pass is skipped. TorchScript is stopped where its interpreter runs, not where Python is
+    traced.
     """
     jobs = []
     for level in LEVELS:
         command = work(level, iterations=1, batch=4)
         # A traced model and a compiled one run convolutions before their first pass.
         where = {"torchscript": ("--where-frame", "InterpreterStateImpl::.*")}.get(level, ())
-        tool = ("gdb", "--gdb", gdb, "--skip", str(CONVOLUTIONS), "--hits", "1", "--timeout", "120", *where)
+        tool = (
+            "gdb",
+            "--gdb",
+            gdb,
+            "--skip",
+            str(CONVOLUTIONS),
+            "--hits",
+            "1",
+            "--timeout",
+            "120",
+            *where,
+        )
         old = (*tool, "--break", "cudnnConvolutionForward")
-        jobs.append(capture(f"stack_{level}_old", old, command, OLD_API if level != "cudnn" else {}))
+        jobs.append(
+            capture(f"stack_{level}_old", old, command, OLD_API if level != "cudnn" else {})
+        )
         if level != "cudnn":
-            jobs.append(capture(f"stack_{level}", (*tool, "--break", "cudnnBackendExecute"), command))
+            jobs.append(
+                capture(f"stack_{level}", (*tool, "--break", "cudnnBackendExecute"), command)
+            )
     return jobs
 
 
@@ -78,7 +111,10 @@ def traces() -> list[Job]:
     for level in ("eager", "compile", "torchscript"):
         # A scripted model has no modules that Python would call.
         tool = (*STEPS, "--no-modules") if level == "torchscript" else STEPS
-        jobs += [capture(f"{level}_{mode}", tool, work(level, "--mode", mode)) for mode in ("infer", "train")]
+        jobs += [
+            capture(f"{level}_{mode}", tool, work(level, "--mode", mode))
+            for mode in ("infer", "train")
+        ]
     for name, batch, options in COPIES:
         tool = (*STEPS, "--no-stacks", "--no-modules")
         jobs.append(capture(f"copy_{name}", tool, work("eager", *options, batch=batch, size=256)))
@@ -97,7 +133,8 @@ COPIES = (
     ("b32_f64_pinned", 32, ("--input-dtype", "float64", "--pinned")),
     ("b16_f64_model", 16, ("--dtype", "float64")),
 )
-"""Batches of 256×256: 16 in float64 are the paper's larger number of bytes, and so are 32 in float32."""
+"""Batches of 256×256: 16 in float64 are the paper's larger number of bytes, and so are 32 in
+float32."""
 
 
 def timelines(nsys: str) -> list[Job]:
@@ -106,15 +143,19 @@ def timelines(nsys: str) -> list[Job]:
     jobs = [capture(f"nsys_{level}", tool, work(level)) for level in LEVELS]
     for level in CPP:
         for name, options in (("f64", ("--input-dtype", "float64")), ("f32", ())):
-            jobs.append(capture(f"nsys_{level}_b16_{name}", tool, work(level, *options, batch=16, size=256)))
+            jobs.append(
+                capture(f"nsys_{level}_b16_{name}", tool, work(level, *options, batch=16, size=256))
+            )
     return jobs
 
 
-POINTS = (
-    "8x16,8x64,8x256,16x64,32x16,32x32,32x64,32x128,32x256,32x512,64x64,128x64,128x256,256x64,512x64,512x128,1024x64"
-)
-"""Batch and resolution: the paper's two sweeps (64×64, and batch 32) in full and more of its grid."""
-COMPILED_POINTS = {"infer": "8x64,32x64,32x256,128x64,512x64,1024x64", "train": "32x64,32x256,128x64,512x64"}
+POINTS = "8x16,8x64,8x256,16x64,32x16,32x32,32x64,32x128,32x256,32x512,64x64,128x64,128x256,256x64,512x64,512x128,1024x64"
+"""Batch and resolution: the paper's two sweeps (64×64, and batch 32) in full and more of its
+grid."""
+COMPILED_POINTS = {
+    "infer": "8x64,32x64,32x256,128x64,512x64,1024x64",
+    "train": "32x64,32x256,128x64,512x64",
+}
 """Fewer, as each is compiled."""
 
 
@@ -132,7 +173,20 @@ def sweeps() -> list[Job]:
 def warming() -> list[Job]:
     """What fills the compiler's cache, so that no capture waits for it."""
     return [
-        Job(f"warm_{mode}", (*LEVELS["compile"], "--mode", mode, "--warmup", "1", "--iterations", "1", "--sweep", text))
+        Job(
+            f"warm_{mode}",
+            (
+                *LEVELS["compile"],
+                "--mode",
+                mode,
+                "--warmup",
+                "1",
+                "--iterations",
+                "1",
+                "--sweep",
+                text,
+            ),
+        )
         for mode, text in COMPILED_POINTS.items()
     ]
 
@@ -145,5 +199,8 @@ def quick() -> list[Job]:
     return [
         capture("eager_infer", ("torch",), command),
         capture("stack_eager", tool, work("eager", *tiny, batch=2, iterations=1)),
-        Job("sweep_eager_infer", (*LEVELS["eager"], *tiny, "--iterations", "2", "--sweep", "1x32,2x32")),
+        Job(
+            "sweep_eager_infer",
+            (*LEVELS["eager"], *tiny, "--iterations", "2", "--sweep", "1x32,2x32"),
+        ),
     ]

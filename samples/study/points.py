@@ -45,9 +45,13 @@ def time_of(points: pl.DataFrame, key: tuple[str, str, int, int]) -> Range | Non
     return None if middle is None or low is None or high is None else Range(middle, low, high)
 
 
-def ratio(points: pl.DataFrame, at: tuple[int, int], levels: tuple[str, str] = ("eager", "libtorch")) -> Range | None:
+def ratio(
+    points: pl.DataFrame, at: tuple[int, int], levels: tuple[str, str] = ("eager", "libtorch")
+) -> Range | None:
     """The first level's time of inference over the second's."""
     one, two = (time_of(points, (level, "infer", *at)) for level in levels)
     return (
-        None if one is None or two is None else Range(one.middle / two.middle, one.low / two.high, one.high / two.low)
+        None
+        if one is None or two is None
+        else Range(one.middle / two.middle, one.low / two.high, one.high / two.low)
     )

@@ -12,7 +12,8 @@ from page import NAMES, Finding, Section, table
 import tracelens as tl
 
 KERNELS = r"(?i)clamp|relu|activation"
-"""In the names of kernels that compute ReLU: alone in PyTorch (a clamp) and cuDNN, fused under torch.compile."""
+"""In the names of kernels that compute ReLU: alone in PyTorch (a clamp) and cuDNN, fused under
+torch.compile."""
 
 Grid = tuple[int, int, int]
 
@@ -37,9 +38,14 @@ def largest(trace: tl.Trace) -> Largest | None:
     if grids.is_empty():
         return None
     row = grids.sort("n_blocks", "duration_total_ns", descending=True).row(0, named=True)
-    grid, block = (tuple(int(row[f"{kind}_{axis}"]) for axis in "xyz") for kind in ("grid", "block"))
+    grid, block = (
+        tuple(int(row[f"{kind}_{axis}"]) for axis in "xyz") for kind in ("grid", "block")
+    )
     calls = (
-        trace.kernels.filter(name=row["name"], grid_x=row["grid_x"], grid_y=row["grid_y"])["duration_ns"].sort() / 1e3
+        trace.kernels.filter(name=row["name"], grid_x=row["grid_x"], grid_y=row["grid_y"])[
+            "duration_ns"
+        ].sort()
+        / 1e3
     )
     spread = (float(calls[0]), float(calls[-1]))
     return Largest(row["name"], grid, block, row["n_calls"], row["duration_mean_ns"] / 1e3, spread)  # type: ignore[arg-type]
@@ -78,14 +84,21 @@ def section(captures: Mapping[str, tl.Trace], counters: pl.DataFrame | None = No
         return made
     (big, big_us), (little, little_us) = paper.RELU
     made.blocks.append(
-        f"The paper found ReLU with a grid of {big} and a mean of {big_us} µs in PyTorch, {little} and {little_us} µs "
-        "in LibTorch and cuDNN (section 4). Today, the ReLU with the most blocks of each capture:"
+        f"The paper found ReLU with a grid of {big} and a mean of {big_us} µs in PyTorch, {little}"
+        f" and {little_us} µs in LibTorch and cuDNN (section 4). Today, the ReLU with the most"
+        " blocks of each capture:"
     )
     rows = []
     for name, words in CASES:
         kernel = found.get(name)
         if kernel:
-            shown = [kernel.grid, kernel.block, kernel.n_calls, f"{kernel.mean_us:.1f}", f"`{short(kernel.name)}`"]
+            shown = [
+                kernel.grid,
+                kernel.block,
+                kernel.n_calls,
+                f"{kernel.mean_us:.1f}",
+                f"`{short(kernel.name)}`",
+            ]
             rows.append([words, *shown])
     made.blocks.append(table(["capture", "grid", "block", "calls", "mean µs", "kernel"], rows))
     without = [words for name, words in CASES if name in found and not found[name]]
@@ -105,7 +118,11 @@ def _share(captures: Mapping[str, tl.Trace]) -> list[Finding]:
     name = DOUBLED["batch"][0]
     if name not in captures:
         return []
-    kernels = tl.analyses.top_kernels(captures[name]).group_by("name").agg(pl.col("n_calls", "duration_total_ns").sum())
+    kernels = (
+        tl.analyses.top_kernels(captures[name])
+        .group_by("name")
+        .agg(pl.col("n_calls", "duration_total_ns").sum())
+    )
     ordered = kernels.sort("n_calls", descending=True)
     relus = ordered.with_row_index("place", offset=1).filter(pl.col("name").str.contains(KERNELS))
     if relus.is_empty():
@@ -119,8 +136,8 @@ def _share(captures: Mapping[str, tl.Trace]) -> list[Finding]:
             "second, about 12 %",
             f"place {place} by calls of {ordered.height} kernels, {share:.1%} of kernel time",
             place == 2 and 0.1 < share < 0.14,
-            f"`{name}`: PyTorch eager, batch 32, 256×256; {relus['n_calls'].sum()} calls, of the first "
-            f"{ordered['n_calls'][0]}",
+            f"`{name}`: PyTorch eager, batch 32, 256×256; {relus['n_calls'].sum()} calls, of the"
+            f" first {ordered['n_calls'][0]}",
         )
     ]
 
@@ -139,22 +156,36 @@ def _caches(counters: pl.DataFrame) -> str:
     """The hardware's own counters of the largest ReLU at 256×256."""
     rows = [
         [
-            NAMES[row["level"]], row["batch"], f"({row['grid_x']}, 1, 1)", row["calls"],
+            NAMES[row["level"]],
+            row["batch"],
+            f"({row['grid_x']}, 1, 1)",
+            row["calls"],
             f"{row['duration_ns'] / 1e3:.1f}",
-            f"{row['l1_hit_percent']:.1f}", f"{row['l2_hit_percent']:.1f}", f"{row['dram_read_bytes'] / 1e6:.1f}",
-            f"{row['dram_percent_of_peak']:.0f}", f"{row['warps_stalled_on_memory_per_issue']:.0f}",
+            f"{row['l1_hit_percent']:.1f}",
+            f"{row['l2_hit_percent']:.1f}",
+            f"{row['dram_read_bytes'] / 1e6:.1f}",
+            f"{row['dram_percent_of_peak']:.0f}",
+            f"{row['warps_stalled_on_memory_per_issue']:.0f}",
         ]
         for row in _largest_by_batch(counters).iter_rows(named=True)
-    ]  # fmt: skip
+    ]
     heads = [
-        "level", "batch", "grid", "calls", "mean µs", "L1 hits, %", "L2 hits, %", "read from DRAM, MB",
+        "level",
+        "batch",
+        "grid",
+        "calls",
+        "mean µs",
+        "L1 hits, %",
+        "L2 hits, %",
+        "read from DRAM, MB",
         "of its peak, %",
         "warps waiting for memory",
-    ]  # fmt: skip
+    ]
     return (
-        "The paper's hypothesis for the slower, larger grid is that work spread over more processors stalls more often "
-        "on cache misses; its profiler could not tell. Nsight Compute's counters (`ncu_relu.csv`) of the largest ReLU "
-        f"at 256×256, the last column by instruction issued:\n\n{table(heads, rows)}"
+        "The paper's hypothesis for the slower, larger grid is that work spread over more"
+        " processors stalls more often on cache misses; its profiler could not tell. Nsight"
+        " Compute's counters (`ncu_relu.csv`) of the largest ReLU at 256×256, the last column by"
+        f" instruction issued:\n\n{table(heads, rows)}"
     )
 
 
@@ -166,20 +197,22 @@ def _stalls(counters: pl.DataFrame) -> Finding:
         "A larger grid is slower because work on more processors misses the caches more often",
         "section 4, a hypothesis",
         "not measured: the profiler had no such counters",
-        f"with twice the blocks {one['l2_hit_percent']:.1f} and {two['l2_hit_percent']:.1f} % of L2's requests hit "
-        f"(means of {one['calls']} and {two['calls']} calls, from {_least_and_most(counters)}), "
-        f"{ratio:.2f} times as much is read from memory, at {one['dram_percent_of_peak']:.0f} and "
-        f"{two['dram_percent_of_peak']:.0f} % of its bandwidth, in {two['duration_ns'] / one['duration_ns']:.2f} times "
-        "the time",
+        f"with twice the blocks {one['l2_hit_percent']:.1f} and {two['l2_hit_percent']:.1f} % of"
+        f" L2's requests hit (means of {one['calls']} and {two['calls']} calls, from"
+        f" {_least_and_most(counters)}), {ratio:.2f} times as much is read from memory, at"
+        f" {one['dram_percent_of_peak']:.0f} and {two['dram_percent_of_peak']:.0f} % of its"
+        f" bandwidth, in {two['duration_ns'] / one['duration_ns']:.2f} times the time",
         abs(one["l2_hit_percent"] - two["l2_hit_percent"]) > 2,
-        "the kernel waits for memory at both grids, and twice the blocks read twice the bytes: rows `eager` of "
-        "`ncu_relu.csv`",
+        "the kernel waits for memory at both grids, and twice the blocks read twice the bytes: rows"
+        " `eager` of `ncu_relu.csv`",
     )
 
 
 def _least_and_most(counters: pl.DataFrame) -> str:
     """Between which rates of hits in L2 the calls of eager's largest ReLU lie, both batches together."""
-    most = counters.filter(pl.col("grid_x") == pl.col("grid_x").max().over("level", "batch"), level="eager")
+    most = counters.filter(
+        pl.col("grid_x") == pl.col("grid_x").max().over("level", "batch"), level="eager"
+    )
     rates = most["l2_hit_percent"].sort()
     return f"{rates[0]:.1f} to {rates[-1]:.1f} %"
 
@@ -214,8 +247,8 @@ def sentences(captures: Mapping[str, tl.Trace]) -> list[str]:
         ratios = compared(captures, case)
         if ratios:
             said.append(
-                f"With {words}, the largest ReLU has {ratios[0]:.2f} times the blocks and takes {ratios[1]:.2f} times "
-                "as long."
+                f"With {words}, the largest ReLU has {ratios[0]:.2f} times the blocks and takes"
+                f" {ratios[1]:.2f} times as long."
             )
     return said
 
@@ -231,16 +264,19 @@ def findings(captures: Mapping[str, tl.Trace]) -> list[Finding]:
             Finding(
                 "Twice the blocks take nearly twice the time",
                 "section 4; GPU not said",
-                f"{big} to {little} blocks, {big_us} to {little_us} µs: a ratio of {big_us / little_us:.2f}",
-                f"twice the images give {blocks:.2f} times the blocks and {time:.2f} times the time "
-                f"({_range(captures)} by the shortest and longest calls)",
+                f"{big} to {little} blocks, {big_us} to {little_us} µs: a ratio of"
+                f" {big_us / little_us:.2f}",
+                f"twice the images give {blocks:.2f} times the blocks and {time:.2f} times the time"
+                f" ({_range(captures)} by the shortest and longest calls)",
                 1.7 <= blocks <= 2.3 and 1.5 <= time <= 2.3,
                 f"`{DOUBLED['batch'][0]}` and `{BASE}`",
             )
         )
     if ratios:
         alike = [
-            DOUBLED[case][1] for case, (blocks, time) in ratios.items() if 1.7 <= blocks <= 2.3 and 1.5 <= time <= 2.3
+            DOUBLED[case][1]
+            for case, (blocks, time) in ratios.items()
+            if 1.7 <= blocks <= 2.3 and 1.5 <= time <= 2.3
         ]
         unlike = [DOUBLED[case][1] for case in ratios if DOUBLED[case][1] not in alike]
         found.append(
@@ -248,9 +284,11 @@ def findings(captures: Mapping[str, tl.Trace]) -> list[Finding]:
                 "One cause doubles both the bytes copied and ReLU's grid",
                 "section 4; GPU not said",
                 "both are doubled, and the paper does not say by what",
-                f"as there: {'; '.join(alike) or 'none of the cases'}. Not as there: {'; '.join(unlike) or 'none'}",
+                f"as there: {'; '.join(alike) or 'none of the cases'}. Not as there:"
+                f" {'; '.join(unlike) or 'none'}",
                 bool(alike),
-                "twice the images do it: in that the published program differs from the paper (batch 32 and 16)",
+                "twice the images do it: in that the published program differs from the paper"
+                " (batch 32 and 16)",
             )
         )
     shapes = [
@@ -267,10 +305,14 @@ def findings(captures: Mapping[str, tl.Trace]) -> list[Finding]:
                 f"{big} and {little}",
                 ", ".join(str(kernel.grid) for kernel in shapes),
                 len(flat) < len(shapes),
-                ""
-                if len(flat) < len(shapes)
-                else "other kernels: PyTorch's `vectorized_elementwise_kernel` and cuDNN's "
-                f"`op_generic_tensor_kernel` in `nsys_eager`, `nsys_cudnn` and `{BASE}`",
+                (
+                    ""
+                    if len(flat) < len(shapes)
+                    else (
+                        "other kernels: PyTorch's `vectorized_elementwise_kernel` and cuDNN's "
+                        f"`op_generic_tensor_kernel` in `nsys_eager`, `nsys_cudnn` and `{BASE}`"
+                    )
+                ),
             )
         )
     return found

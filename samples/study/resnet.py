@@ -29,7 +29,9 @@ class Bottleneck(nn.Module):
         self.relu = nn.ReLU(inplace=True)
         self.downsample: nn.Module | None = None
         if stride != 1 or n_in != n_out:
-            self.downsample = nn.Sequential(nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out))
+            self.downsample = nn.Sequential(
+                nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out)
+            )
 
     def forward(self, x: Tensor) -> Tensor:
         """Activations of the block."""
@@ -72,10 +74,14 @@ def resnet50() -> ResNet50:
     with torch.no_grad():
         for seed, layer in enumerate(layers, start=1):
             bound = math.sqrt(6 / layer.weight[0].numel())
-            layer.weight.copy_(noise(layer.weight.numel(), seed).mul(2).sub(1).mul(bound).view_as(layer.weight))
+            layer.weight.copy_(
+                noise(layer.weight.numel(), seed).mul(2).sub(1).mul(bound).view_as(layer.weight)
+            )
         model.fc.bias.zero_()
         for module in model.modules():
-            if isinstance(module, Bottleneck):  # else activations would double in each of the sixteen blocks
+            if isinstance(
+                module, Bottleneck
+            ):  # else activations would double in each of the sixteen blocks
                 module.bn3.weight.fill_(0.2)
     return model
 

@@ -1,7 +1,7 @@
 """Take all captures and measurements of the study: `python samples/study/run.py --out OUT`, on a machine with a GPU.
 
-Each capture is a command of its own, printed and logged; one that fails is noted and the rest go on. `--quick` takes
-a tiny one of each kind that needs no GPU. See README.md beside this file.
+Each capture is a command of its own, printed and logged; one that fails is noted and the rest go
+on. `--quick` takes a tiny one of each kind that needs no GPU. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from plan import Job
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTLE_NS = 200_000_000
-"""What NVML calls utilisation is a mean over up to this long, so a point's first samples still see the one before."""
+"""What NVML calls utilisation is a mean over up to this long, so a point's first samples still
+see the one before."""
 
 
 class Study:
@@ -43,8 +44,13 @@ class Study:
         self.done: list[dict[str, Any]] = []
         self.measured: list[dict[str, Any]] = []
         (out / "logs").mkdir(parents=True, exist_ok=True)
-        # What another run left in the folder stays, unless this one does it again: parts may run one by one.
-        self.before = json.loads(known.read_text())["commands"] if (known := out / "versions.json").is_file() else []
+        # What another run left in the folder stays, unless this one does it again: parts may run
+        # one by one.
+        self.before = (
+            json.loads(known.read_text())["commands"]
+            if (known := out / "versions.json").is_file()
+            else []
+        )
         if (points := out / "measurements.csv").is_file():
             with points.open() as file:
                 self.measured = list(csv.DictReader(file))
@@ -62,7 +68,8 @@ class Study:
             return ""
         began = time.monotonic()
         log = self.out / "logs" / f"{job.name}.txt"
-        # What a job prints goes to files: a program that outlives its capture would keep a pipe open.
+        # What a job prints goes to files: a program that outlives its capture would keep a pipe
+        # open.
         printed = self.out / "logs" / f"{job.name}.out"
         with log.open("w") as errors, printed.open("w") as output:
             try:
@@ -87,7 +94,9 @@ class Study:
     def note(self, job: Job, outcome: str, seconds: float) -> None:
         """Keep and print what became of a job."""
         command = readable(job)
-        self.done.append({"name": job.name, "command": command, "outcome": outcome, "seconds": round(seconds, 1)})
+        self.done.append(
+            {"name": job.name, "command": command, "outcome": outcome, "seconds": round(seconds, 1)}
+        )
         print(f"{outcome:<10} {seconds:6.1f} s  {job.name}: {command}", flush=True)
 
     def sweep(self, jobs: Iterable[Job]) -> None:
@@ -98,7 +107,9 @@ class Study:
             lines = [line for line in printed.splitlines() if line.startswith("{")]
             points = [row(json.loads(line), sampler.samples) for line in lines]
             again = {point_of(point) for point in points}
-            self.measured = [point for point in self.measured if point_of(point) not in again] + points
+            self.measured = [
+                point for point in self.measured if point_of(point) not in again
+            ] + points
             self.write()
 
     def write(self) -> None:
@@ -141,21 +152,40 @@ class Sampler:
             return
         while not self._stop.wait(0.02):
             used = pynvml.nvmlDeviceGetMemoryInfo(gpu).used
-            self.samples.append((time.time_ns(), int(used), int(pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu)))
+            self.samples.append(
+                (time.time_ns(), int(used), int(pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu))
+            )
 
 
 def row(point: Mapping[str, Any], samples: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
     """One measured point: its settings, quartiles of a step's milliseconds, and what NVML saw while its steps ran."""
     steps = sorted(point["step_ms"])
-    quartiles = statistics.quantiles(steps, n=4, method="inclusive") if len(steps) > 1 else steps * 3
+    quartiles = (
+        statistics.quantiles(steps, n=4, method="inclusive") if len(steps) > 1 else steps * 3
+    )
     used = [used for at, used, _ in samples if point["start_ns"] <= at <= point["end_ns"]]
-    busy = [busy for at, _, busy in samples if point["start_ns"] + SETTLE_NS <= at <= point["end_ns"]]
-    settings = ("level", "mode", "batch", "size", "dtype", "input_dtype", "memory", "device", "n_parameters")
+    busy = [
+        busy for at, _, busy in samples if point["start_ns"] + SETTLE_NS <= at <= point["end_ns"]
+    ]
+    settings = (
+        "level",
+        "mode",
+        "batch",
+        "size",
+        "dtype",
+        "input_dtype",
+        "memory",
+        "device",
+        "n_parameters",
+    )
     return {
         **{name: point[name] for name in settings},
         "checksum": f"{point['checksum']:.9g}",
         "n_steps": len(steps),
-        **{f"{name}_ms": f"{value:.6f}" for name, value in zip(("p25", "median", "p75"), quartiles, strict=True)},
+        **{
+            f"{name}_ms": f"{value:.6f}"
+            for name, value in zip(("p25", "median", "p75"), quartiles, strict=True)
+        },
         "used_mib": f"{max(used) / 2**20:.0f}" if used else "",
         "gpu_util_percent": f"{statistics.fmean(busy):.1f}" if busy else "",
         "n_samples": len(busy),
@@ -164,7 +194,10 @@ def row(point: Mapping[str, Any], samples: Sequence[tuple[int, int, int]]) -> di
 
 def point_of(measured: Mapping[str, Any]) -> tuple[str, ...]:
     """What tells one measured point from another."""
-    return tuple(str(measured[name]) for name in ("level", "mode", "batch", "size", "dtype", "input_dtype", "memory"))
+    return tuple(
+        str(measured[name])
+        for name in ("level", "mode", "batch", "size", "dtype", "input_dtype", "memory")
+    )
 
 
 def executable(command: Sequence[str], out: Path) -> list[str]:
@@ -203,10 +236,13 @@ def versions(tools: Mapping[str, str]) -> dict[str, str]:
         number = version_of(tools.get(tool, tool), pattern)
         found |= {tool: number} if number else {}
     script = (
-        "import json, torch; c = torch.cuda; g = c.is_available() and c.get_device_name();"
-        "print(json.dumps({'cuda': torch.version.cuda, 'cudnn': torch.backends.cudnn.version(), 'gpu': g or None}))"
+        "import json, torch; c = torch.cuda; g = c.is_available() and"
+        " c.get_device_name();print(json.dumps({'cuda': torch.version.cuda, 'cudnn':"
+        " torch.backends.cudnn.version(), 'gpu': g or None}))"
     )
-    asked = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    asked = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     if asked.returncode == 0:
         found |= {name: str(value) for name, value in json.loads(asked.stdout).items() if value}
     driver = version_of("nvidia-smi", r"Driver Version: ([\d.]+)", "")
@@ -217,7 +253,9 @@ def version_of(tool: str, pattern: str, option: str = "--version") -> str | None
     """The version that a tool says it has; null where there is none."""
     if shutil.which(tool) is None:
         return None
-    said = subprocess.run([tool, *filter(None, [option])], capture_output=True, text=True, check=False)
+    said = subprocess.run(
+        [tool, *filter(None, [option])], capture_output=True, text=True, check=False
+    )
     found = re.search(pattern, said.stdout)
     return found.group(1) if found else None
 
@@ -225,25 +263,37 @@ def version_of(tool: str, pattern: str, option: str = "--version") -> str | None
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder for captures, measurements and logs")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder for captures, measurements and logs"
+    )
     parser.add_argument("--quick", action="store_true", help="a tiny one of each kind, on the CPU")
-    parser.add_argument("--parts", default="stacks,traces,timelines,sweeps", help="which of these, in this order")
+    parser.add_argument(
+        "--parts", default="stacks,traces,timelines,sweeps", help="which of these, in this order"
+    )
     parser.add_argument("--only", default="", metavar="REGEX", help="only jobs of these names")
     parser.add_argument("--minutes", type=float, default=9, help="start nothing after so long")
     parser.add_argument("--gdb", default="cuda-gdb", help="gdb or cuda-gdb")
     parser.add_argument("--nsys", default="nsys", help="Nsight Systems' program")
     options = parser.parse_args()
-    study = Study(options.out.resolve(), options.minutes, {"gdb": options.gdb, "nsys": options.nsys})
+    study = Study(
+        options.out.resolve(), options.minutes, {"gdb": options.gdb, "nsys": options.nsys}
+    )
     try:
         run(study, options)
     finally:
         study.write()
     failed = [job["name"] for job in study.done if job["outcome"] != "exit 0"]
-    print(f"{len(study.done) - len(failed)} of {len(study.done)} jobs done; not: {', '.join(failed) or 'none'}")
+    print(
+        f"{len(study.done) - len(failed)} of {len(study.done)} jobs done; not:"
+        f" {', '.join(failed) or 'none'}"
+    )
 
 
 def run(study: Study, options: argparse.Namespace) -> None:
-    """Run the parts. What is not timed (stacks, the build, filling the compiler's cache) runs side by side, first."""
+    """Run the parts.
+
+    What is not timed (stacks, the build, filling the compiler's cache) runs side by side, first.
+    """
 
     def wanted(jobs: Iterable[Job]) -> list[Job]:
         return [job for job in jobs if re.search(options.only, job.name)]
@@ -256,7 +306,9 @@ def run(study: Study, options: argparse.Namespace) -> None:
     parts = options.parts.split(",")
     stacks = wanted(plan.stacks(options.gdb)) if "stacks" in parts else []
     with ThreadPoolExecutor() as lanes:
-        build = lanes.submit(study.run, [Job("configure", plan.BUILD[0]), Job("build", plan.BUILD[1], timeout_s=400)])
+        build = lanes.submit(
+            study.run, [Job("configure", plan.BUILD[0]), Job("build", plan.BUILD[1], timeout_s=400)]
+        )
         warm = lanes.submit(study.run, wanted(plan.warming()))
         study.run(job for job in stacks if not is_cpp(job))
         build.result()

@@ -16,10 +16,16 @@ SMALL_SIZE, SMALL_BATCH = 64, 128
 def findings(points: pl.DataFrame) -> list[Finding]:
     """Findings: each claim of the paper about these figures, beside today's measurements."""
     found = [
-        _order(points), _slowest(points), _eager_and_libtorch(points), _shrinks(points), _over_batches(points),
-        _same_memory(points), *_memory(points), _utilisation(points),
+        _order(points),
+        _slowest(points),
+        _eager_and_libtorch(points),
+        _shrinks(points),
+        _over_batches(points),
+        _same_memory(points),
+        *_memory(points),
+        _utilisation(points),
         _script_trains(points),
-    ]  # fmt: skip
+    ]
     return [finding for finding in found if finding is not None]
 
 
@@ -35,7 +41,9 @@ def _order(points: pl.DataFrame) -> Finding | None:
             first, second = now
             if first.low <= second.high and second.low <= first.high:
                 tied += 1
-            elif (first.middle < second.middle) == (published_ms(one, batch, size) < published_ms(two, batch, size)):
+            elif (first.middle < second.middle) == (
+                published_ms(one, batch, size) < published_ms(two, batch, size)
+            ):
                 same += 1
             else:
                 reverse += 1
@@ -44,16 +52,22 @@ def _order(points: pl.DataFrame) -> Finding | None:
         return None
     batch, size = HERE
     then = {level: published_ms(level, batch, size) for level in paper.LEVELS}
-    order = ", ".join(f"{NAMES[level]} {ms:.4f}" for level, ms in sorted(then.items(), key=lambda item: item[1]))
+    order = ", ".join(
+        f"{NAMES[level]} {ms:.4f}" for level, ms in sorted(then.items(), key=lambda item: item[1])
+    )
     shown = "; ".join(against[:3]) + (f"; {len(against) - 3} more" if len(against) > 3 else "")
     return Finding(
         "The order of the levels by time of inference",
         "section 4, Fig. 7 and 12; V100",
         f"{order} ms at 32×64², PyTorch's corrected as below, and others at other points",
-        f"of the pairs of levels at all points that both have, {same} stand in the published order, {reverse} in the "
-        f"reverse, and of {tied} the quartiles overlap",
+        f"of the pairs of levels at all points that both have, {same} stand in the published order,"
+        f" {reverse} in the reverse, and of {tied} the quartiles overlap",
         None if tied >= same + reverse else reverse == 0,
-        f"rows of `measurements.csv`: reversed are {shown}; cause not established" if reverse else "",
+        (
+            f"rows of `measurements.csv`: reversed are {shown}; cause not established"
+            if reverse
+            else ""
+        ),
     )
 
 
@@ -82,13 +96,14 @@ def _slowest(points: pl.DataFrame) -> Finding | None:
     return Finding(
         "PyTorch is almost an order of magnitude slower than all other implementations",
         "section 4, Fig. 7; V100",
-        f"{paper.SWEEPS['eager', 'infer', *HERE].ms:.2f} ms at 32×64², {published_ms('eager', *HERE):.2f} corrected, "
-        f"against {', '.join(f'{published_ms(level, *HERE):.2f}' for level in paper.LEVELS[1:])}",
-        f"{min(ratios):.2f} to {max(ratios):.2f} times their times; at {surely} of {n_points} points surely the "
-        f"slowest of the four, at {fewer} surely faster than one of them",
+        f"{paper.SWEEPS['eager', 'infer', *HERE].ms:.2f} ms at 32×64²,"
+        f" {published_ms('eager', *HERE):.2f} corrected, against"
+        f" {', '.join(f'{published_ms(level, *HERE):.2f}' for level in paper.LEVELS[1:])}",
+        f"{min(ratios):.2f} to {max(ratios):.2f} times their times; at {surely} of {n_points}"
+        f" points surely the slowest of the four, at {fewer} surely faster than one of them",
         max(ratios) > 5,
-        "part of it is training time in the published evaluation (below), of the rest the cause is not established: "
-        "rows `infer` of `measurements.csv`",
+        "part of it is training time in the published evaluation (below), of the rest the cause is"
+        " not established: rows `infer` of `measurements.csv`",
     )
 
 
@@ -103,8 +118,8 @@ def _over_batches(points: pl.DataFrame) -> Finding | None:
     return Finding(
         "The gap between PyTorch and LibTorch narrows with larger batches",
         "section 4, Fig. 12; V100",
-        f"from {then[0][0]:.2f} times at 32×64² to {then[1][0]:.2f} at 512×64² (corrected {then[0][1]:.2f} and "
-        f"{then[1][1]:.2f})",
+        f"from {then[0][0]:.2f} times at 32×64² to {then[1][0]:.2f} at 512×64² (corrected"
+        f" {then[0][1]:.2f} and {then[1][1]:.2f})",
         f"from {one} times to {two}",
         one.middle > two.middle if is_told else None,
         "" if not is_told or one.middle > two.middle else "cause not established",
@@ -125,7 +140,8 @@ def _same_memory(points: pl.DataFrame) -> Finding | None:
         "PyTorch and LibTorch have about the same memory in use",
         "section 4, Fig. 7 and 13; V100",
         "1,799 and 1,785 MB at 32×64², 6,447 and 5,487 at 512×64²",
-        f"LibTorch {ratios[0]:.2f} to {ratios[-1]:.2f} times PyTorch's, at {both.height} points, one reading each",
+        f"LibTorch {ratios[0]:.2f} to {ratios[-1]:.2f} times PyTorch's, at {both.height} points,"
+        " one reading each",
         float(ratios[0]) > 0.85 and float(ratios[-1]) < 1.18,
         "rows `infer` of `measurements.csv`; there LibTorch had 0.85 times PyTorch's at 512×64²",
     )
@@ -141,8 +157,9 @@ def _eager_and_libtorch(points: pl.DataFrame) -> Finding | None:
         f"{then[0]:.2f} times at 32×64², {then[1]:.2f} corrected",
         f"{today} times",
         None if today.low < 2 <= today.high else today.low >= 2,
-        f"{then[0] - then[1]:.2f} of it is training time in the published evaluation (below); of the rest the cause is "
-        "not established. Today's gap is launch time: see the answer on depth",
+        f"{then[0] - then[1]:.2f} of it is training time in the published evaluation (below); of"
+        " the rest the cause is not established. Today's gap is launch time: see the answer on"
+        " depth",
     )
 
 
@@ -165,8 +182,8 @@ def _shrinks(points: pl.DataFrame) -> Finding | None:
     return Finding(
         "The gap between PyTorch and LibTorch narrows with larger images",
         "section 4, Fig. 7; V100",
-        f"from {then[0][0]:.2f} times at 32×64² to {then[1][0]:.2f} at 32×256² (corrected {then[0][1]:.2f} and "
-        f"{then[1][1]:.2f})",
+        f"from {then[0][0]:.2f} times at 32×64² to {then[1][0]:.2f} at 32×256² (corrected"
+        f" {then[0][1]:.2f} and {then[1][1]:.2f})",
         f"from {small} times to {large}",
         small.middle > large.middle if is_told else None,
         "" if not is_told or small.middle > large.middle else "cause not established",
@@ -178,10 +195,19 @@ def _memory(points: pl.DataFrame) -> list[Finding]:
     found = []
     for level in ("cudnn", "torchscript"):
         pairs = []
-        for _, mode, batch, size in sorted(key for key in paper.SWEEPS if key[:2] == ("eager", "infer")):
-            ours = [value(points, (name, mode, batch, size), "used_mib") for name in (level, "eager")]
+        for _, mode, batch, size in sorted(
+            key for key in paper.SWEEPS if key[:2] == ("eager", "infer")
+        ):
+            ours = [
+                value(points, (name, mode, batch, size), "used_mib") for name in (level, "eager")
+            ]
             theirs = [paper.SWEEPS.get((name, mode, batch, size)) for name in (level, "eager")]
-            if size <= SMALL_SIZE and batch <= SMALL_BATCH and None not in ours and all(p and p.used for p in theirs):
+            if (
+                size <= SMALL_SIZE
+                and batch <= SMALL_BATCH
+                and None not in ours
+                and all(p and p.used for p in theirs)
+            ):
                 pairs.append((batch, size, ours, [p.used for p in theirs if p]))
         if not pairs:
             continue
@@ -190,11 +216,13 @@ def _memory(points: pl.DataFrame) -> list[Finding]:
         batch, size, ours, theirs = next((p for p in pairs if p[:2] == HERE), pairs[0])
         found.append(
             Finding(
-                f"{NAMES[level]} has less memory in use than PyTorch, most of all up to 64² and a batch of 128",
+                f"{NAMES[level]} has less memory in use than PyTorch, most of all up to 64² and a"
+                " batch of 128",
                 "section 4, Fig. 7 and 13; V100",
-                f"at {sum(there)} of {len(pairs)} such points; {theirs[0]:,.0f} against {theirs[1]:,.0f} MB at "
-                f"{batch}×{size}²",
-                f"at {sum(leaner)} of the same {len(pairs)}; {ours[0]:,.0f} against {ours[1]:,.0f} MiB, a reading each",
+                f"at {sum(there)} of {len(pairs)} such points; {theirs[0]:,.0f} against"
+                f" {theirs[1]:,.0f} MB at {batch}×{size}²",
+                f"at {sum(leaner)} of the same {len(pairs)}; {ours[0]:,.0f} against {ours[1]:,.0f}"
+                " MiB, a reading each",
                 True if all(leaner) else False if not any(leaner) else None,
                 "rows of `measurements.csv`; cause not established" if not any(leaner) else "",
             )
@@ -210,7 +238,9 @@ def _utilisation(points: pl.DataFrame) -> Finding | None:
         return None
 
     def said(values: dict[str, float | None]) -> str:
-        known = sorted((number, NAMES[level]) for level, number in values.items() if number is not None)
+        known = sorted(
+            (number, NAMES[level]) for level, number in values.items() if number is not None
+        )
         return ", ".join(f"{name} {number:.0f} %" for number, name in known)
 
     return Finding(
@@ -219,8 +249,8 @@ def _utilisation(points: pl.DataFrame) -> Finding | None:
         said(then),
         said(now),
         None,
-        "not like for like: the published PyTorch decodes JPEG files in one worker while it measures, LibTorch loads "
-        "beforehand; ours has no loader",
+        "not like for like: the published PyTorch decodes JPEG files in one worker while it"
+        " measures, LibTorch loads beforehand; ours has no loader",
     )
 
 
@@ -233,8 +263,11 @@ def _script_trains(points: pl.DataFrame) -> Finding | None:
         "TorchScript is for inference only",
         "section 3, footnote 24",
         "no training was measured",
-        f"it trains: {script.middle:.4f} ({script.low:.4f} to {script.high:.4f}) ms an image, PyTorch eager "
-        f"{eager.middle:.4f} ({eager.low:.4f} to {eager.high:.4f})",
+        f"it trains: {script.middle:.4f} ({script.low:.4f} to {script.high:.4f}) ms an image,"
+        f" PyTorch eager {eager.middle:.4f} ({eager.low:.4f} to {eager.high:.4f})",
         holds=False,
-        why="a traced module has parameters and a backward pass: rows `torchscript,train` of `measurements.csv`",
+        why=(
+            "a traced module has parameters and a backward pass: rows `torchscript,train` of"
+            " `measurements.csv`"
+        ),
     )

@@ -10,8 +10,11 @@ from workload import main
 def trace(model: nn.Module, images: Tensor) -> torch.jit.ScriptModule:
     """The model as a graph that runs without Python."""
     with warnings.catch_warnings():
-        # TorchScript is deprecated from torch 2.9 on; it is the level that is studied here, so the notice is known.
-        warnings.filterwarnings("ignore", message=r"`torch\.jit\.\w+` is (deprecated|not supported)")
+        # TorchScript is deprecated from torch 2.9 on; it is the level that is studied here, so the
+        # notice is known.
+        warnings.filterwarnings(
+            "ignore", message=r"`torch\.jit\.\w+` is (deprecated|not supported)"
+        )
         return torch.jit.trace(model, images, check_trace=False)
 
 

@@ -45,23 +45,37 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="ResNet-50, forward or a training step.")
     parser.add_argument("--batch", type=int, default=32, help="images a batch")
     parser.add_argument("--size", type=int, default=64, help="height and width of an image")
-    parser.add_argument("--dtype", choices=DTYPES, default="float32", help="of weights and activations")
-    parser.add_argument("--input-dtype", choices=DTYPES, help="of the batch on the host, cast on the device")
+    parser.add_argument(
+        "--dtype", choices=DTYPES, default="float32", help="of weights and activations"
+    )
+    parser.add_argument(
+        "--input-dtype", choices=DTYPES, help="of the batch on the host, cast on the device"
+    )
     parser.add_argument("--mode", choices=("infer", "train"), default="infer")
     parser.add_argument("--iterations", type=int, default=10, help="steps that are timed, at least")
-    parser.add_argument("--seconds", type=float, default=0, help="go on with timed steps for as long")
+    parser.add_argument(
+        "--seconds", type=float, default=0, help="go on with timed steps for as long"
+    )
     parser.add_argument("--warmup", type=int, default=5, help="steps before them")
     memory = parser.add_mutually_exclusive_group()
-    memory.add_argument("--pinned", action="store_true", help="the batch lies in pinned host memory")
-    memory.add_argument("--pageable", dest="pinned", action="store_false", help="in pageable memory (the default)")
+    memory.add_argument(
+        "--pinned", action="store_true", help="the batch lies in pinned host memory"
+    )
+    memory.add_argument(
+        "--pageable", dest="pinned", action="store_false", help="in pageable memory (the default)"
+    )
     parser.add_argument("--device", choices=("cuda", "cpu"), help="cuda where there is one")
-    parser.add_argument("--sweep", type=points, metavar="BATCHxSIZE,…", help="several points instead of one")
+    parser.add_argument(
+        "--sweep", type=points, metavar="BATCHxSIZE,…", help="several points instead of one"
+    )
     return parser.parse_args()
 
 
 def points(text: str) -> list[tuple[int, int]]:
     """`8x64,32x64` as pairs of batch and size."""
-    return [(int(batch), int(size)) for batch, size in (point.split("x") for point in text.split(","))]
+    return [
+        (int(batch), int(size)) for batch, size in (point.split("x") for point in text.split(","))
+    ]
 
 
 def measure(work: Work, prepare: Prepare) -> dict[str, object]:
@@ -69,14 +83,19 @@ def measure(work: Work, prepare: Prepare) -> dict[str, object]:
     options = work.options
     dtype = DTYPES[options.dtype]
     shape = (work.batch, 3, work.size, work.size)
-    host = noise(work.batch * 3 * work.size**2, seed=0).view(shape).to(DTYPES[options.input_dtype or options.dtype])
+    host = (
+        noise(work.batch * 3 * work.size**2, seed=0)
+        .view(shape)
+        .to(DTYPES[options.input_dtype or options.dtype])
+    )
     host = host.pin_memory() if options.pinned else host
     model = resnet50().to(work.device, dtype).train(options.mode == "train")
     run = prepare(model, host.to(work.device, dtype))
     step = (train_step if options.mode == "train" else infer_step)(model, run, work)
 
     def once() -> Tensor:
-        # Two statements for what to(device, dtype) would do in one, casting on the host: the paper's doubled copies.
+        # Two statements for what to(device, dtype) would do in one, casting on the host: the
+        # paper's doubled copies.
         images = host.to(work.device, non_blocking=options.pinned)
         return step(images.to(dtype))
 
@@ -97,13 +116,17 @@ def measure(work: Work, prepare: Prepare) -> dict[str, object]:
     }
 
 
-def infer_step(model: nn.Module, run: Callable[[Tensor], Tensor], work: Work) -> Callable[[Tensor], Tensor]:
+def infer_step(
+    model: nn.Module, run: Callable[[Tensor], Tensor], work: Work
+) -> Callable[[Tensor], Tensor]:
     """A forward pass; what it returns are the logits."""
     del model, work
     return torch.no_grad()(run)
 
 
-def train_step(model: nn.Module, run: Callable[[Tensor], Tensor], work: Work) -> Callable[[Tensor], Tensor]:
+def train_step(
+    model: nn.Module, run: Callable[[Tensor], Tensor], work: Work
+) -> Callable[[Tensor], Tensor]:
     """Forward, backward and an optimizer's step; what it returns is the loss."""
     labels = torch.arange(work.batch, device=work.device)
     loss_of = nn.CrossEntropyLoss()
@@ -123,15 +146,22 @@ def timed(once: Callable[[], Tensor], work: Work) -> dict[str, object]:
     """Milliseconds of each step by CUDA events (on the CPU by the clock), and when the steps ran."""
     marks = []
     start_ns = time.time_ns()
-    while len(marks) < work.options.iterations or time.time_ns() - start_ns < work.options.seconds * 1e9:
+    while (
+        len(marks) < work.options.iterations
+        or time.time_ns() - start_ns < work.options.seconds * 1e9
+    ):
         before = mark(work.device)
         with step_range(len(marks), work.device):
             once()
         marks.append((before, mark(work.device)))
         if work.options.seconds and len(marks) % 10 == 0:
-            synchronize(work.device)  # else the host runs ahead, and more steps are queued than the time allows
+            synchronize(
+                work.device
+            )  # else the host runs ahead, and more steps are queued than the time allows
     synchronize(work.device)
-    milliseconds = [a.elapsed_time(b) if isinstance(a, torch.cuda.Event) else (b - a) / 1e6 for a, b in marks]
+    milliseconds = [
+        a.elapsed_time(b) if isinstance(a, torch.cuda.Event) else (b - a) / 1e6 for a, b in marks
+    ]
     return {"start_ns": start_ns, "end_ns": time.time_ns(), "step_ms": milliseconds}
 
 

@@ -15,7 +15,9 @@ CONFIGURATIONS = {
     "triton": "Triton",
 }
 _INFIX = "_timings_"
-COLOURS = dict(zip(CONFIGURATIONS.values(), ("#4c78a8", "#f58518", "#e45756", "#72b7b2"), strict=True))
+COLOURS = dict(
+    zip(CONFIGURATIONS.values(), ("#4c78a8", "#f58518", "#e45756", "#72b7b2"), strict=True)
+)
 
 
 def measured(run: Run) -> list[str]:
@@ -33,7 +35,11 @@ def layer_times(run: Run, model: str) -> pl.DataFrame:
         order = trace.layers.select("module_path", "call_order")
         frames.append(
             trace.timings.filter(
-                ~pl.col("is_warmup"), ~pl.col("profiled"), "synchronized", method="layer", clock="wall"
+                ~pl.col("is_warmup"),
+                ~pl.col("profiled"),
+                "synchronized",
+                method="layer",
+                clock="wall",
             )
             .group_by("configuration", "module_path")
             .agg(
@@ -46,7 +52,12 @@ def layer_times(run: Run, model: str) -> pl.DataFrame:
     if not frames:
         times = dict.fromkeys(("ms", "p25", "p75"), pl.Float64)
         return pl.DataFrame(
-            schema={"configuration": pl.String, "module_path": pl.String, **times, "call_order": pl.Int64}
+            schema={
+                "configuration": pl.String,
+                "module_path": pl.String,
+                **times,
+                "call_order": pl.Int64,
+            }
         )
     return pl.concat(frames).sort("configuration", "call_order")
 
@@ -59,11 +70,18 @@ def sum_of(run: Run, model: str, configuration: str) -> tuple[float, float, floa
     for name, trace in run.captures.items():
         if name.split(_INFIX)[0] == model and _INFIX in name:
             rows = trace.timings.filter(
-                ~pl.col("is_warmup"), ~pl.col("profiled"), "synchronized", method="layer", clock="wall",
-                quantity="arr_sum", configuration=configuration,
-            )  # fmt: skip
+                ~pl.col("is_warmup"),
+                ~pl.col("profiled"),
+                "synchronized",
+                method="layer",
+                clock="wall",
+                quantity="arr_sum",
+                configuration=configuration,
+            )
             if rows.height:
-                low, middle, high = (rows["duration_ns"].quantile(q, "linear") or 0.0 for q in (0.25, 0.5, 0.75))
+                low, middle, high = (
+                    rows["duration_ns"].quantile(q, "linear") or 0.0 for q in (0.25, 0.5, 0.75)
+                )
                 return low / 1e6, middle / 1e6, high / 1e6
     raise ValueError(f"the layers of {model} were not timed in {configuration}")
 
@@ -88,17 +106,27 @@ def section(run: Run) -> list[Section]:
     for model in models:
         frame = layer_times(run, model)
         by = {name: frame.filter(configuration=name) for name in CONFIGURATIONS}
-        rows.append([NAMES[model], *(f"{part['ms'].sum():.2f}" if part.height else None for part in by.values())])
+        rows.append(
+            [
+                NAMES[model],
+                *(f"{part['ms'].sum():.2f}" if part.height else None for part in by.values()),
+            ]
+        )
         figures.append(_curves(model, frame))
     blocks = [
         (
-            "Milliseconds of each layer in the order of calls, by a timer around it that waits for the device: the "
-            "median of the measured executions. A compiled layer is a region of its own, so its time holds what "
-            "calling a region costs, and lacks what fusing across layers saves. The layers' sums (arr_sum):"
+            "Milliseconds of each layer in the order of calls, by a timer around it that waits for"
+            " the device: the median of the measured executions. A compiled layer is a region of"
+            " its own, so its time holds what calling a region costs, and lacks what fusing across"
+            " layers saves. The layers' sums (arr_sum):"
         ),
         table(["model", *CONFIGURATIONS.values()], rows),
     ]
-    return [Section("Curves per layer in four configurations", blocks, [_oracle_bars(run, models), *figures])]
+    return [
+        Section(
+            "Curves per layer in four configurations", blocks, [_oracle_bars(run, models), *figures]
+        )
+    ]
 
 
 def _oracle_bars(run: Run, models: list[str]) -> Figure:
@@ -130,12 +158,16 @@ def _oracle_bars(run: Run, models: list[str]) -> Figure:
             x2=alt.X2Datum(1),
             y=alt.Y("model:N", title=None, sort=[NAMES[model] for model in models]),
             yOffset=alt.YOffset("run:N", sort=order),
-            color=alt.Color("run:N", title=None, sort=order, legend=alt.Legend(orient="top", columns=3)),
+            color=alt.Color(
+                "run:N", title=None, sort=order, legend=alt.Legend(orient="top", columns=3)
+            ),
         )
         .properties(width=560, height={"step": 9})
     )
     return Figure(
-        "oracle", chart, "Sums of the layers' times, and of each layer's better one; a compiled layer is a region."
+        "oracle",
+        chart,
+        "Sums of the layers' times, and of each layer's better one; a compiled layer is a region.",
     )
 
 
@@ -155,10 +187,15 @@ def _best(frame: pl.DataFrame, pair: tuple[str, str]) -> pl.DataFrame:
 def _curves(model: str, frame: pl.DataFrame) -> Figure:
     """A point a layer and configuration, layers from top to bottom; times span decades: a logarithmic axis.
 
-    The lines only lead the eye from layer to layer: they are faint, and do not cover each other's points.
+    The lines only lead the eye from layer to layer: they are faint, and do not cover each other's
+    points.
     """
     named = frame.with_columns(pl.col("configuration").replace(CONFIGURATIONS))
-    values = named.filter(pl.col("ms") > 0).select("configuration", "module_path", "call_order", "ms").to_dicts()
+    values = (
+        named.filter(pl.col("ms") > 0)
+        .select("configuration", "module_path", "call_order", "ms")
+        .to_dicts()
+    )
     chart = (
         alt.Chart(alt.InlineData(values=values))
         .mark_line(point=alt.OverlayMarkDef(size=26, opacity=0.9), strokeWidth=0.8, opacity=0.3)
@@ -173,7 +210,9 @@ def _curves(model: str, frame: pl.DataFrame) -> Figure:
                 "ms:Q",
                 title="milliseconds",
                 scale=alt.Scale(type="log", nice=False),
-                axis=alt.Axis(orient="top", values=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]),
+                axis=alt.Axis(
+                    orient="top", values=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]
+                ),
             ),
             order="call_order:Q",
             color=alt.Color(
@@ -185,7 +224,9 @@ def _curves(model: str, frame: pl.DataFrame) -> Figure:
         )
         .properties(width=640, height={"step": 11})
     )
-    return Figure(f"curves_{model}", chart, f"{NAMES[model]}: milliseconds of each layer, by configuration.")
+    return Figure(
+        f"curves_{model}", chart, f"{NAMES[model]}: milliseconds of each layer, by configuration."
+    )
 
 
 def _colours(shown: set[str]) -> alt.Scale:

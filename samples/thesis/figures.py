@@ -69,7 +69,11 @@ def speedup(part: Mapping[str, Any], other: str, base: str = "eager") -> Speedup
     one, two = part["e2e"].get(base), part["e2e"].get(other)
     if not one or not two:
         return None
-    return Speedup(one["p25_ms"] / two["p75_ms"], one["median_ms"] / two["median_ms"], one["p75_ms"] / two["p25_ms"])
+    return Speedup(
+        one["p25_ms"] / two["p75_ms"],
+        one["median_ms"] / two["median_ms"],
+        one["p75_ms"] / two["p25_ms"],
+    )
 
 
 def earlier_speedup(run: Run, model: str) -> float | None:
@@ -80,7 +84,11 @@ def earlier_speedup(run: Run, model: str) -> float | None:
 
 def kernel_ms(trace: tl.Trace) -> float:
     """GPU time of the kernels of a step, milliseconds: the median over the steps."""
-    steps = trace.kernels.filter(pl.col("step").is_not_null()).group_by("step").agg(pl.col("duration_ns").sum())
+    steps = (
+        trace.kernels.filter(pl.col("step").is_not_null())
+        .group_by("step")
+        .agg(pl.col("duration_ns").sum())
+    )
     return float(steps.select(pl.col("duration_ns").median()).item()) / 1e6
 
 
@@ -123,4 +131,8 @@ def model_axis(models: Iterable[str]) -> alt.Y:
 
 def even_line() -> alt.Chart:
     """A dashed line where nothing is gained or lost."""
-    return alt.Chart(alt.InlineData(values=[{"even": 1}])).mark_rule(strokeDash=[4, 4]).encode(x="even:Q")
+    return (
+        alt.Chart(alt.InlineData(values=[{"even": 1}]))
+        .mark_rule(strokeDash=[4, 4])
+        .encode(x="even:Q")
+    )

@@ -19,15 +19,21 @@ def study_timings(stage: Stage, options: argparse.Namespace) -> None:
         stage.ready(phase)
     with stage.alone():
         pairs = (("cuda", "triton"), ("interpreted", "cpp"))
-        for configurations, name in itertools.product(pairs[options.device == "cpu" :], options.timings):
+        for configurations, name in itertools.product(
+            pairs[options.device == "cpu" :], options.timings
+        ):
             path = options.out / f"{name}_timings_{configurations[0]}.tracelens"
             if path.exists():
                 continue
             if time.time() > stage.end - 30:
-                stage.found.setdefault("failures", {})[f"{name} {configurations}"] = "not tried: no time was left"
+                stage.found.setdefault("failures", {})[f"{name} {configurations}"] = (
+                    "not tried: no time was left"
+                )
                 continue
             x = batch(options.batch, options.side, "cpu")
-            protocol = tl.Protocol(rounds=ROUNDS if "cuda" in configurations else 3, executions=EXECUTIONS)
+            protocol = tl.Protocol(
+                rounds=ROUNDS if "cuda" in configurations else 3, executions=EXECUTIONS
+            )
             methods = ("e2e", "layer", "profiler", "cuda_event")
             stage.attempt(
                 f"measure {name} {configurations}",

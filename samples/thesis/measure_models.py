@@ -29,14 +29,22 @@ def study_model(stage: Stage, options: argparse.Namespace) -> None:
     x = batch(options.batch, options.side, device)
     eager = model(stage.name).to(device)
     found = stage.found
-    found |= {"model": stage.name, "batch": options.batch, "side": options.side, "compile_s": {}, "e2e": {}}
+    found |= {
+        "model": stage.name,
+        "batch": options.batch,
+        "side": options.side,
+        "compile_s": {},
+        "e2e": {},
+    }
     traces = {kind: out / f"{stage.name}_{kind}.tracelens" for kind in ("eager", "compiled")}
     with torch.no_grad():
         runs = {"eager": eager} | capture_compiled(stage, options, traces["compiled"], x)
         with stage.alone():
             stage.attempt("eager trace", lambda: capture_eager(traces["eager"], eager, x))
             for name, run in runs.items():
-                found["e2e"][name] = stage.attempt(f"time {name}", lambda r=run: timed_ms(lambda: r(x), device))
+                found["e2e"][name] = stage.attempt(
+                    f"time {name}", lambda r=run: timed_ms(lambda: r(x), device)
+                )
             found["max_difference"] = float((runs["default"](x) - eager(x)).abs().max())
             found["region_ns"] = stage.attempt("region", lambda: region_ns(device))
         stage.ready("timed")
@@ -48,18 +56,23 @@ def study_model(stage: Stage, options: argparse.Namespace) -> None:
             )
             if time.time() < stage.deadlines["planned"] - options.plan_s / 2:
                 custom[name] = stage.attempt(
-                    f"plan {name}", lambda n=name, p=plan: planned(model(stage.name).to(device), p, (stage, n), x)
+                    f"plan {name}",
+                    lambda n=name, p=plan: planned(model(stage.name).to(device), p, (stage, n), x),
                 )
         stage.ready("planned")
         with stage.alone():
             for name, run in custom.items():
                 if run is not None:
-                    found["e2e"][name] = stage.attempt(f"time {name}", lambda r=run: timed_ms(lambda: r(x), device))
+                    found["e2e"][name] = stage.attempt(
+                        f"time {name}", lambda r=run: timed_ms(lambda: r(x), device)
+                    )
         stage.save()
         stage.ready("measured")
 
 
-def compile_in(mode: str, stage: Stage, options: argparse.Namespace, x: Any, runs: dict[str, Any]) -> None:
+def compile_in(
+    mode: str, stage: Stage, options: argparse.Namespace, x: Any, runs: dict[str, Any]
+) -> None:
     """Add the model compiled in this mode to `runs`, where that succeeds, and how long it took to what was found."""
     network = model(stage.name).to(options.device)
     made = stage.attempt(f"compile {mode}", lambda: compiled(network, mode, x))
@@ -67,10 +80,14 @@ def compile_in(mode: str, stage: Stage, options: argparse.Namespace, x: Any, run
         runs[mode], stage.found["compile_s"][mode] = made
 
 
-def capture_compiled(stage: Stage, options: argparse.Namespace, path: Path, x: Any) -> dict[str, Any]:
+def capture_compiled(
+    stage: Stage, options: argparse.Namespace, path: Path, x: Any
+) -> dict[str, Any]:
     """The model compiled in the modes that need no autotuning; three steps of the default one under the profiler."""
     runs: dict[str, Any] = {}
-    with tl.capture(path, force=True, wait=2, warmup=1, active=3, compile_provenance=True) as recording:
+    with tl.capture(
+        path, force=True, wait=2, warmup=1, active=3, compile_provenance=True
+    ) as recording:
         for mode in SIDE_BY_SIDE if options.device == "cuda" else MODES[:1]:
             compile_in(mode, stage, options, x, runs)
         stage.ready("compiled")
@@ -95,7 +112,9 @@ def oracle(traces: dict[str, Path], plan: Path, switch_cost_ns: float) -> dict[s
     frame = tl.analyses.layer_oracle(base, other, switch_cost_ns=switch_cost_ns)
     tl.make_plan(base, other, oracle=ORACLE, switch_cost_ns=switch_cost_ns).write(plan)
     totals = frame.filter(frame["layer"] == "(total)")
-    choices = frame.filter((frame["oracle"] == ORACLE) & (frame["layer"] != "(total)"))["choice"].to_list()
+    choices = frame.filter((frame["oracle"] == ORACLE) & (frame["layer"] != "(total)"))[
+        "choice"
+    ].to_list()
     return {
         "switch_cost_ns": switch_cost_ns,
         "n_eager": choices.count("eager"),
@@ -116,8 +135,15 @@ def planned(network: Any, plan: Path, which: tuple[Stage, str], x: Any) -> Any:
 
 def autotune(stage: Stage, options: argparse.Namespace) -> None:
     """One model in the modes that choose kernels by timing them; the second finds its choices in the cache."""
-    stage.found |= {"model": stage.name, "batch": options.batch, "side": options.side, "compile_s": {}, "e2e": {}}
-    # Threads compile the kernels to choose from: those of worker processes are compiled once more to be timed.
+    stage.found |= {
+        "model": stage.name,
+        "batch": options.batch,
+        "side": options.side,
+        "compile_s": {},
+        "e2e": {},
+    }
+    # Threads compile the kernels to choose from: those of worker processes are compiled once more
+    # to be timed.
     torch._inductor.config.compile_threads = 1  # noqa: SLF001 - the documented place of these settings
     x = batch(options.batch, options.side, options.device)
     runs: dict[str, Any] = {}

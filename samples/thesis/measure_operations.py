@@ -15,7 +15,8 @@ from protocol import compiled, kernel_ms, timed_ms
 from stage import PHASES, Stage
 
 ONE_MODE_S = 12
-"""Seconds that compiling and timing one operation in one mode may need: less left, and it is not begun."""
+"""Seconds that compiling and timing one operation in one mode may need: less left, and it is not
+begun."""
 
 
 def study_operations(stage: Stage, options: argparse.Namespace) -> None:
@@ -27,7 +28,9 @@ def study_operations(stage: Stage, options: argparse.Namespace) -> None:
             device = "cpu" if kind == ON_CPU else options.device
             eager = network.to(device).eval()
             x = torch.randn(*shape, device=device)
-            result = stage.attempt(f"compile {kind} {what}", lambda n=eager, x=x: compiled(n, "default", x))
+            result = stage.attempt(
+                f"compile {kind} {what}", lambda n=eager, x=x: compiled(n, "default", x)
+            )
             if result is not None:
                 made.append((kind, what, eager, result[0], x))
         stage.ready("compiled")
@@ -45,7 +48,10 @@ def study_operations(stage: Stage, options: argparse.Namespace) -> None:
 def times(name: str, run: Callable[[], Any], is_cuda: bool) -> dict[str, Any]:
     """Columns of one way to run an operation: median, quartiles and, on a GPU, its kernels' milliseconds."""
     found = timed_ms(run, "cuda" if is_cuda else "cpu")
-    columns = {f"{name}_ms": found["median_ms"], f"{name}_quartiles_ms": [found["p25_ms"], found["p75_ms"]]}
+    columns = {
+        f"{name}_ms": found["median_ms"],
+        f"{name}_quartiles_ms": [found["p25_ms"], found["p75_ms"]],
+    }
     return columns | ({f"{name}_kernel_ms": kernel_ms(run)} if is_cuda else {})
 
 
@@ -56,7 +62,10 @@ def study_modes(stage: Stage, options: argparse.Namespace) -> None:
     torch._inductor.config.compile_threads = 1  # noqa: SLF001 - the documented place of these settings
     with torch.no_grad(), stage.alone():
         for device in dict.fromkeys((options.device, "cpu")):
-            stage.attempt("warm up", lambda d=device: compiled(Product(), "default", torch.ones(3, 3, device=d)))
+            stage.attempt(
+                "warm up",
+                lambda d=device: compiled(Product(), "default", torch.ones(3, 3, device=d)),
+            )
         for kind, what, network, shape in by_mode(quick=options.quick, only=options.sizes):
             x = torch.randn(*shape, device="cpu" if kind == ON_CPU else options.device)
             rows.append({"kind": kind, **what, "compile_s": {}})

@@ -34,7 +34,9 @@ def model(name: str) -> nn.Module:
         return nn.Sequential(*layers).eval()
     import torchvision  # noqa: PLC0415 - the tiny model needs none
 
-    options: dict[str, Any] = {"aux_logits": False, "init_weights": True} if name == "googlenet" else {}
+    options: dict[str, Any] = (
+        {"aux_logits": False, "init_weights": True} if name == "googlenet" else {}
+    )
     found: nn.Module = getattr(torchvision.models, name)(weights=None, **options).eval()
     return found
 
@@ -67,7 +69,11 @@ def blocks(n: int, channels: int = 64) -> nn.Module:
     """So many blocks of convolution, normalisation and ReLU, one after the other."""
     layers: list[nn.Module] = []
     for _ in range(n):
-        layers += [nn.Conv2d(channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels), nn.ReLU()]
+        layers += [
+            nn.Conv2d(channels, channels, 3, padding=1, bias=False),
+            nn.BatchNorm2d(channels),
+            nn.ReLU(),
+        ]
     return nn.Sequential(*layers)
 
 
@@ -88,10 +94,14 @@ class Listing(nn.Module):
 
 def chain(n: int, channels: int = 64) -> nn.Module:
     """So many bare convolutions, one after the other."""
-    return nn.Sequential(*(nn.Conv2d(channels, channels, 3, padding=1, bias=False) for _ in range(n)))
+    return nn.Sequential(
+        *(nn.Conv2d(channels, channels, 3, padding=1, bias=False) for _ in range(n))
+    )
 
 
-def resnet_convolutions(images: int) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
+def resnet_convolutions(
+    images: int,
+) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
     """The convolutions of ResNet-50 that differ in shape, at 224×224."""
     found: dict[tuple[int, ...], tuple[str, dict[str, int], nn.Module, tuple[int, ...]]] = {}
 
@@ -105,10 +115,14 @@ def resnet_convolutions(images: int) -> list[tuple[str, dict[str, int], nn.Modul
             "stride": stride,
             "side": side,
         }
-        found.setdefault(tuple(what.values()), ("resnet", what, module, (images, module.in_channels, side, side)))
+        found.setdefault(
+            tuple(what.values()), ("resnet", what, module, (images, module.in_channels, side, side))
+        )
 
     network = model("resnet50")
-    hooks = [m.register_forward_pre_hook(note) for m in network.modules() if isinstance(m, nn.Conv2d)]
+    hooks = [
+        m.register_forward_pre_hook(note) for m in network.modules() if isinstance(m, nn.Conv2d)
+    ]
     with torch.no_grad():
         network(torch.zeros(1, 3, SIDE, SIDE))
     for hook in hooks:
@@ -134,7 +148,9 @@ def operations(*, quick: bool) -> list[tuple[str, dict[str, int], nn.Module, tup
     return found if quick else found + resnet_convolutions(images)
 
 
-def by_mode(*, quick: bool, only: Sequence[int] = ()) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
+def by_mode(
+    *, quick: bool, only: Sequence[int] = ()
+) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
     """The same of those that are compiled in every mode: those whose turn comes late may find no time left.
 
     `only`: matrix products on the CPU of these sizes.

@@ -56,7 +56,8 @@ def kernel_ms(run: Callable[[], Any], executions: int = 5) -> dict[str, float]:
 
 def compiled(network: Any, mode: str, x: Any) -> tuple[Any, float]:
     """The model under torch.compile, run once; and the seconds that took."""
-    # Every module here is compiled several times over; past eight, Dynamo would run it eager without a word.
+    # Every module here is compiled several times over; past eight, Dynamo would run it eager
+    # without a word.
     config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings
     config.recompile_limit = config.accumulated_recompile_limit = 4096
     result = torch.compile(network, mode=None if mode == "default" else mode)

@@ -1,9 +1,9 @@
 """Repeat the thesis's measurements: `python samples/thesis/run.py --out OUT`, on a machine with a GPU.
 
-Models are compiled side by side, each in a process of its own, because compiling takes most of the time; whatever is
-timed or captured runs alone, when no process compiles any more: one that still does when its time is over is ended, and
-counted as failed. Models are autotuned one after another, which several processes at one GPU make many times as long.
-See README.md beside this file.
+Models are compiled side by side, each in a process of its own, because compiling takes most of the
+time; whatever is timed or captured runs alone, when no process compiles any more: one that still
+does when its time is over is ended, and counted as failed. Models are autotuned one after another,
+which several processes at one GPU make many times as long. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ def versions() -> dict[str, Any]:
     """What ran; nothing that names the machine or its user."""
     import torch  # noqa: PLC0415
 
-    found: dict[str, Any] = {"torch": torch.__version__, "cuda": torch.version.cuda, "python": sys.version.split()[0]}
+    found: dict[str, Any] = {
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "python": sys.version.split()[0],
+    }
     if torch.cuda.is_available():
         found |= {"gpu": torch.cuda.get_device_name(), "cudnn": torch.backends.cudnn.version()}
     try:
@@ -46,24 +50,54 @@ def main() -> None:
     """Start a process a model, or be one."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--out", type=Path, required=True, help="folder for captures and results")
-    parser.add_argument("--quick", action="store_true", help="tiny inputs on the CPU, to try it out")
+    parser.add_argument(
+        "--quick", action="store_true", help="tiny inputs on the CPU, to try it out"
+    )
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--side", type=int, default=224)
     parser.add_argument(
-        "--minutes", type=float, default=9, help="start nothing after so long; with --all, of each part"
+        "--minutes",
+        type=float,
+        default=9,
+        help="start nothing after so long; with --all, of each part",
     )
-    parser.add_argument("--time-s", type=float, default=45, help="seconds that timing what was compiled may need")
-    parser.add_argument("--plan-s", type=float, default=90, help="seconds that compiling as a plan says may need")
-    parser.add_argument("--tune", action="store_true", help="only the modes that autotune, into the same folder")
-    parser.add_argument("--tf32", action="store_true", help="with --tune: allow TF32 in matrix products too")
-    parser.add_argument("--subtract", action="store_true", help="only layer subtraction, into the same folder")
-    parser.add_argument("--all", action="store_true", help="everything, one part after the other, each in its minutes")
-    parser.add_argument("--modes", action="store_true", help="only some operations in every mode, into OUT")
-    parser.add_argument("--sizes", nargs="*", type=int, default=(), help="with --modes: products on the CPU of these")
+    parser.add_argument(
+        "--time-s", type=float, default=45, help="seconds that timing what was compiled may need"
+    )
+    parser.add_argument(
+        "--plan-s", type=float, default=90, help="seconds that compiling as a plan says may need"
+    )
+    parser.add_argument(
+        "--tune", action="store_true", help="only the modes that autotune, into the same folder"
+    )
+    parser.add_argument(
+        "--tf32", action="store_true", help="with --tune: allow TF32 in matrix products too"
+    )
+    parser.add_argument(
+        "--subtract", action="store_true", help="only layer subtraction, into the same folder"
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="everything, one part after the other, each in its minutes",
+    )
+    parser.add_argument(
+        "--modes", action="store_true", help="only some operations in every mode, into OUT"
+    )
+    parser.add_argument(
+        "--sizes",
+        nargs="*",
+        type=int,
+        default=(),
+        help="with --modes: products on the CPU of these",
+    )
     parser.add_argument("--models", nargs="*", default=None)
     parser.add_argument(
-        "--timings", nargs="*", default=None, help="models whose layers are timed by every method, where OUT lacks them"
+        "--timings",
+        nargs="*",
+        default=None,
+        help="models whose layers are timed by every method, where OUT lacks them",
     )
     parser.add_argument("--process", nargs=3, metavar=("NAME", "N", "END"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -71,8 +105,12 @@ def main() -> None:
         options.device, options.batch, options.side = "cpu", 2, 32
     from models import MODELS  # noqa: PLC0415
 
-    options.models = (["tiny"] if options.quick else [*MODELS]) if options.models is None else options.models
-    options.timings = (["tiny"] if options.quick else ["alexnet"]) if options.timings is None else options.timings
+    options.models = (
+        (["tiny"] if options.quick else [*MODELS]) if options.models is None else options.models
+    )
+    options.timings = (
+        (["tiny"] if options.quick else ["alexnet"]) if options.timings is None else options.timings
+    )
     options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
     if options.all:
@@ -90,7 +128,15 @@ def repeat_all(options: argparse.Namespace) -> None:
     parts = (timings, ["--tune", "--timings"], ["--subtract", "--timings"], ["--modes"])
     tf32 = ["--tune", "--tf32", "--models", "resnet50", "--timings"]
     for part in (*parts, *([] if options.quick else [tf32])):
-        command = [sys.executable, __file__, "--out", str(options.out), "--minutes", str(options.minutes), *chosen]
+        command = [
+            sys.executable,
+            __file__,
+            "--out",
+            str(options.out),
+            "--minutes",
+            str(options.minutes),
+            *chosen,
+        ]
         subprocess.run([*command, *part], check=True)
 
 
@@ -114,20 +160,37 @@ def process_names(options: argparse.Namespace) -> list[str]:
         return [f"{SUBTRACTION}{name}" for name in options.models]
     if options.modes:
         return ["modes"]
-    return [*options.models, *([] if options.tune else ["operations"]), *(["timings"] if options.timings else [])]
+    return [
+        *options.models,
+        *([] if options.tune else ["operations"]),
+        *(["timings"] if options.timings else []),
+    ]
 
 
 def start(options: argparse.Namespace, names: list[str], end: float) -> dict[str, Any]:
     """The processes of these names, started to work side by side."""
     for marker in (file for phase in PHASES for file in options.out.glob(f"{phase}.*")):
         marker.unlink()
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
+    }
     if len(names) > 1:
-        environment.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 2) // 4)))
+        environment.setdefault(
+            "TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 2) // 4))
+        )
     running = {}
     for name in names:
         with (options.out / f"{name}.log").open("w") as log:
-            command = [sys.executable, __file__, *sys.argv[1:], "--process", name, str(len(names)), str(end)]
+            command = [
+                sys.executable,
+                __file__,
+                *sys.argv[1:],
+                "--process",
+                name,
+                str(len(names)),
+                str(end),
+            ]
             running[name] = subprocess.Popen(
                 command, stdout=log, stderr=log, env=environment, cwd=ROOT, start_new_session=True
             )
@@ -140,7 +203,12 @@ def deadlines(options: argparse.Namespace, end: float) -> dict[str, float]:
         return dict.fromkeys(PHASES, end)
     last = end - (options.time_s if options.timings else 0)
     plans = options.plan_s + options.time_s
-    return {"compiled": last - options.time_s - plans, "timed": last, "planned": last - options.time_s, "measured": end}
+    return {
+        "compiled": last - options.time_s - plans,
+        "timed": last,
+        "planned": last - options.time_s,
+        "measured": end,
+    }
 
 
 def watch(options: argparse.Namespace, running: dict[str, Any], until: dict[str, float]) -> None:
@@ -150,7 +218,11 @@ def watch(options: argparse.Namespace, running: dict[str, Any], until: dict[str,
     while left:
         for name, process in list(left.items()):
             # The timings come last and compile on their own, when nobody else does anything.
-            late = [phase for phase in PHASES if name != "timings" and not (options.out / f"{phase}.{name}").exists()]
+            late = [
+                phase
+                for phase in PHASES
+                if name != "timings" and not (options.out / f"{phase}.{name}").exists()
+            ]
             is_late = bool(late) and time.time() > until[late[0]]
             if process.poll() is None and (is_late or time.time() > until["measured"] + GRACE_S):
                 reasons[name] = f"ended by the parent: not {late[0] if late else 'done'} in time"

@@ -17,7 +17,8 @@ NEAR = 0.05
 SMALL = 1000
 """The thesis's size below which the CPU multiplies sooner."""
 Row = Mapping[str, Any]
-"""An operation as `single.of_kind` has it: times, quartiles, `speedup`, `low` and `high`, `by_kernels`."""
+"""An operation as `single.of_kind` has it: times, quartiles, `speedup`, `low` and `high`,
+`by_kernels`."""
 
 
 def converges(chain: Sequence[Row]) -> Finding:
@@ -32,13 +33,16 @@ def converges(chain: Sequence[Row]) -> Finding:
     now = ", ".join(_one(row) if "low" in row else f"{row['speedup']:.2f}" for row in ordered)
     kernels = ", ".join(f"{row['by_kernels']:.2f}" for row in ordered if row.get("by_kernels"))
     return Finding(
-        claim, where, f"{BLOCKS}",
-        f"{now} for {', '.join(str(row['blocks']) for row in ordered)} bare convolutions; by kernels {kernels or '-'}",
+        claim,
+        where,
+        f"{BLOCKS}",
+        f"{now} for {', '.join(str(row['blocks']) for row in ordered)} bare convolutions; by"
+        f" kernels {kernels or '-'}",
         abs(ordered[-1]["speedup"] - BLOCKS) <= NEAR,
-        "each saves GPU time until that outweighs the one call of the region: eager execution has a "
-        "`nchwToNhwcKernel` at each convolution, Inductor hands cuDNN tensors in NHWC, and its kernel is another one: "
-        "kernels of rows `chain`",
-    )  # fmt: skip
+        "each saves GPU time until that outweighs the one call of the region: eager execution has a"
+        " `nchwToNhwcKernel` at each convolution, Inductor hands cuDNN tensors in NHWC, and its"
+        " kernel is another one: kernels of rows `chain`",
+    )
 
 
 def ones(rows: Sequence[Row]) -> Finding:
@@ -54,9 +58,9 @@ def ones(rows: Sequence[Row]) -> Finding:
         "all below 1, 1×1 the nearest",
         now or "not measured",
         True if nearest else False if farther else None,
-        f"1×1 have the shortest kernels ({_kernels_us(one)} µs, 3×3 {_kernels_us(three)}), so the call of a region "
-        "weighs most; where they lose by kernels too, Inductor's and cuDNN's layout transforms are the loss: kernels "
-        "of rows `convolution`",
+        f"1×1 have the shortest kernels ({_kernels_us(one)} µs, 3×3 {_kernels_us(three)}), so the"
+        " call of a region weighs most; where they lose by kernels too, Inductor's and cuDNN's"
+        " layout transforms are the loss: kernels of rows `convolution`",
     )
 
 
@@ -72,9 +76,11 @@ def isolated(rows: Sequence[Row]) -> Finding:
         "ResNet's convolutions are slower compiled when each is run in isolation",
         "section 5.4.2, Fig. 5.4",
         "all by timers",
-        f"{slower} of {len(rows)}, {_range(rows)} times as fast; by kernels {spread(kernels)}"
-        if rows
-        else "not measured",
+        (
+            f"{slower} of {len(rows)}, {_range(rows)} times as fast; by kernels {spread(kernels)}"
+            if rows
+            else "not measured"
+        ),
         slower == len(rows) if rows else None,
         "the kernels are mostly the same ones; what is slower is the call: rows `resnet`",
     )
@@ -99,31 +105,44 @@ def in_the_model(run: Run) -> list[Finding]:
             "Within the model, ResNet's convolutions are faster compiled, by the profiler",
             "section 5.4.2, Fig. 5.4",
             "noticeably faster",
-            f"{outcomes.count('faster')} of {both.height} surely faster, {outcomes.count('slower')} slower; the median "
-            f"{ratios.median():.2f} ({ratios.quantile(0.25):.2f} to {ratios.quantile(0.75):.2f})",
+            f"{outcomes.count('faster')} of {both.height} surely faster, {outcomes.count('slower')}"
+            f" slower; the median {ratios.median():.2f} ({ratios.quantile(0.25):.2f} to"
+            f" {ratios.quantile(0.75):.2f})",
             outcomes.count("faster") > both.height / 2,
-            "a convolution's time holds the layout transforms that eager execution adds to it: `resnet50_eager`, "
-            "`resnet50_compiled`",
+            "a convolution's time holds the layout transforms that eager execution adds to it:"
+            " `resnet50_eager`, `resnet50_compiled`",
         )
     ]
 
 
 def parameters(rows: Sequence[Row]) -> Finding:
     """Whether a convolution's speedup by the clock goes with a parameter, by rank."""
-    names = {"kernel": "size of the kernel", "stride": "stride", "n_in": "channels in", "n_out": "out", "side": "side"}
-    frame = pl.DataFrame([{name: r[name] for name in (*names, "eager_ms", "speedup")} for r in rows])
+    names = {
+        "kernel": "size of the kernel",
+        "stride": "stride",
+        "n_in": "channels in",
+        "n_out": "out",
+        "side": "side",
+    }
+    frame = pl.DataFrame(
+        [{name: r[name] for name in (*names, "eager_ms", "speedup")} for r in rows]
+    )
     ranks = {name: _rank(frame, name) for name in (*names, "eager_ms")} if rows else {}
     strongest = max((abs(ranks[name]) for name in names), default=0.0) if rows else 0.0
     return Finding(
         "A convolution's parameters do not tell its speedup",
         "section 5.4.2, Fig. 5.4",
         "no correlation",
-        "; ".join(f"{word} {ranks[name]:.2f}" for name, word in names.items())
-        + f" (rank correlations, {len(rows)} convolutions); with the eager time itself {ranks['eager_ms']:.2f}"
-        if rows
-        else "not measured",
+        (
+            "; ".join(f"{word} {ranks[name]:.2f}" for name, word in names.items())
+            + f" (rank correlations, {len(rows)} convolutions); with the eager time itself"
+            f" {ranks['eager_ms']:.2f}"
+            if rows
+            else "not measured"
+        ),
         strongest < 0.5 if rows else None,
-        "no parameter by itself; the longer a convolution takes, the less its region's call weighs: rows `resnet`",
+        "no parameter by itself; the longer a convolution takes, the less its region's call weighs:"
+        " rows `resnet`",
     )
 
 
@@ -140,9 +159,12 @@ def products(rows: Sequence[Row], where: str, why: str) -> Finding:
         f"Matrix products on the {where} gain nothing from compiling",
         "section 5.3, Fig. 5.1",
         "slightly slower at every size",
-        f"{spread(r['speedup'] for r in rows)} times{said}" + (f"; by kernels {spread(kernels)}" if kernels else "")
-        if rows
-        else "not measured",
+        (
+            f"{spread(r['speedup'] for r in rows)} times{said}"
+            + (f"; by kernels {spread(kernels)}" if kernels else "")
+            if rows
+            else "not measured"
+        ),
         not faster if rows else None,
         why,
     )
@@ -160,8 +182,8 @@ def crossing(on_gpu: Sequence[Row], on_cpu: Sequence[Row]) -> Finding:
         "sooner",
         "; ".join(f"{g['size']}: {_ms(c)} against {_ms(g)} ms" for g, c in pairs) or "not measured",
         True if sooner else False if later else None,
-        "eager, the launch included; the matrices are where they are multiplied: rows `matmul` and `matmul_cpu`; cause "
-        "not established",
+        "eager, the launch included; the matrices are where they are multiplied: rows `matmul` and"
+        " `matmul_cpu`; cause not established",
     )
 
 
@@ -182,9 +204,13 @@ def in_series(chain: Sequence[Row]) -> Finding:
         "section 5.6.2",
         "they do",
         f"{_one(one)} for {one['blocks']}, {_one(most)} for {most['blocks']}",
-        most["low"] > one["high"] if most["low"] > one["high"] or most["high"] < one["low"] else None,
-        "they are not fused: by kernels the time grows with their number as well; what is paid once is the call of the "
-        "region: rows `chain`",
+        (
+            most["low"] > one["high"]
+            if most["low"] > one["high"] or most["high"] < one["low"]
+            else None
+        ),
+        "they are not fused: by kernels the time grows with their number as well; what is paid once"
+        " is the call of the region: rows `chain`",
     )
 
 

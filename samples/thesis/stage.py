@@ -14,7 +14,8 @@ from typing import Any
 GRACE_S = 20
 """After the end the parent ends who is not done."""
 PHASES = ("compiled", "timed", "planned", "measured")
-"""All processes finish one before any begins the next: nothing is compiled while something is timed."""
+"""All processes finish one before any begins the next: nothing is compiled while something is
+timed."""
 
 
 @dataclass

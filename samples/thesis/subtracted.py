@@ -14,7 +14,8 @@ from there import NAMES
 
 WAYS = ("eager", "compiled", "custom")
 CHOICE, BESIDE = 0, 1
-"""The turn by which the layers were chosen, and the later one in which all three were timed beside each other."""
+"""The turn by which the layers were chosen, and the later one in which all three were timed
+beside each other."""
 
 
 class Span(NamedTuple):
@@ -58,7 +59,9 @@ def models_of(run: Run) -> dict[str, Model]:
             continue
         turns = [{way: spans(frame, way, turn) for way in WAYS} for turn in (CHOICE, BESIDE)]
         names = (
-            frame.filter(pl.col("configuration") == "eager").sort("layer_order")["layer"].unique(maintain_order=True)
+            frame.filter(pl.col("configuration") == "eager")
+            .sort("layer_order")["layer"]
+            .unique(maintain_order=True)
         )
         whole = {way: _quartiles(_last(frame, way)) for way in WAYS}
         compiled = run.results["parts"][f"subtraction_{name}"]["custom"]
@@ -68,10 +71,14 @@ def models_of(run: Run) -> dict[str, Model]:
 
 def spans(frame: pl.DataFrame, configuration: str, turn: int) -> list[Span]:
     """What each layer adds to the run of those before it, over the executions; the first layer's run is its time."""
-    rows = frame.filter(configuration=configuration, turn=turn).sort("round", "execution", "layer_order")
+    rows = frame.filter(configuration=configuration, turn=turn).sort(
+        "round", "execution", "layer_order"
+    )
     before = pl.col("until_ns").shift(1, fill_value=0).over("round", "execution")
     added = rows.with_columns(us=(pl.col("until_ns") - before) / 1000)
-    return [_quartiles(part["us"]) for part in added.partition_by("layer_order", maintain_order=True)]
+    return [
+        _quartiles(part["us"]) for part in added.partition_by("layer_order", maintain_order=True)
+    ]
 
 
 def _last(frame: pl.DataFrame, configuration: str) -> pl.Series:
@@ -92,59 +99,89 @@ def section(run: Run) -> list[Section]:
     for name, model in models.items():
         faster, slower = claims.sides(model)
         one, two = (sum(span.middle for span in model.beside[way]) for way in WAYS[:2])
-        rows.append([
-            NAMES[name], len(model.layers), faster, slower, f"{min(one, two) / claims.best(model):.3f}",
-            f"{len(model.compiled)}", *(str(model.whole[way]) for way in WAYS),
-            str(model.whole["eager"].over(model.whole["custom"])),
-            str(model.whole["compiled"].over(model.whole["custom"])),
-        ])  # fmt: skip
+        rows.append(
+            [
+                NAMES[name],
+                len(model.layers),
+                faster,
+                slower,
+                f"{min(one, two) / claims.best(model):.3f}",
+                f"{len(model.compiled)}",
+                *(str(model.whole[way]) for way in WAYS),
+                str(model.whole["eager"].over(model.whole["custom"])),
+                str(model.whole["compiled"].over(model.whole["custom"])),
+            ]
+        )
     heads = [
-        "model", "layers", "faster compiled", "slower", "best of two", "compiled in custom", "eager, µs",
-        "compiled, µs", "custom, µs", "custom's speedup over eager", "over compiled",
-    ]  # fmt: skip
+        "model",
+        "layers",
+        "faster compiled",
+        "slower",
+        "best of two",
+        "compiled in custom",
+        "eager, µs",
+        "compiled, µs",
+        "custom, µs",
+        "custom's speedup over eager",
+        "over compiled",
+    ]
     blocks = [
         (
-            "The thesis's method (section 4.2.3): a model is run until layer n is done, for every n; what layer n adds "
-            "is its time. A layer is what its Figure 5.10 numbers, a child of the model, so a block is one layer. Each "
-            "beginning of the model was run eager and compiled as one region, by the wall clock, from an idle device "
-            "until it was idle again (`MODEL_subtraction.parquet`: ten rounds of two executions, medians, quartiles in "
-            "brackets; 22 November 2026, DenseNet-121 in a session of its own, the others in one). Custom has the "
-            "layers compiled, each a region, whose median was less so; then all three were timed in a later turn, "
-            "beside each other. Faster and slower are layers whose quartiles do not overlap, in both turns. Best of "
-            "two: the sum of the lesser medians, over the lesser sum, by the later turn: what choosing would gain if "
-            "nothing else changed."
+            "The thesis's method (section 4.2.3): a model is run until layer n is done, for every"
+            " n; what layer n adds is its time. A layer is what its Figure 5.10 numbers, a child of"
+            " the model, so a block is one layer. Each beginning of the model was run eager and"
+            " compiled as one region, by the wall clock, from an idle device until it was idle"
+            " again (`MODEL_subtraction.parquet`: ten rounds of two executions, medians, quartiles"
+            " in brackets; 22 November 2026, DenseNet-121 in a session of its own, the others in"
+            " one). Custom has the layers compiled, each a region, whose median was less so; then"
+            " all three were timed in a later turn, beside each other. Faster and slower are layers"
+            " whose quartiles do not overlap, in both turns. Best of two: the sum of the lesser"
+            " medians, over the lesser sum, by the later turn: what choosing would gain if nothing"
+            " else changed."
         ),
         table(heads, rows),
         _paid(models),
     ]
     caption = (
-        "What each layer adds, microseconds with quartiles: eager, compiled as part of the whole, and in the custom "
-        "configuration (the thesis's Fig. 5.10 and Appendix Fig. 4)."
+        "What each layer adds, microseconds with quartiles: eager, compiled as part of the whole,"
+        " and in the custom configuration (the thesis's Fig. 5.10 and Appendix Fig. 4)."
     )
     figure = Figure("subtraction", _chart(models), caption)
-    return [Section("Layer subtraction, and the mixture it chooses", blocks, [figure], claims.findings(models))]
+    return [
+        Section(
+            "Layer subtraction, and the mixture it chooses",
+            blocks,
+            [figure],
+            claims.findings(models),
+        )
+    ]
 
 
 def _paid(models: Mapping[str, Model]) -> str:
     """What a compiled layer of the custom configuration costs over what the subtraction promised."""
     paid = sorted(
-        (model.whole["custom"].middle - claims.best(model)) / len(model.compiled) for model in models.values()
+        (model.whole["custom"].middle - claims.best(model)) / len(model.compiled)
+        for model in models.values()
     )
     return (
-        "So the method promises what it does not keep: a custom configuration takes longer than the sum of the lesser "
-        f"times of the same turn, by {paid[0]:.0f} to {paid[-1]:.0f} µs for each layer that is compiled. What "
-        "is compiled as a whole loses its neighbours when it is compiled alone: each region is called by the host, and "
-        "fuses nothing beyond itself. Differences of a few microseconds are noise, can be negative, and make the best "
-        "of two look better than it is."
+        "So the method promises what it does not keep: a custom configuration takes longer than"
+        f" the sum of the lesser times of the same turn, by {paid[0]:.0f} to {paid[-1]:.0f} µs for"
+        " each layer that is compiled. What is compiled as a whole loses its neighbours when it is"
+        " compiled alone: each region is called by the host, and fuses nothing beyond itself."
+        " Differences of a few microseconds are noise, can be negative, and make the best of two"
+        " look better than it is."
     )
 
 
 def _chart(models: Mapping[str, Model]) -> alt.ConcatChart:
     panels = []
     colour = alt.Color(
-        "way:N", title=None, sort=list(WAYS), legend=alt.Legend(orient="top"),
+        "way:N",
+        title=None,
+        sort=list(WAYS),
+        legend=alt.Legend(orient="top"),
         scale=alt.Scale(domain=list(WAYS), range=["#e45756", "#72b7b2", "#4c78a8"]),
-    )  # fmt: skip
+    )
     offset = alt.YOffset("way:N", sort=list(WAYS))
     for name, model in models.items():
         values = [
@@ -159,5 +196,9 @@ def _chart(models: Mapping[str, Model]) -> alt.ConcatChart:
         )
         points = base.mark_point(filled=True, size=22).encode(x=alt.X("us:Q", title="microseconds"))
         bars = base.mark_rule().encode(x="low:Q", x2="high:Q")
-        panels.append((bars + points).properties(width=330, height={"step": 20, "for": "position"}, title=NAMES[name]))
+        panels.append(
+            (bars + points).properties(
+                width=330, height={"step": 20, "for": "position"}, title=NAMES[name]
+            )
+        )
     return alt.concat(*panels, columns=2).resolve_scale(color="shared", y="independent")

@@ -1,8 +1,9 @@
 """Layer subtraction (the thesis's section 4.2.3): the first n layers for every n; what the nth adds is its time.
 
-A layer here is what the thesis's figures of this method number: a child of the model, where a plain Sequential stands
-for its children. So blocks, such as SqueezeNet's Fire modules, are one layer each. Each prefix of the model is run
-eager, compiled as one region, and with those layers compiled, each as a region of its own, that were faster so.
+A layer here is what the thesis's figures of this method number: a child of the model, where a plain
+Sequential stands for its children. So blocks, such as SqueezeNet's Fire modules, are one layer
+each. Each prefix of the model is run eager, compiled as one region, and with those layers compiled,
+each as a region of its own, that were faster so.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:
         eager = prefixes(network, layers)
         began = time.perf_counter()
         fast = [compiled(prefix, "default", x)[0] for prefix in prefixes(network, layers)]
-        stage.found |= {"model": name, "layers": layers, "prefixes_compile_s": time.perf_counter() - began}
+        stage.found |= {
+            "model": name,
+            "layers": layers,
+            "prefixes_compile_s": time.perf_counter() - began,
+        }
         stage.ready("compiled")
         with stage.alone():
             frame = measured({"eager": eager, "compiled": fast}, layers, x)
@@ -41,7 +46,9 @@ def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:
         file = options.out / f"{name}_subtraction.parquet"
         frame.write_parquet(file, compression_level=19)
         stage.ready("timed")
-        custom = stage.attempt("custom", lambda: customised(network, layers, stage.found["custom"], x))
+        custom = stage.attempt(
+            "custom", lambda: customised(network, layers, stage.found["custom"], x)
+        )
         stage.ready("planned")
         with stage.alone():
             if custom is not None:
@@ -66,8 +73,9 @@ def layers_of(network: Any, above: str = "") -> Iterator[str]:
 def prefixes(network: Any, layers: Sequence[str]) -> list[Any]:
     """Modules that run the first n layers, and hand out what the rest would need; the last one runs the whole model.
 
-    What a model does between two layers, such as flattening, belongs to the later one. Raises ValueError where the
-    layers are not called in order, once each: then a difference is no layer's time.
+    What a model does between two layers, such as flattening, belongs to the later one. Raises
+    ValueError where the layers are not called in order, once each: then a difference is no layer's
+    time.
     """
 
     class Tracer(torch.fx.Tracer):
@@ -95,7 +103,8 @@ def _up_to(nodes: Sequence[Any], end: int) -> Any:
 def measured(runs: Mapping[str, Sequence[Any]], layers: Sequence[str], x: Any) -> pl.DataFrame:
     """A row a configuration, layer and execution: nanoseconds, by the wall clock, from an idle device until it is idle.
 
-    In each round every prefix of every configuration takes its turn, so that drift meets all of them alike.
+    In each round every prefix of every configuration takes its turn, so that drift meets all of
+    them alike.
     """
     wait = torch.cuda.synchronize if x.is_cuda else (lambda: None)
     rows = []
@@ -109,7 +118,9 @@ def measured(runs: Mapping[str, Sequence[Any]], layers: Sequence[str], x: Any) -
                     wait()
                     duration = time.perf_counter_ns() - began
                     if at >= WARMUP_ROUNDS:
-                        rows.append((configuration, order, layer, at - WARMUP_ROUNDS, execution, duration))
+                        rows.append(
+                            (configuration, order, layer, at - WARMUP_ROUNDS, execution, duration)
+                        )
     columns = ["configuration", "layer_order", "layer", "round", "execution", "until_ns"]
     return pl.DataFrame(rows, schema=columns, orient="row")
 
@@ -118,10 +129,15 @@ def faster_compiled(frame: pl.DataFrame) -> list[str]:
     """The layers whose time by subtraction, the median over all executions, is less compiled than eager."""
     by: dict[str, dict[str, float]] = {}
     for (configuration,), part in frame.group_by("configuration"):
-        untils = part.group_by("layer", "layer_order").agg(pl.col("until_ns").median()).sort("layer_order")
+        untils = (
+            part.group_by("layer", "layer_order")
+            .agg(pl.col("until_ns").median())
+            .sort("layer_order")
+        )
         times = [0.0, *untils["until_ns"]]
         by[str(configuration)] = {
-            layer: after - before for layer, (before, after) in zip(untils["layer"], pairwise(times), strict=True)
+            layer: after - before
+            for layer, (before, after) in zip(untils["layer"], pairwise(times), strict=True)
         }
     return [layer for layer, ns in by["eager"].items() if by["compiled"][layer] < ns]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 CITATION = (
-    'Aidan Goldfarb\'s thesis "Evaluating the PyTorch Compiler in the Vision Domain" (McGill University, Montréal, '
-    "August 2024; McGill keeps its theses in [eScholarship](https://escholarship.mcgill.ca), where this one is to be "
-    "looked for by its title: its own address is not known to us)"
+    'Aidan Goldfarb\'s thesis "Evaluating the PyTorch Compiler in the Vision Domain" (McGill'
+    " University, Montréal, August 2024; McGill keeps its theses in"
+    " [eScholarship](https://escholarship.mcgill.ca), where this one is to be looked for by its"
+    " title: its own address is not known to us)"
 )
 HARDWARE = (
-    "a Tesla V100-SXM2-32GB with a Xeon E5-2698 v4, Python 3.10.12 and PyTorch 2.3.0 with CUDA 12.1 (section 5.2.1); "
-    "the batch size is not said"
+    "a Tesla V100-SXM2-32GB with a Xeon E5-2698 v4, Python 3.10.12 and PyTorch 2.3.0 with CUDA 12.1"
+    " (section 5.2.1); the batch size is not said"
 )
 NAMES = {
     "alexnet": "AlexNet",
@@ -26,7 +27,8 @@ ABOUT_EVEN = ("densenet121", "squeezenet1_1")
 ORACLE = dict(zip(NAMES, (1.043, 1.037, 1.021, 1.045, 1.032, 1.046), strict=True))
 """Table 5.1: theoretical speedup of the oracle, the models in the order of their names."""
 CUSTOM = {"resnet50": 1.23, "googlenet": 1.15, "mobilenet_v2": 1.19}
-"""Measured speedup over eager of the custom configuration, which stayed below whole-model compilation."""
+"""Measured speedup over eager of the custom configuration, which stayed below whole-model
+compilation."""
 BLOCKS = 0.95
 """Speedup that blocks of convolutions converged near."""
 PROFILING = 2.0

@@ -6,7 +6,13 @@ from tracelens.schemas.events import PHASES, RANK
 from tracelens.storage.table import Column
 
 STEP = Column("step", pl.Int64, "Step; null for the whole trace.", nullable=True)
-PHASE = Column("phase", pl.String, "Part of the training step, where markers show it.", nullable=True, values=PHASES)
+PHASE = Column(
+    "phase",
+    pl.String,
+    "Part of the training step, where markers show it.",
+    nullable=True,
+    values=PHASES,
+)
 
 DURATIONS = (
     Column("n_calls", pl.Int64, "Number of them."),
@@ -17,9 +23,15 @@ DURATIONS = (
     Column("duration_max_ns", pl.Int64, "Longest duration."),
 )
 
-OUTCOME = Column("outcome", pl.String, "faster or slower in other, where the difference is larger than the least "
-    "effect that matters and than the row's own spread, for all rows together at 95 %; else unclear. Null for what "
-    "only one has.", nullable=True, values=("faster", "slower", "unclear"))  # fmt: skip
+OUTCOME = Column(
+    "outcome",
+    pl.String,
+    "faster or slower in other, where the difference is larger than the least effect that matters"
+    " and than the row's own spread, for all rows together at 95 %; else unclear. Null for what"
+    " only one has.",
+    nullable=True,
+    values=("faster", "slower", "unclear"),
+)
 REASON = Column("reason", pl.String, "Why it is unclear.", nullable=True)
 
 __all__ = ["DURATIONS", "OUTCOME", "PHASE", "RANK", "REASON", "STEP"]

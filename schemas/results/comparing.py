@@ -8,18 +8,43 @@ from tracelens.storage.table import Column, Table
 F64, I64, STR = pl.Float64, pl.Int64, pl.String
 
 SETUP = (
-    "program", "gpu", "driver", "software", "ranks", "steps", "calls", "shapes", "dtypes", "compiled", "graphs",
-    "profiler", "options",
-)  # fmt: skip
-COMPARE_SETUP = Table("compare_setup", "A property of two runs that has to be the same for a comparison to be fair.", (
-    Column("what", STR, "program: how much of the kernel time (of ops without kernels) and of the layers both have; "
-        "calls: kernels a step, or in all; shapes, dtypes: of the inputs of ops that both ran; options: what was "
-        "recorded.", values=SETUP),
-    Column("base", STR, "In base; of shapes and dtypes an op's that only base has. Null if not told.", nullable=True),
-    Column("other", STR, "In other, likewise.", nullable=True),
-    Column("status", STR, "Whether they are the same.", values=("same", "differs", "unknown")),
-    Column("invalidates", STR, "What cannot be compared where they differ.", nullable=True),
-))  # fmt: skip
+    "program",
+    "gpu",
+    "driver",
+    "software",
+    "ranks",
+    "steps",
+    "calls",
+    "shapes",
+    "dtypes",
+    "compiled",
+    "graphs",
+    "profiler",
+    "options",
+)
+COMPARE_SETUP = Table(
+    "compare_setup",
+    "A property of two runs that has to be the same for a comparison to be fair.",
+    (
+        Column(
+            "what",
+            STR,
+            "program: how much of the kernel time (of ops without kernels) and of the layers both"
+            " have; calls: kernels a step, or in all; shapes, dtypes: of the inputs of ops that"
+            " both ran; options: what was recorded.",
+            values=SETUP,
+        ),
+        Column(
+            "base",
+            STR,
+            "In base; of shapes and dtypes an op's that only base has. Null if not told.",
+            nullable=True,
+        ),
+        Column("other", STR, "In other, likewise.", nullable=True),
+        Column("status", STR, "Whether they are the same.", values=("same", "differs", "unknown")),
+        Column("invalidates", STR, "What cannot be compared where they differ.", nullable=True),
+    ),
+)
 
 
 def _both(name: str, doc: str, unit: str | None = None) -> tuple[Column, Column]:
@@ -30,67 +55,141 @@ def _both(name: str, doc: str, unit: str | None = None) -> tuple[Column, Column]
     )
 
 
-_CHANGE = Column("change", STR, "Whether both have it, only other (added) or only base (removed).",
-    values=("both", "added", "removed"))  # fmt: skip
-_DEVICE = Column("device", I64, "Device of the rank, counted from 0; null where it is of the host.", nullable=True)
+_CHANGE = Column(
+    "change",
+    STR,
+    "Whether both have it, only other (added) or only base (removed).",
+    values=("both", "added", "removed"),
+)
+_DEVICE = Column(
+    "device",
+    I64,
+    "Device of the rank, counted from 0; null where it is of the host.",
+    nullable=True,
+)
 _TIMES = (
     *_both("n_calls", "Calls a step (median); in all, where one of the runs marks no steps"),
-    *_both("ns", "Time a step (median), or in all", "ns"), *_both("call_ns", "Mean time of a call", "ns"),
-    Column("speedup", F64, "Time in base over that in other: above 1, other is faster. Null where no steps are marked "
-        "and one made more calls.", "1", nullable=True),
+    *_both("ns", "Time a step (median), or in all", "ns"),
+    *_both("call_ns", "Mean time of a call", "ns"),
+    Column(
+        "speedup",
+        F64,
+        "Time in base over that in other: above 1, other is faster. Null where no steps are marked "
+        "and one made more calls.",
+        "1",
+        nullable=True,
+    ),
     Column("speedup_per_call", F64, "The same of a call.", "1", nullable=True),
-    Column("speedup_low", F64,
-        "Least speedup of a step (or, without steps, of a call), by medians, for all rows together at 95 %.", "1",
-        nullable=True),
+    Column(
+        "speedup_low",
+        F64,
+        "Least speedup of a step (or, without steps, of a call), by medians, for all rows together"
+        " at 95 %.",
+        "1",
+        nullable=True,
+    ),
     Column("speedup_high", F64, "Largest speedup, likewise.", "1", nullable=True),
-    OUTCOME, REASON,
-)  # fmt: skip
-
-COMPARE_TIME = Table("compare_time", "A part of a step's time on a device of a rank in two runs, see time_breakdown; "
-    "`window` is all of it, and idle_* are the causes of `idle`, which are not judged.", (
-    RANK, _DEVICE,
-    Column("part", STR, "What the device did, or why it was idle."),
-    *_both("ns", "Time a step (median); of the whole capture where no step is marked", "ns"),
-    Column("more_ns", F64, "Time in other less that in base.", "ns", nullable=True),
-    Column("more_low_ns", F64, "Least difference, for all rows together at 95 %.", "ns", nullable=True),
-    Column("more_high_ns", F64, "Largest difference, likewise.", "ns", nullable=True),
-    Column("of_step_frac", F64, "more_ns over the step in base; the effect that counts.", "1", nullable=True),
-    Column("speedup", F64, "Time in base over that in other.", "1", nullable=True),
-    OUTCOME, REASON,
-))  # fmt: skip
-
-COMPARE_KERNELS = Table(
-    "compare_kernels", "A kernel by name in two runs.", (RANK, Column("name", STR, "Demangled name."), _CHANGE, *_TIMES)
+    OUTCOME,
+    REASON,
 )
 
-COMPARE_OPS = Table("compare_ops", "An op by name in two runs; its time is that of the kernels it launches itself, or "
-    "where a run has no kernels its own on the host.", (RANK, Column("name", STR, "Op."), _CHANGE, *_TIMES),
-)  # fmt: skip
+COMPARE_TIME = Table(
+    "compare_time",
+    "A part of a step's time on a device of a rank in two runs, see time_breakdown; "
+    "`window` is all of it, and idle_* are the causes of `idle`, which are not judged.",
+    (
+        RANK,
+        _DEVICE,
+        Column("part", STR, "What the device did, or why it was idle."),
+        *_both("ns", "Time a step (median); of the whole capture where no step is marked", "ns"),
+        Column("more_ns", F64, "Time in other less that in base.", "ns", nullable=True),
+        Column(
+            "more_low_ns",
+            F64,
+            "Least difference, for all rows together at 95 %.",
+            "ns",
+            nullable=True,
+        ),
+        Column("more_high_ns", F64, "Largest difference, likewise.", "ns", nullable=True),
+        Column(
+            "of_step_frac",
+            F64,
+            "more_ns over the step in base; the effect that counts.",
+            "1",
+            nullable=True,
+        ),
+        Column("speedup", F64, "Time in base over that in other.", "1", nullable=True),
+        OUTCOME,
+        REASON,
+    ),
+)
 
-COMPARE_BLOCKS = Table("compare_blocks",
-    "Layers of two runs whose paths differ in numbers only, rolled up, and beneath it each of them.", (
-    RANK,
-    Column("pattern", STR, "The path with * for numbers."),
-    Column("layer", STR, "One of the layers; null for all of them together.", nullable=True),
-    PHASE,
-    Column("n_layers", I64, "Layers that either run has of the pattern; 1 for one of them."),
-    _CHANGE,
-    *_both("ns", "GPU time of kernels a step (median), or in all", "ns"),
-    *(column for column in _TIMES if column.name.startswith("speedup") and column.name != "speedup_per_call"),
-    OUTCOME, REASON,
-))  # fmt: skip
+COMPARE_KERNELS = Table(
+    "compare_kernels",
+    "A kernel by name in two runs.",
+    (RANK, Column("name", STR, "Demangled name."), _CHANGE, *_TIMES),
+)
 
-COMPARE_MEMORY = Table("compare_memory",
-    "A measure of the allocator's memory in two runs, a step; of the whole capture where no step is marked.", (
-    RANK, _DEVICE,
-    Column("measure", STR,
-        "allocated_peak, reserved_peak: the most at one time; allocated_in_all: the sum of all that was asked for.",
-        values=("allocated_peak", "reserved_peak", "allocated_in_all")),
-    *_both("bytes", "Median over the steps", "bytes"),
-    Column("more_bytes", F64, "Bytes in other less those in base.", "bytes", nullable=True),
-    Column("more_low_bytes", F64, "Least difference, for all rows together at 95 %.", "bytes", nullable=True),
-    Column("more_high_bytes", F64, "Largest difference, likewise.", "bytes", nullable=True),
-    Column("outcome", STR, "less or more in other, judged as times are; else unclear. Null for what only one has.",
-        nullable=True, values=("less", "more", "unclear")),
-    REASON,
-))  # fmt: skip
+COMPARE_OPS = Table(
+    "compare_ops",
+    "An op by name in two runs; its time is that of the kernels it launches itself, or "
+    "where a run has no kernels its own on the host.",
+    (RANK, Column("name", STR, "Op."), _CHANGE, *_TIMES),
+)
+
+COMPARE_BLOCKS = Table(
+    "compare_blocks",
+    "Layers of two runs whose paths differ in numbers only, rolled up, and beneath it each of"
+    " them.",
+    (
+        RANK,
+        Column("pattern", STR, "The path with * for numbers."),
+        Column("layer", STR, "One of the layers; null for all of them together.", nullable=True),
+        PHASE,
+        Column("n_layers", I64, "Layers that either run has of the pattern; 1 for one of them."),
+        _CHANGE,
+        *_both("ns", "GPU time of kernels a step (median), or in all", "ns"),
+        *(
+            column
+            for column in _TIMES
+            if column.name.startswith("speedup") and column.name != "speedup_per_call"
+        ),
+        OUTCOME,
+        REASON,
+    ),
+)
+
+COMPARE_MEMORY = Table(
+    "compare_memory",
+    "A measure of the allocator's memory in two runs, a step; of the whole capture where no step is"
+    " marked.",
+    (
+        RANK,
+        _DEVICE,
+        Column(
+            "measure",
+            STR,
+            "allocated_peak, reserved_peak: the most at one time; allocated_in_all: the sum of all"
+            " that was asked for.",
+            values=("allocated_peak", "reserved_peak", "allocated_in_all"),
+        ),
+        *_both("bytes", "Median over the steps", "bytes"),
+        Column("more_bytes", F64, "Bytes in other less those in base.", "bytes", nullable=True),
+        Column(
+            "more_low_bytes",
+            F64,
+            "Least difference, for all rows together at 95 %.",
+            "bytes",
+            nullable=True,
+        ),
+        Column("more_high_bytes", F64, "Largest difference, likewise.", "bytes", nullable=True),
+        Column(
+            "outcome",
+            STR,
+            "less or more in other, judged as times are; else unclear. Null for what only one has.",
+            nullable=True,
+            values=("less", "more", "unclear"),
+        ),
+        REASON,
+    ),
+)

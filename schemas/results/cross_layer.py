@@ -6,49 +6,106 @@ from tracelens.schemas.events import FAMILIES, LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.common import RANK
 from tracelens.storage.table import Column, Table
 
-_FAMILY = Column("family", pl.String, "The sort of operation that the primitive is.", values=tuple(FAMILIES))
+_FAMILY = Column(
+    "family", pl.String, "The sort of operation that the primitive is.", values=tuple(FAMILIES)
+)
 
-CROSS_LAYER = Table("cross_layer", "Device time that one framework op spent in one library's kernels of one primitive, "
-    "in one rank. Of a trace without kernels, an op's own time on the host.", (
-    RANK,
-    Column("op", pl.String, "Outermost operator around the launches (aten::conv2d), or, where there is none, the "
-        "outermost op; of a fused kernel that was split, an operator that it was made of. Null where no op is known. "
-        "On the host, the op itself.", nullable=True),
-    Column("library", pl.String, "Who wrote the code that runs, as in kernels. On the host, by the op's name: onednn "
-        "for mkldnn's ops, for matrix products the BLAS that torch was built with where the capture recorded it, else "
-        "blas; aten for the rest of torch's ops."),
-    Column("primitive", pl.String, "What it computes.", values=PRIMITIVES),
-    _FAMILY,
-    Column("n_calls", pl.Int64,
-        "Calls of the op; null where none is known, and for ops that fused kernels were made of.", nullable=True),
-    Column("n_kernels", pl.Int64, "Kernels; one that was split counts in each of its rows."),
-    Column("duration_total_ns", pl.Int64, "Sum of the durations, over all rows exactly the kernel total; of a trace "
-        "without kernels, of the ops' own time on the host.", "ns"),
-    Column("share_frac", pl.Float64, "duration_total_ns over the rank's sum.", "1"),
-    Column("cumulative_frac", pl.Float64, "Share of this row and all before it.", "1"),
-    Column("low_ns", pl.Int64, "Least time the row can have, where fused kernels were split.", "ns"),
-    Column("high_ns", pl.Int64, "Most time it can have.", "ns"),
-    Column("what_if_twice", pl.Float64,
-        "What if the primitive, in all its rows, ran twice as fast: the speedup of the rank's whole sum (Amdahl).",
-        "1"),
-    Column("what_if_limit", pl.Float64, "The speedup if it took no time at all; null where nothing else takes any.",
-        "1", nullable=True),
-))  # fmt: skip
-
-COMPARE_CROSS_LAYER = Table("compare_cross_layer",
-    "One library's kernels of one primitive in two traces, and how much of their time is in kernels that both run.", (
-    RANK,
-    Column("library", pl.String, "Who wrote the code that runs.", values=LIBRARIES),
-    Column("primitive", pl.String, "What it computes.", values=PRIMITIVES),
-    _FAMILY,
-    *(
-        column for side, beside in (("base", "other"), ("other", "base")) for column in (
-            Column(f"{side}_duration_total_ns", pl.Int64, f"Sum of the kernels' durations in {side}."),
-            Column(f"{side}_share_frac", pl.Float64, f"That over the kernel total of {side}'s rank."),
-            Column(f"{side}_reused_ns", pl.Int64,
-                f"Of {side}'s time, what kernels take that {beside} runs too: the same name."),
-        )
+CROSS_LAYER = Table(
+    "cross_layer",
+    "Device time that one framework op spent in one library's kernels of one primitive, "
+    "in one rank. Of a trace without kernels, an op's own time on the host.",
+    (
+        RANK,
+        Column(
+            "op",
+            pl.String,
+            "Outermost operator around the launches (aten::conv2d), or, where there is none, the"
+            " outermost op; of a fused kernel that was split, an operator that it was made of. Null"
+            " where no op is known. On the host, the op itself.",
+            nullable=True,
+        ),
+        Column(
+            "library",
+            pl.String,
+            "Who wrote the code that runs, as in kernels. On the host, by the op's name: onednn for"
+            " mkldnn's ops, for matrix products the BLAS that torch was built with where the"
+            " capture recorded it, else blas; aten for the rest of torch's ops.",
+        ),
+        Column("primitive", pl.String, "What it computes.", values=PRIMITIVES),
+        _FAMILY,
+        Column(
+            "n_calls",
+            pl.Int64,
+            "Calls of the op; null where none is known, and for ops that fused kernels were"
+            " made of.",
+            nullable=True,
+        ),
+        Column("n_kernels", pl.Int64, "Kernels; one that was split counts in each of its rows."),
+        Column(
+            "duration_total_ns",
+            pl.Int64,
+            "Sum of the durations, over all rows exactly the kernel total; of a trace "
+            "without kernels, of the ops' own time on the host.",
+            "ns",
+        ),
+        Column("share_frac", pl.Float64, "duration_total_ns over the rank's sum.", "1"),
+        Column("cumulative_frac", pl.Float64, "Share of this row and all before it.", "1"),
+        Column(
+            "low_ns", pl.Int64, "Least time the row can have, where fused kernels were split.", "ns"
+        ),
+        Column("high_ns", pl.Int64, "Most time it can have.", "ns"),
+        Column(
+            "what_if_twice",
+            pl.Float64,
+            "What if the primitive, in all its rows, ran twice as fast: the speedup of the rank's"
+            " whole sum (Amdahl).",
+            "1",
+        ),
+        Column(
+            "what_if_limit",
+            pl.Float64,
+            "The speedup if it took no time at all; null where nothing else takes any.",
+            "1",
+            nullable=True,
+        ),
     ),
-    Column("match", pl.String, "Which of the traces run this library's kernels of the primitive.",
-        values=("both", "only_base", "only_other")),
-))  # fmt: skip
+)
+
+COMPARE_CROSS_LAYER = Table(
+    "compare_cross_layer",
+    "One library's kernels of one primitive in two traces, and how much of their time is in kernels"
+    " that both run.",
+    (
+        RANK,
+        Column("library", pl.String, "Who wrote the code that runs.", values=LIBRARIES),
+        Column("primitive", pl.String, "What it computes.", values=PRIMITIVES),
+        _FAMILY,
+        *(
+            column
+            for side, beside in (("base", "other"), ("other", "base"))
+            for column in (
+                Column(
+                    f"{side}_duration_total_ns",
+                    pl.Int64,
+                    f"Sum of the kernels' durations in {side}.",
+                ),
+                Column(
+                    f"{side}_share_frac",
+                    pl.Float64,
+                    f"That over the kernel total of {side}'s rank.",
+                ),
+                Column(
+                    f"{side}_reused_ns",
+                    pl.Int64,
+                    f"Of {side}'s time, what kernels take that {beside} runs too: the same name.",
+                ),
+            )
+        ),
+        Column(
+            "match",
+            pl.String,
+            "Which of the traces run this library's kernels of the primitive.",
+            values=("both", "only_base", "only_other"),
+        ),
+    ),
+)

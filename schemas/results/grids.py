@@ -15,42 +15,95 @@ _PRIMITIVE = Column("primitive", STR, "Kind of computation.", values=PRIMITIVES)
 def _shape(prefix: str = "", of: str = "") -> tuple[Column, ...]:
     """Grid and block size along each axis."""
     return tuple(
-        Column(f"{prefix}{what}_{axis}", I32, f"{what.capitalize()} size along {axis}{of}.", nullable=True)
+        Column(
+            f"{prefix}{what}_{axis}",
+            I32,
+            f"{what.capitalize()} size along {axis}{of}.",
+            nullable=True,
+        )
         for what in ("grid", "block")
         for axis in "xyz"
     )
 
 
-KERNEL_GRIDS = Table("kernel_grids", "A kernel, the grid and block it was launched with, and how well these fill the "
-    "device. Where calls with the same grid and block differ in shared memory, registers or primitive, each of these "
-    "has a row.", (
-    RANK, DEVICE, _NAME, _LIBRARY, _PRIMITIVE, *_shape(),
-    Column("n_calls", I64, "Executions."),
-    Column("duration_total_ns", I64, "Sum of the durations; kernels may overlap, so it is not wall time."),
-    Column("duration_mean_ns", F64, "Mean duration."),
-    Column("duration_median_ns", F64, "Median duration; halfway between the middle two of an even number."),
-    Column("duration_min_ns", I64, "Shortest duration."),
-    Column("duration_max_ns", I64, "Longest duration."),
-    Column("n_blocks", I64, "Blocks of the grid.", nullable=True),
-    Column("n_threads", I64, "Threads of the grid: its blocks times the threads of a block.", nullable=True),
-    Column("registers_per_thread", I32, "Registers a thread uses.", nullable=True),
-    Column("shared_bytes", I64, "Shared memory a block, static plus dynamic.", nullable=True),
-    Column("blocks_per_sm", I64, "Blocks that an SM holds at once, by CUDA's occupancy rules.", nullable=True),
-    Column("occupancy_limiter", STR,
-        "Resource that keeps an SM from holding more blocks; of several, the first of these.", nullable=True,
-        values=("warps", "registers", "shared_memory", "blocks", "unknown")),
-    Column("theoretical_occupancy_frac", F64,
-        "Warps that an SM holds at once over the most it can, if the grid is large enough.", nullable=True),
-    Column("waves", F64,
-        "Blocks of the grid over the blocks that the whole device holds at once (blocks_per_sm times its SMs).",
-        nullable=True),
-    Column("tail_frac", F64, "Share of the block slots of all waves that the last wave leaves empty: 1 - waves / "
-        "ceil(waves). 0 where waves are whole; for a grid below one wave the share of the device left empty. If all "
-        "blocks take equally long, this share of the kernel's time would be saved by filling the slots.",
-        nullable=True),
-    Column("occupancy_reason", STR, "Reason for missing occupancy, waves or tail; null where they are known.",
-        nullable=True),
-))  # fmt: skip
+KERNEL_GRIDS = Table(
+    "kernel_grids",
+    "A kernel, the grid and block it was launched with, and how well these fill the device. Where"
+    " calls with the same grid and block differ in shared memory, registers or primitive, each of"
+    " these has a row.",
+    (
+        RANK,
+        DEVICE,
+        _NAME,
+        _LIBRARY,
+        _PRIMITIVE,
+        *_shape(),
+        Column("n_calls", I64, "Executions."),
+        Column(
+            "duration_total_ns",
+            I64,
+            "Sum of the durations; kernels may overlap, so it is not wall time.",
+        ),
+        Column("duration_mean_ns", F64, "Mean duration."),
+        Column(
+            "duration_median_ns",
+            F64,
+            "Median duration; halfway between the middle two of an even number.",
+        ),
+        Column("duration_min_ns", I64, "Shortest duration."),
+        Column("duration_max_ns", I64, "Longest duration."),
+        Column("n_blocks", I64, "Blocks of the grid.", nullable=True),
+        Column(
+            "n_threads",
+            I64,
+            "Threads of the grid: its blocks times the threads of a block.",
+            nullable=True,
+        ),
+        Column("registers_per_thread", I32, "Registers a thread uses.", nullable=True),
+        Column("shared_bytes", I64, "Shared memory a block, static plus dynamic.", nullable=True),
+        Column(
+            "blocks_per_sm",
+            I64,
+            "Blocks that an SM holds at once, by CUDA's occupancy rules.",
+            nullable=True,
+        ),
+        Column(
+            "occupancy_limiter",
+            STR,
+            "Resource that keeps an SM from holding more blocks; of several, the first of these.",
+            nullable=True,
+            values=("warps", "registers", "shared_memory", "blocks", "unknown"),
+        ),
+        Column(
+            "theoretical_occupancy_frac",
+            F64,
+            "Warps that an SM holds at once over the most it can, if the grid is large enough.",
+            nullable=True,
+        ),
+        Column(
+            "waves",
+            F64,
+            "Blocks of the grid over the blocks that the whole device holds at once (blocks_per_sm"
+            " times its SMs).",
+            nullable=True,
+        ),
+        Column(
+            "tail_frac",
+            F64,
+            "Share of the block slots of all waves that the last wave leaves empty: 1 - waves /"
+            " ceil(waves). 0 where waves are whole; for a grid below one wave the share of the"
+            " device left empty. If all blocks take equally long, this share of the kernel's time"
+            " would be saved by filling the slots.",
+            nullable=True,
+        ),
+        Column(
+            "occupancy_reason",
+            STR,
+            "Reason for missing occupancy, waves or tail; null where they are known.",
+            nullable=True,
+        ),
+    ),
+)
 
 
 def _side(side: str) -> tuple[Column, ...]:
@@ -58,48 +111,110 @@ def _side(side: str) -> tuple[Column, ...]:
     of = f" in {side}"
     return (
         *_shape(f"{side}_", of),
-        Column(f"{side}_n_grids", I64, f"Kernels times the grids and blocks each was launched with{of}."),
+        Column(
+            f"{side}_n_grids",
+            I64,
+            f"Kernels times the grids and blocks each was launched with{of}.",
+        ),
         Column(f"{side}_n_calls", I64, f"Executions{of}."),
         Column(f"{side}_duration_total_ns", I64, f"Sum of their durations{of}."),
         Column(f"{side}_duration_mean_ns", F64, f"Mean duration{of}.", nullable=True),
-        Column(f"{side}_n_blocks", F64, f"Blocks of a launch, the mean over the launches{of}.", nullable=True),
+        Column(
+            f"{side}_n_blocks",
+            F64,
+            f"Blocks of a launch, the mean over the launches{of}.",
+            nullable=True,
+        ),
     )
 
 
-COMPARE_GRIDS = Table("compare_grids", "A kernel that both traces ran, with the grid of each; or a primitive, with all "
-    "of its kernels that were not matched, as they have other names in the other trace. Ranks and devices are taken "
-    "together.", (
-    Column("match", STR, "kernel: the same kernel in both (equal grids matched first, then the others from the longest "
-        "total time down); primitive: unmatched kernels of a primitive in both; only_base, only_other: in one of them "
-        "only.", values=("kernel", "primitive", "only_base", "only_other", "unknown")),
-    Column("name", STR, "Demangled name of the kernel; null on rows of a primitive.", nullable=True),
-    Column("primitive", STR, "Kind of computation; for a kernel that serves several, the one with most time in base.",
-        values=PRIMITIVES),
-    *_side("base"), *_side("other"),
-    Column("speedup", F64, "Total duration in base over that in other: above 1 means that other takes less time. Null "
-        "of a kernel that was called more often in one, and not in as many steps.", "1", nullable=True),
-    Column("speedup_per_call", F64,
-        "Mean duration in base over that in other; means little on rows of a primitive whose kernels were fused.", "1",
-        nullable=True),
-    Column("n_blocks_ratio", F64, "Blocks of a launch in base over those in other.", "1", nullable=True),
-))  # fmt: skip
+COMPARE_GRIDS = Table(
+    "compare_grids",
+    "A kernel that both traces ran, with the grid of each; or a primitive, with all of its kernels"
+    " that were not matched, as they have other names in the other trace. Ranks and devices are"
+    " taken together.",
+    (
+        Column(
+            "match",
+            STR,
+            "kernel: the same kernel in both (equal grids matched first, then the others from the"
+            " longest total time down); primitive: unmatched kernels of a primitive in both;"
+            " only_base, only_other: in one of them only.",
+            values=("kernel", "primitive", "only_base", "only_other", "unknown"),
+        ),
+        Column(
+            "name", STR, "Demangled name of the kernel; null on rows of a primitive.", nullable=True
+        ),
+        Column(
+            "primitive",
+            STR,
+            "Kind of computation; for a kernel that serves several, the one with most time in"
+            " base.",
+            values=PRIMITIVES,
+        ),
+        *_side("base"),
+        *_side("other"),
+        Column(
+            "speedup",
+            F64,
+            "Total duration in base over that in other: above 1 means that other takes less time."
+            " Null of a kernel that was called more often in one, and not in as many steps.",
+            "1",
+            nullable=True,
+        ),
+        Column(
+            "speedup_per_call",
+            F64,
+            "Mean duration in base over that in other; means little on rows of a primitive whose"
+            " kernels were fused.",
+            "1",
+            nullable=True,
+        ),
+        Column(
+            "n_blocks_ratio",
+            F64,
+            "Blocks of a launch in base over those in other.",
+            "1",
+            nullable=True,
+        ),
+    ),
+)
 
-RECONCILE = Table("reconcile", "Kernels that two captures of one run have in common, by layer, op, name and grid, "
-    "with their time under each profiler; or kernels of one capture only.", (
-    RANK,
-    Column("match", STR, "aligned: in both captures, at the same place of the same step; only_base, only_other: in one "
-        "of them only.", values=("aligned", "only_base", "only_other")),
-    Column("layer", STR, "Layer; of a fused kernel all, joined by commas.", nullable=True),
-    Column("op", STR, "Innermost op around the launch.", nullable=True),
-    Column("input_shapes", STR, "That op's input shapes as JSON.", nullable=True),
-    Column("evidence", STR, "other capture: only one of the two tells layer or op, and the other takes them from it; "
-        "both captures: each tells some, and other's count; none.",
-        values=("other capture", "both captures", "none")),
-    _NAME, *_shape(),
-    Column("registers_per_thread", I32, "Registers a thread uses.", nullable=True),
-    Column("n_kernels", I64, "Kernels."),
-    Column("base_duration_total_ns", I64, "Sum of their durations in base."),
-    Column("other_duration_total_ns", I64, "Sum of their durations in other."),
-    Column("other_over_base", F64, "Time in other over that in base: what other's profiler costs, or other's run.", "1",
-        nullable=True),
-))  # fmt: skip
+RECONCILE = Table(
+    "reconcile",
+    "Kernels that two captures of one run have in common, by layer, op, name and grid, "
+    "with their time under each profiler; or kernels of one capture only.",
+    (
+        RANK,
+        Column(
+            "match",
+            STR,
+            "aligned: in both captures, at the same place of the same step; only_base, only_other:"
+            " in one of them only.",
+            values=("aligned", "only_base", "only_other"),
+        ),
+        Column("layer", STR, "Layer; of a fused kernel all, joined by commas.", nullable=True),
+        Column("op", STR, "Innermost op around the launch.", nullable=True),
+        Column("input_shapes", STR, "That op's input shapes as JSON.", nullable=True),
+        Column(
+            "evidence",
+            STR,
+            "other capture: only one of the two tells layer or op, and the other takes them from"
+            " it; both captures: each tells some, and other's count; none.",
+            values=("other capture", "both captures", "none"),
+        ),
+        _NAME,
+        *_shape(),
+        Column("registers_per_thread", I32, "Registers a thread uses.", nullable=True),
+        Column("n_kernels", I64, "Kernels."),
+        Column("base_duration_total_ns", I64, "Sum of their durations in base."),
+        Column("other_duration_total_ns", I64, "Sum of their durations in other."),
+        Column(
+            "other_over_base",
+            F64,
+            "Time in other over that in base: what other's profiler costs, or other's run.",
+            "1",
+            nullable=True,
+        ),
+    ),
+)

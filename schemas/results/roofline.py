@@ -8,34 +8,81 @@ from tracelens.storage.table import Column, Table
 
 F64, I64, STR = pl.Float64, pl.Int64, pl.String
 
-ROOFLINE = Table("roofline", "Calls of an op on inputs of the same shapes and element types, with their kernels; "
-    "`(not modelled)` is all other kernel time, and a row `(step)` all of one step.", (
-    RANK, DEVICE, STEP,
-    Column("op", STR, "Innermost op whose operations can be counted, or a row in brackets."),
-    Column("shapes", STR, "Sizes of its tensors.", nullable=True),
-    Column("dtypes", STR, "Their element types.", nullable=True),
-    Column("precision", STR, "Kind of product that the peak is of; tf32 where a float32 op ran a kernel named for it.",
-        nullable=True),
-    Column("n_calls", I64, "Calls that ran kernels.", nullable=True),
-    Column("n_kernels", I64, "Kernels that they ran."),
-    Column("flops", F64, "Floating-point operations as torch.utils.flop_counter counts them: of products, convolutions "
-        "and attention, two for each multiplication.", "FLOP", nullable=True),
-    Column("needed_flops", F64, "The same with half of causal attention, and without what torch counts too often of "
-        "grouped convolutions' gradients; rates and shares are of these.", "FLOP", nullable=True),
-    Column("least_bytes", F64, "Bytes that have to move: each input read once, each output written once.",
-        nullable=True),
-    Column("duration_total_ns", I64, "Sum of the kernels' durations."),
-    Column("share_frac", F64, "duration_total_ns over the kernel total of the device; in a step, of the step."),
-    Column("flops_per_s", F64, "needed_flops over the kernels' time.", "FLOP/s", nullable=True),
-    Column("bandwidth_bytes_per_s", F64, "least_bytes over the kernels' time.", nullable=True),
-    Column("flops_per_byte", F64, "needed_flops over least_bytes.", "FLOP/byte", nullable=True),
-    Column("bound", STR, "What limits the op on this device: compute where flops_per_byte is at least peak_flops_per_s "
-        "over peak_bytes_per_s (the ridge), else memory.", nullable=True, values=("compute", "memory")),
-    Column("peak_frac", F64, "Share of the peak that bounds it: flops_per_s or bandwidth_bytes_per_s over the "
-        "device's.", nullable=True),
-    Column("mfu_frac", F64, "Of a step: model FLOP utilization, the time that its needed_flops take at the peak of "
-        "each op's precision over the step's duration.", nullable=True),
-    Column("peak_flops_per_s", F64, "Most operations a second.", "FLOP/s", nullable=True),
-    Column("peak_bytes_per_s", F64, "Most bytes a second to and from memory.", nullable=True),
-    Column("evidence", STR, "Where the peaks are from, or why there is none.", nullable=True),
-))  # fmt: skip
+ROOFLINE = Table(
+    "roofline",
+    "Calls of an op on inputs of the same shapes and element types, with their kernels; "
+    "`(not modelled)` is all other kernel time, and a row `(step)` all of one step.",
+    (
+        RANK,
+        DEVICE,
+        STEP,
+        Column("op", STR, "Innermost op whose operations can be counted, or a row in brackets."),
+        Column("shapes", STR, "Sizes of its tensors.", nullable=True),
+        Column("dtypes", STR, "Their element types.", nullable=True),
+        Column(
+            "precision",
+            STR,
+            "Kind of product that the peak is of; tf32 where a float32 op ran a kernel named"
+            " for it.",
+            nullable=True,
+        ),
+        Column("n_calls", I64, "Calls that ran kernels.", nullable=True),
+        Column("n_kernels", I64, "Kernels that they ran."),
+        Column(
+            "flops",
+            F64,
+            "Floating-point operations as torch.utils.flop_counter counts them: of products,"
+            " convolutions and attention, two for each multiplication.",
+            "FLOP",
+            nullable=True,
+        ),
+        Column(
+            "needed_flops",
+            F64,
+            "The same with half of causal attention, and without what torch counts too often of "
+            "grouped convolutions' gradients; rates and shares are of these.",
+            "FLOP",
+            nullable=True,
+        ),
+        Column(
+            "least_bytes",
+            F64,
+            "Bytes that have to move: each input read once, each output written once.",
+            nullable=True,
+        ),
+        Column("duration_total_ns", I64, "Sum of the kernels' durations."),
+        Column(
+            "share_frac",
+            F64,
+            "duration_total_ns over the kernel total of the device; in a step, of the step.",
+        ),
+        Column("flops_per_s", F64, "needed_flops over the kernels' time.", "FLOP/s", nullable=True),
+        Column("bandwidth_bytes_per_s", F64, "least_bytes over the kernels' time.", nullable=True),
+        Column("flops_per_byte", F64, "needed_flops over least_bytes.", "FLOP/byte", nullable=True),
+        Column(
+            "bound",
+            STR,
+            "What limits the op on this device: compute where flops_per_byte is at least"
+            " peak_flops_per_s over peak_bytes_per_s (the ridge), else memory.",
+            nullable=True,
+            values=("compute", "memory"),
+        ),
+        Column(
+            "peak_frac",
+            F64,
+            "Share of the peak that bounds it: flops_per_s or bandwidth_bytes_per_s over the "
+            "device's.",
+            nullable=True,
+        ),
+        Column(
+            "mfu_frac",
+            F64,
+            "Of a step: model FLOP utilization, the time that its needed_flops take at the peak of "
+            "each op's precision over the step's duration.",
+            nullable=True,
+        ),
+        Column("peak_flops_per_s", F64, "Most operations a second.", "FLOP/s", nullable=True),
+        Column("peak_bytes_per_s", F64, "Most bytes a second to and from memory.", nullable=True),
+        Column("evidence", STR, "Where the peaks are from, or why there is none.", nullable=True),
+    ),
+)

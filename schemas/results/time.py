@@ -11,160 +11,354 @@ IDLE = {
     "allocation": "it allocates or releases memory through the driver.",
     "sync": "it waits for the device, or launches again after such a wait.",
     "loading": "it loads modules, libraries or kernels, or compiles.",
-    "launch": "it is inside launch calls and the framework's ops; without a device, in the framework's Python between "
-    "ops, in pauses of under 0.1 ms (with Python calls recorded 0.4 ms).",
+    "launch": (
+        "it is inside launch calls and the framework's ops; without a device, in the framework's"
+        " Python between ops, in pauses of under 0.1 ms (with Python calls recorded 0.4 ms)."
+    ),
     "host": "it does something else: Python, writing files, sleeping.",
-    "dependency": "the next work was launched already, and waits for another stream, copy or device.",
+    "dependency": (
+        "the next work was launched already, and waits for another stream, copy or device."
+    ),
     "unknown": "the thread that launched the next work is not known.",
 }
 """Meanings of the causes of idle time."""
 
-TIME_BREAKDOWN = Table("time_breakdown", "A device's time in one step of one rank; or, step null, from its first to "
-    "its last GPU event. Compute, exposed communication, exposed copy and the causes of idle time add up to window_ns. "
-    "Where nothing runs on a device the row is for the process (device_id null): it computes while any of its threads "
-    "runs an op and its main thread does not load data or code; the causes are what the main thread does instead.", (
-    RANK,
-    Column("device_id", pl.Int32, "Device; null for a process that uses none.", nullable=True),
-    STEP,
-    Column("window_ns", pl.Int64, "The step's duration, see steps; for the whole trace, from the first to the last GPU "
-        "event, or all that is recorded of a process."),
-    Column("compute_ns", pl.Int64,
-        "Time with at least one kernel running that does not communicate; for a process, with at least one op."),
-    Column("communication_ns", pl.Int64, "Time with at least one communication kernel running."),
-    Column("copy_ns", pl.Int64, "Time with at least one copy or memset running."),
-    Column("exposed_communication_ns", pl.Int64, "Communication time during which nothing was being computed."),
-    Column("exposed_copy_ns", pl.Int64, "Copy time during which no kernel ran."),
-    Column("idle_ns", pl.Int64, "Time with nothing running: the sum of its causes."),
-    *(Column(f"idle_{cause}_ns", pl.Int64, f"Idle time: {words}") for cause, words in IDLE.items()),
-    Column("compute_frac", pl.Float64, "compute_ns over window_ns.", nullable=True),
-    Column("exposed_communication_frac", pl.Float64, "exposed_communication_ns over window_ns.", nullable=True),
-    Column("exposed_copy_frac", pl.Float64, "exposed_copy_ns over window_ns.", nullable=True),
-    Column("idle_frac", pl.Float64, "idle_ns over window_ns.", nullable=True),
-    Column("last_collective_ns", pl.Int64, "Duration of the last communication kernel.", nullable=True),
-    Column("collective_wait_ns", pl.Int64, "Time lost by waiting for other ranks: the exposed waiting of the result "
-        "waiting. Null with one rank, or without collectives that match other ranks'.", nullable=True),
-))  # fmt: skip
+TIME_BREAKDOWN = Table(
+    "time_breakdown",
+    "A device's time in one step of one rank; or, step null, from its first to its last GPU event."
+    " Compute, exposed communication, exposed copy and the causes of idle time add up to window_ns."
+    " Where nothing runs on a device the row is for the process (device_id null): it computes while"
+    " any of its threads runs an op and its main thread does not load data or code; the causes are"
+    " what the main thread does instead.",
+    (
+        RANK,
+        Column("device_id", pl.Int32, "Device; null for a process that uses none.", nullable=True),
+        STEP,
+        Column(
+            "window_ns",
+            pl.Int64,
+            "The step's duration, see steps; for the whole trace, from the first to the last GPU "
+            "event, or all that is recorded of a process.",
+        ),
+        Column(
+            "compute_ns",
+            pl.Int64,
+            "Time with at least one kernel running that does not communicate; for a process, with"
+            " at least one op.",
+        ),
+        Column(
+            "communication_ns", pl.Int64, "Time with at least one communication kernel running."
+        ),
+        Column("copy_ns", pl.Int64, "Time with at least one copy or memset running."),
+        Column(
+            "exposed_communication_ns",
+            pl.Int64,
+            "Communication time during which nothing was being computed.",
+        ),
+        Column("exposed_copy_ns", pl.Int64, "Copy time during which no kernel ran."),
+        Column("idle_ns", pl.Int64, "Time with nothing running: the sum of its causes."),
+        *(
+            Column(f"idle_{cause}_ns", pl.Int64, f"Idle time: {words}")
+            for cause, words in IDLE.items()
+        ),
+        Column("compute_frac", pl.Float64, "compute_ns over window_ns.", nullable=True),
+        Column(
+            "exposed_communication_frac",
+            pl.Float64,
+            "exposed_communication_ns over window_ns.",
+            nullable=True,
+        ),
+        Column("exposed_copy_frac", pl.Float64, "exposed_copy_ns over window_ns.", nullable=True),
+        Column("idle_frac", pl.Float64, "idle_ns over window_ns.", nullable=True),
+        Column(
+            "last_collective_ns",
+            pl.Int64,
+            "Duration of the last communication kernel.",
+            nullable=True,
+        ),
+        Column(
+            "collective_wait_ns",
+            pl.Int64,
+            "Time lost by waiting for other ranks: the exposed waiting of the result "
+            "waiting. Null with one rank, or without collectives that match other ranks'.",
+            nullable=True,
+        ),
+    ),
+)
 
-TOP_KERNELS = Table("top_kernels", "A kernel by name, in one rank.", (
-    RANK,
-    Column("name", pl.String, "Demangled name."),
-    Column("library", pl.String, "Library that the kernel's code comes from.", values=LIBRARIES),
-    Column("primitive", pl.String, "Kind of computation; the one with most time where a kernel serves several.",
-        values=PRIMITIVES),
-    *DURATIONS,
-    Column("share_frac", pl.Float64, "duration_total_ns over the rank's sum of kernel durations."),
-))  # fmt: skip
+TOP_KERNELS = Table(
+    "top_kernels",
+    "A kernel by name, in one rank.",
+    (
+        RANK,
+        Column("name", pl.String, "Demangled name."),
+        Column(
+            "library", pl.String, "Library that the kernel's code comes from.", values=LIBRARIES
+        ),
+        Column(
+            "primitive",
+            pl.String,
+            "Kind of computation; the one with most time where a kernel serves several.",
+            values=PRIMITIVES,
+        ),
+        *DURATIONS,
+        Column(
+            "share_frac", pl.Float64, "duration_total_ns over the rank's sum of kernel durations."
+        ),
+    ),
+)
 
-TOP_OPS = Table("top_ops", "An op by name, in one rank.", (
-    RANK,
-    Column("name", pl.String, "Op."),
-    *DURATIONS,
-    Column("cpu_self_ns", pl.Int64, "Host time in the op itself, with Python it calls: not in ops or annotations "
-        "within it, nor in CUDA or HIP calls (the profiler's CPU self)."),
-    Column("cuda_self_ns", pl.Int64, "Device time of work launched directly by the op (CUDA self)."),
-    Column("cuda_total_ns", pl.Int64, "Device time of work launched by the op or an op within it (CUDA total)."),
-))  # fmt: skip
+TOP_OPS = Table(
+    "top_ops",
+    "An op by name, in one rank.",
+    (
+        RANK,
+        Column("name", pl.String, "Op."),
+        *DURATIONS,
+        Column(
+            "cpu_self_ns",
+            pl.Int64,
+            "Host time in the op itself, with Python it calls: not in ops or annotations "
+            "within it, nor in CUDA or HIP calls (the profiler's CPU self).",
+        ),
+        Column(
+            "cuda_self_ns", pl.Int64, "Device time of work launched directly by the op (CUDA self)."
+        ),
+        Column(
+            "cuda_total_ns",
+            pl.Int64,
+            "Device time of work launched by the op or an op within it (CUDA total).",
+        ),
+    ),
+)
 
-TIME_BY_RANGE = Table("time_by_range", "Annotations and NVTX ranges of one path, on one thread and in one domain of "
-    "one rank; in brackets, work that a thread launched outside of any.", (
-    RANK, PROCESS, THREAD,
-    Column("domain", pl.String, "NVTX domain; null for the default one, and for annotations.", nullable=True),
-    Column("path", pl.String, "Names of the ranges around it and its own, outermost first. In paths of other ranges a "
-        "step's mark is without its number (step * > forward), so that a range in every step is one row."),
-    Column("name", pl.String, "Name of the range; null outside of ranges.", nullable=True),
-    Column("depth", pl.Int64, "Ranges of the thread and domain around it."),
-    Column("n_calls", pl.Int64, "Times it was opened."),
-    Column("host_total_ns", pl.Int64, "Sum of the ranges' durations on the host."),
-    Column("host_own_ns", pl.Int64, "Host time not covered by ranges within."),
-    Column("n_launches", pl.Int64, "Calls made on its thread while it was open that started device work."),
-    Column("device_total_ns", pl.Int64,
-        "Sum of the durations of the kernels, copies and fills that these calls started."),
-    Column("device_own_ns", pl.Int64, "The same, for calls for which it was the innermost range."),
-    Column("kernel_total_ns", pl.Int64, "The part of device_total_ns that is kernels."),
-    Column("projected_ns", pl.Int64, "From the start of the first to the end of the last piece of device work, summed "
-        "over the ranges (nsys's projection)."),
-    Column("other_threads_ns", pl.Int64,
-        "Device time of work that other threads of the process launched while it was open."),
-    Column("idle_ns", pl.Int64,
-        "Time while it was open during which no device of the rank worked; null without device work.", nullable=True),
-))  # fmt: skip
+TIME_BY_RANGE = Table(
+    "time_by_range",
+    "Annotations and NVTX ranges of one path, on one thread and in one domain of "
+    "one rank; in brackets, work that a thread launched outside of any.",
+    (
+        RANK,
+        PROCESS,
+        THREAD,
+        Column(
+            "domain",
+            pl.String,
+            "NVTX domain; null for the default one, and for annotations.",
+            nullable=True,
+        ),
+        Column(
+            "path",
+            pl.String,
+            "Names of the ranges around it and its own, outermost first. In paths of other ranges a"
+            " step's mark is without its number (step * > forward), so that a range in every step"
+            " is one row.",
+        ),
+        Column("name", pl.String, "Name of the range; null outside of ranges.", nullable=True),
+        Column("depth", pl.Int64, "Ranges of the thread and domain around it."),
+        Column("n_calls", pl.Int64, "Times it was opened."),
+        Column("host_total_ns", pl.Int64, "Sum of the ranges' durations on the host."),
+        Column("host_own_ns", pl.Int64, "Host time not covered by ranges within."),
+        Column(
+            "n_launches",
+            pl.Int64,
+            "Calls made on its thread while it was open that started device work.",
+        ),
+        Column(
+            "device_total_ns",
+            pl.Int64,
+            "Sum of the durations of the kernels, copies and fills that these calls started.",
+        ),
+        Column(
+            "device_own_ns", pl.Int64, "The same, for calls for which it was the innermost range."
+        ),
+        Column("kernel_total_ns", pl.Int64, "The part of device_total_ns that is kernels."),
+        Column(
+            "projected_ns",
+            pl.Int64,
+            "From the start of the first to the end of the last piece of device work, summed "
+            "over the ranges (nsys's projection).",
+        ),
+        Column(
+            "other_threads_ns",
+            pl.Int64,
+            "Device time of work that other threads of the process launched while it was open.",
+        ),
+        Column(
+            "idle_ns",
+            pl.Int64,
+            "Time while it was open during which no device of the rank worked; null without device"
+            " work.",
+            nullable=True,
+        ),
+    ),
+)
 
-LAUNCH_DELAY = Table("launch_delay", "An API function and the kind of work it started, in one rank.", (
-    RANK,
-    Column("api", pl.String, "API function."),
-    Column("work", pl.String, "Kind of work it started.", values=("kernel", "memcpy", "memset")),
-    Column("n_calls", pl.Int64, "Pieces of device work; a graph launch starts many."),
-    Column("api_total_ns", pl.Int64, "Host time in the calls, each call counted once."),
-    Column("api_median_ns", pl.Float64, "Median duration of a call."),
-    Column("delay_median_ns", pl.Float64,
-        "Median of work start minus call end; negative where work started before the call returned."),
-    Column("delay_mean_ns", pl.Float64, "Mean of the same."),
-    Column("delay_max_ns", pl.Int64, "Largest of the same."),
-    Column("duration_total_ns", pl.Int64, "Device time of the work."),
-    Column("short_frac", pl.Float64,
-        "Share of the work that took, together with all else its call started, less time than the call."),
-))  # fmt: skip
+LAUNCH_DELAY = Table(
+    "launch_delay",
+    "An API function and the kind of work it started, in one rank.",
+    (
+        RANK,
+        Column("api", pl.String, "API function."),
+        Column(
+            "work", pl.String, "Kind of work it started.", values=("kernel", "memcpy", "memset")
+        ),
+        Column("n_calls", pl.Int64, "Pieces of device work; a graph launch starts many."),
+        Column("api_total_ns", pl.Int64, "Host time in the calls, each call counted once."),
+        Column("api_median_ns", pl.Float64, "Median duration of a call."),
+        Column(
+            "delay_median_ns",
+            pl.Float64,
+            "Median of work start minus call end; negative where work started before the call"
+            " returned.",
+        ),
+        Column("delay_mean_ns", pl.Float64, "Mean of the same."),
+        Column("delay_max_ns", pl.Int64, "Largest of the same."),
+        Column("duration_total_ns", pl.Int64, "Device time of the work."),
+        Column(
+            "short_frac",
+            pl.Float64,
+            "Share of the work that took, together with all else its call started, less time than"
+            " the call.",
+        ),
+    ),
+)
 
-IDLE_GAPS = Table("idle_gaps", "Idle time of a device with one cause and place, over all steps; on a rank that marks "
-    "none, over all its time. Where nothing runs on a device, time in which the process runs no op, see "
-    "time_breakdown.", (
-    RANK,
-    Column("device_id", pl.Int32, "Device; null for a process that uses none.", nullable=True),
-    Column("cause", pl.String,
-        "Activity of the thread that launches the next work: " + "; ".join(f"{cause}: {words[:-1]}" for cause,
-            words in IDLE.items()) + ".", values=CAUSES),
-    Column("what", pl.String, "The place, from the outside in: Python function and line where stacks were recorded, "
-        "annotation, loader, op, API call; for launching, the op that launched the next work. Null where unknown.",
-        nullable=True),
-    Column("idle_ns", pl.Int64, "Idle time."),
-    Column("share_frac", pl.Float64, "idle_ns over the time that is broken down.", nullable=True),
-    Column("n_gaps", pl.Int64, "Gaps with such time."),
-    Column("longest_ns", pl.Int64,
-        "The most that one gap has of it; for a process, one activity with all its pauses between ops."),
-    Column("example_ns", pl.Int64, "Start of that gap."),
-))  # fmt: skip
+IDLE_GAPS = Table(
+    "idle_gaps",
+    "Idle time of a device with one cause and place, over all steps; on a rank that marks none,"
+    " over all its time. Where nothing runs on a device, time in which the process runs no op, see"
+    " time_breakdown.",
+    (
+        RANK,
+        Column("device_id", pl.Int32, "Device; null for a process that uses none.", nullable=True),
+        Column(
+            "cause",
+            pl.String,
+            "Activity of the thread that launches the next work: "
+            + "; ".join(f"{cause}: {words[:-1]}" for cause, words in IDLE.items())
+            + ".",
+            values=CAUSES,
+        ),
+        Column(
+            "what",
+            pl.String,
+            "The place, from the outside in: Python function and line where stacks were recorded,"
+            " annotation, loader, op, API call; for launching, the op that launched the next work."
+            " Null where unknown.",
+            nullable=True,
+        ),
+        Column("idle_ns", pl.Int64, "Idle time."),
+        Column(
+            "share_frac", pl.Float64, "idle_ns over the time that is broken down.", nullable=True
+        ),
+        Column("n_gaps", pl.Int64, "Gaps with such time."),
+        Column(
+            "longest_ns",
+            pl.Int64,
+            "The most that one gap has of it; for a process, one activity with all its pauses"
+            " between ops.",
+        ),
+        Column("example_ns", pl.Int64, "Start of that gap."),
+    ),
+)
 
 BOUNDS = (
-    "compute", "communication", "waiting", "copy", *CAUSES, "too little to judge",
-)  # fmt: skip
-VERDICT = Table("verdict", "The bound of one rank, and the number that shows it.", (
-    RANK,
-    Column("bound", pl.String, "The first thing to work on: what the device does for most of the time, or its cause of "
-        "idling (see time_breakdown).", values=BOUNDS),
-    Column("evidence", pl.String, "The evidence in words: cause, share of step time and place."),
-    Column("value", pl.Float64, "The bound's share of step time, without what the profiler adds.", "1", nullable=True),
-    Column("unit", pl.String, "Unit of the value.", nullable=True),
-    Column("what", pl.String, "The place in the program that most of it comes from, as in idle_gaps.", nullable=True),
-    Column("step_ns", pl.Int64, "Median duration of a step, as profiled.", nullable=True),
-    Column("unprofiled_step_ns", pl.Int64, "Duration of a step without the profiler, where the capture measured it.",
-        nullable=True),
-))  # fmt: skip
+    "compute",
+    "communication",
+    "waiting",
+    "copy",
+    *CAUSES,
+    "too little to judge",
+)
+VERDICT = Table(
+    "verdict",
+    "The bound of one rank, and the number that shows it.",
+    (
+        RANK,
+        Column(
+            "bound",
+            pl.String,
+            "The first thing to work on: what the device does for most of the time, or its cause of"
+            " idling (see time_breakdown).",
+            values=BOUNDS,
+        ),
+        Column(
+            "evidence", pl.String, "The evidence in words: cause, share of step time and place."
+        ),
+        Column(
+            "value",
+            pl.Float64,
+            "The bound's share of step time, without what the profiler adds.",
+            "1",
+            nullable=True,
+        ),
+        Column("unit", pl.String, "Unit of the value.", nullable=True),
+        Column(
+            "what",
+            pl.String,
+            "The place in the program that most of it comes from, as in idle_gaps.",
+            nullable=True,
+        ),
+        Column("step_ns", pl.Int64, "Median duration of a step, as profiled.", nullable=True),
+        Column(
+            "unprofiled_step_ns",
+            pl.Int64,
+            "Duration of a step without the profiler, where the capture measured it.",
+            nullable=True,
+        ),
+    ),
+)
 
-THREADS = Table("threads", "A host thread's time, over all steps; on a rank that marks none, over all that was "
-    "recorded. wait_ns, op_ns, api_ns, python_ns and unrecorded_ns add up to window_ns.", (
-    RANK,
-    Column("process_id", pl.Int64, "Process."),
-    Column("thread_id", pl.Int64, "Thread; 0 where the profiler records none."),
-    Column("n_ops", pl.Int64, "Ops called in the whole trace, nested ones included."),
-    Column("window_ns", pl.Int64, "The time that is broken down."),
-    Column("wait_ns", pl.Int64, "Time in API calls that wait for a device, and in recorded Python calls that wait for "
-        "a lock, queue, pipe, thread or time."),
-    Column("op_ns", pl.Int64, "Time in the framework's ops and all that they call, outside of waits."),
-    Column("api_ns", pl.Int64, "Time in CUDA or HIP calls outside of ops and waits."),
-    Column("python_ns", pl.Int64, "Time in other recorded Python and module calls."),
-    Column("unrecorded_ns", pl.Int64, "Time without any record: the thread sleeps, or runs code that is not profiled."),
-    Column("wait_frac", pl.Float64, "wait_ns over window_ns.", nullable=True),
-    Column("op_frac", pl.Float64, "op_ns over window_ns.", nullable=True),
-    Column("api_frac", pl.Float64, "api_ns over window_ns.", nullable=True),
-    Column("python_frac", pl.Float64, "python_ns over window_ns.", nullable=True),
-    Column("unrecorded_frac", pl.Float64, "unrecorded_ns over window_ns.", nullable=True),
-))  # fmt: skip
+THREADS = Table(
+    "threads",
+    "A host thread's time, over all steps; on a rank that marks none, over all that was "
+    "recorded. wait_ns, op_ns, api_ns, python_ns and unrecorded_ns add up to window_ns.",
+    (
+        RANK,
+        Column("process_id", pl.Int64, "Process."),
+        Column("thread_id", pl.Int64, "Thread; 0 where the profiler records none."),
+        Column("n_ops", pl.Int64, "Ops called in the whole trace, nested ones included."),
+        Column("window_ns", pl.Int64, "The time that is broken down."),
+        Column(
+            "wait_ns",
+            pl.Int64,
+            "Time in API calls that wait for a device, and in recorded Python calls that wait for "
+            "a lock, queue, pipe, thread or time.",
+        ),
+        Column(
+            "op_ns",
+            pl.Int64,
+            "Time in the framework's ops and all that they call, outside of waits.",
+        ),
+        Column("api_ns", pl.Int64, "Time in CUDA or HIP calls outside of ops and waits."),
+        Column("python_ns", pl.Int64, "Time in other recorded Python and module calls."),
+        Column(
+            "unrecorded_ns",
+            pl.Int64,
+            "Time without any record: the thread sleeps, or runs code that is not profiled.",
+        ),
+        Column("wait_frac", pl.Float64, "wait_ns over window_ns.", nullable=True),
+        Column("op_frac", pl.Float64, "op_ns over window_ns.", nullable=True),
+        Column("api_frac", pl.Float64, "api_ns over window_ns.", nullable=True),
+        Column("python_frac", pl.Float64, "python_ns over window_ns.", nullable=True),
+        Column("unrecorded_frac", pl.Float64, "unrecorded_ns over window_ns.", nullable=True),
+    ),
+)
 
-DATA_QUALITY = Table("data_quality", "A check of how far the trace can be trusted.", (
-    RANK,
-    Column("check", pl.String, "Name of the check."),
-    Column("status", pl.String, "Outcome.", values=("ok", "info", "warning", "loss", "error", "unknown")),
-    Column("value", pl.Float64, "Measure, where there is one.", nullable=True),
-    Column("unit", pl.String, "Unit of the measure.", nullable=True),
-    Column("text", pl.String, "Meaning for the reader."),
-))  # fmt: skip
+DATA_QUALITY = Table(
+    "data_quality",
+    "A check of how far the trace can be trusted.",
+    (
+        RANK,
+        Column("check", pl.String, "Name of the check."),
+        Column(
+            "status",
+            pl.String,
+            "Outcome.",
+            values=("ok", "info", "warning", "loss", "error", "unknown"),
+        ),
+        Column("value", pl.Float64, "Measure, where there is one.", nullable=True),
+        Column("unit", pl.String, "Unit of the measure.", nullable=True),
+        Column("text", pl.String, "Meaning for the reader."),
+    ),
+)

@@ -1,7 +1,8 @@
 """Time tracelens and its peers on enlarged real traces: `make bench`, or `python -m tests.bench [--quick | --large]`.
 
-Writes docs/benchmark.json, docs/benchmark.md, docs/benchmark.png and the README's performance section. Peers that are
-not installed are left out, and said to be: `pip install traceinsight orjson ijson connectorx` has them all.
+Writes docs/benchmark.json, docs/benchmark.md, docs/benchmark.png and the README's performance
+section. Peers that are not installed are left out, and said to be: `pip install traceinsight orjson
+ijson connectorx` has them all.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ from tests.bench.suites import SUITES
 from tests.bench.targets import judge
 
 QUICK = Settings(
-    sizes_mb=(20, 30, 40), kernels=(0.02, 0.04), nsys_kernels=(0.02, 0.04), layouts_mb=20, spans=0.2, runs=1
+    sizes_mb=(20, 30, 40),
+    kernels=(0.02, 0.04),
+    nsys_kernels=(0.02, 0.04),
+    layouts_mb=20,
+    spans=0.2,
+    runs=1,
 )
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -36,14 +42,24 @@ def main() -> int:
     free = shutil.disk_usage(given.folder or tempfile.gettempdir()).free
     print(f"needs up to {settings.disk_bytes / 1e9:.1f} GB of disk for a while", file=sys.stderr)  # noqa: T201
     if free < settings.disk_bytes:
-        print(f"error: {free / 1e9:.1f} GB are free; name another folder with --folder", file=sys.stderr)  # noqa: T201
+        print(
+            f"error: {free / 1e9:.1f} GB are free; name another folder with --folder",
+            file=sys.stderr,
+        )
         return 1
     results = Results(describe(), {**asdict(settings), "quick": given.quick})
     given.out.mkdir(parents=True, exist_ok=True)
     file = given.out / "benchmark.json"
-    earlier = Results.from_dict(json.loads(file.read_text())) if given.add and file.is_file() else None
-    if earlier and (earlier.machine, json.loads(json.dumps(results.settings))) != (results.machine, earlier.settings):
-        print(f"error: {file} was measured on another machine or with other settings", file=sys.stderr)  # noqa: T201
+    earlier = (
+        Results.from_dict(json.loads(file.read_text())) if given.add and file.is_file() else None
+    )
+    if earlier and (earlier.machine, json.loads(json.dumps(results.settings))) != (
+        results.machine,
+        earlier.settings,
+    ):
+        print(
+            f"error: {file} was measured on another machine or with other settings", file=sys.stderr
+        )
         return 1
     with tempfile.TemporaryDirectory(prefix="tracelens-bench-", dir=given.folder) as folder:
         bench = Bench(Path(folder), settings, results)
@@ -67,15 +83,23 @@ def _write(results: Results, earlier: Results | None, file: Path) -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="small inputs, one run: to try it out")
     parser.add_argument("--large", action="store_true", help="a trace of 2 GB as well")
-    parser.add_argument("--sizes", type=float, nargs="+", metavar="MB", help="sizes of the traces instead")
+    parser.add_argument(
+        "--sizes", type=float, nargs="+", metavar="MB", help="sizes of the traces instead"
+    )
     parser.add_argument("--runs", type=int, help="runs of each; the median counts")
     parser.add_argument("--only", nargs="+", choices=list(SUITES), help="only these parts")
-    parser.add_argument("--add", action="store_true", help="beside what the results hold of other parts")
+    parser.add_argument(
+        "--add", action="store_true", help="beside what the results hold of other parts"
+    )
     parser.add_argument("--folder", type=Path, help="where the inputs are made, and removed again")
-    parser.add_argument("--out", type=Path, help="where the results go; docs, and with --quick build/benchmark")
+    parser.add_argument(
+        "--out", type=Path, help="where the results go; docs, and with --quick build/benchmark"
+    )
     given = parser.parse_args()
     given.out = given.out or (DOCS.parent / "build" / "benchmark" if given.quick else DOCS)
     return given

@@ -60,7 +60,10 @@ class Bench:
 
         `template` says group, input and size. A contender that fails is left out, with the reason.
         """
-        rows = {c.name: Row(template.group, c.name, template.input, template.size, template.unit) for c in contenders}
+        rows = {
+            c.name: Row(template.group, c.name, template.input, template.size, template.unit)
+            for c in contenders
+        }
         failed: set[str] = set()
         for turn in range(self.settings.runs):
             for contender in contenders:
@@ -70,10 +73,15 @@ class Bench:
                     rows[contender.name].add(self.once(contender))
                 except ContenderError as error:
                     failed.add(contender.name)
-                    self.leave_out(f"{contender.name}, {template.group}, {template.input}", str(error))
+                    self.leave_out(
+                        f"{contender.name}, {template.group}, {template.input}", str(error)
+                    )
         kept = [row for name, row in rows.items() if name not in failed]
         for row in kept:
-            self.say(f"{row.group}: {row.contender}, {row.input}: {row.median_s:.2f} s, {row.median_peak_mb:.0f} MB")
+            self.say(
+                f"{row.group}: {row.contender}, {row.input}: {row.median_s:.2f} s,"
+                f" {row.median_peak_mb:.0f} MB"
+            )
         self.results.rows += kept
         return kept
 

@@ -1,8 +1,9 @@
 """Compiling a model with nothing cached: `python -m tests.bench.compile_model MODE`, plain or recorded.
 
-Prints the seconds from torch.compile to the end of the first call; of `recorded` those of starting and stopping the
-recorder of kernels' modules and of writing its sidecar too. The study's ResNet-50 up to its first stage, which is what
-takes half a minute on two cores; on a GPU, where there is one, the whole.
+Prints the seconds from torch.compile to the end of the first call; of `recorded` those of starting
+and stopping the recorder of kernels' modules and of writing its sidecar too. The study's ResNet-50
+up to its first stage, which is what takes half a minute on two cores; on a GPU, where there is one,
+the whole.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # ruff: noqa: PLC0415 - a contender pays for its own imports only
 """What is timed, each in a process of its own: `python -m tests.bench.contenders NAME ARGUMENTS...`.
 
-Each prints one line of JSON with the `seconds` of its work. Starting Python and importing libraries are left out for
-the peers, which favours them: `tracelens collect` is timed from outside, from start to exit.
+Each prints one line of JSON with the `seconds` of its work. Starting Python and importing libraries
+are left out for the peers, which favours them: `tracelens collect` is timed from outside, from
+start to exit.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ HTA_PARSERS = ("json", "ijson", "ijson_batched", "ijson_batch_and_compress")
 
 def hta(parser: str, trace: str) -> Said:
     """HTA's TraceAnalysis: the trace read and prepared, no analysis run."""
-    # Not import statements: HTA ships no types, and where it is not installed a type checker stumbles.
+    # Not import statements: HTA ships no types, and where it is not installed a type checker
+    # stumbles.
     backend = importlib.import_module("hta.configs.parser_config").ParserBackend(parser)
     importlib.import_module("hta.common.trace_parser").set_default_trace_parsing_backend(backend)
     prepare = importlib.import_module("hta.trace_analysis").TraceAnalysis
@@ -38,10 +40,16 @@ def hta(parser: str, trace: str) -> Said:
 def hta_ranks(folder: str) -> Said:
     """HTA's TraceAnalysis of a folder of ranks, in as many processes as it likes."""
     prepare = importlib.import_module("hta.trace_analysis").TraceAnalysis
-    files = {int(file.name.split(".")[0].removeprefix("rank")): str(file) for file in Path(folder).iterdir()}
+    files = {
+        int(file.name.split(".")[0].removeprefix("rank")): str(file)
+        for file in Path(folder).iterdir()
+    }
     begin = time.perf_counter()
     analysis = prepare(trace_files=files, trace_dir=folder)
-    return {"seconds": time.perf_counter() - begin, "rows": sum(map(len, analysis.t.traces.values()))}
+    return {
+        "seconds": time.perf_counter() - begin,
+        "rows": sum(map(len, analysis.t.traces.values())),
+    }
 
 
 def hta_handed(trace: str) -> Said:
@@ -52,7 +60,10 @@ def hta_handed(trace: str) -> Said:
     hta = tl.interop.hta
     begin = time.perf_counter()
     analysis = hta(tl.open(trace))
-    return {"seconds": time.perf_counter() - begin, "rows": sum(map(len, analysis.t.traces.values()))}
+    return {
+        "seconds": time.perf_counter() - begin,
+        "rows": sum(map(len, analysis.t.traces.values())),
+    }
 
 
 def job(sources: str, out: str) -> Said:
@@ -64,13 +75,19 @@ def job(sources: str, out: str) -> Said:
     trace, failed = collect_job(Job(sources, out), engine_of("local"), lambda _: None)
     seconds = time.perf_counter() - begin
     driver = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {"seconds": seconds, "ranks": len(trace.manifest.ranks), "failed": len(failed), "driver_mb": driver / 1024}
+    return {
+        "seconds": seconds,
+        "ranks": len(trace.manifest.ranks),
+        "failed": len(failed),
+        "driver_mb": driver / 1024,
+    }
 
 
 def masking(trace: str, out: str) -> Said:
     """Collecting a trace, in processor time, and the share of it that masking names and texts takes: the least of five.
 
-    The share is measured within, as a run with masking and one without differ by less than two runs of one kind do.
+    The share is measured within, as a run with masking and one without differ by less than two runs
+    of one kind do.
     """
     import shutil
 
@@ -111,7 +128,9 @@ def page(trace: str) -> Said:
     from tracelens.views.formats.format import Screen
 
     begin = time.perf_counter()
-    written = FORMATS["html"].write(build_report(Trace.open(trace)), Screen(rows=FORMATS["html"].rows))
+    written = FORMATS["html"].write(
+        build_report(Trace.open(trace)), Screen(rows=FORMATS["html"].rows)
+    )
     seconds = time.perf_counter() - begin
     assert isinstance(written, str)
     return {"seconds": seconds, "page_mb": len(written.encode()) / 1e6}
@@ -133,7 +152,11 @@ def orjson_loads(collect_garbage: str, trace: str) -> Said:
 
 def _parsed(loads: Callable[[bytes], Any], trace: str) -> Said:
     begin = time.perf_counter()
-    text = gzip.decompress(Path(trace).read_bytes()) if trace.endswith(".gz") else Path(trace).read_bytes()
+    text = (
+        gzip.decompress(Path(trace).read_bytes())
+        if trace.endswith(".gz")
+        else Path(trace).read_bytes()
+    )
     read = time.perf_counter()
     parsed = loads(text)
     end = time.perf_counter()
@@ -226,13 +249,21 @@ def nesting(n_spans: str, folder: str) -> Said:
     spans = spans.join(thread.drop("len"), on=["process_id", "thread_id"], how="semi")
     length = int((spans["start_ns"] + spans["duration_ns"]).max() - spans["start_ns"].min()) + 1000  # type: ignore[operator,arg-type]
     turns = pl.DataFrame({"turn": pl.int_range(-(-int(n_spans) // spans.height), eager=True)})
-    many = turns.join(spans, how="cross").with_columns(pl.col("start_ns") + pl.col("turn") * length).drop("turn")
+    many = (
+        turns.join(spans, how="cross")
+        .with_columns(pl.col("start_ns") + pl.col("turn") * length)
+        .drop("turn")
+    )
     many = many.head(int(n_spans))
     calls = many.clear()
     nest(many.head(1000), calls)
     begin = time.perf_counter()
     result = nest(many, calls)
-    return {"seconds": time.perf_counter() - begin, "rows": many.height, "overlaps": result.n_overlaps}
+    return {
+        "seconds": time.perf_counter() - begin,
+        "rows": many.height,
+        "overlaps": result.n_overlaps,
+    }
 
 
 def nvml_sampler() -> Said:
@@ -243,7 +274,10 @@ def nvml_sampler() -> Said:
     with Sampler() as sampler:
         time.sleep(10)
     capture = sampler.capture()
-    said: Said = {"seconds": time.perf_counter() - begin, "cpu_frac": capture.settings.get("cpu_frac")}
+    said: Said = {
+        "seconds": time.perf_counter() - begin,
+        "cpu_frac": capture.settings.get("cpu_frac"),
+    }
     if "counters" not in capture.tables:
         said["missing"] = capture.reasons["counters"]
     return said
@@ -257,10 +291,23 @@ def installed(*modules: str) -> bool:
 CONTENDERS: dict[str, Callable[..., Said]] = {
     function.__name__: function
     for function in (
-        hta, hta_ranks, hta_handed, job, masking, page, json_loads, orjson_loads, wanted_columns, connectorx_columns,
-        polars_rewrite, analysis_names, analysis, nesting, nvml_sampler,
+        hta,
+        hta_ranks,
+        hta_handed,
+        job,
+        masking,
+        page,
+        json_loads,
+        orjson_loads,
+        wanted_columns,
+        connectorx_columns,
+        polars_rewrite,
+        analysis_names,
+        analysis,
+        nesting,
+        nvml_sampler,
     )
-}  # fmt: skip
+}
 
 if __name__ == "__main__":
     print(json.dumps(CONTENDERS[sys.argv[1]](*sys.argv[2:])))  # noqa: T201

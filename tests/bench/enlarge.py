@@ -2,8 +2,8 @@
 
     python -m tests.bench.enlarge OUT.json[.gz] --megabytes 500 [--layout kineto] [TRACE ...]
 
-The text of each source's events is made a template once; every repetition fills it anew, so that everything but the
-numbers below is as the profiler wrote it, white space included.
+The text of each source's events is made a template once; every repetition fills it anew, so that
+everything but the numbers below is as the profiler wrote it, white space included.
 
 - Time moves on: a repetition starts a millisecond after the last one ended. Durations stay, so each repetition has the
   kernel time of its source.
@@ -36,7 +36,8 @@ SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "torch"
 SEED = 20211
 ONE_IN = 16
 _GAP_US = 1000
-# A kind of number that counts on, by the key it stands under. A flow of a launch has its correlation id for an id.
+# A kind of number that counts on, by the key it stands under. A flow of a launch has its
+# correlation id for an id.
 _KINDS = {
     b"ts": "time",
     b"correlation": "correlation",
@@ -51,7 +52,8 @@ _KINDS = {
 }
 _NONE_IS_ZERO = {"correlation", "external", "record_function", "flow"}
 _COUNTED = re.compile(
-    rb'"(ts|correlation|External id|Record function id|Ev Idx|Python id|Python parent id|Sequence number|id)":\s*(\d+)'
+    rb'"(ts|correlation|External id|Record function id|Ev Idx|Python id|Python parent id|Sequence'
+    rb' number|id)":\s*(\d+)'
     rb'|"(ProfilerStep)#(\d+)'
 )
 _VARIED = {
@@ -92,15 +94,22 @@ class Source:
         self.document = document
         once = [_stands_once(event) for event in document.events]
         pairs = list(zip(document.texts, document.events, strict=True))
-        self.repeated = _template([p for p, o in zip(pairs, once, strict=True) if not o], document.separator)
-        self.once = _template([p for p, o in zip(pairs, once, strict=True) if o], document.separator)
+        self.repeated = _template(
+            [p for p, o in zip(pairs, once, strict=True) if not o], document.separator
+        )
+        self.once = _template(
+            [p for p, o in zip(pairs, once, strict=True) if o], document.separator
+        )
         self.first: dict[str, int] = {}
         last: dict[str, int] = {}
         for kind, value in zip(self.repeated.kinds, self.repeated.values, strict=True):
             if kind != "varied":
                 self.first[kind] = min(self.first.get(kind, value), value)
                 last[kind] = max(last.get(kind, value), value)
-        ends = [float(e["ts"].strip("\x01")) + float(str(e.get("dur", 0)).strip("\x01")) for e in document.events]
+        ends = [
+            float(e["ts"].strip("\x01")) + float(str(e.get("dur", 0)).strip("\x01"))
+            for e in document.events
+        ]
         last["time"] = int(max(ends)) + _GAP_US
         self.length = {kind: last[kind] - first + 1 for kind, first in self.first.items()}
 
@@ -119,7 +128,8 @@ class Enlarger:
     def pieces(self, size: int = 0, repetitions: int = 0) -> Iterator[bytes]:
         """A trace in pieces: the first source's head and tail, and between them all sources in turn.
 
-        It gets as many repetitions as come closest to `size` bytes, at least `repetitions`, and each source once.
+        It gets as many repetitions as come closest to `size` bytes, at least `repetitions`, and
+        each source once.
         """
         document = self.sources[0].document
         yield document.head
@@ -153,7 +163,11 @@ class Enlarger:
 
 def _stands_once(event: dict[str, Any]) -> bool:
     """Whether the event tells of the recording as a whole."""
-    return event["ph"] == "M" or event.get("cat") == "Trace" or (event["ph"] == "i" and event.get("s") == "g")
+    return (
+        event["ph"] == "M"
+        or event.get("cat") == "Trace"
+        or (event["ph"] == "i" and event.get("s") == "g")
+    )
 
 
 def _template(pairs: list[tuple[bytes, dict[str, Any]]], separator: bytes) -> Template:
@@ -181,7 +195,12 @@ def _cut(text: bytes, event: dict[str, Any], template: Template) -> bytes:
             at = match.lastindex or 1
             is_address = what == "code" and at == 2
             found.append(
-                (*match.span(at), what, int(match[at], 16 if is_address else 10), b"%x" if is_address else b"%d")
+                (
+                    *match.span(at),
+                    what,
+                    int(match[at], 16 if is_address else 10),
+                    b"%x" if is_address else b"%d",
+                )
             )
     found.sort()
     parts, begin = [], 0
@@ -206,12 +225,19 @@ def _varied(event: dict[str, Any]) -> tuple[str, ...]:
 
 
 def write(
-    out: Path, size: int = 0, repetitions: int = 0, *, sources: Sequence[Path] = (), layout: str = "kineto"
+    out: Path,
+    size: int = 0,
+    repetitions: int = 0,
+    *,
+    sources: Sequence[Path] = (),
+    layout: str = "kineto",
 ) -> dict[str, int]:
     """Write a trace of about `size` bytes of JSON, compressed where the name says so; gives what is in it."""
     enlarger = Enlarger(sources or default_sources(), layout)
     n_bytes = 0
-    with cast("BinaryIO", gzip.open(out, "wb", 6) if out.suffix == ".gz" else out.open("wb")) as stream:
+    with cast(
+        "BinaryIO", gzip.open(out, "wb", 6) if out.suffix == ".gz" else out.open("wb")
+    ) as stream:
         for piece in enlarger.pieces(size, repetitions):
             n_bytes += stream.write(piece)
     return {"bytes": n_bytes, "events": enlarger.n_events, "repetitions": enlarger.n_repetitions}
@@ -224,15 +250,25 @@ def default_sources() -> list[Path]:
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out", type=Path)
     parser.add_argument("sources", nargs="*", type=Path)
-    parser.add_argument("--megabytes", type=float, default=0, help="about so many, in whole repetitions")
-    parser.add_argument("--repetitions", type=int, default=0, help="at least so many, of all sources together")
+    parser.add_argument(
+        "--megabytes", type=float, default=0, help="about so many, in whole repetitions"
+    )
+    parser.add_argument(
+        "--repetitions", type=int, default=0, help="at least so many, of all sources together"
+    )
     parser.add_argument("--layout", choices=LAYOUTS, default="kineto")
     given = parser.parse_args()
     size = int(given.megabytes * 1e6)
-    print(json.dumps(write(given.out, size, given.repetitions, sources=given.sources, layout=given.layout)))  # noqa: T201
+    print(
+        json.dumps(
+            write(given.out, size, given.repetitions, sources=given.sources, layout=given.layout)
+        )
+    )
 
 
 if __name__ == "__main__":

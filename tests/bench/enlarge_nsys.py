@@ -2,9 +2,10 @@
 
     python -m tests.bench.enlarge_nsys OUT.sqlite|OUT_pqtdir --kernels 1000000 [EXPORT.sqlite]
 
-Kernels, copies, fills, API calls, synchronizations and NVTX ranges are repeated, each repetition after the last one in
-time and with correlation ids of its own; ranges called `step N` count on. About one kernel in sixteen gets another
-name, with another number among its template arguments or tile sizes. All else stands once, as in the source.
+Kernels, copies, fills, API calls, synchronizations and NVTX ranges are repeated, each repetition
+after the last one in time and with correlation ids of its own; ranges called `step N` count on.
+About one kernel in sixteen gets another name, with another number among its template arguments or
+tile sizes. All else stands once, as in the source.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ class _Plan:
 
     def moved_on(self, column: str) -> int:
         """What a column gains from one repetition to the next."""
-        return {"start": self.time_ns, "end": self.time_ns, "correlationId": self.correlation}.get(column, 0)
+        return {"start": self.time_ns, "end": self.time_ns, "correlationId": self.correlation}.get(
+            column, 0
+        )
 
 
 def write_sqlite(out: Path, n_kernels: int, source: Path = SAMPLE) -> dict[str, int]:
@@ -65,7 +68,8 @@ def write_sqlite(out: Path, n_kernels: int, source: Path = SAMPLE) -> dict[str, 
             values = ", ".join(_sql_value(plan, table, column) for column in columns)
             database.execute(
                 f'INSERT INTO "{table}" ({", ".join(map(_quoted, columns))}) '  # noqa: S608 - names from the sample
-                f"WITH RECURSIVE turn(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM turn WHERE n + 1 < {plan.n}) "
+                "WITH RECURSIVE turn(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM turn WHERE n + 1"
+                f" < {plan.n}) "
                 f'SELECT {values} FROM turn CROSS JOIN "{table}" AS row '
                 f'WHERE {plan.n} > 1 AND row.rowid <= (SELECT max(rowid) FROM "{table}")'
             )
@@ -80,18 +84,25 @@ def write_directory(out: Path, n_kernels: int, source: Path = SAMPLE) -> dict[st
     kernels = 0
     with closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as database:
         plan = _planned(database, n_kernels)
-        names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        names = [
+            name
+            for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
         for name in names:
             frame = _frame(database, name)
             if name == "StringIds":
-                new = pl.DataFrame(_variants(database), schema={"id": pl.Int64, "value": pl.String}, orient="row")
+                new = pl.DataFrame(
+                    _variants(database), schema={"id": pl.Int64, "value": pl.String}, orient="row"
+                )
                 frame = pl.concat([frame.cast({"id": pl.Int64}), new])
             if name in plan.columns:
                 frame = _repeated(plan, name, frame)
             kernels = frame.height if name == KERNEL else kernels
             # SQLite knows no unsigned integers: nsys stores those above its range wrapped.
             narrow = [
-                pl.col(c).cast(_narrow(c), wrap_numerical=True) for c, kind in frame.schema.items() if kind.is_integer()
+                pl.col(c).cast(_narrow(c), wrap_numerical=True)
+                for c, kind in frame.schema.items()
+                if kind.is_integer()
             ]
             frame.with_columns(narrow).write_parquet(
                 out / f"{name}.parquet", compression="snappy", row_group_size=_BATCH_ROWS
@@ -101,13 +112,17 @@ def write_directory(out: Path, n_kernels: int, source: Path = SAMPLE) -> dict[st
 
 
 def _planned(database: sqlite3.Connection, n_kernels: int) -> _Plan:
-    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    tables = {
+        name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    }
     columns = {
         table: [row[1] for row in database.execute(f'PRAGMA table_info("{table}")')]
         for table in REPEATED
         if table in tables
     }
-    times = " UNION ALL ".join(f'SELECT min(start) AS a, max("end") AS b FROM "{t}"' for t in columns)  # noqa: S608
+    times = " UNION ALL ".join(
+        f'SELECT min(start) AS a, max("end") AS b FROM "{t}"' for t in columns
+    )
     ids = " UNION ALL ".join(
         f'SELECT min(correlationId) AS a, max(correlationId) AS b FROM "{t}"'  # noqa: S608
         for t, names in columns.items()
@@ -116,13 +131,17 @@ def _planned(database: sqlite3.Connection, n_kernels: int) -> _Plan:
     first, last = database.execute(f"SELECT min(a), max(b) FROM ({times})").fetchone()  # noqa: S608
     low, high = database.execute(f"SELECT min(a), max(b) FROM ({ids})").fetchone()  # noqa: S608
     (kernels,) = database.execute(f"SELECT count(*) FROM {KERNEL}").fetchone()  # noqa: S608
-    (steps,) = database.execute("SELECT count(*) FROM NVTX_EVENTS WHERE text LIKE ?", [f"{_STEP}%"]).fetchone()
+    (steps,) = database.execute(
+        "SELECT count(*) FROM NVTX_EVENTS WHERE text LIKE ?", [f"{_STEP}%"]
+    ).fetchone()
     return _Plan(-(-n_kernels // kernels), last - first + _GAP_NS, high - low + 1, steps, columns)
 
 
 def _variants(database: sqlite3.Connection) -> list[tuple[int, str]]:
     """New StringIds: each kernel name with other numbers in it."""
-    query = f"SELECT DISTINCT id, value FROM StringIds JOIN {KERNEL} ON id = demangledName ORDER BY id"  # noqa: S608
+    query = (
+        f"SELECT DISTINCT id, value FROM StringIds JOIN {KERNEL} ON id = demangledName ORDER BY id"  # noqa: S608
+    )
     rows = []
     for number, name in database.execute(query).fetchall():
         for variant in range(_VARIANTS):
@@ -147,15 +166,23 @@ def _sql_value(plan: _Plan, table: str, column: str) -> str:
 
 def _repeated(plan: _Plan, table: str, frame: pl.DataFrame) -> pl.DataFrame:
     n = pl.col("turn.n")
-    changes = [(pl.col(c) + n * plan.moved_on(c)).alias(c) for c in frame.columns if plan.moved_on(c)]
+    changes = [
+        (pl.col(c) + n * plan.moved_on(c)).alias(c) for c in frame.columns if plan.moved_on(c)
+    ]
     if table == KERNEL:
         name, is_other = pl.col("demangledName"), (pl.col("row.rowid") * 7919 + n) % 16 == 0
         other = _FIRST_VARIANT + name * _VARIANTS + n % _VARIANTS
-        changes.append(pl.when(is_other & (n > 0)).then(other).otherwise(name).alias("demangledName"))
+        changes.append(
+            pl.when(is_other & (n > 0)).then(other).otherwise(name).alias("demangledName")
+        )
     if table == "NVTX_EVENTS":
         text = pl.col("text")
         number = text.str.strip_prefix(_STEP).cast(pl.Int64, strict=False) + n * plan.steps
-        counted = pl.when(text.str.starts_with(_STEP)).then(_STEP + number.cast(pl.String)).otherwise(text)
+        counted = (
+            pl.when(text.str.starts_with(_STEP))
+            .then(_STEP + number.cast(pl.String))
+            .otherwise(text)
+        )
         changes.append(counted.alias("text"))
     turns = pl.DataFrame({"turn.n": pl.int_range(plan.n, eager=True)})
     return (
@@ -179,7 +206,11 @@ def _narrow(column: str) -> type[pl.DataType]:
     """The integer type nsys gives a column, as far as it matters: ids of threads and processes need 64 bits."""
     if column == "correlationId":
         return pl.UInt32
-    return pl.UInt64 if column in {"globalTid", "globalPid", "demangledName", "shortName"} else pl.Int64
+    return (
+        pl.UInt64
+        if column in {"globalTid", "globalPid", "demangledName", "shortName"}
+        else pl.Int64
+    )
 
 
 def _quoted(column: str) -> str:
@@ -188,7 +219,9 @@ def _quoted(column: str) -> str:
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out", type=Path)
     parser.add_argument("source", nargs="?", type=Path, default=SAMPLE)
     parser.add_argument("--kernels", type=int, default=1_000_000)

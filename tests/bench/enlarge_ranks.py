@@ -2,8 +2,8 @@
 
     python -m tests.bench.enlarge_ranks OUT --ranks 1024 RANK.json.gz [--sources]
 
-Every rank does what the captured one did, begins its collectives a few microseconds apart, and waits in them for one
-rank, which begins each LATE_NS later: the fifth from the end.
+Every rank does what the captured one did, begins its collectives a few microseconds apart, and
+waits in them for one rank, which begins each LATE_NS later: the fifth from the end.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ def write_trace(out: Path, captured: Trace, n_ranks: int) -> None:
         captured.manifest,
         ranks=[*range(n_ranks)],
         sources=[source | {"rank": rank, "settings": settings} for rank in range(n_ranks)],
-        n_rows={name: {str(rank): frame.height for rank in range(n_ranks)} for name, frame in own.items()},
+        n_rows={
+            name: {str(rank): frame.height for rank in range(n_ranks)}
+            for name, frame in own.items()
+        },
     )
     (out / "manifest.json").write_text(json.dumps(manifest.as_dict()))
 
@@ -71,7 +74,9 @@ def _waiting(kernels: pl.DataFrame, rank: int, n_ranks: int) -> pl.DataFrame:
     communicates = pl.col("is_communication").fill_null(value=False)
     return kernels.with_columns(
         start_ns=pl.col("start_ns") + pl.when(communicates).then(late).otherwise(0),
-        duration_ns=pl.when(communicates).then(LATE_NS + _TRANSFER_NS - late).otherwise("duration_ns"),
+        duration_ns=pl.when(communicates)
+        .then(LATE_NS + _TRANSFER_NS - late)
+        .otherwise("duration_ns"),
     )
 
 
@@ -83,7 +88,9 @@ def write_sources(out: Path, captured: Path, n_ranks: int) -> None:
     assert about is not None
     told = re.sub(rb'"rank": \d+, ', b"", about[0])
     told = re.sub(rb'"(world_size|pg_size)": \d+', rb'"\1": %d' % n_ranks, told)
-    told = re.sub(rb'"ranks": \[[^\]]*\]', b'"ranks": %s' % json.dumps([*range(n_ranks)]).encode(), told)
+    told = re.sub(
+        rb'"ranks": \[[^\]]*\]', b'"ranks": %s' % json.dumps([*range(n_ranks)]).encode(), told
+    )
     first = out / "rank0.pt.trace.json.gz"
     first.write_bytes(gzip.compress(text.replace(about[0], told, 1), 6))
     for rank in range(1, n_ranks):
@@ -92,7 +99,9 @@ def write_sources(out: Path, captured: Path, n_ranks: int) -> None:
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out", type=Path)
     parser.add_argument("captured", type=Path)
     parser.add_argument("--ranks", type=int, required=True)

@@ -2,8 +2,9 @@
 
     python -m tests.bench.enlarge_tables OUT.tracelens --kernels 1000000 TRACE
 
-Each repetition of the trace's events starts after the last one ended, with row ids, correlation ids, sequence numbers
-and steps of its own, so that links stay inside it. Variety of names is that of TRACE: take an enlarged one of 100 MB.
+Each repetition of the trace's events starts after the last one ended, with row ids, correlation
+ids, sequence numbers and steps of its own, so that links stay inside it. Variety of names is that
+of TRACE: take an enlarged one of 100 MB.
 """
 
 from __future__ import annotations
@@ -50,7 +51,11 @@ def _lengths(trace: Trace) -> dict[str, int]:
     """What each column gains from one repetition to the next."""
     length = {column: trace.frame(name).height for name, column in _OWN_ID.items()}
     for column in (*_COUNTED, *_TIMES):
-        found = [trace.frame(name)[column].drop_nulls() for name in _EVENTS if column in trace.frame(name).columns]
+        found = [
+            trace.frame(name)[column].drop_nulls()
+            for name in _EVENTS
+            if column in trace.frame(name).columns
+        ]
         values = pl.concat([series for series in found if series.len()] or [pl.Series([0])])
         length[column] = _whole(values.max()) + 1
         if column in _TIMES:
@@ -71,7 +76,9 @@ def _whole(value: object) -> int:
 
 def main() -> None:
     """Parse the command line and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out", type=Path)
     parser.add_argument("trace", type=Path)
     parser.add_argument("--kernels", type=int, default=1_000_000)

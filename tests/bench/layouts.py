@@ -35,11 +35,16 @@ class Document:
 
 
 def read_document(path: Path, layout: str = "kineto") -> Document:
-    """The trace that the profiler wrote to `path`, in the layout asked for. Raises ValueError when it is none."""
+    """The trace that the profiler wrote to `path`, in the layout asked for.
+
+    Raises ValueError when it is none.
+    """
     text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     begin, end = re.search(rb'"traceEvents": \[', text), re.search(rb"\s*\][^\]]*\Z", text)
     if begin is None or end is None:
-        raise ValueError(f"{path.name}: expected a trace as the profiler writes it, found no traceEvents")
+        raise ValueError(
+            f"{path.name}: expected a trace as the profiler writes it, found no traceEvents"
+        )
     whole = json.loads(text, parse_float=lambda digits: f"\x01{digits}\x01")
     events = whole.pop("traceEvents")
     if layout == "kineto":
@@ -49,10 +54,16 @@ def read_document(path: Path, layout: str = "kineto") -> Document:
         after = {"traceName": whole.pop("traceName", path.name)}
         opening, closing = _around(layout)
         head = _dumped(whole, layout)[:-1].rstrip() + opening
-        tail = closing + _dumped(after, layout)[1:].lstrip() if layout == "compact" else closing + _tail(after, layout)
+        tail = (
+            closing + _dumped(after, layout)[1:].lstrip()
+            if layout == "compact"
+            else closing + _tail(after, layout)
+        )
         texts = [_event(event, layout) for event in events]
     if len(texts) != len(events):
-        raise ValueError(f"{path.name}: {len(events)} events, but {len(texts)} pieces that look like one")
+        raise ValueError(
+            f"{path.name}: {len(events)} events, but {len(texts)} pieces that look like one"
+        )
     return Document(head, texts, events, tail, _SEPARATOR[layout])
 
 

@@ -9,9 +9,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 LIBRARIES = (
-    "tracelens-toolkit", "polars", "pyarrow", "msgspec", "adbc-driver-sqlite", "connectorx", "isal", "traceinsight",
-    "pandas", "ijson", "orjson",
-)  # fmt: skip
+    "tracelens-toolkit",
+    "polars",
+    "pyarrow",
+    "msgspec",
+    "adbc-driver-sqlite",
+    "connectorx",
+    "isal",
+    "traceinsight",
+    "pandas",
+    "ijson",
+    "orjson",
+)
 
 
 def describe() -> dict[str, str]:
@@ -19,7 +28,9 @@ def describe() -> dict[str, str]:
     libraries = {name: found for name in LIBRARIES if (found := _version(name))}
     return {
         "processor": _first(r"^model name\s*:\s*(.+)$", "/proc/cpuinfo") or platform.machine(),
-        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "cores": str(
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        ),
         "memory": f"{memory_bytes('MemTotal') / 1e9:.0f} GB",
         "system": platform.system(),
         "python": platform.python_version(),

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 _SAMPLE_S = 0.02
-# On Linux a child's ru_maxrss starts at what its parent held when it forked: a small process stands between. It writes
-# wait status, ru_maxrss and seconds to the file descriptor that is its first argument.
+# On Linux a child's ru_maxrss starts at what its parent held when it forked: a small process stands
+# between. It writes wait status, ru_maxrss and seconds to the file descriptor that is its first
+# argument.
 _LAUNCHER = """
 import os, sys, time
 begin = time.perf_counter()
@@ -32,7 +33,8 @@ _PATH = re.compile(r"(?:/[\w.+~-]+){2,}/?")
 class Measurement:
     """One run: `seconds` of the work itself, `process_s` from start to exit, and what the command said of itself.
 
-    For a command line both are the same; a contender that times itself leaves out starting Python and importing.
+    For a command line both are the same; a contender that times itself leaves out starting Python
+    and importing.
     """
 
     seconds: float
@@ -48,13 +50,22 @@ class ContenderError(Exception):
 def measure(command: Sequence[str], env: Mapping[str, str] | None = None) -> Measurement:
     """Run the command to its end. Raises ContenderError when it fails.
 
-    Peak memory is the largest resident set of one process (wait4), or, where there were several at once, the largest
-    sum of their proportional shares seen, looked at fifty times a second.
+    Peak memory is the largest resident set of one process (wait4), or, where there were several at
+    once, the largest sum of their proportional shares seen, looked at fifty times a second.
     """
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as usage:
+    with (
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+        tempfile.TemporaryFile() as usage,
+    ):
         launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(usage.fileno()), *command]
         with subprocess.Popen(
-            launcher, stdout=out, stderr=err, cwd=_ROOT, env={**os.environ, **(env or {})}, pass_fds=[usage.fileno()]
+            launcher,
+            stdout=out,
+            stderr=err,
+            cwd=_ROOT,
+            env={**os.environ, **(env or {})},
+            pass_fds=[usage.fileno()],
         ) as process:
             watcher = _Watcher(process.pid)
             watcher.start()
@@ -67,7 +78,9 @@ def measure(command: Sequence[str], env: Mapping[str, str] | None = None) -> Mea
             raise ContenderError(_why(os.waitstatus_to_exitcode(int(status)), err.read()))
         said = _said(out.read())
     peak_bytes = int(peak) * (1 if sys.platform == "darwin" else 1024)
-    return Measurement(said.pop("seconds", process_s), process_s, max(peak_bytes, watcher.peak_bytes), said)
+    return Measurement(
+        said.pop("seconds", process_s), process_s, max(peak_bytes, watcher.peak_bytes), said
+    )
 
 
 class _Watcher(threading.Thread):
@@ -93,7 +106,9 @@ def _below(pid: int) -> list[int]:
     for member in found:
         try:
             tasks = list(Path(f"/proc/{member}/task").iterdir())
-            found += [int(child) for task in tasks for child in (task / "children").read_text().split()]
+            found += [
+                int(child) for task in tasks for child in (task / "children").read_text().split()
+            ]
         except OSError:
             continue
     return found[1:]

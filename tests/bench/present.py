@@ -1,6 +1,7 @@
 """The results as a page, a chart and the README's performance section: `python -m tests.bench.present FOLDER`.
 
-Reads benchmark.json in the folder, so that what is shown can be drawn again without measuring again.
+Reads benchmark.json in the folder, so that what is shown can be drawn again without measuring
+again.
 """
 
 from __future__ import annotations
@@ -22,21 +23,26 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 _THERE_S = 2.4
 _NOTICE = "<!-- Written by python -m tests.bench; run it again instead of editing. -->"
 _MEANING = (
-    "Medians; HTA, and what takes longer than a quarter of a minute on the largest traces, ran once. "
-    "Each run is a process of its own, the contenders of an input in turn; files are in the page cache. "
-    "`tracelens collect` and `report` count from start to exit, with everything written; of the peers only the call "
-    "named, without starting Python, importing, reading the file or decompressing it, except where the peer itself "
-    "reads it (HTA, connectorx, Polars). Where a target says so, both count from start to exit. Memory is the peak of "
-    "the process and all it started. "
-    "“times tracelens” is time over that of tracelens on the same input. Traces are real ones enlarged "
-    "(tests/bench/enlarge.py), not kept."
+    "Medians; HTA, and what takes longer than a quarter of a minute on the largest traces, ran"
+    " once. Each run is a process of its own, the contenders of an input in turn; files are in the"
+    " page cache. `tracelens collect` and `report` count from start to exit, with everything"
+    " written; of the peers only the call named, without starting Python, importing, reading the"
+    " file or decompressing it, except where the peer itself reads it (HTA, connectorx, Polars)."
+    " Where a target says so, both count from start to exit. Memory is the peak of the process and"
+    " all it started. “times tracelens” is time over that of tracelens on the same input. Traces"
+    " are real ones enlarged (tests/bench/enlarge.py), not kept."
 )
 
 
 def page(results: Results) -> str:
     """The whole page, as Markdown."""
     machine = ", ".join(f"{name} {value}" for name, value in results.machine.items())
-    parts = ["# Benchmark", _NOTICE, f"Measured on: {machine}. Runs of each: {results.settings['runs']}.", _MEANING]
+    parts = [
+        "# Benchmark",
+        _NOTICE,
+        f"Measured on: {machine}. Runs of each: {results.settings['runs']}.",
+        _MEANING,
+    ]
     if results.settings.get("quick"):
         parts.append("**Made with --quick: small inputs, one run. These numbers say nothing.**")
     parts += [
@@ -55,18 +61,37 @@ def page(results: Results) -> str:
 
 def performance(results: Results) -> str:
     """The README's section: collect on the largest trace that the peers read too."""
-    rows = [row for row in results.rows if row.group == "collect torch" and row.input.endswith("plain")]
-    compared = [row.size for row in rows if row.contender == suites.HTA] or [row.size for row in rows]
+    rows = [
+        row for row in results.rows if row.group == "collect torch" and row.input.endswith("plain")
+    ]
+    compared = [row.size for row in rows if row.contender == suites.HTA] or [
+        row.size for row in rows
+    ]
     size = max(compared, default=0)
-    chosen = [row for row in rows if row.size == size and "," not in row.contender.removeprefix(suites.ORJSON_GC)]
+    chosen = [
+        row
+        for row in rows
+        if row.size == size and "," not in row.contender.removeprefix(suites.ORJSON_GC)
+    ]
     machine = results.machine
-    judged = [target.met for target in results.targets if target.full_size and target.met is not None]
+    judged = [
+        target.met for target in results.targets if target.full_size and target.met is not None
+    ]
     return "\n\n".join(
         [
             f"A {size:.0f} MB trace on {machine['cores']} cores of {machine['processor']}:",
-            _table(["", "time", "memory", "times tracelens"], [_line(row, _ours(chosen)) for row in chosen]),
-            "`tracelens collect` is the whole command, tables linked, nested and written; json and orjson only parse.",
-            f"{sum(judged)} of {len(judged)} targets are met; [docs/benchmark.md](docs/benchmark.md) has all numbers.",
+            _table(
+                ["", "time", "memory", "times tracelens"],
+                [_line(row, _ours(chosen)) for row in chosen],
+            ),
+            (
+                "`tracelens collect` is the whole command, tables linked, nested and written; json"
+                " and orjson only parse."
+            ),
+            (
+                f"{sum(judged)} of {len(judged)} targets are met;"
+                " [docs/benchmark.md](docs/benchmark.md) has all numbers."
+            ),
         ]
     )
 
@@ -81,18 +106,33 @@ def replace_section(text: str, section: str) -> str | None:
 
 def chart(results: Results) -> alt.HConcatChart:
     """Time and memory of each contender over the size of the trace, both axes logarithmic."""
-    rows = [row for row in results.rows if row.group == "collect torch" and row.input.endswith("plain")]
+    rows = [
+        row for row in results.rows if row.group == "collect torch" and row.input.endswith("plain")
+    ]
     values = [
-        {"contender": row.contender, "size": row.size, "time": row.median_s, "memory": row.median_peak_mb}
+        {
+            "contender": row.contender,
+            "size": row.size,
+            "time": row.median_s,
+            "memory": row.median_peak_mb,
+        }
         for row in rows
         if not row.contender.startswith((f"{suites.HTA},", f"{suites.COLLECT},"))
     ]
-    base = alt.Chart(alt.InlineData(values=values)).mark_line(point=True).encode(
-        x=alt.X("size:Q", title="size of the trace (MB)", scale=alt.Scale(type="log", nice=False)),
-        color=alt.Color("contender:N", title=None, sort=None),
-    )  # fmt: skip
+    base = (
+        alt.Chart(alt.InlineData(values=values))
+        .mark_line(point=True)
+        .encode(
+            x=alt.X(
+                "size:Q", title="size of the trace (MB)", scale=alt.Scale(type="log", nice=False)
+            ),
+            color=alt.Color("contender:N", title=None, sort=None),
+        )
+    )
     panels = [
-        base.encode(y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log"))).properties(width=320, height=260)
+        base.encode(y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log"))).properties(
+            width=320, height=260
+        )
         for field, title in (("time", "time (s)"), ("memory", "peak memory (MB)"))
     ]
     return alt.hconcat(*panels)
@@ -101,7 +141,11 @@ def chart(results: Results) -> alt.HConcatChart:
 def _targets(results: Results) -> str:
     words = {True: "yes", False: "**no**", None: "not judged"}
     lines = [
-        [t.target, t.measured, words[t.met] + ("" if t.full_size or t.met is None else ", on a smaller input")]
+        [
+            t.target,
+            t.measured,
+            words[t.met] + ("" if t.full_size or t.met is None else ", on a smaller input"),
+        ]
         for t in results.targets
     ]
     return _table(["target", "measured", "met"], lines)
@@ -109,14 +153,19 @@ def _targets(results: Results) -> str:
 
 def _yardstick(results: Results) -> list[str]:
     """How this machine compares with the one that the targets in seconds were set on."""
-    rows = [row for row in results.rows if row.contender == suites.ORJSON and row.input.endswith("plain")]
+    rows = [
+        row
+        for row in results.rows
+        if row.contender == suites.ORJSON and row.input.endswith("plain")
+    ]
     if not rows:
         return []
     row = max(rows, key=lambda row: row.size)
     seconds = row.median_s * 500 / row.size
     said = (
-        f"Targets in seconds were set on a machine where {suites.ORJSON}, takes {_THERE_S} s for 500 MB; here it took "
-        f"{seconds:.1f} s ({row.input}), {seconds / _THERE_S:.2f} times as long. They are judged as they are."
+        f"Targets in seconds were set on a machine where {suites.ORJSON}, takes {_THERE_S} s for"
+        f" 500 MB; here it took {seconds:.1f} s ({row.input}), {seconds / _THERE_S:.2f} times as"
+        " long. They are judged as they are."
     )
     return [said]
 
@@ -136,7 +185,9 @@ def _group(results: Results, group: str) -> str:
 
 
 def _ours(rows: Iterable[Row]) -> Row | None:
-    return next((row for row in rows if row.contender in {suites.COLLECT, suites.COLLECT_NSYS}), None)
+    return next(
+        (row for row in rows if row.contender in {suites.COLLECT, suites.COLLECT_NSYS}), None
+    )
 
 
 def _line(row: Row, ours: Row | None, *, with_rate: bool = False) -> list[str]:
@@ -156,12 +207,20 @@ def _growth(results: Results) -> str:
         ordered = sorted(rows, key=lambda row: row.size)
         if len({row.size for row in ordered}) > 1 and group not in {"layouts", suite_shapes.GROUP}:
             small, large = ordered[0], ordered[-1]
-            sizes = " → ".join(f"{row.size:.0f}" if row.size > 100 else f"{row.size:.3g}" for row in ordered)
+            sizes = " → ".join(
+                f"{row.size:.0f}" if row.size > 100 else f"{row.size:.3g}" for row in ordered
+            )
             times = " → ".join(f"{row.median_s:.3g}" for row in ordered)
             lines.append(
-                [f"{group} {form}".strip(), contender, f"{sizes} {small.unit}", f"{times} s",
-                 f"{large.size / small.size:.3g}", f"{large.median_s / small.median_s:.3g}"]
-            )  # fmt: skip
+                [
+                    f"{group} {form}".strip(),
+                    contender,
+                    f"{sizes} {small.unit}",
+                    f"{times} s",
+                    f"{large.size / small.size:.3g}",
+                    f"{large.median_s / small.median_s:.3g}",
+                ]
+            )
     return _table(["", "", "sizes", "times", "larger by", "longer by"], lines)
 
 
@@ -172,18 +231,26 @@ def _table(heads: list[str], lines: list[list[str]]) -> str:
 
 def main() -> None:
     """Read the results and write page, chart and, when asked, the README's section."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--readme", action="store_true", help="replace the README's performance section too")
+    parser.add_argument(
+        "--readme", action="store_true", help="replace the README's performance section too"
+    )
     given = parser.parse_args()
     results = Results.from_dict(json.loads((given.folder / "benchmark.json").read_text()))
     (given.folder / "benchmark.md").write_text(page(results))
-    if any(row.group == "collect torch" for row in results.rows):  # the chart's; an empty one cannot be drawn
+    if any(
+        row.group == "collect torch" for row in results.rows
+    ):  # the chart's; an empty one cannot be drawn
         chart(results).save(given.folder / "benchmark.png", scale_factor=2)
     if given.readme:
         text = replace_section(README.read_text(), performance(results))
         if text is None:
-            print(f"README.md has no {BEGIN} and {END}; its section was not written", file=sys.stderr)  # noqa: T201
+            print(
+                f"README.md has no {BEGIN} and {END}; its section was not written", file=sys.stderr
+            )
         else:
             README.write_text(text)
 

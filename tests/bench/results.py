@@ -11,7 +11,10 @@ from tests.bench.measure import Measurement
 
 @dataclass(slots=True)
 class Row:
-    """All runs of one contender on one input. `size` counts `unit`s: MB of JSON, million kernels, million spans."""
+    """All runs of one contender on one input.
+
+    `size` counts `unit`s: MB of JSON, million kernels, million spans.
+    """
 
     group: str
     contender: str
@@ -69,7 +72,9 @@ class Results:
     left_out: list[tuple[str, str]] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
 
-    def find(self, group: str, contender: str, input_: str | None = None, size: float | None = None) -> Row | None:
+    def find(
+        self, group: str, contender: str, input_: str | None = None, size: float | None = None
+    ) -> Row | None:
         """The row; where no size is given, that of the largest input."""
         found = [
             row
@@ -104,7 +109,9 @@ class Results:
         return cls(
             machine=plain["machine"],
             settings=plain["settings"],
-            rows=[Row(**{k: v for k, v in row.items() if k not in derived}) for row in plain["rows"]],
+            rows=[
+                Row(**{k: v for k, v in row.items() if k not in derived}) for row in plain["rows"]
+            ],
             left_out=[(what, why) for what, why in plain["left_out"]],
             targets=[Target(**target) for target in plain["targets"]],
         )

@@ -18,5 +18,8 @@ def compile_provenance(bench: Bench) -> None:
         bench.leave_out(GROUP, "torch is not installed")
         return
     command = (sys.executable, "-m", "tests.bench.compile_model")
-    contenders = [Contender(PLAIN, (*command, "plain")), Contender(RECORDED, (*command, "recorded"))]
+    contenders = [
+        Contender(PLAIN, (*command, "plain")),
+        Contender(RECORDED, (*command, "recorded")),
+    ]
     bench.race(contenders, Row(GROUP, "", "ResNet-50 (on a CPU, its first stage)", 1, "models"))

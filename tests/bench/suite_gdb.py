@@ -1,7 +1,7 @@
 """How long a program is held at a stop under gdb, Python's frames merged: `python -m tests.bench.suite_gdb HITS`.
 
-The program is a convolution of torch on the CPU, stopped where oneDNN computes it. Prints one line of JSON: the median
-over the stops after the first, in seconds, and what a stack looks like.
+The program is a convolution of torch on the CPU, stopped where oneDNN computes it. Prints one line
+of JSON: the median over the stops after the first, in seconds, and what a stack looks like.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ with torch.no_grad():
 def gdb_hits(bench: Bench) -> None:
     """A stop under gdb, after the first."""
     tools = ("gdb", "py-spy")
-    absent = [*(tool for tool in tools if shutil.which(tool) is None and not _beside(tool)), *_packages()]
+    absent = [
+        *(tool for tool in tools if shutil.which(tool) is None and not _beside(tool)),
+        *_packages(),
+    ]
     if absent:
         bench.leave_out(HIT, f"{', '.join(absent)} not found here")
         return
@@ -56,7 +59,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "convolution.py"
         program.write_text(_PROGRAM.format(turns=hits + 1))
-        found = gdb.run([sys.executable, str(program)], gdb.PRESETS["cpu"], limits=gdb.Limits(hits=hits + 1))
+        found = gdb.run(
+            [sys.executable, str(program)], gdb.PRESETS["cpu"], limits=gdb.Limits(hits=hits + 1)
+        )
     stacks = found.captures[0].tables["stacks"]
     if set(stacks["python_frames"]) != {"merged"}:
         sys.exit("Python's frames were not merged: is py-spy installed?")

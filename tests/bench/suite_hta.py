@@ -18,7 +18,9 @@ CAPTURE = Path(__file__).resolve().parents[3] / "shared" / "data" / "torch" / "d
 def hta_ranks(bench: Bench) -> None:
     """Two ranks of a real capture, and 64 made of them; collecting is timed by other parts."""
     if not installed("hta") or not CAPTURE.is_dir():
-        bench.leave_out(HANDED, "HTA, or the capture of two ranks beside the checkout, is not there")
+        bench.leave_out(
+            HANDED, "HTA, or the capture of two ranks beside the checkout, is not there"
+        )
         return
     for n in (2, 64):
         folder, trace = bench.folder / "ranks", bench.folder / "ranks.tracelens"
@@ -37,8 +39,17 @@ def hta_ranks(bench: Bench) -> None:
 def copies(folder: Path, n: int) -> None:
     """A folder of `n` ranks, copies of the capture's two in turn, each with its own number."""
     folder.mkdir()
-    texts = [gzip.decompress((CAPTURE / f"rank{rank}.pt.trace.json.gz").read_bytes()) for rank in (0, 1)]
+    texts = [
+        gzip.decompress((CAPTURE / f"rank{rank}.pt.trace.json.gz").read_bytes()) for rank in (0, 1)
+    ]
     for rank in range(n):
-        text = re.sub(rb'("distributedInfo": \{[^}]*?"rank": )\d+', rb"\g<1>%d" % rank, texts[rank % 2], count=1)
-        text = re.sub(rb'("distributedInfo": \{[^}]*?"world_size": )\d+', rb"\g<1>%d" % n, text, count=1)
+        text = re.sub(
+            rb'("distributedInfo": \{[^}]*?"rank": )\d+',
+            rb"\g<1>%d" % rank,
+            texts[rank % 2],
+            count=1,
+        )
+        text = re.sub(
+            rb'("distributedInfo": \{[^}]*?"world_size": )\d+', rb"\g<1>%d" % n, text, count=1
+        )
         (folder / f"rank{rank}.pt.trace.json.gz").write_bytes(gzip.compress(text, 1))

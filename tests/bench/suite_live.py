@@ -11,10 +11,15 @@ from tests.bench.contenders import installed
 from tests.bench.results import Row
 
 GROUP = "live capture"
-PLAIN, BARE, COLLECT = "no profiler", "torch.profiler, written into the script", "tracelens collect torch"
+PLAIN, BARE, COLLECT = (
+    "no profiler",
+    "torch.profiler, written into the script",
+    "tracelens collect torch",
+)
 SAMPLER = "NVML sampler at 10 Hz"
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
-# Memory is looked at more closely, and at a cost, where there are two processes: so every contender is two.
+# Memory is looked at more closely, and at a cost, where there are two processes: so every contender
+# is two.
 _AS_A_CHILD = ("sh", "-c", '"$@"; exit $?', "sh")
 
 
@@ -25,12 +30,16 @@ def live_capture(bench: Bench) -> None:
         contenders = [
             Contender(PLAIN, (*_AS_A_CHILD, *loop, "plain")),
             Contender(BARE, (*_AS_A_CHILD, *loop, "bare")),
-            Contender(COLLECT, tracelens("collect", "torch", "--out", "{out}", "--", *loop, "plain")),
+            Contender(
+                COLLECT, tracelens("collect", "torch", "--out", "{out}", "--", *loop, "plain")
+            ),
         ]
         bench.race(contenders, Row(GROUP, "", "30 training steps, 3 of them recorded", 30, "steps"))
     else:
         bench.leave_out(GROUP, "torch is not installed")
-    for row in bench.race([Contender(SAMPLER, peer("nvml_sampler"))], Row("NVML", "", "10 s", 10, "s")):
+    for row in bench.race(
+        [Contender(SAMPLER, peer("nvml_sampler"))], Row("NVML", "", "10 s", 10, "s")
+    ):
         if row.said.get("missing"):
             bench.results.rows.remove(row)
             bench.leave_out(SAMPLER, str(row.said["missing"]))
@@ -38,6 +47,10 @@ def live_capture(bench: Bench) -> None:
 
 def captured_shares(samples: Path = SAMPLES) -> list[float]:
     """What share of a core the sampler took in each of the shipped captures, which were taken where there is a GPU."""
-    manifests = [json.loads(file.read_text()) for file in samples.glob("*/captures/*/manifest.json")]
-    settings = [source.get("settings", {}) for manifest in manifests for source in manifest["sources"]]
+    manifests = [
+        json.loads(file.read_text()) for file in samples.glob("*/captures/*/manifest.json")
+    ]
+    settings = [
+        source.get("settings", {}) for manifest in manifests for source in manifest["sources"]
+    ]
     return [float(told["cpu_frac"]) for told in settings if told.get("cpu_frac") is not None]

@@ -24,15 +24,33 @@ def many_ranks(bench: Bench) -> None:
     compared, many = (COMPARED, MANY) if bench.settings.runs > 1 else (8, 16)
     sources, trace = bench.folder / "ranks", bench.folder / "ranks.tracelens"
     for n_ranks in (compared, many):
-        bench.make("tests.bench.enlarge_ranks", str(sources), str(captured), "--ranks", str(n_ranks), "--sources")
-        row = Row(GROUP, "", f"{n_ranks:,} ranks", round(n_ranks * captured.stat().st_size / 1e6, 1), "MB of gzip")
+        bench.make(
+            "tests.bench.enlarge_ranks",
+            str(sources),
+            str(captured),
+            "--ranks",
+            str(n_ranks),
+            "--sources",
+        )
+        row = Row(
+            GROUP,
+            "",
+            f"{n_ranks:,} ranks",
+            round(n_ranks * captured.stat().st_size / 1e6, 1),
+            "MB of gzip",
+        )
         contenders = [Contender(DRIVER, peer("job", str(sources), "{out}"), is_slow=True)]
         if n_ranks == compared:
-            contenders.append(Contender(COLLECT, tracelens("collect", "torch", str(sources), "--out", "{out}")))
+            contenders.append(
+                Contender(COLLECT, tracelens("collect", "torch", str(sources), "--out", "{out}"))
+            )
         bench.race(contenders, row)
         shutil.rmtree(sources)
     bench.make("tests.bench.enlarge_ranks", str(trace), str(captured), "--ranks", str(many))
     row = Row(ASKED, "", f"{many:,} ranks", many, "ranks")
-    asked = [Contender(name, tracelens("report", str(trace), "--section", name), is_slow=True) for name in SECTIONS]
+    asked = [
+        Contender(name, tracelens("report", str(trace), "--section", name), is_slow=True)
+        for name in SECTIONS
+    ]
     bench.race([*asked, Contender(PAGE, peer("page", str(trace)), is_slow=True)], row)
     shutil.rmtree(trace)

@@ -22,14 +22,20 @@ def odd_shapes(bench: Bench) -> None:
         source = bench.folder / f"shape.json{'.gz' if packed else ''}"
         source.write_bytes(gzip.compress(text) if packed else text)
         contender = Contender(COLLECT, tracelens("collect", "torch", str(source), "--out", "{out}"))
-        bench.race([contender], Row(GROUP, "", f"{name}, {source.stat().st_size / 1e3:.0f} kB", len(text) / 1e6, "MB"))
+        bench.race(
+            [contender],
+            Row(GROUP, "", f"{name}, {source.stat().st_size / 1e3:.0f} kB", len(text) / 1e6, "MB"),
+        )
         source.unlink()
 
 
 def shapes() -> Iterator[tuple[str, bytes]]:
     """A name and a text of each, the second one ten times as long, or as long as the limits let it be."""
     for n in (40_000, 400_000):
-        yield "`{},` repeated, gzip", b'{"traceEvents": [' + _EVENT + b"," + b"{}," * n + _EVENT + b"]}"
+        yield (
+            "`{},` repeated, gzip",
+            b'{"traceEvents": [' + _EVENT + b"," + b"{}," * n + _EVENT + b"]}",
+        )
     for n in (10_000, 100_000):
         yield '`{"ph":` repeated', b'{"traceEvents": [' + _EVENT + b"," + b'{"ph":' * n
     for n in (TRACES.value // 10, TRACES.value):
@@ -41,8 +47,16 @@ def shapes() -> Iterator[tuple[str, bytes]]:
 def nested(n: int) -> bytes:
     """A trace of so many modules, each called in the one before."""
     events = [
-        {"ph": "X", "cat": "python_function", "name": f"nn.Module: M_{i}", "ts": i, "dur": 10 * n - 2 * i, "pid": 1,
-         "tid": 1, "args": {"Python id": i + 1, "Python parent id": i or None, "Python module id": 0}}
+        {
+            "ph": "X",
+            "cat": "python_function",
+            "name": f"nn.Module: M_{i}",
+            "ts": i,
+            "dur": 10 * n - 2 * i,
+            "pid": 1,
+            "tid": 1,
+            "args": {"Python id": i + 1, "Python parent id": i or None, "Python module id": 0},
+        }
         for i in range(n)
-    ]  # fmt: skip
+    ]
     return json.dumps({"traceEvents": events}).encode()

@@ -28,12 +28,29 @@ print(json.dumps(sizes))
 
 def installed_sizes(bench: Bench) -> None:
     """Build the wheel, install it with what it needs, and add up the files of each package."""
-    source, wheels, environment = (bench.folder / name for name in ("source", "wheels", "environment"))
+    source, wheels, environment = (
+        bench.folder / name for name in ("source", "wheels", "environment")
+    )
     python = str(environment / ("Scripts" if sys.platform == "win32" else "bin") / "python")
     # What was built before in a checkout would get into the wheel.
-    shutil.copytree(_ROOT, source, symlinks=True, ignore=shutil.ignore_patterns(".*", "build", "samples", "*.so"))
+    shutil.copytree(
+        _ROOT,
+        source,
+        symlinks=True,
+        ignore=shutil.ignore_patterns(".*", "build", "samples", "*.so"),
+    )
     try:
-        _run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", str(source), "--wheel-dir", str(wheels))
+        _run(
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            str(source),
+            "--wheel-dir",
+            str(wheels),
+        )
         (wheel,) = wheels.glob("*.whl")
         _run(sys.executable, "-m", "venv", str(environment))
         _run(python, "-m", "pip", "install", "--quiet", str(wheel))
@@ -41,10 +58,15 @@ def installed_sizes(bench: Bench) -> None:
     except subprocess.CalledProcessError as error:
         bench.leave_out(GROUP, f"pip said: {error.stderr.strip()[-200:]}")
         return
-    found = sorted(((name, size) for name, size in sizes.items() if name not in _TOOLS), key=lambda one: -one[1])
+    found = sorted(
+        ((name, size) for name, size in sizes.items() if name not in _TOOLS),
+        key=lambda one: -one[1],
+    )
     total = sum(size for _, size in found)
     for name, n_bytes in [(WHEEL, wheel.stat().st_size), (TOTAL, total), *found]:
-        bench.results.rows.append(Row(GROUP, name, "default install", round(n_bytes / 1e6, 2), "MB"))
+        bench.results.rows.append(
+            Row(GROUP, name, "default install", round(n_bytes / 1e6, 2), "MB")
+        )
 
 
 def _run(*command: str) -> str:

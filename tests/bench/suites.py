@@ -70,11 +70,18 @@ def _collectors(bench: Bench, trace: Path, size: float) -> list[Contender]:
 
 
 def _peers(bench: Bench, trace: Path, size: float) -> list[Contender]:
-    if size > bench.settings.peer_limit_mb or size * 1e6 * _PYTHON_OBJECTS > memory_bytes("MemAvailable"):
-        bench.leave_out(f"peers at {size:g} MB", "a trace as Python objects needs up to 7.5 bytes a byte of JSON")
+    if size > bench.settings.peer_limit_mb or size * 1e6 * _PYTHON_OBJECTS > memory_bytes(
+        "MemAvailable"
+    ):
+        bench.leave_out(
+            f"peers at {size:g} MB",
+            "a trace as Python objects needs up to 7.5 bytes a byte of JSON",
+        )
         return []
     packed = trace.suffix == ".gz"
-    found = [] if packed else [Contender(JSON, peer("json_loads", str(trace)), is_slow=size > _MANY_MB)]
+    found = (
+        [] if packed else [Contender(JSON, peer("json_loads", str(trace)), is_slow=size > _MANY_MB)]
+    )
     if installed("orjson"):
         found.append(Contender(ORJSON_GC, peer("orjson_loads", "on", str(trace))))
         found.append(Contender(ORJSON, peer("orjson_loads", "off", str(trace))))
@@ -108,8 +115,13 @@ def layouts(bench: Bench) -> None:
     repetitions = max(2, round(size / 9.5))
     for layout in LAYOUTS:
         trace = bench.folder / "trace.json"
-        bench.make("tests.bench.enlarge", str(trace), "--repetitions", str(repetitions), "--layout", layout)
-        bench.race([_collect(trace)], Row("layouts", "", layout, round(trace.stat().st_size / 1e6, 1), "MB"))
+        bench.make(
+            "tests.bench.enlarge", str(trace), "--repetitions", str(repetitions), "--layout", layout
+        )
+        bench.race(
+            [_collect(trace)],
+            Row("layouts", "", layout, round(trace.stat().st_size / 1e6, 1), "MB"),
+        )
         trace.unlink()
 
 
@@ -134,7 +146,8 @@ def several_files(bench: Bench) -> None:
         command = tracelens("collect", "torch", *map(str, chosen), "--out", "{out}")
         total = len(chosen) * made["bytes"] / 1e6
         bench.race(
-            [Contender(COLLECT, command)], Row("several files", "", f"{len(chosen)} of {size:g} MB", total, "MB")
+            [Contender(COLLECT, command)],
+            Row("several files", "", f"{len(chosen)} of {size:g} MB", total, "MB"),
         )
     for file in files:
         file.unlink()
@@ -146,16 +159,25 @@ def collect_nsys(bench: Bench) -> None:
     for millions in bench.settings.nsys_kernels:
         for out in (bench.folder / "export.sqlite", bench.folder / "export_pqtdir"):
             is_sqlite = out.suffix == ".sqlite"
-            bench.make("tests.bench.enlarge_nsys", str(out), "--kernels", str(round(millions * 1e6)))
-            contenders = [Contender(COLLECT_NSYS, tracelens("collect", "nsys", str(out), "--out", "{out}"))]
+            bench.make(
+                "tests.bench.enlarge_nsys", str(out), "--kernels", str(round(millions * 1e6))
+            )
+            contenders = [
+                Contender(COLLECT_NSYS, tracelens("collect", "nsys", str(out), "--out", "{out}"))
+            ]
             if not is_sqlite:
                 contenders.append(Contender(POLARS, peer("polars_rewrite", str(out))))
             elif installed("connectorx"):
-                contenders.append(Contender(CONNECTORX, peer("connectorx_columns", columns, str(out))))
+                contenders.append(
+                    Contender(CONNECTORX, peer("connectorx_columns", columns, str(out)))
+                )
             else:
                 bench.leave_out("connectorx", "it is not installed")
             form = "SQLite" if is_sqlite else "parquetdir"
-            bench.race(contenders, Row(f"collect nsys, {form}", "", f"{millions:g} M kernels", millions, "M kernels"))
+            bench.race(
+                contenders,
+                Row(f"collect nsys, {form}", "", f"{millions:g} M kernels", millions, "M kernels"),
+            )
             out.unlink() if is_sqlite else shutil.rmtree(out)
 
 
@@ -169,7 +191,13 @@ def analyses(bench: Bench) -> None:
     base.unlink()
     for millions in bench.settings.kernels:
         large = bench.folder / "large.tracelens"
-        bench.make("tests.bench.enlarge_tables", str(large), str(trace), "--kernels", str(round(millions * 1e6)))
+        bench.make(
+            "tests.bench.enlarge_tables",
+            str(large),
+            str(trace),
+            "--kernels",
+            str(round(millions * 1e6)),
+        )
         for name in bench.once(Contender("", peer("analysis_names"))).said["names"]:
             row = Row("analysis", "", f"{millions:g} M kernels", millions, "M kernels")
             for done in bench.race([Contender(name, peer("analysis", name, str(large)))], row):
@@ -178,7 +206,13 @@ def analyses(bench: Bench) -> None:
                     bench.leave_out(name, str(done.said["missing"]).split(":")[0])
         shutil.rmtree(large)
     nesting = Contender("nest", peer("nesting", str(round(bench.settings.spans * 1e6)), str(trace)))
-    row = Row("nesting", "", f"{bench.settings.spans:g} M spans on one thread", bench.settings.spans, "M spans")
+    row = Row(
+        "nesting",
+        "",
+        f"{bench.settings.spans:g} M spans on one thread",
+        bench.settings.spans,
+        "M spans",
+    )
     bench.race([nesting], row)
     shutil.rmtree(trace)
 
@@ -198,13 +232,17 @@ def report(bench: Bench) -> None:
 
 def _page(bench: Bench) -> None:
     """Opening a trace of millions of kernels, all analyses, and the page; its spans are ops, no Python calls."""
-    source, base, large = (bench.folder / name for name in ("trace.json", "base.tracelens", "large.tracelens"))
+    source, base, large = (
+        bench.folder / name for name in ("trace.json", "base.tracelens", "large.tracelens")
+    )
     millions = PAGE_MILLIONS if bench.settings.runs > 1 else max(bench.settings.kernels)
     size = min(100, max(bench.settings.sizes_mb))
     bench.make("tests.bench.enlarge", str(source), str(_TRAINING), "--megabytes", str(size))
     bench.make("tracelens", "collect", "torch", str(source), "--out", str(base))
     source.unlink()
-    bench.make("tests.bench.enlarge_tables", str(large), str(base), "--kernels", str(round(millions * 1e6)))
+    bench.make(
+        "tests.bench.enlarge_tables", str(large), str(base), "--kernels", str(round(millions * 1e6))
+    )
     shutil.rmtree(base)
     row = Row("page", "", f"{millions:g} M kernels", millions, "M kernels")
     bench.race([Contender(PAGE, peer("page", str(large)))], row)

@@ -1,7 +1,7 @@
 """A training loop to capture: `python -m tests.bench.workload MODE`, where bare has the profiler written into it.
 
-Prints the seconds from the first step's beginning to the end of the last, profiler, export and all; starting Python and
-importing torch are left out. On a GPU where there is one.
+Prints the seconds from the first step's beginning to the end of the last, profiler, export and all;
+starting Python and importing torch are left out. On a GPU where there is one.
 """
 
 from __future__ import annotations
@@ -24,8 +24,13 @@ BLOCKS = 50
 
 def model() -> nn.Module:
     """As many modules as ResNet-50 has, and small: the dearer the calls beside the work, the harder the comparison."""
-    blocks = [nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU()) for _ in range(BLOCKS)]
-    return nn.Sequential(nn.Conv2d(3, 8, 3), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 10))
+    blocks = [
+        nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU())
+        for _ in range(BLOCKS)
+    ]
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 10)
+    )
 
 
 def profiler(folder: str) -> Any:
@@ -37,7 +42,9 @@ def profiler(folder: str) -> Any:
         activities.append(torch.profiler.ProfilerActivity.CUDA)
     return torch.profiler.profile(
         activities=activities,
-        schedule=torch.profiler.schedule(wait=asked.wait, warmup=asked.warmup, active=asked.active, repeat=1),
+        schedule=torch.profiler.schedule(
+            wait=asked.wait, warmup=asked.warmup, active=asked.active, repeat=1
+        ),
         on_trace_ready=lambda ready: ready.export_chrome_trace(str(Path(folder) / "trace.json")),
         record_shapes=asked.shapes,
         with_stack=asked.stacks,
@@ -68,7 +75,14 @@ def main(mode: str) -> None:
         if device == "cuda":
             torch.cuda.synchronize()
         seconds = time.perf_counter() - begin
-    print(json.dumps({"seconds": seconds, "device": torch.cuda.get_device_name() if device == "cuda" else "CPU"}))  # noqa: T201
+    print(
+        json.dumps(
+            {
+                "seconds": seconds,
+                "device": torch.cuda.get_device_name() if device == "cuda" else "CPU",
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

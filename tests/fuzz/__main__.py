@@ -1,7 +1,8 @@
 """Build the fuzzer of the parser in C and run it: python -m tests.fuzz INPUTS.
 
-With clang it is libFuzzer, which looks for inputs that reach new code; else gcc, and changes by chance. Both run with
-AddressSanitizer and UndefinedBehaviorSanitizer, and start from pieces of the sample traces.
+With clang it is libFuzzer, which looks for inputs that reach new code; else gcc, and changes by
+chance. Both run with AddressSanitizer and UndefinedBehaviorSanitizer, and start from pieces of the
+sample traces.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("inputs", type=int)
     parser.add_argument("--compiler", default=shutil.which("clang") or shutil.which("gcc") or "cc")
-    parser.add_argument("--seed", type=int, default=1, help="another one changes inputs in other ways")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="another one changes inputs in other ways"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -37,15 +40,36 @@ def main() -> None:
         is_clang = "clang" in Path(given.compiler).name
         program = folder / "fuzz"
         sanitizers = "address,undefined" + (",fuzzer" if is_clang else "")
-        flags = ["-std=c11", "-O1", "-g", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all", f"-I{folder}"]
+        flags = [
+            "-std=c11",
+            "-O1",
+            "-g",
+            f"-fsanitize={sanitizers}",
+            "-fno-sanitize-recover=all",
+            f"-I{folder}",
+        ]
         own = [] if is_clang else ["-DALONE"]
-        command = [given.compiler, *flags, *own, f"-I{_NATIVE}", *map(str, _SOURCES), "-o", str(program)]
+        command = [
+            given.compiler,
+            *flags,
+            *own,
+            f"-I{_NATIVE}",
+            *map(str, _SOURCES),
+            "-o",
+            str(program),
+        ]
         subprocess.run(command, check=True)
         if is_clang:
             amount = [f"-runs={given.inputs}", f"-seed={given.seed}", f"-max_len={2 * _LONGEST}"]
             limits = [*amount, "-print_final_stats=1", "-verbosity=0"]
             words = write_dictionary(folder / "words")
-            run = [str(program), *limits, f"-dict={words}", f"-artifact_prefix={Path.cwd()}/", str(seeds[0].parent)]
+            run = [
+                str(program),
+                *limits,
+                f"-dict={words}",
+                f"-artifact_prefix={Path.cwd()}/",
+                str(seeds[0].parent),
+            ]
         else:
             run = [str(program), str(given.inputs), str(given.seed), *map(str, seeds)]
         raise SystemExit(subprocess.run(run, check=False).returncode)
@@ -56,9 +80,14 @@ def plan() -> str:
     text, keys, tables, columns = fields.plan()
     lines = [f'static const char KEY_TEXT[] = "{text.decode()}";']
     for name, words in (("KEYS", keys), ("TABLES", tables), ("COLUMNS", columns)):
-        lines.append(f"static const int64_t {name}[] = {{{', '.join(map(str, array('q', words)))}}};")
+        lines.append(
+            f"static const int64_t {name}[] = {{{', '.join(map(str, array('q', words)))}}};"
+        )
     lines.append(f"#define N_COLUMNS {len(columns) // 24}")
-    lines += [f"#define {name} {getattr(fields, name)}" for name in ("ALLOCATIONS", "COUNTERS", "UNPLACED")]
+    lines += [
+        f"#define {name} {getattr(fields, name)}"
+        for name in ("ALLOCATIONS", "COUNTERS", "UNPLACED")
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -68,13 +97,18 @@ def write_seeds(folder: Path) -> list[Path]:
     seeds = []
     for trace in sorted((ROOT / "samples" / "torch").glob("*.json.gz")):
         text = gzip.decompress(trace.read_bytes())
-        seeds += [text[text.find(b'{\n    "ph"', at) :][:_LONGEST] for at in range(0, len(text), len(text) // 40)]
+        seeds += [
+            text[text.find(b'{\n    "ph"', at) :][:_LONGEST]
+            for at in range(0, len(text), len(text) // 40)
+        ]
     known = [*fields.ARG_KEYS, *fields.EVENT_KEYS]
     odd = [*(value.encode() for value in VALUES), *BYTES]
     for number, value in enumerate(odd):
         keys = (known[(7 * number + k) % len(known)] for k in range(12))
         args = b",".join(b'"%s":%s' % (key.encode(), value) for key in keys)
-        seeds.append(b'{"ph":"X","cat":"kernel","ts":1.5,"dur":2,"name":%s,"args":{%s}},' % (value, args))
+        seeds.append(
+            b'{"ph":"X","cat":"kernel","ts":1.5,"dur":2,"name":%s,"args":{%s}},' % (value, args)
+        )
     files = []
     for number, seed in enumerate(seeds):
         files.append(folder / f"{number}.json")
@@ -84,9 +118,15 @@ def write_seeds(folder: Path) -> list[Path]:
 
 def write_dictionary(file: Path) -> Path:
     """The keys, categories and odd pieces, for libFuzzer to put in."""
-    words = [*(f'"{key}":'.encode() for key in (*fields.EVENT_KEYS, *fields.ARG_KEYS)), *BYTES, *CHANGES]
+    words = [
+        *(f'"{key}":'.encode() for key in (*fields.EVENT_KEYS, *fields.ARG_KEYS)),
+        *BYTES,
+        *CHANGES,
+    ]
     words += [f'"{category}"'.encode() for category in fields.CATEGORIES]
-    file.write_text("".join(f'"{"".join(f"{chr(92)}x{byte:02x}" for byte in word)}"\n' for word in words))
+    file.write_text(
+        "".join(f'"{"".join(f"{chr(92)}x{byte:02x}" for byte in word)}"\n' for word in words)
+    )
     return file
 
 

@@ -7,18 +7,59 @@ import re
 from pathlib import Path
 
 ODD_VALUES = (
-    "0", "-1", "7", "2147483648", "5000000000", "9223372036854775807", "9223372036854775808", "-9223372036854775809",
-    "1" * 400, "1e999", "-1e308", "0.1234567890123456789", "1.", "NaN", "Infinity", "null", "true", "false", "", "[]",
-    "{}", "[1]", '{"a": 1}', "[[1], [2]]", '"x"', '""', '"\\ud800"', '"\\u0000"', '"\x1b[31m"', '"\u202e"', '"\xe9"',
-    '"../../etc/passwd"', '"' + "y" * 300 + '"', "[" * 500 + "]" * 500, "{" * 40, '"unended', "]", "}", ",", "#", "\t",
-)  # fmt: skip
+    "0",
+    "-1",
+    "7",
+    "2147483648",
+    "5000000000",
+    "9223372036854775807",
+    "9223372036854775808",
+    "-9223372036854775809",
+    "1" * 400,
+    "1e999",
+    "-1e308",
+    "0.1234567890123456789",
+    "1.",
+    "NaN",
+    "Infinity",
+    "null",
+    "true",
+    "false",
+    "",
+    "[]",
+    "{}",
+    "[1]",
+    '{"a": 1}',
+    "[[1], [2]]",
+    '"x"',
+    '""',
+    '"\\ud800"',
+    '"\\u0000"',
+    '"\x1b[31m"',
+    '"\u202e"',
+    '"\xe9"',
+    '"../../etc/passwd"',
+    '"' + "y" * 300 + '"',
+    "[" * 500 + "]" * 500,
+    "{" * 40,
+    '"unended',
+    "]",
+    "}",
+    ",",
+    "#",
+    "\t",
+)
 _VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|\b(?:true|false|null)\b|0x[0-9a-f]+')
 _FEW = (1, 1, 1, 3, 10)
 
 
 def chosen_file(path: Path, chance: random.Random) -> Path:
     """The path, or one of the files below it."""
-    return chance.choice(sorted(file for file in path.rglob("*") if file.is_file())) if path.is_dir() else path
+    return (
+        chance.choice(sorted(file for file in path.rglob("*") if file.is_file()))
+        if path.is_dir()
+        else path
+    )
 
 
 def change_bytes(path: Path, chance: random.Random) -> str:
@@ -32,7 +73,9 @@ def change_bytes(path: Path, chance: random.Random) -> str:
         if how == "flip" and at < len(content):
             content[at] ^= 1 << chance.randrange(8)
         elif how == "overwrite":
-            content[at : at + length] = chance.choice([chance.randbytes(length), bytes(length), b"\xff" * length])
+            content[at : at + length] = chance.choice(
+                [chance.randbytes(length), bytes(length), b"\xff" * length]
+            )
         elif how == "insert":
             content[at:at] = chance.randbytes(length)
         elif how == "repeat":

@@ -13,22 +13,58 @@ import pyarrow.parquet as pq
 from pyarrow import ipc
 
 _CELLS: tuple[Any, ...] = (
-    None, 0, -1, 1, 7, 2**31, 2**32 - 1, 2**62, 2**63 - 1, -(2**63), 1.5, 1e300, float("inf"), "", "x", "12",
-    "\x1b[31m", "\u202e", "y" * 300, b"\xff\xfe", b"",
-)  # fmt: skip
+    None,
+    0,
+    -1,
+    1,
+    7,
+    2**31,
+    2**32 - 1,
+    2**62,
+    2**63 - 1,
+    -(2**63),
+    1.5,
+    1e300,
+    float("inf"),
+    "",
+    "x",
+    "12",
+    "\x1b[31m",
+    "\u202e",
+    "y" * 300,
+    b"\xff\xfe",
+    b"",
+)
 _INTEGERS = (None, 0, -1, 1, 7, 2**31, 2**32 - 1, 2**62, 2**63 - 1, -(2**63))
 _TYPES: tuple[pa.DataType, ...] = (
-    pa.string(), pa.large_string(), pa.binary(), pa.float64(), pa.float16(), pa.bool_(), pa.int8(), pa.uint64(),
-    pa.int32(), pa.null(), pa.timestamp("ns"), pa.duration("ns"), pa.date32(), pa.decimal128(38, 2),
-    pa.dictionary(pa.int8(), pa.string()), pa.list_(pa.int64()), pa.struct([("a", pa.int64())]), pa.string_view(),
-)  # fmt: skip
+    pa.string(),
+    pa.large_string(),
+    pa.binary(),
+    pa.float64(),
+    pa.float16(),
+    pa.bool_(),
+    pa.int8(),
+    pa.uint64(),
+    pa.int32(),
+    pa.null(),
+    pa.timestamp("ns"),
+    pa.duration("ns"),
+    pa.date32(),
+    pa.decimal128(38, 2),
+    pa.dictionary(pa.int8(), pa.string()),
+    pa.list_(pa.int64()),
+    pa.struct([("a", pa.int64())]),
+    pa.string_view(),
+)
 
 
 def change_database(path: Path, chance: random.Random) -> str:
     """Change cells, columns or whole tables of a SQLite export."""
     with closing(sqlite3.connect(path)) as database, suppress(sqlite3.Error):
         database.text_factory = bytes
-        database.create_function("chance", 0, lambda: chance.getrandbits(64) - 2**63)  # random() cannot be repeated
+        database.create_function(
+            "chance", 0, lambda: chance.getrandbits(64) - 2**63
+        )  # random() cannot be repeated
         said = [_change_table(database, chance) for _ in range(chance.choice([1, 1, 3, 10]))]
         database.commit()
         return "; ".join(said)
@@ -36,9 +72,14 @@ def change_database(path: Path, chance: random.Random) -> str:
 
 
 def _change_table(database: sqlite3.Connection, chance: random.Random) -> str:
-    names = [name.decode() for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    names = [
+        name.decode()
+        for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    ]
     table, other = chance.choice(names), chance.choice(names)
-    column = chance.choice([row[1].decode() for row in database.execute(f'PRAGMA table_info("{table}")')])
+    column = chance.choice(
+        [row[1].decode() for row in database.execute(f'PRAGMA table_info("{table}")')]
+    )
     value = chance.choice(_CELLS)
     some = chance.choice(["1", "chance() % 5 = 0", "rowid = 1"])
     statement, given = chance.choice(  # names come from the file itself
@@ -46,7 +87,10 @@ def _change_table(database: sqlite3.Connection, chance: random.Random) -> str:
             (f'UPDATE "{table}" SET "{column}" = ? WHERE {some}', (value,)),  # noqa: S608
             (f'UPDATE "{table}" SET "{column}" = ? WHERE {some}', (value,)),  # noqa: S608
             (f'UPDATE "{table}" SET "{column}" = chance() WHERE {some}', ()),  # noqa: S608
-            (f'UPDATE "{table}" SET "{column}" = "{column}" + ? WHERE {some}', (chance.choice(_INTEGERS),)),  # noqa: S608
+            (
+                f'UPDATE "{table}" SET "{column}" = "{column}" + ? WHERE {some}',
+                (chance.choice(_INTEGERS),),
+            ),
             (f'ALTER TABLE "{table}" DROP COLUMN "{column}"', ()),
             (f'ALTER TABLE "{table}" RENAME COLUMN "{column}" TO "{column.upper()}"', ()),
             (f'DROP TABLE "{table}"', ()),
@@ -72,11 +116,17 @@ def change_columns(path: Path, chance: random.Random) -> str:
         name = table.column_names[at]
         how = chance.choice(["values", "values", "type", "name", "drop", "twice", "rows", "order"])
         if how == "values":
-            table = table.set_column(at, name, _other_values(table.column(at).combine_chunks(), chance))
+            table = table.set_column(
+                at, name, _other_values(table.column(at).combine_chunks(), chance)
+            )
         elif how == "type":
-            table = table.set_column(at, name, _other_type(table.column(at).combine_chunks(), chance))
+            table = table.set_column(
+                at, name, _other_type(table.column(at).combine_chunks(), chance)
+            )
         elif how == "name":
-            table = table.rename_columns([*table.column_names[:at], name.upper(), *table.column_names[at + 1 :]])
+            table = table.rename_columns(
+                [*table.column_names[:at], name.upper(), *table.column_names[at + 1 :]]
+            )
         elif how == "drop":
             table = table.remove_column(at)
         elif how == "twice":
@@ -84,14 +134,18 @@ def change_columns(path: Path, chance: random.Random) -> str:
         elif how == "rows":
             table = table.slice(0, chance.randrange(table.num_rows + 1))
         elif pa.string_view() not in table.schema.types:  # which cannot be taken from (pyarrow 26)
-            table = table.take(pa.array(chance.sample(range(table.num_rows), table.num_rows), pa.int64()))
+            table = table.take(
+                pa.array(chance.sample(range(table.num_rows), table.num_rows), pa.int64())
+            )
         said.append(f"{how} of {file.name} {name}")
     _write(file, table, chance)
     return "; ".join(said)
 
 
 def _other_values(column: pa.Array, chance: random.Random) -> pa.Array:
-    values = column.to_pylist() if not pa.types.is_large_string(column.type) else [None] * len(column)
+    values = (
+        column.to_pylist() if not pa.types.is_large_string(column.type) else [None] * len(column)
+    )
     is_text = pa.types.is_large_string(column.type) or pa.types.is_string(column.type)
     odd = ("", "x", None, "\x1b[31m", "y" * 300) if is_text else _INTEGERS
     for _ in range(chance.choice([1, 1, 5, len(values)])):
@@ -113,7 +167,9 @@ def _other_type(column: pa.Array, chance: random.Random) -> pa.Array:
 def _read(file: Path) -> pa.Table:
     if file.suffix == ".parquet":
         return pq.ParquetFile(file).read()
-    with ipc.open_stream(file.read_bytes()) as stream:  # a mapped file would change as it is written anew
+    with ipc.open_stream(
+        file.read_bytes()
+    ) as stream:  # a mapped file would change as it is written anew
         return stream.read_all()
 
 
@@ -121,7 +177,12 @@ def _write(file: Path, table: pa.Table, chance: random.Random) -> None:
     if file.suffix == ".parquet":
         with suppress(pa.ArrowException):
             rows = chance.choice([1 << 20, 7])
-            pq.write_table(table, file, row_group_size=rows, compression=chance.choice(["zstd", "snappy", "none"]))
+            pq.write_table(
+                table,
+                file,
+                row_group_size=rows,
+                compression=chance.choice(["zstd", "snappy", "none"]),
+            )
         return
     options = ipc.IpcWriteOptions(compression=chance.choice([None, "zstd", "lz4"]))
     with ipc.new_stream(file, table.schema, options=options) as stream:
@@ -154,11 +215,16 @@ def change_pages(path: Path, chance: random.Random) -> str:
 
 def change_end(path: Path, chance: random.Random) -> str:
     """Change bytes where a Parquet file says what is in it, or where an Arrow stream begins."""
-    file = chance.choice(sorted(file for file in path.rglob("*.*") if file.suffix in {".parquet", ".arrow"}))
+    file = chance.choice(
+        sorted(file for file in path.rglob("*.*") if file.suffix in {".parquet", ".arrow"})
+    )
     content = bytearray(file.read_bytes())
     begin, end = 0, min(len(content), 2000)
     if file.suffix == ".parquet":
-        begin, end = max(0, len(content) - 8 - int.from_bytes(content[-8:-4], "little")), len(content)
+        begin, end = (
+            max(0, len(content) - 8 - int.from_bytes(content[-8:-4], "little")),
+            len(content),
+        )
     for _ in range(chance.choice([1, 1, 3, 10])):
         content[chance.randrange(begin, end)] = chance.randrange(256)
     file.write_bytes(content)

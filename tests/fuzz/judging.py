@@ -1,8 +1,9 @@
 """The one rule by which every input is judged, and the loop that tries many of them in processes of their own.
 
-Right is a result that passes `check`, or a TracelensError. Any other exception is a failure, and so are a process that
-dies, more time or memory than in proportion to the input, and a trace that was written although `check` objects. Of a
-trace directory that was damaged, `check` may object: that is what it is for.
+Right is a result that passes `check`, or a TracelensError. Any other exception is a failure, and so
+are a process that dies, more time or memory than in proportion to the input, and a trace that was
+written although `check` objects. Of a trace directory that was damaged, `check` may object: that is
+what it is for.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ _BATCH = 250
 _SECONDS, _SECONDS_A_MIB = 10, 20
 """Processor time that an input may take."""
 _MIB, _MIB_A_MIB = 512, 400
-"""Memory that an input may take at its peak; limits allow a table of 64 MiB of any file, and 200 times its size."""
+"""Memory that an input may take at its peak; limits allow a table of 64 MiB of any file, and 200
+times its size."""
 _HANG_S = 300
 _ADDRESS_SPACE = 12 << 30
 _MEMORY = Path("/proc/self/status")
@@ -62,8 +64,9 @@ _MEMORY = Path("/proc/self/status")
 class Source:
     """A kind of input: `make` puts an undamaged one into a folder, each of `changes` damages it and says how.
 
-    `kind`: the collector to name for every second input; None of what is opened, not collected. `uses` are what is
-    done with the trace, each of which may end in a TracelensError. `holds` fails where the input is read wrongly.
+    `kind`: the collector to name for every second input; None of what is opened, not collected.
+    `uses` are what is done with the trace, each of which may end in a TracelensError. `holds` fails
+    where the input is read wrongly.
     """
 
     kind: str | None
@@ -110,20 +113,36 @@ def query(trace: Trace) -> None:
 def try_all(sources: dict[str, Source], module: str) -> int:
     """What `python -m MODULE INPUTS [NAME [FIRST]]` does: print how so many inputs of each source ended.
 
-    The exit code is 1 where one failed. An input is its source's name and a number: the same one is the same each time.
+    The exit code is 1 where one failed. An input is its source's name and a number: the same one is
+    the same each time.
     """
     words = sys.argv[1:]
     if words[0] == "--here":
-        _try_here(sources, [(name, int(number)) for name, number in zip(words[1::2], words[2::2], strict=True)])
+        _try_here(
+            sources,
+            [(name, int(number)) for name, number in zip(words[1::2], words[2::2], strict=True)],
+        )
         return 0
-    n_inputs, names, first = int(words[0]), words[1:2] or [*sources], int(words[2]) if words[2:] else 0
+    n_inputs, names, first = (
+        int(words[0]),
+        words[1:2] or [*sources],
+        int(words[2]) if words[2:] else 0,
+    )
     left = [(name, number) for name in names for number in range(first, first + n_inputs)]
     ends = {name: Counter[str]() for name in names}
     while left:
         # Sources share a process, which takes longer to start than most inputs do.
         asked = left[:_BATCH]
-        command = [sys.executable, "-m", module, "--here", *(str(word) for one in asked for word in one)]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        command = [
+            sys.executable,
+            "-m",
+            module,
+            "--here",
+            *(str(word) for one in asked for word in one),
+        ]
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False
+        )
         said = done.stdout.splitlines()
         found = [line for line in said if not line.startswith("#")]
         if done.returncode:
@@ -157,7 +176,9 @@ def _try_here(sources: dict[str, Source], asked: Sequence[tuple[str, int]]) -> N
             what = chance.choice(sources[name].changes)(path, chance)
             kind = sources[name].kind
             uses = sources[name].uses or ([report] if kind is None or number % 3 == 0 else [])
-            end = broken(path, sources[name].holds) or judged(path, kind, uses, is_named=number % 2 == 1)
+            end = broken(path, sources[name].holds) or judged(
+                path, kind, uses, is_named=number % 2 == 1
+            )
             if end.startswith(FAILED) and KEEP in os.environ:
                 shutil.copytree(place, Path(os.environ[KEEP], f"{name}-{number}"))
         if end.startswith(FAILED):
@@ -176,9 +197,13 @@ def broken(path: Path, holds: Callable[[Path], object] | None) -> str | None:
     return None
 
 
-def judged(path: Path, kind: str | None, uses: Sequence[Callable[[Trace], object]], *, is_named: bool) -> str:
+def judged(
+    path: Path, kind: str | None, uses: Sequence[Callable[[Trace], object]], *, is_named: bool
+) -> str:
     """How reading an input, and what is done with it, ended, by the rule, in a few words."""
-    size_mib = sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file()) / (1 << 20)
+    size_mib = sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file()) / (
+        1 << 20
+    )
     before_s, before_mib = time.process_time(), _resident_mib("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak counts anew
     end = _end(path, kind, uses, is_named=is_named)
@@ -190,7 +215,9 @@ def judged(path: Path, kind: str | None, uses: Sequence[Callable[[Trace], object
     return end
 
 
-def _end(path: Path, kind: str | None, uses: Sequence[Callable[[Trace], object]], *, is_named: bool) -> str:
+def _end(
+    path: Path, kind: str | None, uses: Sequence[Callable[[Trace], object]], *, is_named: bool
+) -> str:
     try:
         trace = Trace.open(path if kind is None else _collected(path, kind if is_named else None))
         with blame_rows(trace):

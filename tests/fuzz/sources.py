@@ -1,6 +1,7 @@
 """Damage sources of every kind, and trace directories, by chance: python -m tests.fuzz.sources INPUTS [NAME [FIRST]].
 
-What is right is said in judging.py. `python -m tests.fuzz.sources 1 NAME NUMBER` tries one input again.
+What is right is said in judging.py. `python -m tests.fuzz.sources 1 NAME NUMBER` tries one input
+again.
 """
 
 from __future__ import annotations
@@ -40,27 +41,57 @@ from tests.test_trace_log import LOG
 from tracelens.native import LIBRARY
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
-_REAL = [file for folder in (SAMPLES, SAMPLES.parents[1] / "shared" / "data") for file in folder.glob("nsys/*.sqlite")]
+_REAL = [
+    file
+    for folder in (SAMPLES, SAMPLES.parents[1] / "shared" / "data")
+    for file in folder.glob("nsys/*.sqlite")
+]
 """Exports that nsys itself wrote; more of them where the captures lie that are in no checkout."""
 _TORCH = ("little_work", "compute_memory.stacks", "compute_cuda_graph", "comm_all_reduce.rank0")
-_WORK = {"start": 240, "end": 300, "deviceId": 0, "contextId": 1, "streamId": 7, "globalPid": packed(7)}
+_WORK = {
+    "start": 240,
+    "end": 300,
+    "deviceId": 0,
+    "contextId": 1,
+    "streamId": 7,
+    "globalPid": packed(7),
+}
 _EXPORT = {
-    "StringIds": strings("cudaLaunchKernel_v7000", "gemm", "relu", "step 0", "cudaMemcpyAsync_v3020"),
+    "StringIds": strings(
+        "cudaLaunchKernel_v7000", "gemm", "relu", "step 0", "cudaMemcpyAsync_v3020"
+    ),
     "META_DATA_EXPORT": version("3.20.3"),
     "TARGET_INFO_SESSION_START_TIME": [{"utcEpochNs": 1_700_000_000_000_000_000}],
     "TARGET_INFO_GPU": [gpu(0)],
     "TARGET_INFO_CUDA_DEVICE": [{"gpuId": 0, "cudaId": 0, "pid": 7}],
-    "DIAGNOSTIC_EVENT": [{"source": 1, "severity": 2, "text": "events were lost", "timestamp": 5, "timestampType": 1}],
-    RUNTIME: [call(20 * i, 20 * i + 9, 1 if i % 3 else 5, i, packed(7, 8 + i % 2)) for i in range(20)],
-    KERNEL: [kernel(20 * i + 12, 20 * i + 25, 2 + i % 2, i, registersPerThread=32) for i in range(20) if i % 3],
-    MEMCPY: [_WORK | {"correlationId": 3, "bytes": 4096, "copyKind": 1, "srcKind": 0, "dstKind": 2}] * 3,
+    "DIAGNOSTIC_EVENT": [
+        {"source": 1, "severity": 2, "text": "events were lost", "timestamp": 5, "timestampType": 1}
+    ],
+    RUNTIME: [
+        call(20 * i, 20 * i + 9, 1 if i % 3 else 5, i, packed(7, 8 + i % 2)) for i in range(20)
+    ],
+    KERNEL: [
+        kernel(20 * i + 12, 20 * i + 25, 2 + i % 2, i, registersPerThread=32)
+        for i in range(20)
+        if i % 3
+    ],
+    MEMCPY: (
+        [_WORK | {"correlationId": 3, "bytes": 4096, "copyKind": 1, "srcKind": 0, "dstKind": 2}] * 3
+    ),
     MEMSET: [_WORK | {"correlationId": 6, "bytes": 512, "value": 0, "memKind": 2}],
     SYNCHRONIZATION: [_WORK | {"correlationId": 9, "syncType": 3, "eventId": 1}],
     NVTX: [
-        {"start": 100 * i, "end": 100 * i + 90, "eventType": 59, "text": f"step {i}", "globalTid": packed(7, 8)}
+        {
+            "start": 100 * i,
+            "end": 100 * i + 90,
+            "eventType": 59,
+            "text": f"step {i}",
+            "globalTid": packed(7, 8),
+        }
         for i in range(4)
-    ] + [{"start": 10, "end": 30, "eventType": 59, "textId": 2, "globalTid": packed(7, 8)}],
-}  # fmt: skip
+    ]
+    + [{"start": 10, "end": 30, "eventType": 59, "textId": 2, "globalTid": packed(7, 8)}],
+}
 
 
 def torch_text(folder: Path, chance: random.Random) -> Path:
@@ -101,7 +132,10 @@ def gzipped(path: Path, chance: random.Random) -> str:
 def live(folder: Path, _: random.Random) -> Path:
     """The sidecar of a live capture, beside a trace."""
     (folder / "run.pt.trace.json").write_text(json.dumps({"traceEvents": MODULES}))
-    times = {"unprofiled_step_ns": {"n": 4, "median": 2_290_000}, "profiled_step_ns": {"n": 3, "mean": 8_150_000}}
+    times = {
+        "unprofiled_step_ns": {"n": 4, "median": 2_290_000},
+        "profiled_step_ns": {"n": 3, "mean": 8_150_000},
+    }
     (folder / "run.live.json").write_text(json.dumps(BESIDE | times))
     return folder / "run.pt.trace.json"
 
@@ -149,10 +183,24 @@ def gdb_log(folder: Path, chance: random.Random) -> Path:
 
 def provenance(folder: Path, _: random.Random) -> Path:
     """A sidecar of --compile-provenance."""
-    node = {"node": "n", "aten_op": "aten.mm", "module_path": "fc", "rule": "nn_module_stack", "output_bytes": 64}
-    calls = [{"name": f"triton_{i}", "is_extern": i % 2 == 0, "nodes": [node] * i} for i in range(3)]
+    node = {
+        "node": "n",
+        "aten_op": "aten.mm",
+        "module_path": "fc",
+        "rule": "nn_module_stack",
+        "output_bytes": 64,
+    }
+    calls = [
+        {"name": f"triton_{i}", "is_extern": i % 2 == 0, "nodes": [node] * i} for i in range(3)
+    ]
     graphs = [{"key": f"f{i}", "is_backward": i == 1, "calls": calls} for i in range(2)]
-    about = {"format": "tracelens-provenance", "version": 1, "torch": "2.11.0", "rank": 0, "notes": ["a", "b"]}
+    about = {
+        "format": "tracelens-provenance",
+        "version": 1,
+        "torch": "2.11.0",
+        "rank": 0,
+        "notes": ["a", "b"],
+    }
     path = folder / "run.provenance.json"
     path.write_text(json.dumps(about | {"graphs": graphs}, indent=1))
     return path
@@ -163,14 +211,30 @@ def graph(folder: Path, chance: random.Random) -> Path:
     shape = {"dtype": "float32", "strides": [64, 1], "module_path": "fc", "alias_of": None}
     nodes = [
         shape
-        | {"node": f"n{i}", "op": chance.choice(["aten.mm", "aten.relu", "aten.view"]), "shape": [2, 64]}
-        | {"inputs": [f"n{i - 1}" if i else None, None], "arguments": [None, [1, -1]], "is_input": i == 0}
+        | {
+            "node": f"n{i}",
+            "op": chance.choice(["aten.mm", "aten.relu", "aten.view"]),
+            "shape": [2, 64],
+        }
+        | {
+            "inputs": [f"n{i - 1}" if i else None, None],
+            "arguments": [None, [1, -1]],
+            "is_input": i == 0,
+        }
         | {"is_output": i == 4}
         for i in range(5)
     ]
-    about = {"format": "tracelens-graph", "version": 1, "torch": "2.11.0", "rank": 0, "notes": ["a"]}
+    about = {
+        "format": "tracelens-graph",
+        "version": 1,
+        "torch": "2.11.0",
+        "rank": 0,
+        "notes": ["a"],
+    }
     path = folder / "run.graph.json"
-    path.write_text(json.dumps(about | {"graph_key": "g", "source": "export", "nodes": nodes}, indent=1))
+    path.write_text(
+        json.dumps(about | {"graph_key": "g", "source": "export", "nodes": nodes}, indent=1)
+    )
     return path
 
 
@@ -187,14 +251,20 @@ SOURCES = {
     "cuts": Source("torch", torch_text, (cut,), holds=keeps_whole_events),
     "live": Source("torch", live, (beside,)),
     "sqlite": Source("nsys", database, (change_bytes, change_database, change_database)),
-    "parquetdir": Source("nsys", parquetdir, (change_bytes, change_columns, change_columns, change_end, change_pages)),
-    "arrowdir": Source("nsys", arrowdir, (change_bytes, change_columns, change_columns, change_end)),
+    "parquetdir": Source(
+        "nsys", parquetdir, (change_bytes, change_columns, change_columns, change_end, change_pages)
+    ),
+    "arrowdir": Source(
+        "nsys", arrowdir, (change_bytes, change_columns, change_columns, change_end)
+    ),
     "gdb": Source("gdb", gdb_log, _TEXT[:-1]),
     "provenance": Source("provenance", provenance, _TEXT),
     "trace_log": Source("trace_log", compile_log, _TEXT[:-1]),
     "graph": Source("graph", graph, _TEXT),
     "nsys_real": Source("nsys", real_database, (change_bytes, change_database, change_database)),
-    "nsys_real_dir": Source("nsys", real_folder, (change_bytes, change_columns, change_columns, change_end)),
+    "nsys_real_dir": Source(
+        "nsys", real_folder, (change_bytes, change_columns, change_columns, change_end)
+    ),
     "commands": Source(None, traces.asked, traces.CHANGES, (advise, plan, export, query)),
     "traces": Source(None, traces.copied, (*traces.CHANGES, change_pages)),
 }

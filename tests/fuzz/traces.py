@@ -13,20 +13,37 @@ import polars as pl
 
 CAPTURES = Path(__file__).resolve().parents[2] / "samples"
 SEEDS = (
-    "study/captures/stack_eager", "study/captures/torchscript_infer", "study/captures/nsys_eager",
-    "thesis/captures/alexnet_compiled", "thesis/captures/squeezenet1_1_timings_cuda",
-)  # fmt: skip
+    "study/captures/stack_eager",
+    "study/captures/torchscript_infer",
+    "study/captures/nsys_eager",
+    "thesis/captures/alexnet_compiled",
+    "thesis/captures/squeezenet1_1_timings_cuda",
+)
 ASKED = (
-    "thesis/captures/resnet50_timings_interpreted", "thesis/captures/squeezenet1_1_timings_cuda",
-    "advisor/captures/mobilenet_v1_b1_eager", "lenet/captures/trace_eager", "study/captures/stack_eager",
-)  # fmt: skip
+    "thesis/captures/resnet50_timings_interpreted",
+    "thesis/captures/squeezenet1_1_timings_cuda",
+    "advisor/captures/mobilenet_v1_b1_eager",
+    "lenet/captures/trace_eager",
+    "study/captures/stack_eager",
+)
 """Traces of which a plan can be made, or calls be advised, among others."""
 NUMBERS = (-1, 0, 1, 2**31 - 1, -(2**31), 2**62, 2**63 - 1, -(2**63), None)
 TEXTS = ("", "x", "[", '{"a":', "[[1],[2]]", "\x1b[31m", "9" * 400, "é\u202e", "[[1e400]]", None)
 FLOATS = (float("nan"), float("inf"), -1.0, 1e308, None)
 VALUES: tuple[Any, ...] = (
-    *NUMBERS, *TEXTS, True, 10**400, 1e999, "\ud800", [], {}, [1], {"a": 1}, {"a": {"b": "\ud800"}}, "../../x",
-)  # fmt: skip
+    *NUMBERS,
+    *TEXTS,
+    True,
+    10**400,
+    1e999,
+    "\ud800",
+    [],
+    {},
+    [1],
+    {"a": 1},
+    {"a": {"b": "\ud800"}},
+    "../../x",
+)
 KEYS = ("../..", "\ud800", "-1", "1e5", "٣", "007")
 
 
@@ -47,8 +64,12 @@ def damage_bytes(folder: Path, chance: random.Random, first: int = 0) -> str:
     file = chance.choice(sorted(path for path in folder.rglob("*") if path.is_file()))
     content = bytearray(file.read_bytes())
     for _ in range(chance.choice([1, 1, 3, 10])):
-        content[chance.randrange(min(first, len(content) - 1), len(content))] ^= 1 << chance.randrange(8)
-    file.write_bytes(content[: chance.randrange(len(content))] if chance.random() < 0.1 else content)
+        content[chance.randrange(min(first, len(content) - 1), len(content))] ^= (
+            1 << chance.randrange(8)
+        )
+    file.write_bytes(
+        content[: chance.randrange(len(content))] if chance.random() < 0.1 else content
+    )
     return f"bytes of {file.relative_to(folder)}"
 
 
@@ -78,7 +99,9 @@ def damage_cells(folder: Path, chance: random.Random) -> str:
             number = chance.choice(NUMBERS)
             cells[row] = None if number is None else max(-most, min(most - 1, number))
         else:
-            cells[row] = chance.choice(TEXTS if dtype == pl.String else FLOATS if dtype.is_float() else (True, None))
+            cells[row] = chance.choice(
+                TEXTS if dtype == pl.String else FLOATS if dtype.is_float() else (True, None)
+            )
     frame.with_columns(pl.Series(name, cells, dtype)).write_parquet(file)
     return f"cells of {file.parent.parent.name}.{name}"
 

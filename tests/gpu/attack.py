@@ -1,9 +1,9 @@
 """Live captures attacked: `python tests/gpu/attack.py [--device cpu] [--only PART] FOLDER`, on a GPU by default.
 
-Kills at every stage, programs that fail, fork and hide, full disks, hostile names and secrets. Right is, after a
-command that ends: a trace that passes `check` and holds no secret, or no trace and one line that says why; nothing half
-written, nothing left running, no traceback of tracelens. A line an attack is printed; the exit code is 1 where one
-breaks this.
+Kills at every stage, programs that fail, fork and hide, full disks, hostile names and secrets.
+Right is, after a command that ends: a trace that passes `check` and holds no secret, or no trace
+and one line that says why; nothing half written, nothing left running, no traceback of tracelens. A
+line an attack is printed; the exit code is 1 where one breaks this.
 """
 
 from __future__ import annotations
@@ -78,15 +78,28 @@ PROGRAMS = {
     "recursion": IN_STEP % "f = lambda: f(); f()",
     "out of memory on the device": IN_STEP % "torch.empty(1 << 46, device=D)",
     "device-side assert": IN_STEP % "torch.zeros(2, device=D)[torch.tensor([5], device=D)]; wait()",
-    "forks in a step": IN_STEP % "p = os.fork(); [torch.ones(3).sum(), os._exit(3)] if p == 0 else os.waitpid(p, 0)",
-    "forked child goes on": IN_STEP % "os.fork() or ([torch.ones(9).sum() for _ in range(99)], sys.exit(4))",
+    "forks in a step": (
+        IN_STEP
+        % "p = os.fork(); [torch.ones(3).sum(), os._exit(3)] if p == 0 else os.waitpid(p, 0)"
+    ),
+    "forked child goes on": (
+        IN_STEP % "os.fork() or ([torch.ones(9).sum() for _ in range(99)], sys.exit(4))"
+    ),
     "leaves a daemon": IN_STEP % "os.fork() or (os.setsid(), time.sleep(3), os._exit(0))",
-    "starts another torch": IN_STEP % "subprocess.run([sys.executable, '-c', 'import torch; torch.ones(3).sum()'])",
-    "replaces itself": IN_STEP % "os.execv(sys.executable, [sys.executable, '-c', 'import torch; print(1)'])",
-    "steps in a thread": MODEL
-    + "\nt = threading.Thread(target=lambda: [step() for _ in range(9)]); t.start(); t.join()",
+    "starts another torch": (
+        IN_STEP % "subprocess.run([sys.executable, '-c', 'import torch; torch.ones(3).sum()'])"
+    ),
+    "replaces itself": (
+        IN_STEP % "os.execv(sys.executable, [sys.executable, '-c', 'import torch; print(1)'])"
+    ),
+    "steps in a thread": (
+        MODEL
+        + "\nt = threading.Thread(target=lambda: [step() for _ in range(9)]); t.start(); t.join()"
+    ),
     "its own profiler": IN_STEP % "p = torch.profiler.profile(); p.start(); step(); p.stop()",
-    "ignores signals": MODEL + "\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + "for _ in range(9): step()",
+    "ignores signals": (
+        MODEL + "\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + "for _ in range(9): step()"
+    ),
     "closes its streams": IN_STEP % "os.close(0); os.close(1); os.close(2)",
     "removes the capture's folder": IN_STEP % "import shutil; shutil.rmtree(os.environ['TMPDIR'])",
     "leaves its folder": IN_STEP % "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')",
@@ -101,9 +114,11 @@ if D == "cuda":
 else:
     for _ in range(9): step()
 """,
-    "spawned workers": "import torch.multiprocessing as mp\ndef work(k):\n"
-    + "\n".join(f"    {line}" for line in (MODEL + "for _ in range(9): step()").splitlines())
-    + "\nif __name__ == '__main__': mp.spawn(work, nprocs=2)",
+    "spawned workers": (
+        "import torch.multiprocessing as mp\ndef work(k):\n"
+        + "\n".join(f"    {line}" for line in (MODEL + "for _ in range(9): step()").splitlines())
+        + "\nif __name__ == '__main__': mp.spawn(work, nprocs=2)"
+    ),
     "a block that raises": MODEL
     + """
 import tracelens as tl
@@ -145,7 +160,13 @@ def attacks() -> list[Attack]:
     found = [Attack(name, code) for name, code in PROGRAMS.items()]
     more = ["--memory", "--cuda-sync", "--graph", "--compile-provenance"]
     found.append(Attack("hostile names, every recorder", MODEL + NAMES, more))
-    found.append(Attack("hostile names, no stacks", MODEL + NAMES, ["--no-stacks", "--wait", "0", "--warmup", "0"]))
+    found.append(
+        Attack(
+            "hostile names, no stacks",
+            MODEL + NAMES,
+            ["--no-stacks", "--wait", "0", "--warmup", "0"],
+        )
+    )
     found += [
         Attack(f"{sent.name} to {target}, {stage}", STEPS, stage=stage, sent=sent, target=target)
         for stage in STAGES
@@ -154,7 +175,9 @@ def attacks() -> list[Attack]:
         if not (stage == "writing" and target == "program")
     ]
     found += [
-        Attack(f"full {what}, {kib} KiB", STEPS, full=what, kib=kib) for what in ("tmp", "out") for kib in (16, 200)
+        Attack(f"full {what}, {kib} KiB", STEPS, full=what, kib=kib)
+        for what in ("tmp", "out")
+        for kib in (16, 200)
     ]
     return found
 
@@ -177,25 +200,52 @@ def judged(attack: Attack, place: Path, device: str) -> str:
     out = place / "out.tracelens"
     if attack.full:
         small = place / ("tmp" if attack.full == "tmp" else "disk")
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={attack.kib}k", "none", small], check=False).returncode:
+        if subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={attack.kib}k", "none", small], check=False
+        ).returncode:
             return "not tried: nothing can be mounted here"
         out = out if attack.full == "tmp" else place / "disk" / "out.tracelens"
     (place / "run.py").write_text(attack.code)
-    command = [sys.executable, "-m", "tracelens", "collect", "torch", *attack.options, "--out", str(out)]
-    own = {"ATTACKED": device, "TMPDIR": str(place / "tmp"), "OWN": str(out), "OMP_NUM_THREADS": "1"}
-    environment = os.environ | SECRETS | own | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
+    command = [
+        sys.executable,
+        "-m",
+        "tracelens",
+        "collect",
+        "torch",
+        *attack.options,
+        "--out",
+        str(out),
+    ]
+    own = {
+        "ATTACKED": device,
+        "TMPDIR": str(place / "tmp"),
+        "OWN": str(out),
+        "OMP_NUM_THREADS": "1",
+    }
+    environment = (
+        os.environ
+        | SECRETS
+        | own
+        | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
+    )
     is_block = "tl.capture" in attack.code
     words = [sys.executable, "run.py", "--api-key=bearer-4bd3c2a1f09e"]
     process = subprocess.Popen(
-        words if is_block else [*command, "--", *words], cwd=place, env=environment, start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=(place / "err").open("wb"),
-    )  # fmt: skip
+        words if is_block else [*command, "--", *words],
+        cwd=place,
+        env=environment,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=(place / "err").open("wb"),
+    )
     ended = _send(attack, place, process)
     wrong = [] if ended else [f"no end within {_LONGEST_S} s"]
     wrong += _left_running(process.pid)
     said = (place / "err").read_bytes().decode(errors="replace")
     wrong += _trace_wrong(out, said, process.returncode, attack)
-    wrong += [f"{path.name} left" for path in out.parent.glob(".out*") if attack.sent != signal.SIGKILL]
+    wrong += [
+        f"{path.name} left" for path in out.parent.glob(".out*") if attack.sent != signal.SIGKILL
+    ]
     how = f"exit {process.returncode}, {'a trace' if out.exists() else 'no trace'}"
     if attack.full:
         subprocess.run(["umount", "-l", small], check=False)
@@ -208,11 +258,16 @@ def _send(attack: Attack, place: Path, process: subprocess.Popen[bytes]) -> bool
     if attack.sent is not None:
         if attack.stage == "at its start":
             time.sleep(0.3)
-        while process.poll() is None and not STAGES[attack.stage](place) and time.monotonic() < until:
+        while (
+            process.poll() is None and not STAGES[attack.stage](place) and time.monotonic() < until
+        ):
             time.sleep(0.002)
         to = [process.pid] if attack.target == "collector" else []
         if attack.target == "program":
-            to = [json.loads(_text(file) or "{}").get("process_id") for file in place.glob("tmp/*/*.live.json")]
+            to = [
+                json.loads(_text(file) or "{}").get("process_id")
+                for file in place.glob("tmp/*/*.live.json")
+            ]
         if attack.target == "both":
             os.killpg(process.pid, attack.sent) if process.poll() is None else None
         for one in filter(None, to):
@@ -244,13 +299,25 @@ def _trace_wrong(out: Path, said: str, code: int, attack: Attack) -> list[str]:
     """What is wrong with the trace, or with how its absence is told."""
     own = [f"/{part}/" for part in ("tracelens", "collectors")]
     found = []
-    blocks = [block for block in said.split("Traceback (most recent call last)")[1:] if any(w in block for w in own)]
-    blocks = [b for b in blocks if "KeyboardInterrupt" not in b and "of the program" not in b and "/run.py" not in b]
+    blocks = [
+        block
+        for block in said.split("Traceback (most recent call last)")[1:]
+        if any(w in block for w in own)
+    ]
+    blocks = [
+        b
+        for b in blocks
+        if "KeyboardInterrupt" not in b and "of the program" not in b and "/run.py" not in b
+    ]
     if blocks:
         found.append(f"a traceback of tracelens: {' / '.join(blocks[0].splitlines()[-3:])[:300]}")
     if not out.exists():
         is_told = re.search(r"^(error: |interrupted)", said, re.MULTILINE)
-        if not is_told and code not in (-signal.SIGKILL, -signal.SIGTERM, 143) and "os._exit" not in attack.code:
+        if (
+            not is_told
+            and code not in (-signal.SIGKILL, -signal.SIGTERM, 143)
+            and "os._exit" not in attack.code
+        ):
             found.append(f"no trace and no word why: {said.strip().splitlines()[-1:]}")
         return found
     try:
@@ -269,7 +336,10 @@ def _secrets_in(trace: tl.Trace) -> list[str]:
     texts = [(trace.path / "manifest.json").read_text()]
     for file in trace.path.rglob("*.parquet"):
         frame = pl.read_parquet(file, glob=False)
-        texts += ["\n".join(frame[name].unique().drop_nulls()) for name in frame.select(pl.selectors.string()).columns]
+        texts += [
+            "\n".join(frame[name].unique().drop_nulls())
+            for name in frame.select(pl.selectors.string()).columns
+        ]
     everything = "\n".join(texts)
     return [f"a secret is in the trace: {word[:12]}…" for word in HIDDEN if word in everything]
 
@@ -280,7 +350,17 @@ def _views_wrong(out: Path) -> list[str]:
     for form in ("text", "html", "markdown", "csv"):
         section = ["--section", "top_ops"] if form == "csv" else []
         target = out.parent / f"report.{form}"
-        command = [sys.executable, "-m", "tracelens", "report", str(out), "--format", form, "--out", str(target)]
+        command = [
+            sys.executable,
+            "-m",
+            "tracelens",
+            "report",
+            str(out),
+            "--format",
+            form,
+            "--out",
+            str(target),
+        ]
         done = subprocess.run([*command, *section], capture_output=True, text=True, check=False)
         text = target.read_text() if target.exists() else ""
         if done.returncode:
@@ -306,7 +386,9 @@ def main() -> None:
 
     def one(number: int) -> tuple[str, str]:
         try:
-            return chosen[number].name, judged(chosen[number], given.folder / str(number), given.device)
+            return chosen[number].name, judged(
+                chosen[number], given.folder / str(number), given.device
+            )
         except Exception as error:  # noqa: BLE001 - one that fails shall not end the others
             return chosen[number].name, f"FAILED to judge: {error!r}"
 

@@ -1,7 +1,8 @@
 """Programs of tests/test_gpu.py whose kernels are replayed from CUDA graphs.
 
-`replayed.py MODEL BATCH MODE` runs a model eager or compiled; `replayed.py MODEL BATCH graphs OUT` captures it with
-torch.cuda.graph under torch.profiler, and replays it under another: OUT/MODEL_BATCH_{capture,replay,both,eager}.
+`replayed.py MODEL BATCH MODE` runs a model eager or compiled; `replayed.py MODEL BATCH graphs OUT`
+captures it with torch.cuda.graph under torch.profiler, and replays it under another:
+OUT/MODEL_BATCH_{capture,replay,both,eager}.
 """
 
 import sys
@@ -20,14 +21,19 @@ def made(name: str, batch: int) -> tuple[nn.Module, Tensor]:
     if name == "resnet":
         return resnet18().eval().cuda(), torch.randn(batch, 3, 224, 224, device="cuda")
     dtype = torch.bfloat16 if name == "vit_bf16" else torch.float32
-    vit = VisionTransformer(64, 16, num_layers=4, num_heads=4, hidden_dim=256, mlp_dim=1024, num_classes=100)
+    vit = VisionTransformer(
+        64, 16, num_layers=4, num_heads=4, hidden_dim=256, mlp_dim=1024, num_classes=100
+    )
     return vit.eval().cuda().to(dtype), torch.randn(batch, 3, 64, 64, device="cuda", dtype=dtype)
 
 
 def profiled(path: Path, work: Callable[[], None]) -> None:
     """The work under the profiler, and what the device still does after it."""
     with profile(
-        activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True, with_stack=True, with_modules=True
+        activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
+        record_shapes=True,
+        with_stack=True,
+        with_modules=True,
     ) as profiler:
         work()
         torch.cuda.synchronize()
@@ -77,7 +83,9 @@ def main() -> None:
         if mode == "graphs":
             graphs(Path(out[0]) / f"{name}_{batch}", net, x)
             return
-        run = net if mode == "eager" else torch.compile(net, mode=None if mode == "default" else mode)
+        run = (
+            net if mode == "eager" else torch.compile(net, mode=None if mode == "default" else mode)
+        )
         for _ in range(10):
             run(x)
             torch.cuda.synchronize()

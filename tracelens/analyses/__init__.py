@@ -51,7 +51,9 @@ from tracelens.analyses.data_quality import data_quality as data_quality
 # isort: on
 
 ANALYSES: dict[str, Analysis] = {
-    name: sys.modules[run.__module__].ANALYSIS for name, run in list(vars().items()) if isinstance(run, FunctionType)
+    name: sys.modules[run.__module__].ANALYSIS
+    for name, run in list(vars().items())
+    if isinstance(run, FunctionType)
 }
 """Analyses by name, in the order of the lines above."""
 

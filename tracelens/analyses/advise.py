@@ -17,34 +17,77 @@ from tracelens.trace import Trace
 
 I64, STR = pl.Int64, pl.String
 
-ADVISE = Table("advise", "A part of the model's graph in one step, as it ran and with the calls that are advised; the "
-    "first row of a rank is the whole model.", (
-    RANK,
-    Column("sub_graph", I64, "Number of the part, in order; null for the whole model.", nullable=True),
-    Column("layers", STR, "First and last layer of the part."),
-    Column("calls_now", STR, "Operators that ran, with how many of each."),
-    Column("calls_advised", STR, "Functions that are advised, with their layout; empty where nothing is."),
-    Column("device_ns", I64, "Kernel time of a step as it ran.", "ns"),
-    Column("host_now_ns", I64, "Least time that the calls of a step take the host, of the whole model and where "
-        "`verdict` finds launches to be the bound: the launch delay times the calls. A sequence takes the longer of "
-        "this and its kernels.", "ns", nullable=True),
-    Column("host_then_ns", I64, "The same for the advised calls.", "ns", nullable=True),
-    Column("transform_now_ns", I64, "Of it in kernels that only change a layout.", "ns"),
-    Column("transform_then_ns", I64, "The same for the advised calls.", "ns"),
-    Column("n_transforming", pl.Float64, "Kernels a step that only change a layout; of the whole model.",
-        nullable=True),
-    Column("saving_low_ns", I64, "Least that the advised calls save.", "ns"),
-    Column("saving_ns", I64, "What they are expected to save; null where a call's cost is only bounded.", "ns",
-        nullable=True),
-    Column("saving_high_ns", I64, "Most that they save.", "ns"),
-    Column("evidence", STR, "Where the least sure cost of the advised calls is from: measured (this trace), other "
-        "trace, bench (the call alone), bound (bytes over bandwidth).",
-        values=("measured", "other trace", "bench", "bound", "none", "unknown")),
-    Column("change", STR, "What to change in torch."),
-    Column("n_unmatched", I64, "Operators of the graph that no measured call was found for: nothing is advised."),
-    Column("unjudged_ns", I64, "Kernel time a step that belongs to no call of the graph.", "ns"),
-    Column("source", STR, "How the graph was found: export, observer, or guessed from what follows what (adjacency)."),
-))  # fmt: skip
+ADVISE = Table(
+    "advise",
+    "A part of the model's graph in one step, as it ran and with the calls that are advised; the "
+    "first row of a rank is the whole model.",
+    (
+        RANK,
+        Column(
+            "sub_graph",
+            I64,
+            "Number of the part, in order; null for the whole model.",
+            nullable=True,
+        ),
+        Column("layers", STR, "First and last layer of the part."),
+        Column("calls_now", STR, "Operators that ran, with how many of each."),
+        Column(
+            "calls_advised",
+            STR,
+            "Functions that are advised, with their layout; empty where nothing is.",
+        ),
+        Column("device_ns", I64, "Kernel time of a step as it ran.", "ns"),
+        Column(
+            "host_now_ns",
+            I64,
+            "Least time that the calls of a step take the host, of the whole model and where"
+            " `verdict` finds launches to be the bound: the launch delay times the calls. A"
+            " sequence takes the longer of this and its kernels.",
+            "ns",
+            nullable=True,
+        ),
+        Column("host_then_ns", I64, "The same for the advised calls.", "ns", nullable=True),
+        Column("transform_now_ns", I64, "Of it in kernels that only change a layout.", "ns"),
+        Column("transform_then_ns", I64, "The same for the advised calls.", "ns"),
+        Column(
+            "n_transforming",
+            pl.Float64,
+            "Kernels a step that only change a layout; of the whole model.",
+            nullable=True,
+        ),
+        Column("saving_low_ns", I64, "Least that the advised calls save.", "ns"),
+        Column(
+            "saving_ns",
+            I64,
+            "What they are expected to save; null where a call's cost is only bounded.",
+            "ns",
+            nullable=True,
+        ),
+        Column("saving_high_ns", I64, "Most that they save.", "ns"),
+        Column(
+            "evidence",
+            STR,
+            "Where the least sure cost of the advised calls is from: measured (this trace), other "
+            "trace, bench (the call alone), bound (bytes over bandwidth).",
+            values=("measured", "other trace", "bench", "bound", "none", "unknown"),
+        ),
+        Column("change", STR, "What to change in torch."),
+        Column(
+            "n_unmatched",
+            I64,
+            "Operators of the graph that no measured call was found for: nothing is advised.",
+        ),
+        Column(
+            "unjudged_ns", I64, "Kernel time a step that belongs to no call of the graph.", "ns"
+        ),
+        Column(
+            "source",
+            STR,
+            "How the graph was found: export, observer, or guessed from what follows what"
+            " (adjacency).",
+        ),
+    ),
+)
 
 _NO_PROBLEM = 0.02
 """Below this share of kernel time, layouts are not worth a change."""
@@ -53,14 +96,17 @@ _NO_PROBLEM = 0.02
 def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False) -> pl.DataFrame:
     """A row for each rank's whole model, then one a part of its graph; none for a training run.
 
-    `costs` are traces whose times of the same calls count too: captures of the same model in another layout, or
-    `tracelens collect calls`. Layouts are tried one by one, or solved for with Z3 (`z3` true; null: where it is
-    installed), with the same result. Raises MissingTableError without kernels or ops.
+    `costs` are traces whose times of the same calls count too: captures of the same model in
+    another layout, or `tracelens collect calls`. Layouts are tried one by one, or solved for with
+    Z3 (`z3` true; null: where it is installed), with the same result. Raises MissingTableError
+    without kernels or ops.
     """
     return frame_of(advised_ranks(trace, costs, z3=z3))
 
 
-def advised_ranks(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False) -> dict[int, Advice]:
+def advised_ranks(
+    trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
+) -> dict[int, Advice]:
     """The advice for each rank that ran inference, as `advise` finds it."""
     trace.require("advise", "kernels", "spans")
     with_kernels = trace.heights("kernels")
@@ -83,10 +129,12 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
         whole |= _launching(advice, whole)
     root = calls.nodes[0].module_path.partition(".")[0]
     whole |= {
-        "layers": f"(model) {root}" if root else "(model)", "device_ns": round(calls.total_ns),
-        "transform_now_ns": round(calls.transform_ns), "n_transforming": calls.n_transforming,
+        "layers": f"(model) {root}" if root else "(model)",
+        "device_ns": round(calls.total_ns),
+        "transform_now_ns": round(calls.transform_ns),
+        "n_transforming": calls.n_transforming,
         "unjudged_ns": round(calls.unjudged_ns),
-    }  # fmt: skip
+    }
     return [{"rank": rank, "source": calls.source, **row} for row in (whole, *parts)]
 
 
@@ -106,16 +154,22 @@ def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
     judged = [part for part in parts if part.is_judged]
     now = sum(node.device_ns or 0.0 for part in judged for node in part.part.nodes)
     made = [call for part in judged for call in part.calls]
-    low, then, high = (sum(getattr(call.cost, what) for call in made) for what in ("low", "ns", "high"))
+    low, then, high = (
+        sum(getattr(call.cost, what) for call in made) for what in ("low", "ns", "high")
+    )
     is_changed = any(_is_changed(part) for part in judged)
     computing = [call for call in made if not call.function.startswith("to_")]
     evidence = least_sure(call.cost.evidence for call in computing) if is_changed else "none"
     is_bound = {call.cost.evidence for call in made} == {BOUND}
     return {
         "sub_graph": number,
-        "layers": " … ".join(dict.fromkeys(node.module_path or node.op for node in nodes[:1] + nodes[-1:])),
+        "layers": " … ".join(
+            dict.fromkeys(node.module_path or node.op for node in nodes[:1] + nodes[-1:])
+        ),
         "calls_now": _listed(Counter(node.op for node in nodes)),
-        "calls_advised": _listed(Counter(f"{c.function} {c.layout}" for c in made)) if is_changed else "",
+        "calls_advised": (
+            _listed(Counter(f"{c.function} {c.layout}" for c in made)) if is_changed else ""
+        ),
         "device_ns": round(now),
         "transform_now_ns": round(sum(node.transform_ns for node in nodes)),
         "transform_then_ns": round(sum(call.cost.transform_ns for call in made)),
@@ -167,20 +221,26 @@ def notes(trace: Trace, frame: pl.DataFrame, costs: Sequence[Trace] = ()) -> lis
         found.append(f"The first {MOST_STEPS} steps were looked at.")
     if not frame.is_empty() and not trace.has("graph"):
         found.append(
-            "What reads what is guessed from what follows what, so the parts are chains and no plan can be applied: "
-            "tracelens collect torch --graph records the model's graph."
+            "What reads what is guessed from what follows what, so the parts are chains and no plan"
+            " can be applied: tracelens collect torch --graph records the model's graph."
         )
     return found
 
 
 def _nothing(trace: Trace) -> str:
     if not trace.scan("spans").select(pl.col("input_shapes").is_not_null().any()).collect().item():
-        return "The trace has no shapes of inputs, so nothing can be advised: profile with record_shapes=True."
+        return (
+            "The trace has no shapes of inputs, so nothing can be advised: profile with"
+            " record_shapes=True."
+        )
     if not judgeable_ranks(trace):
-        return "A training run: only the forward pass of a model in eval mode is advised on; capture inference."
+        return (
+            "A training run: only the forward pass of a model in eval mode is advised on; capture"
+            " inference."
+        )
     return (
-        f"A step has more than {MOST_KERNELS:,} kernels, more than any model: mark the steps (profiler.step()), or "
-        "capture fewer."
+        f"A step has more than {MOST_KERNELS:,} kernels, more than any model: mark the steps"
+        " (profiler.step()), or capture fewer."
     )
 
 
@@ -188,15 +248,17 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
     total = max(row["device_ns"], 1)
     share = row["transform_now_ns"] / total
     moved = (
-        f"{row['n_transforming']:g} kernels a step only change layouts: {row['transform_now_ns'] / 1e3:.1f} µs, "
-        f"{share:.2%} of {total / 1e6:.3f} ms of kernels"
+        f"{row['n_transforming']:g} kernels a step only change layouts:"
+        f" {row['transform_now_ns'] / 1e3:.1f} µs, {share:.2%} of {total / 1e6:.3f} ms of kernels"
     )
     is_layout = "channels_last" in row["change"]
     found = []
     if share < _NO_PROBLEM and "conv2d" in row["calls_now"]:
         found.append(f"Layout is not this model's problem: {moved}.")
     if is_layout and (share >= _NO_PROBLEM or row["evidence"] != "bound"):
-        found.append(f"Run the model in channels_last: {_range(row)} ({row['evidence']}). Now {moved}.")
+        found.append(
+            f"Run the model in channels_last: {_range(row)} ({row['evidence']}). Now {moved}."
+        )
     elif row["change"] and not is_layout:
         found.append(f"Call other functions ({row['change']}): {_range(row)} ({row['evidence']}).")
     elif share >= _NO_PROBLEM:
@@ -205,19 +267,22 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
         found.append(f"The plan also makes these calls: {row['change'].partition('; ')[2]}.")
     if is_layout and not costs:
         found.append(
-            "Only the transposes that would go are counted; what channels_last does to the other kernels is not known: "
-            "give a capture of it with --costs, or time single calls with tracelens collect calls."
+            "Only the transposes that would go are counted; what channels_last does to the other"
+            " kernels is not known: give a capture of it with --costs, or time single calls with"
+            " tracelens collect calls."
         )
     if row["host_now_ns"]:
         found.append(
-            "Launches limit this trace (verdict), so a sequence takes the longer of its launches and its kernels: "
-            f"launches now {row['host_now_ns'] / 1e6:.2f} ms a step at least, then {row['host_then_ns'] / 1e6:.2f}; "
-            f"kernels {total / 1e6:.2f} ms now. A CUDA graph needs one launch."
+            "Launches limit this trace (verdict), so a sequence takes the longer of its launches"
+            f" and its kernels: launches now {row['host_now_ns'] / 1e6:.2f} ms a step at least,"
+            f" then {row['host_then_ns'] / 1e6:.2f}; kernels {total / 1e6:.2f} ms now. A CUDA graph"
+            " needs one launch."
         )
     if row["n_unmatched"] or row["unjudged_ns"] > total * 0.001:
         found.append(
-            f"{row['unjudged_ns'] / total:.1%} of kernel time could not be judged: no call of the graph launched it; "
-            f"{row['n_unmatched']} operators of the graph have no measured call, and nothing is advised around them."
+            f"{row['unjudged_ns'] / total:.1%} of kernel time could not be judged: no call of the"
+            f" graph launched it; {row['n_unmatched']} operators of the graph have no measured"
+            " call, and nothing is advised around them."
         )
     return found
 
@@ -235,8 +300,16 @@ ANALYSIS = Analysis(
     advise,
     notes=notes,
     shown=(
-        "rank", "sub_graph", "layers", "calls_now", "calls_advised", "saving_low_ns", "saving_ns", "saving_high_ns",
-        "evidence", "change",
+        "rank",
+        "sub_graph",
+        "layers",
+        "calls_now",
+        "calls_advised",
+        "saving_low_ns",
+        "saving_ns",
+        "saving_high_ns",
+        "evidence",
+        "change",
     ),
     by_rank=True,
-)  # fmt: skip
+)

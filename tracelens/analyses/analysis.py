@@ -33,8 +33,8 @@ class Bars:
 class SplitBars:
     """The columns of `parts` (column: word) as one bar of stacked pieces a row, or as bars below each other.
 
-    Rows with the same names are summed. Those with the largest value, or sum where stacked, come first, unless
-    `in_order`.
+    Rows with the same names are summed. Those with the largest value, or sum where stacked, come
+    first, unless `in_order`.
     """
 
     title: str
@@ -49,7 +49,8 @@ class SplitBars:
 class Points:
     """One point a row, the first of the axes logarithmic, as large as its total duration.
 
-    With `roofs`, by colour the largest y and the most that y may be for each x, both axes are, and these are lines.
+    With `roofs`, by colour the largest y and the most that y may be for each x, both axes are, and
+    these are lines.
     """
 
     title: str
@@ -93,17 +94,19 @@ def named(frame: pl.DataFrame, *names: str) -> list[str]:
 class Analysis:
     """An analysis, as the report, the views, the documentation and the tests use it.
 
-    `run` takes one Trace, or (base, other) where `is_pair`. `notes` takes the same and the resulting frame, and gives
-    the finding in words, plus whatever the reader must know to trust it; plain text, one sentence or two an entry.
-    `shown`: the columns that people need first, all where there is none; a narrow terminal drops the last ones, HTML
-    has the others after them, CSV and JSON have all as they are declared. `charts` takes the resulting frame.
-    `takes_base`: the trace compared with, where there is one, is passed as `base`, to `notes` after the frame.
-    `of_host`: it reads all spans, for what a trace without kernels is asked; a report on one with kernels has it where
-    it is named. `of_one_program`: it matches what two runs of one program have in common, and is not run on others.
-    `is_judged`: it takes `rules`. `takes_peaks`: it takes a device's `peaks`, where some are given. `of_ranks`: it
-    compares ranks, and a report of one has it only where it is named. `of_profilers`: it joins captures by two
-    profilers, and a report on any others has it only where it is named. `by_rank`: each rank's rows, which stand
-    together, depend on that rank alone. `of_time`: it takes what `break_down` finds of each rank. An engine can run
+    `run` takes one Trace, or (base, other) where `is_pair`. `notes` takes the same and the
+    resulting frame, and gives the finding in words, plus whatever the reader must know to trust it;
+    plain text, one sentence or two an entry. `shown`: the columns that people need first, all where
+    there is none; a narrow terminal drops the last ones, HTML has the others after them, CSV and
+    JSON have all as they are declared. `charts` takes the resulting frame. `takes_base`: the trace
+    compared with, where there is one, is passed as `base`, to `notes` after the frame. `of_host`:
+    it reads all spans, for what a trace without kernels is asked; a report on one with kernels has
+    it where it is named. `of_one_program`: it matches what two runs of one program have in common,
+    and is not run on others. `is_judged`: it takes `rules`. `takes_peaks`: it takes a device's
+    `peaks`, where some are given. `of_ranks`: it compares ranks, and a report of one has it only
+    where it is named. `of_profilers`: it joins captures by two profilers, and a report on any
+    others has it only where it is named. `by_rank`: each rank's rows, which stand together, depend
+    on that rank alone. `of_time`: it takes what `break_down` finds of each rank. An engine can run
     both rank by rank.
     """
 

@@ -35,10 +35,16 @@ def collectives_across(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFr
         .then((n - 1) / n)
         .otherwise(1.0)
     )
-    each = each.with_columns(algbw=pl.when(pl.col("least_ns") > 0).then(size * 1e9 / pl.col("least_ns")))
+    each = each.with_columns(
+        algbw=pl.when(pl.col("least_ns") > 0).then(size * 1e9 / pl.col("least_ns"))
+    )
     ns = pl.col("least_ns")
     busbw = (pl.col("algbw") * carried).mean()
-    link = None if peaks is None or peaks.device not in trace.devices["name"] else peaks.link_bytes_per_s
+    link = (
+        None
+        if peaks is None or peaks.device not in trace.devices["name"]
+        else peaks.link_bytes_per_s
+    )
     found = each.group_by(_KIND).agg(
         pl.col("n_ranks").max(),
         n_calls=pl.len(),
@@ -51,7 +57,9 @@ def collectives_across(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFr
         busbw_bytes_per_s=busbw,
         link_frac=busbw / pl.lit(link, pl.Float64),
     )
-    return COLLECTIVES_ACROSS.conform(found.sort("transfer_total_ns", *_KIND, descending=[True, *[False] * 5]))
+    return COLLECTIVES_ACROSS.conform(
+        found.sort("transfer_total_ns", *_KIND, descending=[True, *[False] * 5])
+    )
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
@@ -60,11 +68,16 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     n_calls, n_ranks = int(frame["n_calls"].sum()), found.calls["rank"].n_unique()
     said = [f"{n_calls:,} collectives match across {n_ranks:,} ranks."]
     stops = found.stops["text"].to_list()
-    said += [f"{text[:1].upper()}{text[1:]}: nothing after it in that group is compared." for text in stops[:_MOST]]
+    said += [
+        f"{text[:1].upper()}{text[1:]}: nothing after it in that group is compared."
+        for text in stops[:_MOST]
+    ]
     if len(stops) > _MOST:
         said.append(f"In {len(stops) - _MOST:,} more groups a call does not pair.")
     doubt = doubt_of(found.calls)
-    return said + found.remarks + ([] if doubt is None else [f"Start skew is inconclusive: {doubt}."])
+    return (
+        said + found.remarks + ([] if doubt is None else [f"Start skew is inconclusive: {doubt}."])
+    )
 
 
 _MOST = 3
@@ -72,7 +85,15 @@ _MOST = 3
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    return [Bars("Transfer time of collectives", frame, ["name", "size_in_bytes"], "transfer_total_ns", "group")]
+    return [
+        Bars(
+            "Transfer time of collectives",
+            frame,
+            ["name", "size_in_bytes"],
+            "transfer_total_ns",
+            "group",
+        )
+    ]
 
 
 ANALYSIS = Analysis(
@@ -81,10 +102,21 @@ ANALYSIS = Analysis(
     collectives_across,
     notes=notes,
     shown=(
-        "name", "size_in_bytes", "n_calls", "transfer_mean_ns", "algbw_bytes_per_s", "busbw_bytes_per_s",
-        "skew_mean_ns", "dtype", "n_ranks", "group", "transfer_total_ns", "skew_max_ns", "link_frac",
+        "name",
+        "size_in_bytes",
+        "n_calls",
+        "transfer_mean_ns",
+        "algbw_bytes_per_s",
+        "busbw_bytes_per_s",
+        "skew_mean_ns",
+        "dtype",
+        "n_ranks",
+        "group",
+        "transfer_total_ns",
+        "skew_max_ns",
+        "link_frac",
     ),
     charts=_charts,
     takes_peaks=True,
     of_ranks=True,
-)  # fmt: skip
+)

@@ -28,23 +28,29 @@ def compare_blocks(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
     found = found.with_columns(members=members).filter(pl.col("members") > 1)
     if found.is_empty():
         raise MissingTableError(
-            "compare_blocks needs kernels of layers whose paths differ in a number only, as layers.0 and layers.1; "
-            "tracelens collect torch -- COMMAND records paths"
+            "compare_blocks needs kernels of layers whose paths differ in a number only, as"
+            " layers.0 and layers.1; tracelens collect torch -- COMMAND records paths"
         )
     n_layers = pl.when(pl.col("layer").is_null()).then("members").otherwise(1)
     most = pl.max_horizontal("base_ns", "other_ns")
     return COMPARE_BLOCKS.conform(
         found.with_columns(n_layers=n_layers).sort(
-            most.max().over(within), *within, pl.col("layer").is_not_null(), most,
-            descending=[True, False, False, False, False, True], maintain_order=True,
+            most.max().over(within),
+            *within,
+            pl.col("layer").is_not_null(),
+            most,
+            descending=[True, False, False, False, False, True],
+            maintain_order=True,
         )
-    )  # fmt: skip
+    )
 
 
 def _blocks(trace: Trace) -> pl.DataFrame:
     """Time of each layer whose path has a number, and, layer null, of each pattern, by step."""
     pattern = pl.col("layer").str.replace_all(r"(^|\.)\d+\b", "${1}*")
-    layers = layer_work(trace).with_columns(pattern=pattern).filter(pl.col("pattern") != pl.col("layer"))
+    layers = (
+        layer_work(trace).with_columns(pattern=pattern).filter(pl.col("pattern") != pl.col("layer"))
+    )
     return pl.concat([layers.with_columns(layer=pl.lit(None, pl.String)), layers])
 
 
@@ -60,10 +66,20 @@ ANALYSIS = Analysis(
     compare_blocks,
     notes=notes,
     shown=(
-        "rank", "pattern", "layer", "phase", "n_layers", "base_ns", "other_ns", "speedup", "outcome", "speedup_low",
-        "speedup_high", "reason",
+        "rank",
+        "pattern",
+        "layer",
+        "phase",
+        "n_layers",
+        "base_ns",
+        "other_ns",
+        "speedup",
+        "outcome",
+        "speedup_low",
+        "speedup_high",
+        "reason",
     ),
     is_pair=True,
     of_one_program=True,
     is_judged=True,
-)  # fmt: skip
+)

@@ -14,13 +14,19 @@ from tracelens.trace import Trace
 
 @pairs_ranks
 def compare_copies(base: Trace, other: Trace) -> pl.DataFrame:
-    """A row for each rank and direction found in either trace. Raises MissingTableError when neither has a copy."""
+    """A row for each rank and direction found in either trace.
+
+    Raises MissingTableError when neither has a copy.
+    """
     if not base.has("memcpys") and not other.has("memcpys"):
         raise MissingTableError(
-            "compare_copies needs the table memcpys, empty in both traces: neither holds a copy; make the input's copy "
-            "inside the profiled region, and tracelens collect torch or nsys gives it"
+            "compare_copies needs the table memcpys, empty in both traces: neither holds a copy;"
+            " make the input's copy inside the profiled region, and tracelens collect torch or nsys"
+            " gives it"
         )
-    frame = _side(base, "base").join(_side(other, "other"), on=["rank", "direction"], how="full", coalesce=True)
+    frame = _side(base, "base").join(
+        _side(other, "other"), on=["rank", "direction"], how="full", coalesce=True
+    )
     counts = [name for name in frame.columns if name.startswith(("n_", "size", "duration"))]
     frame = frame.with_columns(pl.col(counts).fill_null(0))
     sides = ("base", "other")
@@ -64,17 +70,20 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
     """The comparison in words."""
     told = ("size_ratio", "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s")
     unsized = [
-        f"Rank {row['rank']}, {row['direction']}: {row['n_unsized_base']:,} copies in base and "
-        f"{row['n_unsized_other']:,} in other have no known size; bytes and bandwidths are those of the others."
-        for row in frame.filter((pl.col("n_unsized_base") > 0) | (pl.col("n_unsized_other") > 0)).iter_rows(named=True)
+        f"Rank {row['rank']}, {row['direction']}: {row['n_unsized_base']:,} copies in base and"
+        f" {row['n_unsized_other']:,} in other have no known size; bytes and bandwidths are those"
+        " of the others."
+        for row in frame.filter(
+            (pl.col("n_unsized_base") > 0) | (pl.col("n_unsized_other") > 0)
+        ).iter_rows(named=True)
     ]
     return unsized + [
-        f"Rank {row['rank']}, {row['direction']}: {_bytes_a_copy(row, 'base')} in base against "
-        f"{_bytes_a_copy(row, 'other')} in other (ratio {row['size_ratio']:.2f}), at "
-        f"{row['bandwidth_base_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_base']}) against "
-        f"{row['bandwidth_other_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_other']}); all copies take "
-        f"{row['duration_base_ns'] / 1e6:.3f} ms in base and {row['duration_other_ns'] / 1e6:.3f} ms in other: "
-        f"{_speedup(row)}."
+        f"Rank {row['rank']}, {row['direction']}: {_bytes_a_copy(row, 'base')} in base against"
+        f" {_bytes_a_copy(row, 'other')} in other (ratio {row['size_ratio']:.2f}), at"
+        f" {row['bandwidth_base_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_base']}) against"
+        f" {row['bandwidth_other_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_other']}); all copies"
+        f" take {row['duration_base_ns'] / 1e6:.3f} ms in base and"
+        f" {row['duration_other_ns'] / 1e6:.3f} ms in other: {_speedup(row)}."
         for row in frame.drop_nulls(told).iter_rows(named=True)
     ]
 
@@ -86,7 +95,10 @@ def _bytes_a_copy(row: dict[str, Any], which: str) -> str:
 
 def _speedup(row: dict[str, Any]) -> str:
     if row["speedup"] is None:
-        return f"{row['n_calls_base']:,} copies against {row['n_calls_other']:,}, so the times do not compare"
+        return (
+            f"{row['n_calls_base']:,} copies against {row['n_calls_other']:,}, so the times do not"
+            " compare"
+        )
     return f"a speedup of {row['speedup']:.2f}"
 
 
@@ -109,10 +121,19 @@ ANALYSIS = Analysis(
     compare_copies,
     notes=notes,
     shown=(
-        "rank", "direction", "speedup", "duration_base_ns", "duration_other_ns", "size_base_bytes", "size_other_bytes",
-        "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s", "memory_base", "memory_other",
+        "rank",
+        "direction",
+        "speedup",
+        "duration_base_ns",
+        "duration_other_ns",
+        "size_base_bytes",
+        "size_other_bytes",
+        "bandwidth_base_bytes_per_s",
+        "bandwidth_other_bytes_per_s",
+        "memory_base",
+        "memory_other",
     ),
     charts=_charts,
     is_pair=True,
     of_one_program=True,
-)  # fmt: skip
+)

@@ -17,8 +17,9 @@ _SIDES = ("base", "other")
 def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
     """A row a rank, library and primitive of either trace, most time in both together first.
 
-    Reuse of a side is the sum of its reused_ns over its total, by name; and that of its time where match is both, by
-    library and primitive. Raises MissingTableError when one of the traces holds no kernels.
+    Reuse of a side is the sum of its reused_ns over its total, by name; and that of its time where
+    match is both, by library and primitive. Raises MissingTableError when one of the traces holds
+    no kernels.
     """
     sides = []
     for trace in (base, other):
@@ -36,17 +37,26 @@ def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
                 pl.lit(value=True).alias(f"in_{side}"),
             )
         )
-    both = rows[0].join(rows[1], on=_PAIR, how="full", coalesce=True).cast({pl.Categorical: pl.String})
+    both = (
+        rows[0].join(rows[1], on=_PAIR, how="full", coalesce=True).cast({pl.Categorical: pl.String})
+    )
     both = both.with_columns(pl.selectors.ends_with("_ns").fill_null(0))
     times = {side: pl.col(f"{side}_duration_total_ns") for side in _SIDES}
     family = {primitive: name for name, primitives in FAMILIES.items() for primitive in primitives}
     frame = both.with_columns(
-        *(over(ns, ns.sum().over("rank"), 0.0).alias(f"{side}_share_frac") for side, ns in times.items()),
+        *(
+            over(ns, ns.sum().over("rank"), 0.0).alias(f"{side}_share_frac")
+            for side, ns in times.items()
+        ),
         family=pl.col("primitive").replace_strict(family, return_dtype=pl.String),
         match=which_side("in_base", "in_other"),
     )
     order = frame.sort(
-        "rank", times["base"] + times["other"], "library", "primitive", descending=[False, True, False, False]
+        "rank",
+        times["base"] + times["other"],
+        "library",
+        "primitive",
+        descending=[False, True, False, False],
     )
     return COMPARE_CROSS_LAYER.conform(order)
 
@@ -60,25 +70,34 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         by_name = [_percent(part, part, side, "reused_ns") for side in _SIDES]
         by_pair = [_percent(matched, part, side, "duration_total_ns") for side in _SIDES]
         found.append(
-            f"Rank {rank}: {by_name[0]} of base's kernel time and {by_name[1]} of other's is in kernels that the other "
-            f"trace runs too, by name; {by_pair[0]} and {by_pair[1]} by library and primitive."
+            f"Rank {rank}: {by_name[0]} of base's kernel time and {by_name[1]} of other's is in"
+            f" kernels that the other trace runs too, by name; {by_pair[0]} and {by_pair[1]} by"
+            " library and primitive."
         )
-    knows = [trace.has("spans") and (trace.select("spans", "kind")["kind"] == "op").any() for trace in (base, other)]
+    knows = [
+        trace.has("spans") and (trace.select("spans", "kind")["kind"] == "op").any()
+        for trace in (base, other)
+    ]
     if knows[0] != knows[1]:
         found.append(
-            f"{'Base' if knows[0] else 'Other'} alone has ops, by which a 1×1 convolution in a kernel for matrix "
-            "products counts as conv; without them it counts as gemm. Compare families, not gemm with conv."
+            f"{'Base' if knows[0] else 'Other'} alone has ops, by which a 1×1 convolution in a"
+            " kernel for matrix products counts as conv; without them it counts as gemm. Compare"
+            " families, not gemm with conv."
         )
-    if all((trace.select("kernels", "library")["library"] == "triton").any() for trace in (base, other)):
+    if all(
+        (trace.select("kernels", "library")["library"] == "triton").any() for trace in (base, other)
+    ):
         found.append(
-            "Both traces run generated Triton kernels. Their names are numbered by the compilation, so the same kernel "
-            "may have another name, and another kernel the same."
+            "Both traces run generated Triton kernels. Their names are numbered by the compilation,"
+            " so the same kernel may have another name, and another kernel the same."
         )
     return found
 
 
 def _percent(part: pl.DataFrame, whole: pl.DataFrame, side: str, column: str) -> str:
-    return percent(int(part[f"{side}_{column}"].sum()), int(whole[f"{side}_duration_total_ns"].sum()))
+    return percent(
+        int(part[f"{side}_{column}"].sum()), int(whole[f"{side}_duration_total_ns"].sum())
+    )
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
@@ -93,9 +112,18 @@ ANALYSIS = Analysis(
     compare_cross_layer,
     notes=notes,
     shown=(
-        "rank", "library", "primitive", "family", "base_duration_total_ns", "other_duration_total_ns",
-        "base_share_frac", "other_share_frac", "base_reused_ns", "other_reused_ns", "match",
+        "rank",
+        "library",
+        "primitive",
+        "family",
+        "base_duration_total_ns",
+        "other_duration_total_ns",
+        "base_share_frac",
+        "other_share_frac",
+        "base_reused_ns",
+        "other_reused_ns",
+        "match",
     ),
     charts=_charts,
     is_pair=True,
-)  # fmt: skip
+)

@@ -15,8 +15,8 @@ _SUMS = ("n_grids", "n_calls", "duration_total_ns", "total_blocks")
 def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
     """A row for each kernel that both traces ran, with its grid in each, then a row a primitive for all other kernels.
 
-    Rows are sorted by their time in both traces together, longest first. Raises MissingTableError when one of the
-    traces has no kernels.
+    Rows are sorted by their time in both traces together, longest first. Raises MissingTableError
+    when one of the traces has no kernels.
     """
     sides = []
     for trace in (base, other):
@@ -51,26 +51,36 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     """The share of time that was matched by kernel, and what makes the comparison unfair."""
     total = {side: int(frame[f"{side}_duration_total_ns"].sum()) for side in ("base", "other")}
     same = frame.filter(pl.col("match") == "kernel")
-    matched = {side: percent(int(same[f"{side}_duration_total_ns"].sum()), total[side]) for side in total}
-    changed = same.filter(pl.any_horizontal(pl.col(f"base_{c}").ne_missing(pl.col(f"other_{c}")) for c in SHAPE))
+    matched = {
+        side: percent(int(same[f"{side}_duration_total_ns"].sum()), total[side]) for side in total
+    }
+    changed = same.filter(
+        pl.any_horizontal(pl.col(f"base_{c}").ne_missing(pl.col(f"other_{c}")) for c in SHAPE)
+    )
     summary = (
-        f"Kernels in both traces: {same['name'].n_unique()}, {matched['base']} of kernel time in base and "
-        f"{matched['other']} in other; {changed['name'].n_unique()} with another grid or block."
+        f"Kernels in both traces: {same['name'].n_unique()}, {matched['base']} of kernel time in"
+        f" base and {matched['other']} in other; {changed['name'].n_unique()} with another grid or"
+        " block."
     )
     found = [summary]
-    unequal = frame.filter((pl.col("match") == "kernel") & (pl.col("base_n_calls") != pl.col("other_n_calls"))).height
+    unequal = frame.filter(
+        (pl.col("match") == "kernel") & (pl.col("base_n_calls") != pl.col("other_n_calls"))
+    ).height
     if unequal and not same_steps(base, other):
         found.append(
-            f"{unequal:,} kernels were called more often in one, and not for as many steps: only speedup_per_call "
-            "compares them."
+            f"{unequal:,} kernels were called more often in one, and not for as many steps: only"
+            " speedup_per_call compares them."
         )
     return found
 
 
 def _grids(trace: Trace) -> pl.DataFrame:
     """A row for each (name, grid, block) of all ranks, longest total time first."""
-    grids = by_grid(trace, ("name", "primitive")).with_columns(total_blocks=pl.col("n_blocks") * pl.col("n_calls"))
-    # Kernels are matched by name: one may serve several primitives, and the evidence may differ between traces.
+    grids = by_grid(trace, ("name", "primitive")).with_columns(
+        total_blocks=pl.col("n_blocks") * pl.col("n_calls")
+    )
+    # Kernels are matched by name: one may serve several primitives, and the evidence may differ
+    # between traces.
     merged = grids.group_by("name", *SHAPE, maintain_order=True).agg(
         pl.col("primitive").first(), pl.col("n_calls", "duration_total_ns", "total_blocks").sum()
     )
@@ -79,15 +89,22 @@ def _grids(trace: Trace) -> pl.DataFrame:
     )
 
 
-def _match_kernels(base: pl.DataFrame, other: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
+def _match_kernels(
+    base: pl.DataFrame, other: pl.DataFrame
+) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
     """Grids of the same kernel side by side, and the unmatched rows of base and of other."""
-    equal = base.join(other, on=["name", *SHAPE], how="semi", nulls_equal=True).select("name", *SHAPE, _equal=True)
+    equal = base.join(other, on=["name", *SHAPE], how="semi", nulls_equal=True).select(
+        "name", *SHAPE, _equal=True
+    )
     key = ["name", "_equal", "_order", *(f"_{column}" for column in SHAPE)]
     sides = [
         side.join(equal, on=["name", *SHAPE], how="left", nulls_equal=True, maintain_order="left")
-        # Equal grids are matched with each other, the others in the order of their total time, which the rows have.
+        # Equal grids are matched with each other, the others in the order of their total time,
+        # which the rows have.
         .with_columns(
-            _order=pl.when(pl.col("_equal").is_null()).then(pl.int_range(pl.len()).over("name", "_equal")),
+            _order=pl.when(pl.col("_equal").is_null()).then(
+                pl.int_range(pl.len()).over("name", "_equal")
+            ),
             **{f"_{column}": pl.when(pl.col("_equal")).then(column) for column in SHAPE},
         )
         for side in (base, other)
@@ -97,7 +114,10 @@ def _match_kernels(base: pl.DataFrame, other: pl.DataFrame) -> tuple[pl.DataFram
         for prefix, side in zip(("base", "other"), sides, strict=True)
     )
     matched = base_side.join(other_side.drop("primitive"), on=key, how="inner", nulls_equal=True)
-    left = [side.join(matched, on=key, how="anti", nulls_equal=True).select(base.columns) for side in sides]
+    left = [
+        side.join(matched, on=key, how="anti", nulls_equal=True).select(base.columns)
+        for side in sides
+    ]
     return matched.drop(key[1:]).with_columns(match=pl.lit("kernel")), left
 
 
@@ -110,7 +130,9 @@ def _match_primitives(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     both = sums[0].join(sums[1], on="primitive", how="full", coalesce=True)
     return both.with_columns(
         match=which_side("base_n_calls", "other_n_calls", ("only_base", "only_other", "primitive"))
-    ).with_columns(pl.col(f"{side}_{name}").fill_null(0) for side in ("base", "other") for name in _SUMS)
+    ).with_columns(
+        pl.col(f"{side}_{name}").fill_null(0) for side in ("base", "other") for name in _SUMS
+    )
 
 
 def _means(side: str) -> tuple[pl.Expr, pl.Expr]:
@@ -143,10 +165,17 @@ ANALYSIS = Analysis(
     compare_grids,
     notes=notes,
     shown=(
-        "match", "name", "primitive", "base_duration_total_ns", "other_duration_total_ns", "speedup",
-        *(f"{side}_grid_{axis}" for side in ("base", "other") for axis in "xyz"), "base_n_calls", "other_n_calls",
+        "match",
+        "name",
+        "primitive",
+        "base_duration_total_ns",
+        "other_duration_total_ns",
+        "speedup",
+        *(f"{side}_grid_{axis}" for side in ("base", "other") for axis in "xyz"),
+        "base_n_calls",
+        "other_n_calls",
     ),
     charts=_charts,
     is_pair=True,
     of_one_program=True,
-)  # fmt: skip
+)

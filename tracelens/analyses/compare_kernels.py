@@ -13,10 +13,15 @@ from tracelens.trace import Trace
 
 @pairs_ranks
 def compare_kernels(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
-    """A row a rank and kernel name, most time first. Raises MissingTableError where a run has no kernels."""
+    """A row a rank and kernel name, most time first.
+
+    Raises MissingTableError where a run has no kernels.
+    """
     for trace in (base, other):
         trace.require("compare_kernels", "kernels")
-    return COMPARE_KERNELS.conform(compare_rows(base, other, ("rank", "name"), kernel_work, rules, TICK_NS))
+    return COMPARE_KERNELS.conform(
+        compare_rows(base, other, ("rank", "name"), kernel_work, rules, TICK_NS)
+    )
 
 
 @says_ranks
@@ -36,11 +41,22 @@ ANALYSIS = Analysis(
     compare_kernels,
     notes=notes,
     shown=(
-        "rank", "name", "change", "base_n_calls", "other_n_calls", "base_ns", "other_ns", "speedup", "speedup_per_call",
-        "outcome", "speedup_low", "speedup_high", "reason",
+        "rank",
+        "name",
+        "change",
+        "base_n_calls",
+        "other_n_calls",
+        "base_ns",
+        "other_ns",
+        "speedup",
+        "speedup_per_call",
+        "outcome",
+        "speedup_low",
+        "speedup_high",
+        "reason",
     ),
     charts=_charts,
     is_pair=True,
     of_one_program=True,
     is_judged=True,
-)  # fmt: skip
+)

@@ -33,39 +33,52 @@ _NAMED_LOSERS = 3
 def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """A row for each layer, phase and way of timing, by way, then longest in base first; layers of one side come last.
 
-    Kernel times are a step's (the whole trace's where no step is marked), measured ones an execution's. Each way's rows
-    are judged together, see `judge`; a layer whose fused kernels may be split so that it is faster, or else slower, is
-    unclear. Raises MissingTableError where the two have no way of timing in common: neither kernels nor layers measured
-    by the same method.
+    Kernel times are a step's (the whole trace's where no step is marked), measured ones an
+    execution's. Each way's rows are judged together, see `judge`; a layer whose fused kernels may
+    be split so that it is faster, or else slower, is unclear. Raises MissingTableError where the
+    two have no way of timing in common: neither kernels nor layers measured by the same method.
     """
     pairs = layer_pairs(base, other, both_kernel_times(base, other))
     if pairs.is_empty():
         raise MissingTableError(
-            "compare_layers needs the table kernels, or timings of layers by the same method, in both traces; "
-            "tracelens collect torch of a run on a GPU gives the first, tracelens collect timings the second"
+            "compare_layers needs the table kernels, or timings of layers by the same method, in"
+            " both traces; tracelens collect torch of a run on a GPU gives the first, tracelens"
+            " collect timings the second"
         )
-    pairs = COMPARE_LAYERS.without("speedup", "speedup_low", "speedup_high", "saved_ns", "outcome", "reason").conform(
-        pairs
-    )
+    pairs = COMPARE_LAYERS.without(
+        "speedup", "speedup_low", "speedup_high", "saved_ns", "outcome", "reason"
+    ).conform(pairs)
     judged = pl.concat(_judged(base, other, rules), how="diagonal")
-    frame = pairs.join(judged, on=[*_WAY, *_KEY], how="left", nulls_equal=True, maintain_order="left")
+    frame = pairs.join(
+        judged, on=[*_WAY, *_KEY], how="left", nulls_equal=True, maintain_order="left"
+    )
     estimates = speedup(pl.col("base_estimate_ns"), pl.col("other_estimate_ns"))
     splits = [speedup(pl.col(f"base_{one}_ns"), pl.col(f"other_{two}_ns")) for one, two in _BOUNDS]
     value = pl.col("base_value")
     spreads = [speedup(value, value + pl.col(bound)) for _, bound in _BOUNDS]
     is_split = pl.col("method") == "kernels"
-    same_work = ~is_split | all(map(_marks_steps, (base, other))) | (pl.col("n_base") == pl.col("n_other"))
+    same_work = (
+        ~is_split | all(map(_marks_steps, (base, other))) | (pl.col("n_base") == pl.col("n_other"))
+    )
     frame = frame.with_columns(
         speedup=pl.when(same_work).then(estimates),
-        speedup_low=pl.when(is_split).then(pl.min_horizontal(splits[0], spreads[0])).otherwise(spreads[0]),
-        speedup_high=pl.when(is_split).then(pl.max_horizontal(splits[1], spreads[1])).otherwise(spreads[1]),
+        speedup_low=pl.when(is_split)
+        .then(pl.min_horizontal(splits[0], spreads[0]))
+        .otherwise(spreads[0]),
+        speedup_high=pl.when(is_split)
+        .then(pl.max_horizontal(splits[1], spreads[1]))
+        .otherwise(spreads[1]),
         saved_ns=pl.col("base_estimate_ns") - pl.col("other_estimate_ns"),
     )
     clear = pl.when(pl.col("outcome") == "faster").then(splits[0] > 1).otherwise(splits[1] < 1)
-    unclear = pl.col("outcome").is_in(["faster", "slower"]) & is_split & ~clear.fill_null(value=False)
+    unclear = (
+        pl.col("outcome").is_in(["faster", "slower"]) & is_split & ~clear.fill_null(value=False)
+    )
     frame = frame.with_columns(
         outcome=pl.when(unclear).then(pl.lit("unclear")).otherwise("outcome"),
-        reason=pl.when(unclear).then(pl.lit("within the split of fused kernels")).otherwise("reason"),
+        reason=pl.when(unclear)
+        .then(pl.lit("within the split of fused kernels"))
+        .otherwise("reason"),
     )
     order = pl.col("method").replace_strict({"kernels": 0}, default=1, return_dtype=pl.Int64)
     return COMPARE_LAYERS.conform(frame).sort(
@@ -92,13 +105,24 @@ def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
     for ways in measured_ways(measured_times(base), measured_times(other)):
         # Of several traces each is a run, of one each of its rounds.
         one, two = (
-            executions(side[0], way) if len(side) == 1 else of_runs(side, partial(executions, way=way))
+            (
+                executions(side[0], way)
+                if len(side) == 1
+                else of_runs(side, partial(executions, way=way))
+            )
             for side, way in zip(runs, ways, strict=True)
         )
         frame = judge(one, two, _KEY, rules, refusal=refusal)
-        way = (ways[0].variant[0], ways[0].configuration, ways[1].configuration, ways[1].compile_mode)
+        way = (
+            ways[0].variant[0],
+            ways[0].configuration,
+            ways[1].configuration,
+            ways[1].compile_mode,
+        )
         found.append(
-            frame.with_columns(pl.lit(word, pl.String).alias(name) for name, word in zip(_WAY, way, strict=True))
+            frame.with_columns(
+                pl.lit(word, pl.String).alias(name) for name, word in zip(_WAY, way, strict=True)
+            )
         )
     return found
 
@@ -117,29 +141,31 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         one, two = (_sum(both, f"{side}_estimate_ns") for side in ("base", "other"))
         ratio = f", a speedup of {one / two:.2f}" if one > 0 and two > 0 else ""
         found.append(
-            f"{_name(way)}: of {both.height:,} layers and phases in both, "
-            f"{(both['outcome'] == 'faster').sum():,} are faster in other, {slower.height:,} slower, "
-            f"{(both['outcome'] == 'unclear').sum():,} unclear; together {one / 1e6:.3f} ms in base and "
-            f"{two / 1e6:.3f} ms in other{ratio}.{_losers(slower)}"
+            f"{_name(way)}: of {both.height:,} layers and phases in both,"
+            f" {(both['outcome'] == 'faster').sum():,} are faster in other, {slower.height:,}"
+            f" slower, {(both['outcome'] == 'unclear').sum():,} unclear; together {one / 1e6:.3f}"
+            f" ms in base and {two / 1e6:.3f} ms in other{ratio}.{_losers(slower)}"
         )
         if part.height > both.height:
             found.append(
-                f"{_name(way)}: {(part['match'] == 'only_base').sum():,} layers and phases are in base only, "
-                f"{(part['match'] == 'only_other').sum():,} in other only: fused into others, optimised away, or not "
-                "attributed."
+                f"{_name(way)}: {(part['match'] == 'only_base').sum():,} layers and phases are in"
+                f" base only, {(part['match'] == 'only_other').sum():,} in other only: fused into"
+                " others, optimised away, or not attributed."
             )
     kernels = frame.filter(pl.col("method") == "kernels")
     if kernels.height:
         outside = kernels.filter(pl.col("layer").str.starts_with("("))
         for which in ("base", "other"):
-            share = _sum(outside, f"{which}_estimate_ns") / (_sum(kernels, f"{which}_estimate_ns") or 1.0)
+            share = _sum(outside, f"{which}_estimate_ns") / (
+                _sum(kernels, f"{which}_estimate_ns") or 1.0
+            )
             found.append(f"{share:.1%} of {which}'s kernel time belongs to no layer.")
         steps = [_marks_steps(trace) for trace in (base, other)]
         if not all(steps):
             where = "either trace" if not any(steps) else "base" if not steps[0] else "other"
             found.append(
-                f"No step is marked in {where}, so the whole trace counts as one: there is a speedup only "
-                "where both ran as many kernels."
+                f"No step is marked in {where}, so the whole trace counts as one: there is a"
+                " speedup only where both ran as many kernels."
             )
     return found
 
@@ -159,8 +185,12 @@ def _losers(slower: pl.DataFrame) -> str:
     if slower.is_empty():
         return ""
     lost = -_sum(slower, "saved_ns")
-    worst = slower.sort("saved_ns", "layer").head(_NAMED_LOSERS).select("layer", "speedup").iter_rows()
-    named = ", ".join(layer if speedup is None else f"{layer} ({speedup:.2f})" for layer, speedup in worst)
+    worst = (
+        slower.sort("saved_ns", "layer").head(_NAMED_LOSERS).select("layer", "speedup").iter_rows()
+    )
+    named = ", ".join(
+        layer if speedup is None else f"{layer} ({speedup:.2f})" for layer, speedup in worst
+    )
     return f" The slower ones lose {lost / 1e6:.3f} ms, most of all {named}."
 
 
@@ -173,19 +203,30 @@ def _unmatched(name: str, part: pl.DataFrame) -> str:
     if numbered[0] != numbered[1]:
         kinds = ["as the trace numbers them" if one else "by attribute path" for one in numbered]
         return (
-            f"{name}: no layer matched: base names layers {kinds[0]} ({sides[0]['layer'][0]}), other {kinds[1]} "
-            f"({sides[1]['layer'][0]}); capture both with tracelens collect torch, which knows attribute paths."
+            f"{name}: no layer matched: base names layers {kinds[0]} ({sides[0]['layer'][0]}),"
+            f" other {kinds[1]} ({sides[1]['layer'][0]}); capture both with tracelens collect"
+            " torch, which knows attribute paths."
         )
-    return f"{name}: no layer matched, as base has {sides[0]['layer'][0]} and other {sides[1]['layer'][0]}."
+    return (
+        f"{name}: no layer matched, as base has {sides[0]['layer'][0]} and other"
+        f" {sides[1]['layer'][0]}."
+    )
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     both = frame.filter((pl.col("match") == "both") & ~pl.col("layer").str.starts_with("("))
-    way = pl.concat_str("method", "other_configuration", "compile_mode", separator=", ", ignore_nulls=True)
+    way = pl.concat_str(
+        "method", "other_configuration", "compile_mode", separator=", ", ignore_nulls=True
+    )
     both = both.with_columns(timed_by=way)
     names = named(both, "layer", "phase", "timed_by")
     largest = both.sort("base_estimate_ns", descending=True).head(TOP)
-    worst = both.filter(pl.col("outcome") == "slower").sort("saved_ns").head(TOP).with_columns(-pl.col("saved_ns"))
+    worst = (
+        both.filter(pl.col("outcome") == "slower")
+        .sort("saved_ns")
+        .head(TOP)
+        .with_columns(-pl.col("saved_ns"))
+    )
     title = "How the layers' speedups are distributed; right of 1, this trace is faster"
     return [
         Density(title, both, "speedup", "timed_by"),
@@ -200,14 +241,27 @@ ANALYSIS = Analysis(
     compare_layers,
     notes=notes,
     shown=(
-        "rank", "layer", "class_name", "phase", "method", "other_configuration", "compile_mode", "base_estimate_ns",
-        "other_estimate_ns", "speedup", "speedup_low", "speedup_high", "outcome", "match", "reason",
+        "rank",
+        "layer",
+        "class_name",
+        "phase",
+        "method",
+        "other_configuration",
+        "compile_mode",
+        "base_estimate_ns",
+        "other_estimate_ns",
+        "speedup",
+        "speedup_low",
+        "speedup_high",
+        "outcome",
+        "match",
+        "reason",
     ),
     charts=_charts,
     is_pair=True,
     of_one_program=True,
     is_judged=True,
-)  # fmt: skip
+)
 
 
 def _marks_steps(trace: Trace) -> bool:

@@ -15,15 +15,28 @@ _WORDS = {"faster": "less", "slower": "more", "unclear": "unclear"}
 
 @pairs_ranks
 def compare_memory(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
-    """A row a rank, device and measure. Raises MissingTableError where a run records no allocations."""
+    """A row a rank, device and measure.
+
+    Raises MissingTableError where a run records no allocations.
+    """
     for trace in (base, other):
         trace.require("compare_memory", "allocations")
-    sides = [of_runs(side, memory_values) for side in ((base, *rules.base_runs), (other, *rules.other_runs))]
+    sides = [
+        of_runs(side, memory_values)
+        for side in ((base, *rules.base_runs), (other, *rules.other_runs))
+    ]
     refusal = not_judged(base, other, rules)
     rows = judge(sides[0], sides[1], ("rank", "device", "measure"), rules, refusal=refusal).rename(
-        {"base_value": "base_bytes", "other_value": "other_bytes", "low": "more_low_bytes", "high": "more_high_bytes"}
+        {
+            "base_value": "base_bytes",
+            "other_value": "other_bytes",
+            "low": "more_low_bytes",
+            "high": "more_high_bytes",
+        }
     )
-    rows = rows.with_columns(pl.col("outcome").replace(_WORDS), more_bytes=pl.col("other_bytes") - pl.col("base_bytes"))
+    rows = rows.with_columns(
+        pl.col("outcome").replace(_WORDS), more_bytes=pl.col("other_bytes") - pl.col("base_bytes")
+    )
     return COMPARE_MEMORY.conform(rows.sort("rank", "device", "measure", nulls_last=True))
 
 
@@ -32,8 +45,8 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
     """The judged rows in words."""
     judged = frame.filter(pl.col("outcome").is_in(["less", "more"]))
     return [
-        f"Rank {rank}: {measure.replace('_', ' ')} is {outcome}, {base_bytes / 1e6:,.3f} MB in base and "
-        f"{other_bytes / 1e6:,.3f} MB in other."
+        f"Rank {rank}: {measure.replace('_', ' ')} is {outcome}, {base_bytes / 1e6:,.3f} MB in base"
+        f" and {other_bytes / 1e6:,.3f} MB in other."
         for rank, measure, outcome, base_bytes, other_bytes in judged.select(
             "rank", "measure", "outcome", "base_bytes", "other_bytes"
         ).iter_rows()
@@ -46,10 +59,18 @@ ANALYSIS = Analysis(
     compare_memory,
     notes=notes,
     shown=(
-        "rank", "device", "measure", "base_bytes", "other_bytes", "more_bytes", "outcome", "more_low_bytes",
-        "more_high_bytes", "reason",
+        "rank",
+        "device",
+        "measure",
+        "base_bytes",
+        "other_bytes",
+        "more_bytes",
+        "outcome",
+        "more_low_bytes",
+        "more_high_bytes",
+        "reason",
     ),
     is_pair=True,
     of_one_program=True,
     is_judged=True,
-)  # fmt: skip
+)

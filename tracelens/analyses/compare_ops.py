@@ -16,14 +16,18 @@ from tracelens.trace import Trace
 
 @pairs_ranks
 def compare_ops(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
-    """A row a rank and op name, most time first. Raises MissingTableError where a run has no ops."""
+    """A row a rank and op name, most time first.
+
+    Raises MissingTableError where a run has no ops.
+    """
     for trace in (base, other):
         trace.require("compare_ops", "spans")
     work = partial(op_work, on_device=base.has("kernels") and other.has("kernels"))
     found = compare_rows(base, other, ("rank", "name"), work, rules, TICK_NS)
     if found.is_empty():
         raise MissingTableError(
-            "compare_ops needs op spans, and these traces have none; tracelens collect torch gives them"
+            "compare_ops needs op spans, and these traces have none; tracelens collect torch gives"
+            " them"
         )
     return COMPARE_OPS.conform(found)
 
@@ -45,11 +49,22 @@ ANALYSIS = Analysis(
     compare_ops,
     notes=notes,
     shown=(
-        "rank", "name", "change", "base_n_calls", "other_n_calls", "base_ns", "other_ns", "speedup", "speedup_per_call",
-        "outcome", "speedup_low", "speedup_high", "reason",
+        "rank",
+        "name",
+        "change",
+        "base_n_calls",
+        "other_n_calls",
+        "base_ns",
+        "other_ns",
+        "speedup",
+        "speedup_per_call",
+        "outcome",
+        "speedup_low",
+        "speedup_high",
+        "reason",
     ),
     charts=_charts,
     is_pair=True,
     of_one_program=True,
     is_judged=True,
-)  # fmt: skip
+)

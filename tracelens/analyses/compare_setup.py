@@ -12,11 +12,14 @@ _RAN = ("kernels", "spans", "timings", "stacks")
 
 
 def compare_setup(base: Trace, other: Trace) -> pl.DataFrame:
-    """A row a property of the runs, what differs first. Raises MissingTableError where one recorded nothing."""
+    """A row a property of the runs, what differs first.
+
+    Raises MissingTableError where one recorded nothing.
+    """
     if not all(any(trace.has(name) for name in _RAN) for trace in (base, other)):
         raise MissingTableError(
-            "compare_setup needs kernels, ops, timings or stacks in both traces; tracelens collect torch gives "
-            "the first two"
+            "compare_setup needs kernels, ops, timings or stacks in both traces; tracelens collect"
+            " torch gives the first two"
         )
     rows = []
     for what, one, two in facts(base, other):
@@ -34,7 +37,9 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     found = [f"{refused[0].upper()}{refused[1:]}."] if refused else []
     found += [
         f"The runs differ in {what}: {one} in base, {two} in other; this invalidates {why}."
-        for what, one, two, why in frame.filter(status="differs").select("what", "base", "other", "invalidates").rows()
+        for what, one, two, why in (
+            frame.filter(status="differs").select("what", "base", "other", "invalidates").rows()
+        )
         if what != "program"
     ]
     unknown = frame.filter(status="unknown")["what"].to_list()

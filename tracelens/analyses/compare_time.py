@@ -18,24 +18,42 @@ _KEY = ("rank", "device", "part")
 
 @pairs_ranks
 def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
-    """A row a rank, device and part of a step, the whole step first. Raises MissingTableError as time_breakdown does.
+    """A row a rank, device and part of a step, the whole step first.
 
-    A part is judged by how much it changes the step: half of a copy that takes 0.2 % of it is no effect. Causes of idle
-    time are shown and not judged, as what no longer waits for one thing may wait for another.
+    Raises MissingTableError as time_breakdown does.
+
+    A part is judged by how much it changes the step: half of a copy that takes 0.2 % of it is no
+    effect. Causes of idle time are shown and not judged, as what no longer waits for one thing may
+    wait for another.
     """
     for trace in (base, other):
         require_time(trace, "compare_time")
-    sides = [of_runs(side, time_values) for side in ((base, *rules.base_runs), (other, *rules.other_runs))]
+    sides = [
+        of_runs(side, time_values)
+        for side in ((base, *rules.base_runs), (other, *rules.other_runs))
+    ]
     step = pl.col("base_value").filter(pl.col("part") == "window").first().over("rank", "device")
-    rows = judge(sides[0], sides[1], _KEY, rules, whole=step, refusal=not_judged(base, other, rules))
-    more, is_cause = pl.col("other_value") - pl.col("base_value"), pl.col("part").is_in(CAUSE_PARTS)
-    rows = rows.with_columns(pl.when(~is_cause).then(name).alias(name) for name in ("outcome", "reason"))
-    found = rows.with_columns(of_step_frac=over(more, step)).rename(
-        {"base_value": "base_ns", "other_value": "other_ns", "low": "more_low_ns", "high": "more_high_ns"}
+    rows = judge(
+        sides[0], sides[1], _KEY, rules, whole=step, refusal=not_judged(base, other, rules)
     )
-    place = pl.col("part").replace_strict({part: at for at, part in enumerate(PARTS)}, return_dtype=pl.Int64)
+    more, is_cause = pl.col("other_value") - pl.col("base_value"), pl.col("part").is_in(CAUSE_PARTS)
+    rows = rows.with_columns(
+        pl.when(~is_cause).then(name).alias(name) for name in ("outcome", "reason")
+    )
+    found = rows.with_columns(of_step_frac=over(more, step)).rename(
+        {
+            "base_value": "base_ns",
+            "other_value": "other_ns",
+            "low": "more_low_ns",
+            "high": "more_high_ns",
+        }
+    )
+    place = pl.col("part").replace_strict(
+        {part: at for at, part in enumerate(PARTS)}, return_dtype=pl.Int64
+    )
     found = found.with_columns(
-        speedup=speedup(pl.col("base_ns"), pl.col("other_ns")), more_ns=pl.col("other_ns") - pl.col("base_ns")
+        speedup=speedup(pl.col("base_ns"), pl.col("other_ns")),
+        more_ns=pl.col("other_ns") - pl.col("base_ns"),
     )
     return COMPARE_TIME.conform(found.sort("rank", "device", place))
 
@@ -49,10 +67,14 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
         spread = "" if low is None else f" ({low / 1e6:+.3f} to {high / 1e6:+.3f} ms)"
         why = f": {row['reason']}" if row["reason"] else ""
         found.append(
-            f"Rank {row['rank']}: a step takes {row['base_ns'] / 1e6:.3f} ms in base and {row['other_ns'] / 1e6:.3f} "
-            f"ms in other, {row['more_ns'] / 1e6:+.3f} ms{spread}; {row['outcome']}{why}."
+            f"Rank {row['rank']}: a step takes {row['base_ns'] / 1e6:.3f} ms in base and"
+            f" {row['other_ns'] / 1e6:.3f} ms in other, {row['more_ns'] / 1e6:+.3f} ms{spread};"
+            f" {row['outcome']}{why}."
         )
-    return [*found, outcomes_in_words(frame.filter(~pl.col("part").is_in(CAUSE_PARTS)), "parts of a step")]
+    return [
+        *found,
+        outcomes_in_words(frame.filter(~pl.col("part").is_in(CAUSE_PARTS)), "parts of a step"),
+    ]
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
@@ -67,11 +89,20 @@ ANALYSIS = Analysis(
     compare_time,
     notes=notes,
     shown=(
-        "rank", "device", "part", "base_ns", "other_ns", "more_ns", "of_step_frac", "outcome", "more_low_ns",
-        "more_high_ns", "reason",
+        "rank",
+        "device",
+        "part",
+        "base_ns",
+        "other_ns",
+        "more_ns",
+        "of_step_frac",
+        "outcome",
+        "more_low_ns",
+        "more_high_ns",
+        "reason",
     ),
     charts=_charts,
     is_pair=True,
     of_one_program=True,
     is_judged=True,
-)  # fmt: skip
+)

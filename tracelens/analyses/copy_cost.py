@@ -14,28 +14,36 @@ from tracelens.trace import Trace
 
 _KEY = ["rank", "direction", "source_memory", "destination_memory", "step"]
 _PINNED_BYTES = 64 << 10
-"""Smaller copies are bound by latency, not bandwidth: pinned memory does not speed them up, nor do they show its
-bandwidth.
-"""
+"""Smaller copies are bound by latency, not bandwidth: pinned memory does not speed them up, nor
+do they show its bandwidth."""
 
 
 def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """A row for each direction, pair of memory kinds and step (null: the whole trace) of each rank.
 
-    Pinned bandwidth is taken from `trace`, or from `base` where `trace` has no pinned copy of that direction. Raises
-    MissingTableError when the trace has no copy.
+    Pinned bandwidth is taken from `trace`, or from `base` where `trace` has no pinned copy of that
+    direction. Raises MissingTableError when the trace has no copy.
     """
     if not trace.has("memcpys"):
         raise MissingTableError(
-            "copy_cost needs the table memcpys, empty here: the capture holds no copy; make the input's copy inside "
-            "the profiled region, and tracelens collect torch or nsys gives it"
+            "copy_cost needs the table memcpys, empty here: the capture holds no copy; make the"
+            " input's copy inside the profiled region, and tracelens collect torch or nsys gives it"
         )
     copies = _with_casts(trace)
     kernels = trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns")
     hidden = covered_ns(copies, kernels, ["rank", "device_id"])
-    size, ns, is_large = pl.col("size_bytes"), pl.col("duration_ns"), pl.col("size_bytes") >= _PINNED_BYTES
+    size, ns, is_large = (
+        pl.col("size_bytes"),
+        pl.col("duration_ns"),
+        pl.col("size_bytes") >= _PINNED_BYTES,
+    )
     copies = copies.with_columns(exposed_ns=ns - hidden)
-    both = pl.concat([copies.with_columns(step=pl.lit(None, pl.Int64)), copies.filter(pl.col("step").is_not_null())])
+    both = pl.concat(
+        [
+            copies.with_columns(step=pl.lit(None, pl.Int64)),
+            copies.filter(pl.col("step").is_not_null()),
+        ]
+    )
     frame = (
         both.group_by(_KEY)
         .agg(
@@ -53,10 +61,13 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     rates = _pinned_rates(trace)
     if base is not None:
         rates = pl.concat([rates, _pinned_rates(base).join(rates, on="direction", how="anti")])
-    pageable = (pl.col("source_memory") == "pageable") | (pl.col("destination_memory") == "pageable")
+    pageable = (pl.col("source_memory") == "pageable") | (
+        pl.col("destination_memory") == "pageable"
+    )
     frame = frame.join(rates, on="direction", how="left").with_columns(
         pinned_ns=pl.when(pageable).then(
-            pl.col("small_ns") + (pl.col("large_bytes") / pl.col("rate") * 1e9).round().cast(pl.Int64)
+            pl.col("small_ns")
+            + (pl.col("large_bytes") / pl.col("rate") * 1e9).round().cast(pl.Int64)
         )
     )
     return COPY_COST.conform(frame.sort(_KEY, nulls_last=False))
@@ -65,9 +76,9 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 def _with_casts(trace: Trace) -> pl.DataFrame:
     """Copies with read_bytes, written_bytes, wasted, dtype and is_recorded of the cast that follows, if any."""
     wasted = pl.col("elements") * (pl.col("read_bytes") - pl.col("written_bytes"))
-    return trace.memcpys.join(casts_after_copies(trace), on=["rank", "memcpy_id"], how="left").with_columns(
-        wasted=wasted.fill_null(0)
-    )
+    return trace.memcpys.join(
+        casts_after_copies(trace), on=["rank", "memcpy_id"], how="left"
+    ).with_columns(wasted=wasted.fill_null(0))
 
 
 def _pinned_rates(trace: Trace) -> pl.DataFrame:
@@ -77,7 +88,9 @@ def _pinned_rates(trace: Trace) -> pl.DataFrame:
         & (pl.col("size_bytes") >= _PINNED_BYTES)
     )
     sums = pinned.group_by("direction").agg(pl.col("size_bytes", "duration_ns").sum())
-    return sums.select("direction", rate=1e9 * over(pl.col("size_bytes"), pl.col("duration_ns"))).drop_nulls()
+    return sums.select(
+        "direction", rate=1e9 * over(pl.col("size_bytes"), pl.col("duration_ns"))
+    ).drop_nulls()
 
 
 def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list[str]:
@@ -88,7 +101,11 @@ def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list
         _with_casts(trace)
         .drop_nulls("read_bytes")
         .group_by(kinds)
-        .agg(pl.len().alias("n_casts"), pl.col("read_bytes", "written_bytes").mode().min(), pl.col("is_recorded").all())
+        .agg(
+            pl.len().alias("n_casts"),
+            pl.col("read_bytes", "written_bytes").mode().min(),
+            pl.col("is_recorded").all(),
+        )
     )
     rows = frame.filter(pl.col("step").is_null() & (pl.col("direction") == "h2d"))
     for row in rows.join(casts, on=kinds, how="left", maintain_order="left").iter_rows(named=True):
@@ -96,22 +113,23 @@ def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list
         if row["n_casts"]:
             certainty = "recorded as" if row["is_recorded"] else "consistent with"
             found.append(
-                f"{where}: {row['n_casts']:,} of {row['n_calls']:,} copies are each followed by a cast that reads "
-                f"{row['read_bytes']} bytes an element and writes {row['written_bytes']}, {certainty} a "
-                f"{row['wasteful_dtype']} batch: {row['wasted_bytes'] / row['size_bytes']:.0%} of the bytes copied are "
-                "waste. Cast before copying."
+                f"{where}: {row['n_casts']:,} of {row['n_calls']:,} copies are each followed by a"
+                f" cast that reads {row['read_bytes']} bytes an element and writes"
+                f" {row['written_bytes']}, {certainty} a {row['wasteful_dtype']} batch:"
+                f" {row['wasted_bytes'] / row['size_bytes']:.0%} of the bytes copied are waste."
+                " Cast before copying."
             )
         if row["n_unsized"]:
             found.append(
-                f"{where}: {row['n_unsized']:,} of {row['n_calls']:,} copies have no known size; they count in times, "
-                "and neither in bytes nor in bandwidth."
+                f"{where}: {row['n_unsized']:,} of {row['n_calls']:,} copies have no known size;"
+                " they count in times, and neither in bytes nor in bandwidth."
             )
         if row["source_memory"] == "pageable":
             found.append(_about_pinning(where, row))
         else:
             found.append(
-                f"{where}: {_gigabytes(row)}; {row['exposed_ns'] / 1e6:.3f} ms of {row['duration_total_ns'] / 1e6:.3f} "
-                "ms are not hidden by kernels."
+                f"{where}: {_gigabytes(row)}; {row['exposed_ns'] / 1e6:.3f} ms of"
+                f" {row['duration_total_ns'] / 1e6:.3f} ms are not hidden by kernels."
             )
     return found
 
@@ -119,7 +137,9 @@ def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list
 def _gigabytes(row: dict[str, Any]) -> str:
     rate = row["bandwidth_bytes_per_s"]
     return (
-        "no bandwidth to tell (the copies took no time, or have no size)" if rate is None else f"{rate / 1e9:.1f} GB/s"
+        "no bandwidth to tell (the copies took no time, or have no size)"
+        if rate is None
+        else f"{rate / 1e9:.1f} GB/s"
     )
 
 
@@ -127,8 +147,8 @@ def _about_pinning(where: str, row: dict[str, Any]) -> str:
     seen = f"{where}: {_gigabytes(row)}."
     if row["pinned_ns"] is None:
         return (
-            f"{seen} Pinned memory is faster and can overlap; no pinned copy was seen, so what it would save is not "
-            "known (compare with a trace that pins: --against)."
+            f"{seen} Pinned memory is faster and can overlap; no pinned copy was seen, so what it"
+            " would save is not known (compare with a trace that pins: --against)."
         )
     saved = row["duration_total_ns"] - row["pinned_ns"]
     if saved <= 0:
@@ -136,8 +156,9 @@ def _about_pinning(where: str, row: dict[str, Any]) -> str:
     without_waste = row["pinned_ns"] * (1 - row["wasted_bytes"] / row["size_bytes"])
     both = f" ({without_waste / 1e6:.3f} ms without the waste)" if row["wasted_bytes"] else ""
     return (
-        f"{seen} At the pinned bandwidth seen the same bytes take {row['pinned_ns'] / 1e6:.3f} ms{both} instead of "
-        f"{row['duration_total_ns'] / 1e6:.3f} ms: pinning would save {saved / 1e6:.3f} ms, and let the copy overlap."
+        f"{seen} At the pinned bandwidth seen the same bytes take {row['pinned_ns'] / 1e6:.3f}"
+        f" ms{both} instead of {row['duration_total_ns'] / 1e6:.3f} ms: pinning would save"
+        f" {saved / 1e6:.3f} ms, and let the copy overlap."
     )
 
 
@@ -147,7 +168,12 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
     frame = frame.with_columns(hidden_ns=pl.col("duration_total_ns") - pl.col("exposed_ns"))
     names = named(frame, "direction", "source_memory", "destination_memory")
     return [
-        SplitBars("Copy time", frame, names, {"exposed_ns": "exposed", "hidden_ns": "hidden behind kernels"}),
+        SplitBars(
+            "Copy time",
+            frame,
+            names,
+            {"exposed_ns": "exposed", "hidden_ns": "hidden behind kernels"},
+        ),
         Bars("Bytes copied", frame, names, "size_bytes"),
         Bars("Bandwidth", frame, names, "bandwidth_bytes_per_s"),
     ]
@@ -159,10 +185,21 @@ ANALYSIS = Analysis(
     copy_cost,
     notes=notes,
     shown=(
-        "rank", "direction", "source_memory", "destination_memory", "step", "n_calls", "size_bytes",
-        "duration_total_ns", "bandwidth_bytes_per_s", "exposed_ns", "pinned_ns", "wasteful_dtype", "wasted_bytes",
+        "rank",
+        "direction",
+        "source_memory",
+        "destination_memory",
+        "step",
+        "n_calls",
+        "size_bytes",
+        "duration_total_ns",
+        "bandwidth_bytes_per_s",
+        "exposed_ns",
+        "pinned_ns",
+        "wasteful_dtype",
+        "wasted_bytes",
     ),
     charts=_charts,
     takes_base=True,
     by_rank=True,
-)  # fmt: skip
+)

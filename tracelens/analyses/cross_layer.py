@@ -14,34 +14,46 @@ from tracelens.schemas.events import FAMILIES
 from tracelens.schemas.results.cross_layer import CROSS_LAYER
 from tracelens.trace import Trace
 
-FAMILY_OF = {primitive: family for family, primitives in FAMILIES.items() for primitive in primitives}
+FAMILY_OF = {
+    primitive: family for family, primitives in FAMILIES.items() for primitive in primitives
+}
 _KEY = ["rank", "op", "library", "primitive"]
 _TOLD = (0.8, 0.95)
 """How many pairs of library and primitive make up these shares is told."""
 _BLAS_OPS = r"^aten::_?(addmm|mm|bmm|baddbmm|addbmm|addmv|mv|addr|dot|vdot)_?$"
 _NODE = r"Backward[0-9]*$"
-_BLAS_NAMES = {"open": "openblas", "openblas": "openblas", "mkl": "mkl", "accelerate": "accelerate", "atlas": "atlas"}
+_BLAS_NAMES = {
+    "open": "openblas",
+    "openblas": "openblas",
+    "mkl": "mkl",
+    "accelerate": "accelerate",
+    "atlas": "atlas",
+}
 """A library's name by what torch's build settings call it (BLAS_INFO)."""
 
 NO_OPS = (
-    "No op is recorded around the kernels, as in Nsight Systems without emit_nvtx: a 1×1 convolution that runs as a "
-    "matrix product counts as gemm here and as conv in a torch trace. Compare families, not gemm with conv."
+    "No op is recorded around the kernels, as in Nsight Systems without emit_nvtx: a 1×1"
+    " convolution that runs as a matrix product counts as gemm here and as conv in a torch trace."
+    " Compare families, not gemm with conv."
 )
 
 
 def cross_layer(trace: Trace) -> pl.DataFrame:
     """A row a framework op, library and primitive of each rank, most time first; rows sum to the kernel total exactly.
 
-    The op is the outermost operator around the launch (aten::conv2d), else the outermost op. Fused kernels of a
-    compiled graph are split among the operators that they were made of where provenance was recorded, in proportion to
-    the bytes that these put out (low_ns and high_ns: what other splits give); else they stay `fused`. The columns
-    what_if_twice and what_if_limit say what the whole would gain were the row's primitive faster everywhere.
+    The op is the outermost operator around the launch (aten::conv2d), else the outermost op. Fused
+    kernels of a compiled graph are split among the operators that they were made of where
+    provenance was recorded, in proportion to the bytes that these put out (low_ns and high_ns: what
+    other splits give); else they stay `fused`. The columns what_if_twice and what_if_limit say what
+    the whole would gain were the row's primitive faster everywhere.
 
-    A trace without kernels is answered from the ops' own time on the host; libraries are told by the ops' names then.
-    Raises MissingTableError where there are neither kernels nor ops.
+    A trace without kernels is answered from the ops' own time on the host; libraries are told by
+    the ops' names then. Raises MissingTableError where there are neither kernels nor ops.
     """
     parts = _of_kernels(trace) if trace.has("kernels") else _of_host(trace)
-    total, of_primitive = (pl.col("duration_total_ns").sum().over("rank", *more) for more in ((), ("primitive",)))
+    total, of_primitive = (
+        pl.col("duration_total_ns").sum().over("rank", *more) for more in ((), ("primitive",))
+    )
     frame = parts.with_columns(
         family=pl.col("primitive").replace_strict(FAMILY_OF, return_dtype=pl.String),
         share_frac=over(pl.col("duration_total_ns"), total, 0.0),
@@ -70,11 +82,15 @@ def _of_host(trace: Trace) -> pl.DataFrame:
     found = op_times(trace) if trace.has("spans") else []
     if not found:
         raise MissingTableError(
-            "cross_layer needs the table kernels, or op spans, and this trace has neither; tracelens collect torch "
-            "gives both, tracelens collect nsys the kernels"
+            "cross_layer needs the table kernels, or op spans, and this trace has neither;"
+            " tracelens collect torch gives both, tracelens collect nsys the kernels"
         )
-    ops = pl.concat(found, how="diagonal").select("rank", "n_calls", op="name", duration_total_ns="cpu_self_ns")
-    ops = ops.with_columns(op_primitives(ops["op"]).alias("primitive")).cast({pl.Categorical: pl.String})
+    ops = pl.concat(found, how="diagonal").select(
+        "rank", "n_calls", op="name", duration_total_ns="cpu_self_ns"
+    )
+    ops = ops.with_columns(op_primitives(ops["op"]).alias("primitive")).cast(
+        {pl.Categorical: pl.String}
+    )
     op = pl.col("op")
     # A node of the backward pass calls the ops that compute; its own time is autograd's.
     primitive = pl.when(op.str.contains(_NODE)).then(pl.lit("unknown")).otherwise("primitive")
@@ -88,7 +104,9 @@ def _of_host(trace: Trace) -> pl.DataFrame:
         .otherwise(pl.lit("other"))
     )
     ns = pl.col("duration_total_ns")
-    return ops.with_columns(library=library, primitive=primitive, n_kernels=pl.lit(0, pl.Int64), low_ns=ns, high_ns=ns)
+    return ops.with_columns(
+        library=library, primitive=primitive, n_kernels=pl.lit(0, pl.Int64), low_ns=ns, high_ns=ns
+    )
 
 
 def _blas(trace: Trace) -> str | None:
@@ -101,7 +119,9 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """How the time is spread over families and pairs, what a faster primitive gains, and what to beware of."""
     found: list[str] = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
-        found += _of_rank(f"Rank {rank}", part, "kernel time" if trace.has("kernels") else "the ops' own time")
+        found += _of_rank(
+            f"Rank {rank}", part, "kernel time" if trace.has("kernels") else "the ops' own time"
+        )
     return found + list(_warnings(trace, frame))
 
 
@@ -111,33 +131,48 @@ def _of_rank(name: str, part: pl.DataFrame, what: str) -> Iterator[str]:
     if not total:
         return
     families = (
-        part.group_by("family").agg(ns.sum() / total).sort("duration_total_ns", "family", descending=[True, False])
+        part.group_by("family")
+        .agg(ns.sum() / total)
+        .sort("duration_total_ns", "family", descending=[True, False])
     )
     said = ", ".join(f"{family} {share:.1%}" for family, share in families.iter_rows())
-    pairs = part.group_by("library", "primitive").agg(ns.sum()).sort("duration_total_ns", descending=True)
+    pairs = (
+        part.group_by("library", "primitive")
+        .agg(ns.sum())
+        .sort("duration_total_ns", descending=True)
+    )
     until = pairs["duration_total_ns"].cum_sum() / total
     ends = sorted({min(int((until < least).sum()), pairs.height - 1) for least in _TOLD})
     reach = ", ".join(f"{end + 1} carry {until[end]:.1%}" for end in ends)
     yield (
-        f"{name}: {said} of {total / 1e6:,.3f} ms of {what}; of {pairs.height} pairs of library and primitive {reach}."
+        f"{name}: {said} of {total / 1e6:,.3f} ms of {what}; of {pairs.height} pairs of library and"
+        f" primitive {reach}."
     )
     primitives = part.group_by("primitive", "what_if_twice", "what_if_limit").agg(ns.sum())
-    first = primitives.sort("duration_total_ns", "primitive", descending=[True, False]).row(0, named=True)
+    first = primitives.sort("duration_total_ns", "primitive", descending=[True, False]).row(
+        0, named=True
+    )
     limit = first["what_if_limit"]
     free = f", at no cost at all {limit:.3f} times" if limit is not None else ""
     yield (
-        f"{name}: {first['primitive']} at twice the speed would make the whole {first['what_if_twice']:.3f} times as "
-        f"fast{free}: a bound for {what}, not for a step, which may wait for other things."
+        f"{name}: {first['primitive']} at twice the speed would make the whole"
+        f" {first['what_if_twice']:.3f} times as fast{free}: a bound for {what}, not for a step,"
+        " which may wait for other things."
     )
 
 
 def _warnings(trace: Trace, frame: pl.DataFrame) -> Iterator[str]:
     if not trace.has("kernels"):
         blas = _blas(trace)
-        which = f"{_BLAS_NAMES.get(blas, blas)}, which torch was built with" if blas else "not recorded, so called blas"
+        which = (
+            f"{_BLAS_NAMES.get(blas, blas)}, which torch was built with"
+            if blas
+            else "not recorded, so called blas"
+        )
         yield (
-            "Nothing ran on a device, so this is the ops' own time on the host. Libraries are told by the ops' names: "
-            f"mkldnn's are oneDNN, and the BLAS of matrix products is {which}; nothing recorded which code ran."
+            "Nothing ran on a device, so this is the ops' own time on the host. Libraries are told"
+            f" by the ops' names: mkldnn's are oneDNN, and the BLAS of matrix products is {which};"
+            " nothing recorded which code ran."
         )
         return
     if frame["op"].null_count() == frame.height:
@@ -145,27 +180,40 @@ def _warnings(trace: Trace, frame: pl.DataFrame) -> Iterator[str]:
     split = int((frame["high_ns"] > frame["low_ns"]).sum())
     if split:
         yield (
-            f"{split} rows hold parts of fused kernels, split by the bytes that each op put out; low and high are what "
-            "other splits would give."
+            f"{split} rows hold parts of fused kernels, split by the bytes that each op put out;"
+            " low and high are what other splits would give."
         )
     fused = int(frame.filter(family="fused")["duration_total_ns"].sum())
     if fused:
         share = fused / max(int(frame["duration_total_ns"].sum()), 1)
-        why = "" if trace.has("provenance") else "; collect torch --compile-provenance records it for torch.compile"
-        yield f"{share:.1%} of kernel time is in fused kernels of which nothing tells what they were made of{why}."
+        why = (
+            ""
+            if trace.has("provenance")
+            else "; collect torch --compile-provenance records it for torch.compile"
+        )
+        yield (
+            f"{share:.1%} of kernel time is in fused kernels of which nothing tells what they were"
+            f" made of{why}."
+        )
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     order = {family: i for i, family in enumerate(FAMILIES)}
     ns = pl.col("duration_total_ns")
     sums = frame.group_by("rank", "family", "library").agg(ns.sum())
-    sums = sums.sort(pl.col("family").replace_strict(order, return_dtype=pl.Int64), "library", "rank")
+    sums = sums.sort(
+        pl.col("family").replace_strict(order, return_dtype=pl.Int64), "library", "rank"
+    )
     words = pl.concat_str("family", "library", separator=": ")
-    wide = sums.with_columns(part=words).pivot("part", index="rank", values="duration_total_ns", maintain_order=True)
+    wide = sums.with_columns(part=words).pivot(
+        "part", index="rank", values="duration_total_ns", maintain_order=True
+    )
     parts = {name: name for name in wide.columns if name != "rank"}
     wide = wide.rename({name: f"{name}_ns" for name in parts}).fill_null(0).sort("rank")
     drawn = {f"{name}_ns": name for name in parts}
-    return [SplitBars("Time by family of operation and library", wide, ["rank"], drawn, in_order=True)]
+    return [
+        SplitBars("Time by family of operation and library", wide, ["rank"], drawn, in_order=True)
+    ]
 
 
 ANALYSIS = Analysis(
@@ -174,9 +222,21 @@ ANALYSIS = Analysis(
     cross_layer,
     notes=notes,
     shown=(
-        "rank", "op", "library", "primitive", "family", "duration_total_ns", "share_frac", "cumulative_frac",
-        "what_if_twice", "n_calls", "n_kernels", "low_ns", "high_ns", "what_if_limit",
+        "rank",
+        "op",
+        "library",
+        "primitive",
+        "family",
+        "duration_total_ns",
+        "share_frac",
+        "cumulative_frac",
+        "what_if_twice",
+        "n_calls",
+        "n_kernels",
+        "low_ns",
+        "high_ns",
+        "what_if_limit",
     ),
     charts=_charts,
     by_rank=True,
-)  # fmt: skip
+)

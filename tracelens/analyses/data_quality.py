@@ -56,12 +56,26 @@ def _known(trace: Trace) -> _Known:
     kernels = trace.select("kernels", "rank", "link", "primitive", "step", "duration_ns")
     n_zero = (ns == 0).sum().cast(pl.Int64).alias("n_zero")
     by_kind = kernels.lazy().group_by("rank", "link", "primitive").agg(ns.sum(), n_zero).collect()
-    by_step = kernels.lazy().drop_nulls("step").group_by("rank", "step").agg(ns.sum()).sort("step").collect()
+    by_step = (
+        kernels.lazy()
+        .drop_nulls("step")
+        .group_by("rank", "step")
+        .agg(ns.sum())
+        .sort("step")
+        .collect()
+    )
     kind = pl.col("kind")
-    host = trace.scan("spans").group_by("rank").agg(
-        first=pl.col("start_ns").min(), last=END.max(), overhead_ns=ns.filter(kind == "overhead").sum(),
-        module=(kind == "module").any(), python=(kind == "python").any(),
-    )  # fmt: skip
+    host = (
+        trace.scan("spans")
+        .group_by("rank")
+        .agg(
+            first=pl.col("start_ns").min(),
+            last=END.max(),
+            overhead_ns=ns.filter(kind == "overhead").sum(),
+            module=(kind == "module").any(),
+            python=(kind == "python").any(),
+        )
+    )
     is_complete: dict[int, bool] = {}
     for source in trace.manifest.sources:
         rank = source.get("rank")
@@ -96,7 +110,9 @@ def _checks(trace: Trace, rank: int, known: _Known) -> Iterator[_Check]:
         yield from _kernel_checks(known.kernels[rank], known.steps.get(rank))
         has_limits = rank in known.with_limits
         text = (
-            "the device's limits are known" if has_limits else "no device with a CUDA compute capability: no occupancy"
+            "the device's limits are known"
+            if has_limits
+            else "no device with a CUDA compute capability: no occupancy"
         )
         yield "device_limits", "ok" if has_limits else "warning", None, None, text
     if rank in known.spans:
@@ -115,20 +131,36 @@ def _kernel_checks(kernels: pl.DataFrame, steps: pl.DataFrame | None) -> Iterato
             pl.col("link") == "unlinked",
             "kernel time whose launching call is missing; it has no op, layer or step",
         ),
-        "unknown_primitive": (pl.col("primitive") == "unknown", "kernel time whose primitive is unknown"),
+        "unknown_primitive": (
+            pl.col("primitive") == "unknown",
+            "kernel time whose primitive is unknown",
+        ),
     }
     for check, (which, text) in shares.items():
         share = float(kernels.select(ns.filter(which).sum()).item()) / total
         yield check, _graded(share), share, "1", text
     zero = int(kernels["n_zero"].sum())
-    yield "zero_durations", "warning" if zero else "ok", float(zero), "kernels", "kernels that took no time"
+    yield (
+        "zero_durations",
+        "warning" if zero else "ok",
+        float(zero),
+        "kernels",
+        "kernels that took no time",
+    )
     n_steps = 0 if steps is None else steps.height
-    text = "steps marked" if n_steps else "no steps marked: call prof.step(), or name NVTX ranges `step N`"
+    text = (
+        "steps marked"
+        if n_steps
+        else "no steps marked: call prof.step(), or name NVTX ranges `step N`"
+    )
     yield "steps", "ok" if n_steps else "info", float(n_steps), "steps", text
     if steps is not None and n_steps > 1:
         rest = steps["duration_ns"][1:].median()
         ratio = steps["duration_ns"][0] / rest if isinstance(rest, float) and rest else 1.0
-        text = "kernel time of the first step over the median of the others; far from 1 it is still warming up"
+        text = (
+            "kernel time of the first step over the median of the others; far from 1 it is still"
+            " warming up"
+        )
         yield "first_step", "warning" if abs(ratio - 1) > _MUCH else "ok", ratio, "1", text
 
 
@@ -138,14 +170,28 @@ def _span_checks(spans: dict[str, Any], *, has_shapes: bool) -> Iterator[_Check]
         "modules": (spans["module"], "module calls", "with_stack=True, with_modules=True"),
     }
     for check, (there, what, option) in has.items():
-        text = f"{what} were recorded" if there else f"{what} were not recorded; profile with {option}"
+        text = (
+            f"{what} were recorded" if there else f"{what} were not recorded; profile with {option}"
+        )
         yield check, "ok" if there else "info", None, None, text
     if spans["last"] > spans["first"]:
         share = spans["overhead_ns"] / (spans["last"] - spans["first"])
-        yield "profiler_overhead", _graded(share), share, "1", "host time the profiler itself says it took"
+        yield (
+            "profiler_overhead",
+            _graded(share),
+            share,
+            "1",
+            "host time the profiler itself says it took",
+        )
     if spans["python"]:
         text = "Python calls were recorded, which slows the host by several times"
-        yield "python_recording", "info", None, None, f"{text}: read no end-to-end time from this trace"
+        yield (
+            "python_recording",
+            "info",
+            None,
+            None,
+            f"{text}: read no end-to-end time from this trace",
+        )
 
 
 def _graded(share: float) -> str:
@@ -157,7 +203,13 @@ def _graded(share: float) -> str:
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
     """The number of checks that need attention."""
     bad = frame.filter(pl.col("status").is_in(["error", "loss", "warning"])).height
-    return ["All checks are clean." if not bad else f"{bad} of {frame.height} checks need attention; they stand first."]
+    return [
+        (
+            "All checks are clean."
+            if not bad
+            else f"{bad} of {frame.height} checks need attention; they stand first."
+        )
+    ]
 
 
 ANALYSIS = Analysis(

@@ -19,17 +19,29 @@ _STARTS_WORK = ("kernel_launch", "graph_launch", "memcpy", "memset")
 def dispatch_depth(trace: Trace) -> pl.DataFrame:
     """A row a call site (outermost op, layer, phase) that started GPU work, and a row a role of frames at a symbol.
 
-    Profiler spans and native stacks are counted separately (`source`) and never joined: a stack's frames have no span.
-    Raises MissingTableError when the trace has neither API calls nor stacks.
+    Profiler spans and native stacks are counted separately (`source`) and never joined: a stack's
+    frames have no span. Raises MissingTableError when the trace has neither API calls nor stacks.
     """
     launches = _launches(trace)
     if not launches.height and not trace.has("stacks"):
         raise MissingTableError(
-            "dispatch_depth needs the table api_calls or stacks, both empty here; tracelens collect torch, nsys or gdb "
-            "gives one"
+            "dispatch_depth needs the table api_calls or stacks, both empty here; tracelens collect"
+            " torch, nsys or gdb gives one"
         )
-    frame = pl.concat([DISPATCH_DEPTH.conform(_span_rows(trace, launches)), DISPATCH_DEPTH.conform(_stack_rows(trace))])
-    order = {"source": False, "rank": False, "n_launches": True, "op": False, "layer": False, "phase": False}
+    frame = pl.concat(
+        [
+            DISPATCH_DEPTH.conform(_span_rows(trace, launches)),
+            DISPATCH_DEPTH.conform(_stack_rows(trace)),
+        ]
+    )
+    order = {
+        "source": False,
+        "rank": False,
+        "n_launches": True,
+        "op": False,
+        "layer": False,
+        "phase": False,
+    }
     order |= {"total_depth_max": True, "role": False}
     return frame.sort(*order, descending=list(order.values()))
 
@@ -42,13 +54,19 @@ def _launches(trace: Trace) -> pl.DataFrame:
     else:
         at, times = ["rank", "span_id"], ["start_ns", "duration_ns"]
         times_of = {"returned": END}
-    return trace.select("api_calls", *at, *times, where=pl.col("kind").is_in(_STARTS_WORK)).select(*at, **times_of)
+    return trace.select("api_calls", *at, *times, where=pl.col("kind").is_in(_STARTS_WORK)).select(
+        *at, **times_of
+    )
 
 
 def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     if not launches.height:
         return DISPATCH_DEPTH.empty()
-    sites = _stored_sites(trace, launches) if "site_id" in launches.columns else _found_sites(trace, launches)
+    sites = (
+        _stored_sites(trace, launches)
+        if "site_id" in launches.columns
+        else _found_sites(trace, launches)
+    )
     sites = sites.with_columns(total_depth=pl.col("op_depth") + pl.col("python_depth"))
     depth_names = ("op_depth", "python_depth", "total_depth")
     measures = [
@@ -67,11 +85,16 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
 
 def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     """Each launch with its site, in a trace that stores sites."""
-    sites = trace.select("sites", "rank", "site_id", "op", "module_path", "phase", "op_depth", "python_depth")
+    sites = trace.select(
+        "sites", "rank", "site_id", "op", "module_path", "phase", "op_depth", "python_depth"
+    )
     at = rows_of(sites["rank"], sites["site_id"], launches.select("rank", "site_id"))
     depths_at = (sites[column].gather(at).fill_null(0) for column in ("op_depth", "python_depth"))
     return launches.select("rank", "host_ns", op_id="op_span_id").with_columns(
-        *depths_at, op=sites["op"].gather(at), layer=sites["module_path"].gather(at), phase=sites["phase"].gather(at)
+        *depths_at,
+        op=sites["op"].gather(at),
+        layer=sites["module_path"].gather(at),
+        phase=sites["phase"].gather(at),
     )
 
 
@@ -105,7 +128,11 @@ def _stack_rows(trace: Trace) -> pl.DataFrame:
     measures = [pl.len().alias("n_launches"), depth.median().alias("total_depth_median")]
     measures += [depth.max().alias("total_depth_max"), pl.lit("stack").alias("source")]
     of_role = trace.frames.group_by("rank", "stack_id", "role").agg(depth=pl.len())
-    by_role = of_role.join(stacks.drop("depth"), on=["rank", "stack_id"]).group_by(*key, "role").agg(measures)
+    by_role = (
+        of_role.join(stacks.drop("depth"), on=["rank", "stack_id"])
+        .group_by(*key, "role")
+        .agg(measures)
+    )
     return pl.concat(map(DISPATCH_DEPTH.conform, (stacks.group_by(key).agg(measures), by_role)))
 
 
@@ -115,22 +142,33 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     spans = frame.filter(pl.col("source") == "span")
     for (rank,), part in spans.group_by("rank", maintain_order=True):
         weight = pl.col("n_launches") / pl.col("n_launches").sum()
-        ops, python = part.select((pl.col("op_depth_median", "python_depth_median") * weight).sum()).row(0)
+        ops, python = part.select(
+            (pl.col("op_depth_median", "python_depth_median") * weight).sum()
+        ).row(0)
         found.append(
-            f"Rank {rank}: a launch stands below {ops:.1f} ops and {python:.1f} Python calls on average "
-            f"({part['n_launches'].sum():,} launches and copies)."
+            f"Rank {rank}: a launch stands below {ops:.1f} ops and {python:.1f} Python calls on"
+            f" average ({part['n_launches'].sum():,} launches and copies)."
         )
     stacks = frame.filter((pl.col("source") == "stack") & pl.col("role").is_null())
     found += [
-        f"Rank {row['rank']}: {row['op']} stands {row['total_depth_median']:g} frames deep in {row['layer']} "
-        + ("(one stack)." if row["n_launches"] == 1 else f"(median of {row['n_launches']:,} stacks).")
+        f"Rank {row['rank']}: {row['op']} stands {row['total_depth_median']:g} frames deep in"
+        f" {row['layer']} "
+        + (
+            "(one stack)."
+            if row["n_launches"] == 1
+            else f"(median of {row['n_launches']:,} stacks)."
+        )
         for row in stacks.iter_rows(named=True)
     ]
     if spans.height and not spans["python_depth_max"].max():
-        found.append("No Python calls were recorded, so python_depth is 0; profile with with_stack=True to see them.")
+        found.append(
+            "No Python calls were recorded, so python_depth is 0; profile with with_stack=True to"
+            " see them."
+        )
     if not trace.has("stacks"):
         found.append(
-            "Native frames between op and driver are not in a profiler trace; tracelens collect gdb adds them."
+            "Native frames between op and driver are not in a profiler trace; tracelens collect gdb"
+            " adds them."
         )
     return found
 
@@ -152,9 +190,18 @@ ANALYSIS = Analysis(
     dispatch_depth,
     notes=notes,
     shown=(
-        "rank", "op", "layer", "phase", "role", "n_launches", "total_depth_median", "op_depth_median",
-        "python_depth_median", "host_median_ns", "host_total_ns",
+        "rank",
+        "op",
+        "layer",
+        "phase",
+        "role",
+        "n_launches",
+        "total_depth_median",
+        "op_depth_median",
+        "python_depth_median",
+        "host_median_ns",
+        "host_total_ns",
     ),
     charts=_charts,
     by_rank=True,
-)  # fmt: skip
+)

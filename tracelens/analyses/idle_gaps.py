@@ -12,22 +12,28 @@ from tracelens.trace import Trace
 
 _MATTERS = 0.01
 """API calls of a kind get a sentence where they take this share of step time."""
-_CALLS = {"sync": "that wait for the device", "memory": "that allocate or release", "other": "of other kinds"}
+_CALLS = {
+    "sync": "that wait for the device",
+    "memory": "that allocate or release",
+    "other": "of other kinds",
+}
 
 
 def idle_gaps(trace: Trace) -> pl.DataFrame:
     """A row for each rank, device, cause and place, most idle time first.
 
-    Over all steps; on a rank that marks none, over all that was recorded. `share_frac` is the share of that time. The
-    rows' idle_ns sum to the idle time that time_breakdown has for the steps. Raises MissingTableError without kernels
-    and ops.
+    Over all steps; on a rank that marks none, over all that was recorded. `share_frac` is the share
+    of that time. The rows' idle_ns sum to the idle time that time_breakdown has for the steps.
+    Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "idle_gaps")
     key = ["rank", "device_id"]
     shares = judged_time(trace, ("rank", "device_id")).select(
         *key, judged_ns=pl.sum_horizontal(f"{part}_ns" for part in PARTS)
     )
-    found = idle_places(trace).join(shares, on=key, how="left", maintain_order="left", nulls_equal=True)
+    found = idle_places(trace).join(
+        shares, on=key, how="left", maintain_order="left", nulls_equal=True
+    )
     return IDLE_GAPS.conform(found.with_columns(share_frac=pl.col("idle_ns") / pl.col("judged_ns")))
 
 
@@ -39,8 +45,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     unknown = int(frame.filter(pl.col("cause") == "unknown")["idle_ns"].sum())
     if unknown:
         found.append(
-            f"Of {unknown / 1e6:.2f} ms nothing tells who launched the next work: its call came before the capture, or "
-            "API calls were not recorded."
+            f"Of {unknown / 1e6:.2f} ms nothing tells who launched the next work: its call came"
+            " before the capture, or API calls were not recorded."
         )
     return found + _calls_that_matter(trace)
 
@@ -48,25 +54,33 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _calls_that_matter(trace: Trace) -> list[str]:
     """A sentence for each kind of API calls that takes much of the steps' time on the host."""
     ns = pl.col("duration_ns")
-    calls = trace.select("api_calls", "api", "kind", "step", "duration_ns").lazy().drop_nulls("step")
+    calls = (
+        trace.select("api_calls", "api", "kind", "step", "duration_ns").lazy().drop_nulls("step")
+    )
     sums = calls.group_by("api", "kind").agg(n=pl.len(), total=ns.sum(), longest=ns.max()).collect()
     sums = sums.cast({pl.Categorical: pl.String})
     # StreamWaitEvent makes a stream wait, not the host; some copies make the host wait.
     other = pl.when(pl.col("kind") == "sync").then(pl.lit("other")).otherwise("kind")
     kind = pl.when(waits_for_device(pl.col("api"))).then(pl.lit("sync")).otherwise(other)
-    by_kind = sums.group_by(kind.alias("kind")).agg(pl.col("n", "total").sum(), pl.col("longest").max())
+    by_kind = sums.group_by(kind.alias("kind")).agg(
+        pl.col("n", "total").sum(), pl.col("longest").max()
+    )
     times = {kind: row for kind, *row in by_kind.iter_rows()}
     host = int(steps_of(trace)["host_ns"].sum())
     return [
-        f"API calls {what}: {times[kind][0]:,} in all steps, {times[kind][1] / 1e6:.2f} ms, the longest "
-        f"{times[kind][2] / 1e6:.2f} ms."
+        f"API calls {what}: {times[kind][0]:,} in all steps, {times[kind][1] / 1e6:.2f} ms, the"
+        f" longest {times[kind][2] / 1e6:.2f} ms."
         for kind, what in _CALLS.items()
         if kind in times and times[kind][1] > _MATTERS * host
     ]
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    return [Bars("Idle time by cause and place", frame, named(frame, "cause", "what"), "idle_ns", "cause")]
+    return [
+        Bars(
+            "Idle time by cause and place", frame, named(frame, "cause", "what"), "idle_ns", "cause"
+        )
+    ]
 
 
 ANALYSIS = Analysis(

@@ -13,9 +13,9 @@ from tracelens.trace import Trace
 def job(trace: Trace) -> pl.DataFrame:
     """One row: what limits the job, and, where the ranks wait for one, which and why it is late.
 
-    It is a straggler where the others lose at least 10 % of their time waiting for it, computing aside, and more than
-    any other loss takes of both its time and theirs. Else it is the bound of most ranks. Raises MissingTableError with
-    one rank, and without kernels and ops.
+    It is a straggler where the others lose at least 10 % of their time waiting for it, computing
+    aside, and more than any other loss takes of both its time and theirs. Else it is the bound of
+    most ranks. Raises MissingTableError with one rank, and without kernels and ops.
     """
     require_ranks(trace, "job")
     require_time(trace, "job")

@@ -10,7 +10,8 @@ from tracelens.schemas.results.grids import KERNEL_GRIDS
 from tracelens.trace import Trace
 
 _LONG_TAIL = 0.25
-# Shared memory is an argument of the launch like the grid: cuDNN's batch norm launches one grid with several sizes.
+# Shared memory is an argument of the launch like the grid: cuDNN's batch norm launches one grid
+# with several sizes.
 _TAKEN = ("registers_per_thread", "shared_bytes", "is_cluster_launch")
 _KEYS = ("rank", "device_id", "name", "library", "primitive", *_TAKEN)
 
@@ -18,8 +19,9 @@ _KEYS = ("rank", "device_id", "name", "library", "primitive", *_TAKEN)
 def kernel_grids(trace: Trace) -> pl.DataFrame:
     """A row for each (rank, device, kernel, grid, block, resources of a block), longest total time first.
 
-    Occupancy is computed by CUDA's rules from the launch and the device's compute capability; it is null, with the
-    reason, where the rules or the numbers are missing. Raises MissingTableError when the trace has no kernels.
+    Occupancy is computed by CUDA's rules from the launch and the device's compute capability; it is
+    null, with the reason, where the rules or the numbers are missing. Raises MissingTableError when
+    the trace has no kernels.
     """
     trace.require("kernel_grids", "kernels")
     grids = by_grid(trace, _KEYS).pipe(occupancy, trace.devices)
@@ -46,20 +48,23 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     found = [f"{frame['n_calls'].sum():,} kernels ran with {frame.height:,} distinct grids."]
     if known.height:
         found.append(
-            f"{below['n_calls'].sum():,} of them, {_share(below, total)} of kernel time, stay below one wave: "
-            "they leave block slots of the device empty from start to end."
+            f"{below['n_calls'].sum():,} of them, {_share(below, total)} of kernel time, stay below"
+            " one wave: they leave block slots of the device empty from start to end."
         )
         found.append(
-            f"{_share(long, total)} of kernel time is in grids of one wave and more whose last wave leaves over "
-            f"{_LONG_TAIL:.0%} of all their block slots empty (tail_frac)."
+            f"{_share(long, total)} of kernel time is in grids of one wave and more whose last wave"
+            f" leaves over {_LONG_TAIL:.0%} of all their block slots empty (tail_frac)."
         )
     reasons = frame.filter(pl.col("occupancy_reason").is_not_null())
     for (reason,), part in reasons.group_by("occupancy_reason", maintain_order=True):
         found.append(f"No occupancy for {_share(part, total)} of kernel time: {reason}.")
-    if known.height and trace.select("kernels", "is_cluster_launch")["is_cluster_launch"].null_count():
+    if (
+        known.height
+        and trace.select("kernels", "is_cluster_launch")["is_cluster_launch"].null_count()
+    ):
         found.append(
-            "The source does not tell cluster launches, whose blocks are placed together: from compute capability 9.0 "
-            "on the waves of such a kernel are a lower bound."
+            "The source does not tell cluster launches, whose blocks are placed together: from"
+            " compute capability 9.0 on the waves of such a kernel are a lower bound."
         )
     return found
 
@@ -69,7 +74,10 @@ def _share(part: pl.DataFrame, total: int) -> str:
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    grid, block = (pl.concat_str([f"{what}_{axis}" for axis in "xyz"], separator="x") for what in ("grid", "block"))
+    grid, block = (
+        pl.concat_str([f"{what}_{axis}" for axis in "xyz"], separator="x")
+        for what in ("grid", "block")
+    )
     launch = pl.format("<<<{},{}>>>", grid, block).alias("launch")
     names: list[str | pl.Expr] = [*named(frame, "name"), launch]
     title = "How each launch fills the device; larger points took more time"
@@ -85,9 +93,16 @@ ANALYSIS = Analysis(
     kernel_grids,
     notes=notes,
     shown=(
-        "rank", "name", *(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"), "n_calls",
-        "duration_total_ns", "waves", "theoretical_occupancy_frac", "tail_frac", "occupancy_limiter",
+        "rank",
+        "name",
+        *(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"),
+        "n_calls",
+        "duration_total_ns",
+        "waves",
+        "theoretical_occupancy_frac",
+        "tail_frac",
+        "occupancy_limiter",
         "duration_median_ns",
     ),
     charts=_charts,
-)  # fmt: skip
+)

@@ -12,11 +12,15 @@ _WORK = pl.Enum(["kernel", "memcpy", "memset"])
 
 
 def launch_delay(trace: Trace) -> pl.DataFrame:
-    """A row an API function and kind of work, in each rank. Raises MissingTableError without kernels or API calls."""
+    """A row an API function and kind of work, in each rank.
+
+    Raises MissingTableError without kernels or API calls.
+    """
     trace.require("launch_delay", "kernels", "api_calls")
     columns = ["rank", "api_call_id", "start_ns", "duration_ns"]
     work = pl.concat(
-        trace.select(f"{name}s", *columns).with_columns(work=pl.lit(name, _WORK)) for name in _WORK.categories
+        trace.select(f"{name}s", *columns).with_columns(work=pl.lit(name, _WORK))
+        for name in _WORK.categories
     )
     calls = trace.select("api_calls", "rank", "api_call_id", "api", "start_ns", "duration_ns")
     call = rows_of(calls["rank"], calls["api_call_id"], work.select("rank", "api_call_id"))
@@ -50,12 +54,18 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
 
 def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
     """A row for each call and kind of work: the key, api_ns, n, and is_short: its work took less time than the call."""
-    # A graph launch starts many pieces of work; its own time counts once, compared with all of theirs.
+    # A graph launch starts many pieces of work; its own time counts once, compared with all of
+    # theirs.
     is_short = pl.col("duration_ns").sum() < pl.col("api_ns").first()
-    single = pl.lit(1, pl.UInt32).alias("n"), (pl.col("duration_ns") < pl.col("api_ns")).alias("is_short")
+    single = (
+        pl.lit(1, pl.UInt32).alias("n"),
+        (pl.col("duration_ns") < pl.col("api_ns")).alias("is_short"),
+    )
     if is_each_once(matched["call"]):
         return matched.select(*_KEY, "api_ns", *single)
-    counts = matched.group_by(*_KEY, "call").agg(pl.col("api_ns").first(), n=pl.len(), is_short=is_short)
+    counts = matched.group_by(*_KEY, "call").agg(
+        pl.col("api_ns").first(), n=pl.len(), is_short=is_short
+    )
     return counts.drop("call")
 
 
@@ -63,10 +73,12 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """The meaning of the delays, and what was left out."""
     found = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
-        short = part.select((pl.col("short_frac") * pl.col("n_calls")).sum() / pl.sum("n_calls")).item()
+        short = part.select(
+            (pl.col("short_frac") * pl.col("n_calls")).sum() / pl.sum("n_calls")
+        ).item()
         found.append(
-            f"Rank {rank}: {short:.0%} of the work ran for less time than the call that started it took; "
-            "such work cannot keep the device busy one launch at a time."
+            f"Rank {rank}: {short:.0%} of the work ran for less time than the call that started it"
+            " took; such work cannot keep the device busy one launch at a time."
         )
     unlinked = trace.select("kernels", "api_call_id")["api_call_id"].null_count()
     if unlinked:
@@ -75,8 +87,15 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    parts = {"api_median_ns": "median call", "delay_median_ns": "median wait from the call's end to the work's start"}
-    return [SplitBars("Calls, and waits after them", frame, named(frame, "api", "work"), parts, stacked=False)]
+    parts = {
+        "api_median_ns": "median call",
+        "delay_median_ns": "median wait from the call's end to the work's start",
+    }
+    return [
+        SplitBars(
+            "Calls, and waits after them", frame, named(frame, "api", "work"), parts, stacked=False
+        )
+    ]
 
 
 ANALYSIS = Analysis(

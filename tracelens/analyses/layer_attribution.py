@@ -16,22 +16,24 @@ _RESTS = (UNATTRIBUTED, PRE_WINDOW)
 def layer_attribution(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """A row for each layer and phase of each rank, most time first; the rows sum to the kernel total exactly.
 
-    `(unattributed)`, work without a layer, and `(pre-window)`, work launched before the trace began, always have a row,
-    even without time.
+    `(unattributed)`, work without a layer, and `(pre-window)`, work launched before the trace
+    began, always have a row, even without time.
 
-    A kernel belongs to the innermost module around its launch; in the backward pass to the module of the forward op
-    that made the autograd node. Where compile provenance was recorded, a kernel of a compiled graph belongs to the
-    modules that it was made from: its time is split by the bytes that they write (estimate_ns), and an equal split and
-    the whole for the module with most bytes give low_ns and high_ns. Work that only a model's root encloses counts as
-    unattributed.
+    A kernel belongs to the innermost module around its launch; in the backward pass to the module
+    of the forward op that made the autograd node. Where compile provenance was recorded, a kernel
+    of a compiled graph belongs to the modules that it was made from: its time is split by the bytes
+    that they write (estimate_ns), and an equal split and the whole for the module with most bytes
+    give low_ns and high_ns. Work that only a model's root encloses counts as unattributed.
 
-    A kernel of a replayed CUDA graph belongs to the module around the call that made its node, where the source records
-    nodes. Otherwise the launches that were recorded while the graph was captured, in this trace or in `base`, stand for
-    its kernels in order (evidence: graph capture); a capture with another number of launches, or whose kernels, grids
-    or shapes do not fit, as those of another batch size, is refused. What is left `base`, a capture of the same program
-    without graphs, places: the sequences of both runs' kernels are aligned by name, and a replayed kernel gets the
-    layer of the one that it is aligned with (evidence: base capture). Unaligned kernels stay as they were, and all do
-    where less than half are aligned. Raises MissingTableError without kernels.
+    A kernel of a replayed CUDA graph belongs to the module around the call that made its node,
+    where the source records nodes. Otherwise the launches that were recorded while the graph was
+    captured, in this trace or in `base`, stand for its kernels in order (evidence: graph capture);
+    a capture with another number of launches, or whose kernels, grids or shapes do not fit, as
+    those of another batch size, is refused. What is left `base`, a capture of the same program
+    without graphs, places: the sequences of both runs' kernels are aligned by name, and a replayed
+    kernel gets the layer of the one that it is aligned with (evidence: base capture). Unaligned
+    kernels stay as they were, and all do where less than half are aligned. Raises MissingTableError
+    without kernels.
     """
     trace.require("layer_attribution", "kernels")
     return _with_rests(attribute_kernels(trace, base=base))
@@ -40,12 +42,18 @@ def layer_attribution(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 def _with_rests(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with rows for unattributed and pre-window work on every rank, to show that there is none."""
     rests = frame.select(pl.col("rank").unique()).join(pl.DataFrame({"layer": _RESTS}), how="cross")
-    absent = rests.join(frame, on=["rank", "layer"], how="anti").with_columns(evidence=pl.lit("no kernel"))
-    numbers = {name: dtype for name, dtype in frame.schema.items() if dtype.is_numeric() and name != "rank"}
+    absent = rests.join(frame, on=["rank", "layer"], how="anti").with_columns(
+        evidence=pl.lit("no kernel")
+    )
+    numbers = {
+        name: dtype for name, dtype in frame.schema.items() if dtype.is_numeric() and name != "rank"
+    }
     zeros = [pl.lit(0, dtype).alias(name) for name, dtype in numbers.items()]
     both = pl.concat([frame, absent.with_columns(zeros)], how="diagonal")
     order = ["rank", "duration_total_ns", "layer", "phase"]
-    return LAYER_ATTRIBUTION.conform(both.sort(order, descending=[False, True, False, False], maintain_order=True))
+    return LAYER_ATTRIBUTION.conform(
+        both.sort(order, descending=[False, True, False, False], maintain_order=True)
+    )
 
 
 def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:
@@ -57,29 +65,32 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
         kernels = trace.select("kernels", "rank", "primitive").filter(pl.col("rank") == rank)
         n_layout = (kernels["primitive"] == "layout").sum()
         found.append(
-            f"Rank {rank}: {1 - lost:.1%} of kernel time has a layer or a named row; {layout:.1%} is layout transforms "
-            f"({n_layout:,} of {kernels.height:,} kernels)."
+            f"Rank {rank}: {1 - lost:.1%} of kernel time has a layer or a named row; {layout:.1%}"
+            f" is layout transforms ({n_layout:,} of {kernels.height:,} kernels)."
         )
         root_only = int(part["root_only_ns"].sum())
         if root_only:
             share = root_only / max(int(part["duration_total_ns"].sum()), 1)
             found.append(
-                f"Rank {rank}: {root_only / 1e6:.3f} ms of {UNATTRIBUTED}, {share:.1%} of kernel time, ran in the root "
-                "module or a wrapper around it (torch.compile, DistributedDataParallel) and in no layer within: "
-                "operations of the model itself, or a compiled model, which calls no layers; collect torch "
-                "--compile-provenance tells whose kernels those are."
+                f"Rank {rank}: {root_only / 1e6:.3f} ms of {UNATTRIBUTED}, {share:.1%} of kernel"
+                " time, ran in the root module or a wrapper around it (torch.compile,"
+                " DistributedDataParallel) and in no layer within: operations of the model itself,"
+                " or a compiled model, which calls no layers; collect torch --compile-provenance"
+                " tells whose kernels those are."
             )
         split = part.filter(pl.col("low_ns") < pl.col("high_ns"))
         if split.height:
             found.append(
-                f"Rank {rank}: {split.height} rows hold parts of fused kernels, split by the bytes that each module's "
-                "operators put out; low and high are what other splits would give."
+                f"Rank {rank}: {split.height} rows hold parts of fused kernels, split by the bytes"
+                " that each module's operators put out; low and high are what other splits would"
+                " give."
             )
     found += _replays(trace, frame, base)
     by_base = frame["evidence"].is_in((BASE_EVIDENCE, CAPTURE_EVIDENCE)).any()
     if not trace.has("layers") and not trace.has("provenance") and not by_base:
         found.append(
-            "The trace has no module calls, so layers are unknown; profile with with_stack=True, with_modules=True."
+            "The trace has no module calls, so layers are unknown; profile with with_stack=True,"
+            " with_modules=True."
         )
     return found
 
@@ -90,29 +101,46 @@ def _replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]
         return []
     ns, found = pl.col("duration_total_ns"), []
     shares = {
-        evidence: frame.select(ns.filter(pl.col("evidence") == evidence).sum() / ns.sum().clip(1)).item()
+        evidence: (
+            frame.select(ns.filter(pl.col("evidence") == evidence).sum() / ns.sum().clip(1)).item()
+        )
         for evidence in (CAPTURE_EVIDENCE, BASE_EVIDENCE)
     }
     if shares[CAPTURE_EVIDENCE]:
         found.append(
-            f"Layers that have {shares[CAPTURE_EVIDENCE]:.1%} of kernel time are known from the launches recorded "
-            "while CUDA graphs were captured: in order they stand for the kernels of a replay."
+            f"Layers that have {shares[CAPTURE_EVIDENCE]:.1%} of kernel time are known from the"
+            " launches recorded while CUDA graphs were captured: in order they stand for the"
+            " kernels of a replay."
         )
     if shares[BASE_EVIDENCE]:
         found.append(
-            f"Layers that have {shares[BASE_EVIDENCE]:.1%} of kernel time are known from the other trace alone: its "
-            "kernels ran without CUDA graphs in the same order as they are replayed here. That holds if it ran the "
-            "same program."
+            f"Layers that have {shares[BASE_EVIDENCE]:.1%} of kernel time are known from the other"
+            " trace alone: its kernels ran without CUDA graphs in the same order as they are"
+            " replayed here. That holds if it ran the same program."
         )
     if frame["evidence"].str.starts_with("compile provenance").any() and not found:
-        found.append("Kernels of replayed CUDA graphs are placed by the order in which the compiled graph calls them.")
+        found.append(
+            "Kernels of replayed CUDA graphs are placed by the order in which the compiled graph"
+            " calls them."
+        )
     if frame.filter(evidence="graph node").height and not found:
-        found.append("Replayed kernels are placed by where the nodes of their CUDA graphs were made.")
-    found += [f"A CUDA graph that was captured is not the one replayed: {why}." for why in _refused(trace, base)]
+        found.append(
+            "Replayed kernels are placed by where the nodes of their CUDA graphs were made."
+        )
+    found += [
+        f"A CUDA graph that was captured is not the one replayed: {why}."
+        for why in _refused(trace, base)
+    ]
     unknown = (
-        "Kernels were replayed from CUDA graphs, and nothing tells whose they are: report against a trace of the same "
-        "program without graphs, or of its graphs' capture (--against), which places them by their order."
-    ) + (" The other trace is no such one: it ran another program or another batch size." if base is not None else "")
+        "Kernels were replayed from CUDA graphs, and nothing tells whose they are: report against a"
+        " trace of the same program without graphs, or of its graphs' capture (--against), which"
+        " places them by their order."
+        + (
+            " The other trace is no such one: it ran another program or another batch size."
+            if base is not None
+            else ""
+        )
+    )
     return found or [unknown]
 
 
@@ -131,7 +159,9 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
     for what in ("primitive", "library"):
         columns = [c for c in frame.columns if c.startswith(f"{what}_") and c.endswith("_ns")]
         parts = {column: column.removeprefix(f"{what}_").removesuffix("_ns") for column in columns}
-        found.append(SplitBars(f"GPU time of each layer by {what}", frame, named(frame, "layer"), parts))
+        found.append(
+            SplitBars(f"GPU time of each layer by {what}", frame, named(frame, "layer"), parts)
+        )
     return found
 
 
@@ -141,10 +171,18 @@ ANALYSIS = Analysis(
     layer_attribution,
     notes=notes,
     shown=(
-        "rank", "layer", "class_name", "phase", "duration_total_ns", "share_frac", "layout_frac", "n_kernels", "low_ns",
+        "rank",
+        "layer",
+        "class_name",
+        "phase",
+        "duration_total_ns",
+        "share_frac",
+        "layout_frac",
+        "n_kernels",
+        "low_ns",
         "high_ns",
     ),
     charts=_charts,
     takes_base=True,
     by_rank=True,
-)  # fmt: skip
+)

@@ -18,7 +18,10 @@ _PLACE = ["rank", "module_path", "phase", "accumulates"]
 def _time_ops(trace: Trace) -> pl.DataFrame:
     """A row for each rank, layer, phase and evidence: class_name, n_ops, op_self_ns; they sum to the ops' self time."""
     spans = trace.select("spans", *_COLUMNS)
-    measures = [pl.len().cast(pl.Int64).alias("n_ops"), pl.col("self_ns").cast(pl.Int64).sum().alias("op_self_ns")]
+    measures = [
+        pl.len().cast(pl.Int64).alias("n_ops"),
+        pl.col("self_ns").cast(pl.Int64).sum().alias("op_self_ns"),
+    ]
     parts = []
     for tree in span_trees(spans):
         accumulates, roots = accumulation_and_roots(tree)
@@ -27,23 +30,30 @@ def _time_ops(trace: Trace) -> pl.DataFrame:
         parts.append(ops.group_by(_PLACE).agg(measures).with_columns(is_root=is_root).collect())
     if not parts:
         return pl.DataFrame()
-    host_only = {"is_communication": pl.lit(False), "by_node": pl.lit(False), "link": pl.lit("launched")}
+    host_only = {
+        "is_communication": pl.lit(False),
+        "by_node": pl.lit(False),
+        "link": pl.lit("launched"),
+    }
     named = name_layers(pl.concat(parts).with_columns(**host_only), trace)
-    return named.group_by("rank", "layer", "class_name", "phase", "evidence").agg(pl.col("n_ops", "op_self_ns").sum())
+    return named.group_by("rank", "layer", "class_name", "phase", "evidence").agg(
+        pl.col("n_ops", "op_self_ns").sum()
+    )
 
 
 def layer_host_time(trace: Trace) -> pl.DataFrame:
     """A row for each layer, phase and evidence of each rank, most time first; they sum to the ops' self time exactly.
 
-    An op belongs to the innermost module around it; in the backward pass to the module of the forward op that made the
-    autograd node. Ops directly in a model's root, and ops outside of modules, belong to no layer. Raises
-    MissingTableError when the trace has no op.
+    An op belongs to the innermost module around it; in the backward pass to the module of the
+    forward op that made the autograd node. Ops directly in a model's root, and ops outside of
+    modules, belong to no layer. Raises MissingTableError when the trace has no op.
     """
     trace.require("layer_host_time", "spans")
     found = _time_ops(trace)
     if not found.height:
         raise MissingTableError(
-            "layer_host_time needs op spans, and this trace has none; tracelens collect torch gives them"
+            "layer_host_time needs op spans, and this trace has none; tracelens collect torch gives"
+            " them"
         )
     total = pl.col("op_self_ns").sum().over("rank")
     found = found.with_columns(share_frac=over(pl.col("op_self_ns"), total, 0.0))
@@ -59,19 +69,28 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         found.append(f"Rank {rank}: {placed:.1%} of the ops' self time on the host has a layer.")
     if not trace.has("layers"):
         found.append(
-            "The trace has no module calls, so layers are unknown; profile with with_stack=True, with_modules=True, or "
-            "run the program under tracelens collect torch."
+            "The trace has no module calls, so layers are unknown; profile with with_stack=True,"
+            " with_modules=True, or run the program under tracelens collect torch."
         )
     if trace.has("kernels"):
         found.append(
-            "With a GPU this is the time to launch the layers' work; layer_attribution has what the GPU takes."
+            "With a GPU this is the time to launch the layers' work; layer_attribution has what the"
+            " GPU takes."
         )
     return found
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     frame = frame.with_columns(pl.col("phase").fill_null("no phase"))
-    return [Bars("Self time of each layer's ops", frame, named(frame, "layer", "phase"), "op_self_ns", "phase")]
+    return [
+        Bars(
+            "Self time of each layer's ops",
+            frame,
+            named(frame, "layer", "phase"),
+            "op_self_ns",
+            "phase",
+        )
+    ]
 
 
 ANALYSIS = Analysis(

@@ -6,8 +6,20 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.layers.compilation import EVIDENCE, compiled_sides, other_device
-from tracelens.derive.layers.layer_times import are_numbered, both_kernel_times, layer_pairs, region_cost
-from tracelens.derive.layers.oracles import TOTAL, best_of_two, by_operation, dynamic, operations, with_total
+from tracelens.derive.layers.layer_times import (
+    are_numbered,
+    both_kernel_times,
+    layer_pairs,
+    region_cost,
+)
+from tracelens.derive.layers.oracles import (
+    TOTAL,
+    best_of_two,
+    by_operation,
+    dynamic,
+    operations,
+    with_total,
+)
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.schemas.results.layers import CHOICES, LAYER_ORACLE
@@ -29,26 +41,32 @@ def layer_oracle(
 ) -> pl.DataFrame:
     """A row for each layer on the path of each oracle, in the order of first calls, after the row (total).
 
-    Base is meant to be the eager run and other the compiled one; without evidence for that, the choices are called base
-    and other. `method` selects the times (as compare_layers names them; by default kernels, else the first measured).
-    `switch_cost_ns` is the cost of each change between eager and compiled, where the model's caller is eager; by
-    default it is half of the measured cost of calling a compiled region (in timings), and 0 where that was not
-    measured, which is the thesis's recurrence. A layer with a time in one run only keeps that run's choice, and counts
-    in no speedup; rows in brackets of compare_layers are left out. With `beyond_spread`, a layer whose ranges in the
-    two runs overlap counts with its time in base on either side, so that neither choice nor speedup depends on it.
-    Raises MissingTableError where no layer is matched, UsageError for an unknown method or an invalid cost.
+    Base is meant to be the eager run and other the compiled one; without evidence for that, the
+    choices are called base and other. `method` selects the times (as compare_layers names them; by
+    default kernels, else the first measured). `switch_cost_ns` is the cost of each change between
+    eager and compiled, where the model's caller is eager; by default it is half of the measured
+    cost of calling a compiled region (in timings), and 0 where that was not measured, which is the
+    thesis's recurrence. A layer with a time in one run only keeps that run's choice, and counts in
+    no speedup; rows in brackets of compare_layers are left out. With `beyond_spread`, a layer whose
+    ranges in the two runs overlap counts with its time in base on either side, so that neither
+    choice nor speedup depends on it. Raises MissingTableError where no layer is matched, UsageError
+    for an unknown method or an invalid cost.
     """
     if method is not None and method not in _METHODS:
         raise UsageError(f"no method is called {method}; the methods are {', '.join(_METHODS)}")
     if switch_cost_ns is not None and not 0 <= switch_cost_ns < float("inf"):
-        raise UsageError(f"switch_cost_ns is a number of nanoseconds from 0 on, found {switch_cost_ns}")
+        raise UsageError(
+            f"switch_cost_ns is a number of nanoseconds from 0 on, found {switch_cost_ns}"
+        )
     kernels = both_kernel_times(base, other)
     pairs = layer_pairs(base, other, kernels)
     way = _chosen_way(pairs, method)
     layers = _ordered(pairs, way, base, other)
     measured = _measured_region(base, other, way.get("other_configuration")) or 0.0
     change_cost = measured / 2 if switch_cost_ns is None else switch_cost_ns
-    region = measured if way["method"] == "layer" else 0.0  # part of each separately compiled layer's time
+    region = (
+        measured if way["method"] == "layer" else 0.0
+    )  # part of each separately compiled layer's time
     profiled = way | {"method": "profiler"}  # which sums each layer's operations
     if beyond_spread:
         layers = layers.with_columns(
@@ -89,12 +107,19 @@ def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
         pairs = pairs.filter(pl.col("method").is_in(known))
     if pairs.is_empty():
         raise MissingTableError(
-            f"layer_oracle needs layers with times{f' by {method}' if method else ''} in both traces, under the same "
-            "paths, and none is matched; see compare_layers, and capture both runs with tracelens collect torch, or "
-            "with tracelens collect timings"
+            f"layer_oracle needs layers with times{f' by {method}' if method else ''} in both"
+            " traces, under the same paths, and none is matched; see compare_layers, and capture"
+            " both runs with tracelens collect torch, or with tracelens collect timings"
         )
-    ways = pairs.select(c for c in [*_WAY] if c in pairs.columns).unique(maintain_order=True).to_dicts()
-    return min(ways, key=lambda way: (_METHODS.index(way["method"]), way.get("other_configuration") == "custom"))
+    ways = (
+        pairs.select(c for c in [*_WAY] if c in pairs.columns)
+        .unique(maintain_order=True)
+        .to_dicts()
+    )
+    return min(
+        ways,
+        key=lambda way: (_METHODS.index(way["method"]), way.get("other_configuration") == "custom"),
+    )
 
 
 def _of(pairs: pl.DataFrame, way: dict[str, Any]) -> pl.DataFrame:
@@ -103,7 +128,9 @@ def _of(pairs: pl.DataFrame, way: dict[str, Any]) -> pl.DataFrame:
 
 def _ordered(pairs: pl.DataFrame, way: dict[str, Any], base: Trace, other: Trace) -> pl.DataFrame:
     """The layers in call order: rank, position, layer, class_name, base_ns, other_ns (all phases), is_clear."""
-    calls = pl.concat(trace.layers.select("rank", "call_order", layer="module_path") for trace in (base, other))
+    calls = pl.concat(
+        trace.layers.select("rank", "call_order", layer="module_path") for trace in (base, other)
+    )
     calls = calls.unique(["rank", "layer"], keep="first", maintain_order=True)
     layers = _of(pairs, way).filter(~pl.col("layer").str.starts_with("("))
     return (
@@ -151,22 +178,23 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
             continue
         where = f"Rank {row['rank']}, " if several else ""
         found.append(
-            f"{where}{row['oracle']}: {chosen}; "
-            f"{(row['chosen_ns'] + row['switch_ns']) / 1e6:.3f} ms, {row['speedup_over_base']:.3f} times as fast as "
-            f"base, {row['speedup_over_other']:.3f} times as fast as other (in theory)."
+            f"{where}{row['oracle']}: {chosen}; {(row['chosen_ns'] + row['switch_ns']) / 1e6:.3f}"
+            f" ms, {row['speedup_over_base']:.3f} times as fast as base,"
+            f" {row['speedup_over_other']:.3f} times as fast as other (in theory)."
         )
     found += _caveats(base, other, frame)
     forced = frame.filter(pl.col("oracle") == frame["oracle"][0], pl.col("is_forced")).height
     if forced:
         found.append(
-            f"{forced:,} layers have a time in one run only; they stay as they are there, and count in no speedup."
+            f"{forced:,} layers have a time in one run only; they stay as they are there, and count"
+            " in no speedup."
         )
     if "profile_timed" not in frame["oracle"].to_list():
         found.append("There is no profile-timed oracle: measure with the method profiler as well.")
     if are_numbered(frame.filter(pl.col("layer") != TOTAL)):
         found.append(
-            "Layers are named as the trace numbers them, so no plan made of this can be applied; capture both runs "
-            "with tracelens collect torch."
+            "Layers are named as the trace numbers them, so no plan made of this can be applied;"
+            " capture both runs with tracelens collect torch."
         )
     return found
 
@@ -179,26 +207,38 @@ def _caveats(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         found.append(f"{devices[0].upper()}{devices[1:]}.")
     if frame["choice"].is_in(["base", "other"]).any():
         found.append(
-            f"Nothing shows that base ran eager and other compiled ({EVIDENCE}, in other alone, would), so they are "
-            "called base and other, and no plan can be made of them."
+            f"Nothing shows that base ran eager and other compiled ({EVIDENCE}, in other alone,"
+            " would), so they are called base and other, and no plan can be made of them."
         )
         return found
     region = _measured_region(base, other, None)
     found.append(
-        "Nothing says what changing between eager and compiled costs, so by default it is 0 in dynamic, as in the "
-        "thesis; give switch_cost_ns, or measure it with tracelens collect timings."
+        "Nothing says what changing between eager and compiled costs, so by default it is 0 in"
+        " dynamic, as in the thesis; give switch_cost_ns, or measure it with tracelens collect"
+        " timings."
         if region is None
-        else f"Calling a compiled region was measured to cost {region / 1e3:.1f} µs; each change counts half of it in "
-        "dynamic unless switch_cost_ns is given."
+        else (
+            f"Calling a compiled region was measured to cost {region / 1e3:.1f} µs; each change"
+            " counts half of it in dynamic unless switch_cost_ns is given."
+        )
     )
     return found
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     totals = frame.filter(pl.col("position").is_null())
-    parts = {"base_ns": "base", "other_ns": "this trace", "chosen_ns": "chosen", "switch_ns": "changes"}
+    parts = {
+        "base_ns": "base",
+        "other_ns": "this trace",
+        "chosen_ns": "chosen",
+        "switch_ns": "changes",
+    }
     names = named(totals, "oracle")
-    return [SplitBars("Time of the layers by oracle", totals, names, parts, stacked=False, in_order=True)]
+    return [
+        SplitBars(
+            "Time of the layers by oracle", totals, names, parts, stacked=False, in_order=True
+        )
+    ]
 
 
 ANALYSIS = Analysis(
@@ -207,10 +247,21 @@ ANALYSIS = Analysis(
     layer_oracle,
     notes=notes,
     shown=(
-        "rank", "oracle", "position", "layer", "choice", "base_ns", "other_ns", "chosen_ns", "switch_ns",
-        "cumulative_ns", "speedup_over_base", "speedup_over_other", "speedup_over_best",
+        "rank",
+        "oracle",
+        "position",
+        "layer",
+        "choice",
+        "base_ns",
+        "other_ns",
+        "chosen_ns",
+        "switch_ns",
+        "cumulative_ns",
+        "speedup_over_base",
+        "speedup_over_other",
+        "speedup_over_best",
     ),
     charts=_charts,
     is_pair=True,
     of_one_program=True,
-)  # fmt: skip
+)

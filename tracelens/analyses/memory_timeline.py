@@ -18,27 +18,74 @@ from tracelens.trace import Trace
 I64, STR = pl.Int64, pl.String
 
 BEFORE, KEPT = "before the capture", "not freed"
-MEMORY_TIMELINE = Table("memory_timeline", "Of one device's allocator, or the host's: the moment of most memory "
-    "(peak), blocks that were alive then (alive), or a moment (time).", (
-    RANK,
-    Column("device_id", pl.Int32, "Device; null for host memory.", nullable=True),
-    Column("what", STR, "Which of these the row is.", values=("peak", "alive", "time")),
-    Column("step", I64, "Step under way; null outside of steps, and for blocks.", nullable=True),
-    Column("offset_ns", I64, "Time after the rank's first recorded event of an allocator.", nullable=True),
-    Column("allocated_bytes", I64, "Bytes allocated; of a moment the most until the next one.", nullable=True),
-    Column("reserved_bytes", I64, "Bytes that the allocator took from the device, likewise.", nullable=True),
-    Column("op", STR, "Innermost op around the allocation that made the peak.", nullable=True),
-    Column("below", STR, "Innermost op around that one that does more than allocate.", nullable=True),
-    Column("layer", STR, "Innermost module around it.", nullable=True),
-    Column("allocated_by", STR, "Phase of the step that allocated the blocks, by the ops and annotations around; "
-        f"unknown without any. `{BEFORE}`: what the total counts and no recorded allocation explains; unknown where "
-        "one has no address.", nullable=True, values=(*PHASES, BEFORE)),
-    Column("freed_by", STR, f"Phase that frees them, likewise; `{KEPT}` where the capture ends first.", nullable=True,
-        values=(*PHASES, KEPT)),
-    Column("n_blocks", I64, "Blocks; null where the capture does not hold their allocation.", nullable=True),
-    Column("size_bytes", I64, "Bytes of the blocks, or of the allocation that made the peak.", nullable=True),
-    Column("share_frac", pl.Float64, "size_bytes over the peak.", nullable=True),
-))  # fmt: skip
+MEMORY_TIMELINE = Table(
+    "memory_timeline",
+    "Of one device's allocator, or the host's: the moment of most memory "
+    "(peak), blocks that were alive then (alive), or a moment (time).",
+    (
+        RANK,
+        Column("device_id", pl.Int32, "Device; null for host memory.", nullable=True),
+        Column("what", STR, "Which of these the row is.", values=("peak", "alive", "time")),
+        Column(
+            "step", I64, "Step under way; null outside of steps, and for blocks.", nullable=True
+        ),
+        Column(
+            "offset_ns",
+            I64,
+            "Time after the rank's first recorded event of an allocator.",
+            nullable=True,
+        ),
+        Column(
+            "allocated_bytes",
+            I64,
+            "Bytes allocated; of a moment the most until the next one.",
+            nullable=True,
+        ),
+        Column(
+            "reserved_bytes",
+            I64,
+            "Bytes that the allocator took from the device, likewise.",
+            nullable=True,
+        ),
+        Column("op", STR, "Innermost op around the allocation that made the peak.", nullable=True),
+        Column(
+            "below",
+            STR,
+            "Innermost op around that one that does more than allocate.",
+            nullable=True,
+        ),
+        Column("layer", STR, "Innermost module around it.", nullable=True),
+        Column(
+            "allocated_by",
+            STR,
+            "Phase of the step that allocated the blocks, by the ops and annotations around;"
+            f" unknown without any. `{BEFORE}`: what the total counts and no recorded allocation"
+            " explains; unknown where one has no address.",
+            nullable=True,
+            values=(*PHASES, BEFORE),
+        ),
+        Column(
+            "freed_by",
+            STR,
+            f"Phase that frees them, likewise; `{KEPT}` where the capture ends first.",
+            nullable=True,
+            values=(*PHASES, KEPT),
+        ),
+        Column(
+            "n_blocks",
+            I64,
+            "Blocks; null where the capture does not hold their allocation.",
+            nullable=True,
+        ),
+        Column(
+            "size_bytes",
+            I64,
+            "Bytes of the blocks, or of the allocation that made the peak.",
+            nullable=True,
+        ),
+        Column("share_frac", pl.Float64, "size_bytes over the peak.", nullable=True),
+    ),
+)
 
 _MOMENTS, _LEAST_MOMENTS = 2000, 50
 """Moments of all devices together, and of each at least."""
@@ -49,21 +96,25 @@ _SAID = 4
 def memory_timeline(trace: Trace) -> pl.DataFrame:
     """The peak of each rank and device (null: the host), the blocks alive then by phase, and moments in time.
 
-    Raises MissingTableError where no allocations were recorded, or none with the allocator's totals.
+    Raises MissingTableError where no allocations were recorded, or none with the allocator's
+    totals.
     """
     trace.require("memory_timeline", "allocations")
     events = _events(trace)
     if not events["allocated_bytes"].count():
         raise MissingTableError(
-            "memory_timeline needs the allocator's totals, which this capture does not hold; profile with "
-            "profile_memory=True and torch 1.13 or later (tracelens collect torch --memory)"
+            "memory_timeline needs the allocator's totals, which this capture does not hold;"
+            " profile with profile_memory=True and torch 1.13 or later (tracelens collect torch"
+            " --memory)"
         )
     start = pl.col("time_ns").min().over("rank")
     events = events.with_columns(offset_ns=pl.col("time_ns") - start)
     parts = events.partition_by(DEVICE, maintain_order=True)
     n_moments = max(_LEAST_MOMENTS, _MOMENTS // len(parts))
     found = [_of_device(part, n_moments) for part in parts if part["allocated_bytes"].count()]
-    rows = pl.concat(found, how="diagonal").with_columns(device_order=pl.col("device_id").fill_null(-1))
+    rows = pl.concat(found, how="diagonal").with_columns(
+        device_order=pl.col("device_id").fill_null(-1)
+    )
     order = {"peak": 0, "alive": 1, "time": 2}
     place = pl.col("what").replace_strict(order, return_dtype=pl.Int64)
     rows = rows.sort(place, "rank", "device_order", maintain_order=True)
@@ -73,7 +124,9 @@ def memory_timeline(trace: Trace) -> pl.DataFrame:
 def _events(trace: Trace) -> pl.DataFrame:
     """The allocator's events, matched, with the ops, layer and phase around each."""
     events = matched(allocator_events(trace, "address", "span_id"))
-    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase")
+    spans = trace.select(
+        "spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase"
+    )
     parts = []
     for tree, own in with_trees(spans, events):
         is_op = tree["kind"] == "op"
@@ -83,7 +136,9 @@ def _events(trace: Trace) -> pl.DataFrame:
         parts.append(
             own.with_columns(
                 tree["name"].gather(op).alias("op"),
-                tree["name"].gather(nearest_row(parent, does_more, parent.gather(op))).alias("below"),
+                tree["name"]
+                .gather(nearest_row(parent, does_more, parent.gather(op)))
+                .alias("below"),
                 tree["module_path"].gather(at).alias("layer"),
                 tree["phase"].gather(at).cast(pl.String).fill_null("unknown").alias("phase"),
             )
@@ -93,23 +148,35 @@ def _events(trace: Trace) -> pl.DataFrame:
 
 def _of_device(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
     peak = events.row(int(events["allocated_bytes"].arg_max() or 0), named=True)
-    most = {"allocated_bytes": peak["allocated_bytes"], "reserved_bytes": events["reserved_bytes"].max()}
+    most = {
+        "allocated_bytes": peak["allocated_bytes"],
+        "reserved_bytes": events["reserved_bytes"].max(),
+    }
     about = ("rank", "device_id", "step", "offset_ns", "op", "below", "layer", "size_bytes")
     schema = {name: events.schema[name] for name in (*about, *most)}
     first = pl.DataFrame({name: [(peak | most)[name]] for name in schema}, schema=schema)
-    alive = _alive(events, peak).with_columns(pl.lit(peak[name], events.schema[name]).alias(name) for name in DEVICE)
-    share = pl.when(peak["allocated_bytes"] > 0).then(pl.col("size_bytes") / peak["allocated_bytes"])
+    alive = _alive(events, peak).with_columns(
+        pl.lit(peak[name], events.schema[name]).alias(name) for name in DEVICE
+    )
+    share = pl.when(peak["allocated_bytes"] > 0).then(
+        pl.col("size_bytes") / peak["allocated_bytes"]
+    )
     top = [first.with_columns(what=pl.lit("peak")), alive.with_columns(what=pl.lit("alive"))]
     moments = _moments(events, n_moments).with_columns(what=pl.lit("time"))
-    return pl.concat([pl.concat(top, how="diagonal").with_columns(share_frac=share), moments], how="diagonal")
+    return pl.concat(
+        [pl.concat(top, how="diagonal").with_columns(share_frac=share), moments], how="diagonal"
+    )
 
 
 def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
     """allocated_by, freed_by, n_blocks and size_bytes of what was allocated at the peak, the largest first."""
     then, size, known = peak["at"], pl.col("size_bytes"), pl.col("address").is_not_null()
-    # A block whose address is given out again, or freed with another size, was freed unseen by then.
+    # A block whose address is given out again, or freed with another size, was freed unseen by
+    # then.
     until = pl.col("other").fill_null(pl.col("following"))
-    blocks = events.filter(known & (pl.col("at") <= then) & (size > 0) & (until.is_null() | (until > then)))
+    blocks = events.filter(
+        known & (pl.col("at") <= then) & (size > 0) & (until.is_null() | (until > then))
+    )
     blocks = blocks.join(events.select(other="at", freed_by="phase"), on="other", how="left")
     key = ["allocated_by", "freed_by"]
     seen = blocks.group_by(allocated_by="phase", freed_by=pl.col("freed_by").fill_null(KEPT)).agg(
@@ -119,11 +186,15 @@ def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
     older = older.group_by(allocated_by=pl.lit(BEFORE), freed_by="phase").agg(
         pl.len().cast(pl.Int64).alias("n_blocks"), -size.sum()
     )
-    rest = int(peak["allocated_bytes"]) - sum(int(part["size_bytes"].sum()) for part in (seen, older))
+    rest = int(peak["allocated_bytes"]) - sum(
+        int(part["size_bytes"].sum()) for part in (seen, older)
+    )
     # Where an address is missing, the rest may be of the capture too.
     is_told = events.filter(~known & (pl.col("at") <= then)).is_empty()
     by, freed = (BEFORE, KEPT) if is_told else ("unknown", "unknown")
-    kept = pl.DataFrame({"allocated_by": [by], "freed_by": [freed], "size_bytes": [rest]}).filter(size > 0)
+    kept = pl.DataFrame({"allocated_by": [by], "freed_by": [freed], "size_bytes": [rest]}).filter(
+        size > 0
+    )
     rows = pl.concat([seen, older, kept], how="diagonal_relaxed")
     return rows.sort("size_bytes", *key, descending=[True, False, False])
 
@@ -137,15 +208,24 @@ def _moments(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
     part = (pl.col("offset_ns") - first) * n_moments // (last - first + 1)
     return (
         events.group_by(part=part, maintain_order=True)
-        .agg(pl.col(*DEVICE, "step", "offset_ns").first(), pl.col("allocated_bytes", "reserved_bytes").max())
+        .agg(
+            pl.col(*DEVICE, "step", "offset_ns").first(),
+            pl.col("allocated_bytes", "reserved_bytes").max(),
+        )
         .select(columns)
     )
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """The peaks in words, what was alive then, and what the capture's events do not explain."""
-    peaks = frame.filter(pl.col("what") == "peak").sort("allocated_bytes", descending=True, maintain_order=True)
-    found = [sentence for row in peaks.head(_SAID).iter_rows(named=True) for sentence in _said(row, frame)]
+    peaks = frame.filter(pl.col("what") == "peak").sort(
+        "allocated_bytes", descending=True, maintain_order=True
+    )
+    found = [
+        sentence
+        for row in peaks.head(_SAID).iter_rows(named=True)
+        for sentence in _said(row, frame)
+    ]
     if peaks.height > _SAID:
         found.append(f"{peaks.height - _SAID:,} more ranks and devices have smaller peaks.")
     return found + list(_misfits(matched(allocator_events(trace, "address", "span_id"))))
@@ -158,13 +238,18 @@ def _said(row: dict[str, object], frame: pl.DataFrame) -> Iterator[str]:
     where += [f"by {row['op']}"] if row["op"] is not None else []
     where += [f"below {row['below']}"] if row["below"] is not None else []
     where += [f"of {row['layer']}"] if row["layer"] is not None else []
-    reserved = "" if row["reserved_bytes"] is None else f" (reserved: {row['reserved_bytes']:,} B at most)"
+    reserved = (
+        "" if row["reserved_bytes"] is None else f" (reserved: {row['reserved_bytes']:,} B at most)"
+    )
     most = f"at most {row['allocated_bytes']:,} B were allocated{reserved}"
     yield f"Rank {row['rank']}, {device}: {most}, {' '.join(where)}."
-    of_device = pl.col("device_id").eq_missing(pl.lit(row["device_id"], pl.Int32)) & (pl.col("rank") == row["rank"])
+    of_device = pl.col("device_id").eq_missing(pl.lit(row["device_id"], pl.Int32)) & (
+        pl.col("rank") == row["rank"]
+    )
     parts = frame.filter(of_device & (pl.col("what") == "alive")).drop_nulls("share_frac").head(3)
     words = [
-        f"{share:.1%} {by if by == BEFORE else _in(by)} ({freed if freed == KEPT else f'freed {_in(freed)}'})"
+        f"{share:.1%} {by if by == BEFORE else _in(by)}"
+        f" ({freed if freed == KEPT else f'freed {_in(freed)}'})"
         for by, freed, share in parts.select("allocated_by", "freed_by", "share_frac").iter_rows()
     ]
     if words:
@@ -182,11 +267,14 @@ def _misfits(events: pl.DataFrame) -> Iterator[str]:
     older, strays = frees.filter(is_older), frees.filter(~is_older)
     twice = lone.filter((pl.col("size_bytes") > 0) & pl.col("following").is_not_null())
     if older.height:
-        yield f"Frees of blocks from before the capture, or recorded before their allocation: {older.height:,}."
+        yield (
+            "Frees of blocks from before the capture, or recorded before their allocation:"
+            f" {older.height:,}."
+        )
     if strays.height:
         yield (
-            f"Frees that fit no allocation (another size, no address, or freed twice): {strays.height:,}; no block is "
-            "guessed for them."
+            "Frees that fit no allocation (another size, no address, or freed twice):"
+            f" {strays.height:,}; no block is guessed for them."
         )
     if twice.height:
         yield (
@@ -199,16 +287,31 @@ def _misfits(events: pl.DataFrame) -> Iterator[str]:
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     largest = (
-        frame.filter(pl.col("what") == "peak").sort("allocated_bytes", descending=True, maintain_order=True).head(1)
+        frame.filter(pl.col("what") == "peak")
+        .sort("allocated_bytes", descending=True, maintain_order=True)
+        .head(1)
     )
     moments = frame.filter(pl.col("what") == "time").join(
-        largest.select("rank", "device_id"), on=["rank", "device_id"], nulls_equal=True, maintain_order="left"
+        largest.select("rank", "device_id"),
+        on=["rank", "device_id"],
+        nulls_equal=True,
+        maintain_order="left",
     )
     title = "Memory over time"
     if frame.select("rank", "device_id").n_unique() > 1:
         rank, device = largest.select("rank", "device_id").row(0)
-        title += f", rank {rank}, {'host' if device is None else f'device {device}'}, which had the largest peak"
-    return [Lines(title, moments, "offset_ns", {"allocated_bytes": "allocated", "reserved_bytes": "reserved"})]
+        title += (
+            f", rank {rank}, {'host' if device is None else f'device {device}'}, which had the"
+            " largest peak"
+        )
+    return [
+        Lines(
+            title,
+            moments,
+            "offset_ns",
+            {"allocated_bytes": "allocated", "reserved_bytes": "reserved"},
+        )
+    ]
 
 
 ANALYSIS = Analysis(
@@ -217,8 +320,21 @@ ANALYSIS = Analysis(
     memory_timeline,
     notes=notes,
     shown=(
-        "rank", "device_id", "what", "step", "allocated_by", "freed_by", "n_blocks", "size_bytes", "share_frac",
-        "allocated_bytes", "reserved_bytes", "op", "below", "layer", "offset_ns",
+        "rank",
+        "device_id",
+        "what",
+        "step",
+        "allocated_by",
+        "freed_by",
+        "n_blocks",
+        "size_bytes",
+        "share_frac",
+        "allocated_bytes",
+        "reserved_bytes",
+        "op",
+        "below",
+        "layer",
+        "offset_ns",
     ),
     charts=_charts,
-)  # fmt: skip
+)

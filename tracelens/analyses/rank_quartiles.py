@@ -9,17 +9,27 @@ from tracelens.derive.time.spread import PARTS, rank_averages
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 
-RANK_QUARTILES = Table("rank_quartiles", "A part of the ranks' steps, with its quartiles over the ranks; of each rank "
-    "its average step, or all its time where it marks no steps. The parts of a rank's step add up to it.", (
-    Column("part", pl.String, "The step, or what its time goes to.", values=("step", *PARTS)),
-    Column("least_ns", pl.Int64, "The least of any rank."),
-    Column("lower_ns", pl.Int64, "Lower quartile."),
-    Column("median_ns", pl.Int64, "Median."),
-    Column("upper_ns", pl.Int64, "Upper quartile."),
-    Column("greatest_ns", pl.Int64, "The greatest of any rank."),
-    Column("greatest_rank", pl.Int32, "The rank that has it."),
-))  # fmt: skip
-_SHARES = {"least_ns": 0.0, "lower_ns": 0.25, "median_ns": 0.5, "upper_ns": 0.75, "greatest_ns": 1.0}
+RANK_QUARTILES = Table(
+    "rank_quartiles",
+    "A part of the ranks' steps, with its quartiles over the ranks; of each rank its average step,"
+    " or all its time where it marks no steps. The parts of a rank's step add up to it.",
+    (
+        Column("part", pl.String, "The step, or what its time goes to.", values=("step", *PARTS)),
+        Column("least_ns", pl.Int64, "The least of any rank."),
+        Column("lower_ns", pl.Int64, "Lower quartile."),
+        Column("median_ns", pl.Int64, "Median."),
+        Column("upper_ns", pl.Int64, "Upper quartile."),
+        Column("greatest_ns", pl.Int64, "The greatest of any rank."),
+        Column("greatest_rank", pl.Int32, "The rank that has it."),
+    ),
+)
+_SHARES = {
+    "least_ns": 0.0,
+    "lower_ns": 0.25,
+    "median_ns": 0.5,
+    "upper_ns": 0.75,
+    "greatest_ns": 1.0,
+}
 
 
 def rank_quartiles(trace: Trace) -> pl.DataFrame:
@@ -33,7 +43,10 @@ def rank_quartiles(trace: Trace) -> pl.DataFrame:
     rows = [
         {
             "part": part,
-            **{name: round(values.quantile(share, "linear") or 0) for name, share in _SHARES.items()},
+            **{
+                name: round(values.quantile(share, "linear") or 0)
+                for name, share in _SHARES.items()
+            },
             "greatest_rank": found["rank"][int(values.arg_max() or 0)],
         }
         for part in ("step", *PARTS)
@@ -43,5 +56,9 @@ def rank_quartiles(trace: Trace) -> pl.DataFrame:
 
 
 ANALYSIS = Analysis(
-    "How are the parts of a step spread over the ranks?", RANK_QUARTILES, rank_quartiles, of_ranks=True, of_time=True
+    "How are the parts of a step spread over the ranks?",
+    RANK_QUARTILES,
+    rank_quartiles,
+    of_ranks=True,
+    of_time=True,
 )

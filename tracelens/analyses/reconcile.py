@@ -25,7 +25,8 @@ _OWN = (*_TOLD, "name", *SHAPE, "registers_per_thread")
 def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
     """A row for each rank, layer, op, kernel name and grid, most time in other first.
 
-    Raises MissingTableError where a capture has no kernels, or too few of them are aligned: it says what share.
+    Raises MissingTableError where a capture has no kernels, or too few of them are aligned: it says
+    what share.
     """
     for trace in (base, other):
         trace.require("reconcile", "kernels")
@@ -33,24 +34,35 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
     of = max(base.height("kernels"), other.height("kernels"))
     if pairs.height < _LEAST * of:
         raise MissingTableError(
-            f"reconcile needs two captures of one program: only {pairs.height:,} of {of:,} kernels ("
-            f"{pairs.height / of:.1%}) of {base.name} and {other.name} are aligned; see compare_grids for two programs"
+            f"reconcile needs two captures of one program: only {pairs.height:,} of {of:,} kernels"
+            f" ({pairs.height / of:.1%}) of {base.name} and {other.name} are aligned; see"
+            " compare_grids for two programs"
         )
     mine, theirs = (_told(trace, side) for trace, side in ((base, "base"), (other, "other")))
     rows = mine.join(pairs, on=["rank", "base_id"], how="left").join(
         theirs, on=["rank", "other_id"], how="full", coalesce=True, suffix="_other"
     )
-    tells = [pl.any_horizontal(pl.col(f"{c}{end}").is_not_null() for c in _TOLD) for end in ("", "_other")]
+    tells = [
+        pl.any_horizontal(pl.col(f"{c}{end}").is_not_null() for c in _TOLD)
+        for end in ("", "_other")
+    ]
     rows = rows.with_columns(
         *(pl.coalesce(f"{column}_other", column).alias(column) for column in _OWN),
         match=which_side("base_id", "other_id", ("only_base", "only_other", "aligned")),
-        evidence=pl.when(tells[0] & tells[1]).then(pl.lit("both captures"))
-        .when(tells[0] | tells[1]).then(pl.lit("other capture")).otherwise(pl.lit("none")),
-    )  # fmt: skip
-    time = [pl.col(f"{side}_ns").sum().alias(f"{side}_duration_total_ns") for side in ("base", "other")]
+        evidence=pl.when(tells[0] & tells[1])
+        .then(pl.lit("both captures"))
+        .when(tells[0] | tells[1])
+        .then(pl.lit("other capture"))
+        .otherwise(pl.lit("none")),
+    )
+    time = [
+        pl.col(f"{side}_ns").sum().alias(f"{side}_duration_total_ns") for side in ("base", "other")
+    ]
     sums = rows.group_by("rank", "match", "evidence", *_OWN).agg(*time, n_kernels=pl.len())
     base_ns, other_ns = pl.col("base_duration_total_ns"), pl.col("other_duration_total_ns")
-    ordered = sums.sort(other_ns + base_ns, "rank", "match", *_OWN, descending=[True] + [False] * (2 + len(_OWN)))
+    ordered = sums.sort(
+        other_ns + base_ns, "rank", "match", *_OWN, descending=[True] + [False] * (2 + len(_OWN))
+    )
     return RECONCILE.conform(ordered.with_columns(other_over_base=speedup(other_ns, base_ns)))
 
 
@@ -64,7 +76,11 @@ def _told(trace: Trace, side: str) -> pl.DataFrame:
         is_op = (tree["kind"] == "op").fill_null(value=False)
         at = nearest_row(tree["parent_id"], is_op, part["span_id"])
         told = {"op": tree["name"], "input_shapes": tree["input_shapes"]}
-        found.append(part.with_columns(**{name: own.cast(pl.String).gather(at) for name, own in told.items()}))
+        found.append(
+            part.with_columns(
+                **{name: own.cast(pl.String).gather(at) for name, own in told.items()}
+            )
+        )
     named_layers = layers.with_columns(layer=pl.when(pl.col("layer") != UNATTRIBUTED).then("layer"))
     joined = pl.concat(found).join(named_layers, on=["rank", "kernel_id"], how="left")
     return joined.select("rank", *_OWN, "kernel_id", "duration_ns").rename(
@@ -81,16 +97,29 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     taken = aligned.filter(evidence="other capture")
     share = int(taken["other_duration_total_ns"].sum()) / times[1] if times[1] else 0.0
     summary = (
-        f"{n:,} kernels are aligned, of {of[0]:,} in base and {of[1]:,} in other: they take {times[0] / 1e6:.3f} ms in "
-        f"base and {times[1] / 1e6:.3f} ms in other."
+        f"{n:,} kernels are aligned, of {of[0]:,} in base and {of[1]:,} in other: they take"
+        f" {times[0] / 1e6:.3f} ms in base and {times[1] / 1e6:.3f} ms in other."
     )
     return [summary, f"One capture tells the layer or op of {share:.1%} of that time to the other."]
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     parts = {"base_duration_total_ns": "base", "other_duration_total_ns": "this trace"}
-    by_layer = frame.filter(match="aligned").group_by("layer").agg(pl.sum(*parts)).sort([*parts], descending=True)
-    return [SplitBars("GPU time by layer and profiler", by_layer, named(by_layer, "layer"), parts, stacked=False)]
+    by_layer = (
+        frame.filter(match="aligned")
+        .group_by("layer")
+        .agg(pl.sum(*parts))
+        .sort([*parts], descending=True)
+    )
+    return [
+        SplitBars(
+            "GPU time by layer and profiler",
+            by_layer,
+            named(by_layer, "layer"),
+            parts,
+            stacked=False,
+        )
+    ]
 
 
 ANALYSIS = Analysis(
@@ -99,10 +128,18 @@ ANALYSIS = Analysis(
     reconcile,
     notes=notes,
     shown=(
-        "rank", "match", "layer", "op", "name", "n_kernels", "base_duration_total_ns", "other_duration_total_ns",
-        "other_over_base", "evidence",
+        "rank",
+        "match",
+        "layer",
+        "op",
+        "name",
+        "n_kernels",
+        "base_duration_total_ns",
+        "other_duration_total_ns",
+        "other_over_base",
+        "evidence",
     ),
     charts=_charts,
     is_pair=True,
     of_profilers=True,
-)  # fmt: skip
+)

@@ -20,12 +20,15 @@ _SUMS = ("flops", "needed_flops")
 def roofline(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
     """A row an op, shapes and element types, longest first, then `(step)` rows; `(not modelled)` is always there.
 
-    Peaks are those given where they are the device's own, else its datasheet's. Raises MissingTableError without
-    kernels or without shapes, SourceError where the peaks given are of no device of the trace.
+    Peaks are those given where they are the device's own, else its datasheet's. Raises
+    MissingTableError without kernels or without shapes, SourceError where the peaks given are of no
+    device of the trace.
     """
     found = modelled(trace)
     limits = _limits(trace, peaks)
-    calls = found.calls.join(limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True, maintain_order="left")
+    calls = found.calls.join(
+        limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True, maintain_order="left"
+    )
     ops = calls.group_by(*_DEVICE, *_OP, maintain_order=True).agg(
         # A call that ran a kernel named for TF32 shows how the others ran, whose kernels are not.
         pl.col("precision").sort_by(pl.col("precision") == "tf32").last(),
@@ -33,29 +36,39 @@ def roofline(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
         pl.len().cast(pl.Int64).alias("n_calls"),
         _all("least_bytes"),
     )
-    rest = found.rest.group_by(_DEVICE).agg(pl.col("duration_ns").sum(), n_kernels=pl.len().cast(pl.Int64))
+    rest = found.rest.group_by(_DEVICE).agg(
+        pl.col("duration_ns").sum(), n_kernels=pl.len().cast(pl.Int64)
+    )
     devices = pl.concat([found.calls.select(_DEVICE), found.rest.select(_DEVICE)]).unique()
     rest = devices.join(rest, on=_DEVICE, how="left").with_columns(
         pl.col("duration_ns", "n_kernels").fill_null(0), op=pl.lit(NOT_MODELLED)
     )
     total = pl.col("duration_ns").sum().over(_DEVICE)
-    rows = pl.concat([ops, rest], how="diagonal").with_columns(share_frac=over(pl.col("duration_ns"), total))
+    rows = pl.concat([ops, rest], how="diagonal").with_columns(
+        share_frac=over(pl.col("duration_ns"), total)
+    )
     rows = rows.join(limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True)
     evidence = pl.col("evidence").fill_null("no peaks: the trace does not describe the device")
-    rows = _rated(rows.with_columns(pl.when(pl.col("op") != NOT_MODELLED).then(evidence).alias("evidence")))
-    rows = rows.sort(*_DEVICE, "duration_ns", *_OP, descending=[False, False, True, False, False, False])
+    rows = _rated(
+        rows.with_columns(pl.when(pl.col("op") != NOT_MODELLED).then(evidence).alias("evidence"))
+    )
+    rows = rows.sort(
+        *_DEVICE, "duration_ns", *_OP, descending=[False, False, True, False, False, False]
+    )
     every = pl.concat([rows, _steps(trace, calls, found.rest)], how="diagonal")
     return ROOFLINE.conform(every.rename({"duration_ns": "duration_total_ns"}))
 
 
 def _limits(trace: Trace, given: Peaks | None) -> pl.DataFrame:
     """The peaks of each device by precision (null: none is known), with their source or the reason for their lack."""
-    devices = trace.devices.select(*_DEVICE, "name").unique(_DEVICE, keep="first", maintain_order=True)
+    devices = trace.devices.select(*_DEVICE, "name").unique(
+        _DEVICE, keep="first", maintain_order=True
+    )
     names = devices["name"].unique(maintain_order=True).to_list()
     if given is not None and given.device not in names:
         raise SourceError(
-            f"the peaks are of {given.device}, and the trace is of {', '.join(names) or 'no known device'}; run "
-            "tracelens measure-peaks there"
+            f"the peaks are of {given.device}, and the trace is of"
+            f" {', '.join(names) or 'no known device'}; run tracelens measure-peaks there"
         )
     rows = []
     for rank, device, name in devices.iter_rows():
@@ -68,11 +81,24 @@ def _limits(trace: Trace, given: Peaks | None) -> pl.DataFrame:
                 why = f"no peak of {precision or 'this element type'}: {peaks.source}"
             else:
                 why = peaks.source
-            rows.append((rank, device, precision, rate, None if peaks is None else peaks.bandwidth_bytes_per_s, why))
+            rows.append(
+                (
+                    rank,
+                    device,
+                    precision,
+                    rate,
+                    None if peaks is None else peaks.bandwidth_bytes_per_s,
+                    why,
+                )
+            )
     schema = {
-        "rank": pl.Int32, "device_id": pl.Int32, "precision": pl.String, "peak_flops_per_s": pl.Float64,
-        "peak_bytes_per_s": pl.Float64, "evidence": pl.String,
-    }  # fmt: skip
+        "rank": pl.Int32,
+        "device_id": pl.Int32,
+        "precision": pl.String,
+        "peak_flops_per_s": pl.Float64,
+        "peak_bytes_per_s": pl.Float64,
+        "evidence": pl.String,
+    }
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -86,7 +112,10 @@ def _rated(rows: pl.DataFrame) -> pl.DataFrame:
     ridge = pl.col("peak_flops_per_s") / pl.col("peak_bytes_per_s")
     computes = pl.col("flops_per_byte") >= ridge
     return rows.with_columns(
-        bound=pl.when(computes).then(pl.lit("compute")).when(computes.not_()).then(pl.lit("memory")),
+        bound=pl.when(computes)
+        .then(pl.lit("compute"))
+        .when(computes.not_())
+        .then(pl.lit("memory")),
         peak_frac=pl.when(computes)
         .then(over(pl.col("flops_per_s"), pl.col("peak_flops_per_s")))
         .when(computes.not_())
@@ -98,19 +127,35 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
     """A row for each step that launched kernels: all its modelled calls together."""
     key = [*_DEVICE, "step"]
     at_peak = 1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s")
-    sums = calls.drop_nulls("step").group_by(key, maintain_order=True).agg(
-        pl.col(*_SUMS).sum(), pl.len().cast(pl.Int64).alias("n_calls"), _all("least_bytes"),
-        at_peak=pl.when(at_peak.null_count() == 0).then(at_peak.sum()),
-    )  # fmt: skip
+    sums = (
+        calls.drop_nulls("step")
+        .group_by(key, maintain_order=True)
+        .agg(
+            pl.col(*_SUMS).sum(),
+            pl.len().cast(pl.Int64).alias("n_calls"),
+            _all("least_bytes"),
+            at_peak=pl.when(at_peak.null_count() == 0).then(at_peak.sum()),
+        )
+    )
     ns = pl.col("duration_ns")
     kernels = pl.concat(
         [
             calls.select(*key, "duration_ns", "n_kernels", modelled_ns=ns),
-            rest.select(*key, "duration_ns", n_kernels=pl.lit(1, pl.Int64), modelled_ns=pl.lit(0, pl.Int64)),
+            rest.select(
+                *key, "duration_ns", n_kernels=pl.lit(1, pl.Int64), modelled_ns=pl.lit(0, pl.Int64)
+            ),
         ]
     )
-    every = kernels.drop_nulls("step").group_by(key).agg(pl.col("duration_ns", "n_kernels", "modelled_ns").sum())
-    lasting = steps_of(trace).select("rank", "step", step_ns="duration_ns").unique(["rank", "step"], keep="first")
+    every = (
+        kernels.drop_nulls("step")
+        .group_by(key)
+        .agg(pl.col("duration_ns", "n_kernels", "modelled_ns").sum())
+    )
+    lasting = (
+        steps_of(trace)
+        .select("rank", "step", step_ns="duration_ns")
+        .unique(["rank", "step"], keep="first")
+    )
     found = every.join(sums, on=key, how="left").join(lasting, on=["rank", "step"], how="left")
     return (
         found.with_columns(
@@ -138,34 +183,52 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all
     total, rest = (int(part["duration_total_ns"].sum()) for part in (ops, ops.filter(is_rest)))
     calls = ops.filter(~is_rest)
     share = rest / total if total else 0
-    what = f"Modelled: {calls['n_calls'].sum():,} calls, {float(calls['flops'].sum()) / 1e9:,.3f} GFLOP"
+    what = (
+        f"Modelled: {calls['n_calls'].sum():,} calls, {float(calls['flops'].sum()) / 1e9:,.3f}"
+        " GFLOP"
+    )
     found = [f"{what}, {1 - share:.1%} of kernel time. Not modelled: {share:.1%}."]
     if steps["mfu_frac"].count():
         low, middle, high = (getattr(steps["mfu_frac"], of)() for of in ("min", "median", "max"))
-        found.append(f"Model FLOP utilization of a step: {middle:.1%} in the median, {low:.1%} to {high:.1%}.")
+        found.append(
+            f"Model FLOP utilization of a step: {middle:.1%} in the median, {low:.1%} to"
+            f" {high:.1%}."
+        )
     elif not steps.height:
-        found.append("The trace marks no steps that launch kernels, so there is no utilization of a step.")
-    known = calls.filter(pl.col("peak_frac").is_not_null()).sort("duration_total_ns", descending=True)
+        found.append(
+            "The trace marks no steps that launch kernels, so there is no utilization of a step."
+        )
+    known = calls.filter(pl.col("peak_frac").is_not_null()).sort(
+        "duration_total_ns", descending=True
+    )
     found += [f"Peaks: {evidence}." for evidence in known["evidence"].unique(maintain_order=True)]
     lacking = calls.filter(pl.col("peak_flops_per_s").is_null())
     found += [
-        f"No share of a peak for {int(part['duration_total_ns'].sum()) / total:.1%} of kernel time: {reason}."
+        f"No share of a peak for {int(part['duration_total_ns'].sum()) / total:.1%} of kernel time:"
+        f" {reason}."
         for (reason,), part in lacking.group_by("evidence", maintain_order=True)
         if total
     ]
     if known.filter(pl.col("peak_frac") > 1).height:
         found.append(
-            "Shares above 100 %: memory's where inputs lay in the cache, or a convolution's strides skip part of them; "
-            "computation's where a short run is faster than the sustained one that the peak was measured in."
+            "Shares above 100 %: memory's where inputs lay in the cache, or a convolution's strides"
+            " skip part of them; computation's where a short run is faster than the sustained one"
+            " that the peak was measured in."
         )
     return found
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     drawn = frame.drop_nulls(["shapes", "precision"])
-    limits = drawn.select("precision", "peak_flops_per_s", "peak_bytes_per_s").drop_nulls().unique(maintain_order=True)
+    limits = (
+        drawn.select("precision", "peak_flops_per_s", "peak_bytes_per_s")
+        .drop_nulls()
+        .unique(maintain_order=True)
+    )
     roofs = {precision: (flops, size) for precision, flops, size in limits.iter_rows()}
-    title = "Roofline: each op below what the device can compute and move; larger points took more time"
+    title = (
+        "Roofline: each op below what the device can compute and move; larger points took more time"
+    )
     axes = ("flops_per_byte", "flops_per_s")
     return [Points(title, drawn, named(drawn, "op", "shapes"), axes, "precision", roofs)]
 
@@ -176,9 +239,23 @@ ANALYSIS = Analysis(
     roofline,
     notes=notes,
     shown=(
-        "rank", "step", "op", "shapes", "dtypes", "n_calls", "flops", "duration_total_ns", "share_frac", "flops_per_s",
-        "bandwidth_bytes_per_s", "bound", "peak_frac", "mfu_frac", "precision", "needed_flops",
+        "rank",
+        "step",
+        "op",
+        "shapes",
+        "dtypes",
+        "n_calls",
+        "flops",
+        "duration_total_ns",
+        "share_frac",
+        "flops_per_s",
+        "bandwidth_bytes_per_s",
+        "bound",
+        "peak_frac",
+        "mfu_frac",
+        "precision",
+        "needed_flops",
     ),
     charts=_charts,
     takes_peaks=True,
-)  # fmt: skip
+)

@@ -18,32 +18,78 @@ from tracelens.trace import Trace
 
 SEGMENTS = ("entry_to_via", "via_to_symbol", "entry_to_symbol")
 
-STACK_ALIGNMENT = Table("stack_alignment",
-    "One segment of two stacks side by side, in all (role null) and by the role of the frames in it.", (
-    Column("symbol_base", pl.String, "Function the base program stopped in: frame 0 of its stack."),
-    Column("symbol_other", pl.String, "Function the other program stopped in."),
-    Column("segment", pl.String, "Part of the path from the entry to the symbol.", values=SEGMENTS),
-    Column("role", pl.String, "Role of the frames counted; null: all roles.", nullable=True, values=ROLES),
-    Column("start_base", pl.String, "Function the segment starts in; null: not in this stack.", nullable=True),
-    Column("start_other", pl.String, "The same in the other stack.", nullable=True),
-    Column("n_edges_base", pl.Int64,
-        "Calls from start to end, the difference of their levels; for a role, those that its frames make.", "calls",
-        nullable=True),
-    Column("n_edges_other", pl.Int64, "The same in the other stack.", "calls", nullable=True),
-    Column("n_frames_between_base", pl.Int64,
-        "Frames strictly between start and end; in total one fewer than the calls.", "frames", nullable=True),
-    Column("n_frames_between_other", pl.Int64, "The same in the other stack.", "frames", nullable=True),
-    Column("n_common", pl.Int64, "Frames of the segment in the run from frame 0 over which both stacks name the same "
-        "function at each level; user code and unnamed functions end the run. A frame where segments meet counts in "
-        "the inner one.", "frames", nullable=True),
-    Column("diverges_base", pl.String,
-        "First function after the common run; null where the stacks diverge in another segment or not at all.",
-        nullable=True),
-    Column("diverges_other", pl.String, "The same in the other stack.", nullable=True),
-))  # fmt: skip
+STACK_ALIGNMENT = Table(
+    "stack_alignment",
+    "One segment of two stacks side by side, in all (role null) and by the role of the frames"
+    " in it.",
+    (
+        Column(
+            "symbol_base", pl.String, "Function the base program stopped in: frame 0 of its stack."
+        ),
+        Column("symbol_other", pl.String, "Function the other program stopped in."),
+        Column(
+            "segment", pl.String, "Part of the path from the entry to the symbol.", values=SEGMENTS
+        ),
+        Column(
+            "role",
+            pl.String,
+            "Role of the frames counted; null: all roles.",
+            nullable=True,
+            values=ROLES,
+        ),
+        Column(
+            "start_base",
+            pl.String,
+            "Function the segment starts in; null: not in this stack.",
+            nullable=True,
+        ),
+        Column("start_other", pl.String, "The same in the other stack.", nullable=True),
+        Column(
+            "n_edges_base",
+            pl.Int64,
+            "Calls from start to end, the difference of their levels; for a role, those that its"
+            " frames make.",
+            "calls",
+            nullable=True,
+        ),
+        Column("n_edges_other", pl.Int64, "The same in the other stack.", "calls", nullable=True),
+        Column(
+            "n_frames_between_base",
+            pl.Int64,
+            "Frames strictly between start and end; in total one fewer than the calls.",
+            "frames",
+            nullable=True,
+        ),
+        Column(
+            "n_frames_between_other",
+            pl.Int64,
+            "The same in the other stack.",
+            "frames",
+            nullable=True,
+        ),
+        Column(
+            "n_common",
+            pl.Int64,
+            "Frames of the segment in the run from frame 0 over which both stacks name the same"
+            " function at each level; user code and unnamed functions end the run. A frame where"
+            " segments meet counts in the inner one.",
+            "frames",
+            nullable=True,
+        ),
+        Column(
+            "diverges_base",
+            pl.String,
+            "First function after the common run; null where the stacks diverge in another segment"
+            " or not at all.",
+            nullable=True,
+        ),
+        Column("diverges_other", pl.String, "The same in the other stack.", nullable=True),
+    ),
+)
 
 CONV2D = r"at::conv2d|at::_ops::conv2d::call"
-"""The ATen function that convolution goes through: before torch 2 the first name, from then on the second."""
+"""The ATen function that convolution goes through: before torch 2 the first name, from then on
+the second."""
 
 _OCCURRENCES = ("outermost", "innermost")
 
@@ -83,15 +129,16 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
 ) -> pl.DataFrame:
     """Calls and frames from an entry over `via` to the stopped function, and the frames that both stacks share.
 
-    Entries and `via` are plain names, or regular expressions for a whole normalised function or what follows one of its
-    `::`; `occurrence` picks the outermost or innermost match. Without an entry, it is the outermost of the well-known
-    ones (call_function, Conv2dImpl::forward, VariableType::_convolution, Conv2d…::forward, and the Python bindings
-    THPVariable_…), else the outermost frame that is not runtime. `via` is at::conv2d, in torch 2.x
-    at::_ops::conv2d::call. The first stack of each symbol is used; symbols are paired by name, and where no name is
-    shared, the first stacks of both traces are paired. Segments at `via` appear where a stack has it.
+    Entries and `via` are plain names, or regular expressions for a whole normalised function or
+    what follows one of its `::`; `occurrence` picks the outermost or innermost match. Without an
+    entry, it is the outermost of the well-known ones (call_function, Conv2dImpl::forward,
+    VariableType::_convolution, Conv2d…::forward, and the Python bindings THPVariable_…), else the
+    outermost frame that is not runtime. `via` is at::conv2d, in torch 2.x at::_ops::conv2d::call.
+    The first stack of each symbol is used; symbols are paired by name, and where no name is shared,
+    the first stacks of both traces are paired. Segments at `via` appear where a stack has it.
 
-    Raises TracelensError when a given entry is not in a stack. Calls are counted as in "Comparing the costs of
-    abstraction for DL frameworks": differences of levels.
+    Raises TracelensError when a given entry is not in a stack. Calls are counted as in "Comparing
+    the costs of abstraction for DL frameworks": differences of levels.
     """
     if occurrence not in _OCCURRENCES:
         raise UsageError(f"occurrence is one of {', '.join(_OCCURRENCES)}, not {occurrence!r}")
@@ -110,23 +157,31 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     whole = frame.filter(pl.col("role").is_null(), segment="entry_to_symbol")
     for (one, two), row in zip(_pairs(base, other), whole.iter_rows(named=True), strict=True):
         texts.append(
-            f"Base: {_count(row['n_edges_base'], 'call')} from {row['start_base']} to {row['symbol_base']}; other: "
-            f"{_count(row['n_edges_other'], 'call')} from {row['start_other']} to {row['symbol_other']}. "
-            f"They have the innermost {_count(row['n_common'], 'frame')} in common." + _parting(row)
+            f"Base: {_count(row['n_edges_base'], 'call')} from {row['start_base']} to"
+            f" {row['symbol_base']}; other: {_count(row['n_edges_other'], 'call')} from"
+            f" {row['start_other']} to {row['symbol_other']}. They have the innermost"
+            f" {_count(row['n_common'], 'frame')} in common." + _parting(row)
         )
         if one["build_kind"] != two["build_kind"]:
             texts.append(
-                f"The builds differ (base {one['build_kind']}, other {two['build_kind']}): a release build inlines "
-                "calls that a debug build makes, so part of the difference in depth is the compiler's."
+                f"The builds differ (base {one['build_kind']}, other {two['build_kind']}): a"
+                " release build inlines calls that a debug build makes, so part of the difference"
+                " in depth is the compiler's."
             )
-        texts += [text for side, stack in (("Base", one), ("Other", two)) for text in _doubts(side, stack)]
+        texts += [
+            text for side, stack in (("Base", one), ("Other", two)) for text in _doubts(side, stack)
+        ]
     if whole.height and not frame["segment"].is_in(SEGMENTS[:2]).any():
-        texts.append("The via function is in neither stack, so only the way from entry to symbol is measured.")
+        texts.append(
+            "The via function is in neither stack, so only the way from entry to symbol is"
+            " measured."
+        )
     for side, trace, column in (("base", base, "symbol_base"), ("other", other, "symbol_other")):
         left_out = trace.stacks.height - whole[column].n_unique()
         if left_out:
             texts.append(
-                f"{_count(left_out, 'stack')} of the {side} trace left out: only each symbol's first hit counts."
+                f"{_count(left_out, 'stack')} of the {side} trace left out: only each symbol's"
+                " first hit counts."
             )
     return texts
 
@@ -138,7 +193,9 @@ def _count(number: int, noun: str) -> str:
 def _parting(row: Mapping[str, Any]) -> str:
     if row["diverges_base"] is None and row["diverges_other"] is None:
         return ""
-    base, other = (row[f"diverges_{side}"] or "nothing, its entry is reached" for side in ("base", "other"))
+    base, other = (
+        row[f"diverges_{side}"] or "nothing, its entry is reached" for side in ("base", "other")
+    )
     return f" Then base goes on with {base}; other with {other}."
 
 
@@ -149,7 +206,10 @@ def _doubts(side: str, stack: Mapping[str, Any]) -> Iterator[str]:
     if n_unknown:
         yield f"{side}: {n_unknown} of {len(roles)} frames have an unknown role."
     if stack["truncated"]:
-        yield f"{side}: the stack is incomplete, {len(roles)} of at least {stack['depth']} frames are listed."
+        yield (
+            f"{side}: the stack is incomplete, {len(roles)} of at least {stack['depth']} frames are"
+            " listed."
+        )
     if stack["python_frames"] == "unavailable":
         yield f"{side}: Python's own frames are not in the stack, only the interpreter's."
 
@@ -160,16 +220,22 @@ def _pairs(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[str, An
     return pair_stacks(base, other)
 
 
-def _measure(trace: Trace, stack: Mapping[str, Any], entry: str | None, way: tuple[str, str]) -> _Path:
+def _measure(
+    trace: Trace, stack: Mapping[str, Any], entry: str | None, way: tuple[str, str]
+) -> _Path:
     """The levels of entry and via in one stack; via counts only between the entry and frame 0."""
     frames: pl.DataFrame = stack["frames"]
     via, occurrence = way
     levels, functions, roles = (frames[name].to_list() for name in ("level", "function", "role"))
-    start = find_function(functions, entry or WELL_KNOWN_ENTRIES, occurrence if entry else "outermost")
+    start = find_function(
+        functions, entry or WELL_KNOWN_ENTRIES, occurrence if entry else "outermost"
+    )
     if start is None and entry:
         raise TracelensError(_not_found(trace, stack, entry))
     if start is None:
-        start = max((i for i, role in enumerate(roles) if role != "runtime"), default=len(roles) - 1)
+        start = max(
+            (i for i, role in enumerate(roles) if role != "runtime"), default=len(roles) - 1
+        )
     middle = find_function(functions[: start + 1], via, occurrence)
     return _Path(
         functions=dict(zip(levels, functions, strict=True)),
@@ -182,25 +248,35 @@ def _measure(trace: Trace, stack: Mapping[str, Any], entry: str | None, way: tup
 def _not_found(trace: Trace, stack: Mapping[str, Any], entry: str) -> str:
     """The message for an entry that matches nothing, with the nearest function names."""
     functions = stack["frames"]["function"].unique(maintain_order=True).to_list()
-    by_end = {name.rsplit("::", 1)[-1]: name for name in reversed(functions)} | {name: name for name in functions}
-    near = difflib.get_close_matches(entry[:200], [name for name in by_end if len(name) <= 200], n=6, cutoff=0.3)
+    by_end = {name.rsplit("::", 1)[-1]: name for name in reversed(functions)} | {
+        name: name for name in functions
+    }
+    near = difflib.get_close_matches(
+        entry[:200], [name for name in by_end if len(name) <= 200], n=6, cutoff=0.3
+    )
     nearest = list(dict.fromkeys(by_end[name] for name in near))[:3] or functions[-3:]
     return (
-        f"{trace.name}: no function matches the entry {entry!r} among the {stack['frames'].height} frames of the stack "
-        f"at {stack['symbol']}; the nearest are {', '.join(nearest)}"
+        f"{trace.name}: no function matches the entry {entry!r} among the {stack['frames'].height}"
+        f" frames of the stack at {stack['symbol']}; the nearest are {', '.join(nearest)}"
     )
 
 
 def _segment(segment: str, one: _Path, two: _Path) -> Iterator[dict[str, Any]]:
     """The segment's row for all roles, then one for each role in it; empty where neither stack has the segment."""
-    sides = [(side, path, ends) for side, path in (("base", one), ("other", two)) if (ends := path.ends(segment))]
+    sides = [
+        (side, path, ends)
+        for side, path in (("base", one), ("other", two))
+        if (ends := path.ends(segment))
+    ]
     if not sides:
         return
     first = max(inner for *_, (inner, _) in sides) + (segment == "entry_to_via")
     last = min(outer for *_, (_, outer) in sides)
     are_both, run = len(sides) == 2, _run(one, two)
     for role in (None, *ROLES):
-        if role is not None and not any(path.count(role, inner + 1, outer) for _, path, (inner, outer) in sides):
+        if role is not None and not any(
+            path.count(role, inner + 1, outer) for _, path, (inner, outer) in sides
+        ):
             continue
         n_common = one.count(role, first, min(run - 1, last)) if are_both else None
         row: dict[str, Any] = {"segment": segment, "role": role, "n_common": n_common}
@@ -237,9 +313,18 @@ ANALYSIS = Analysis(
     stack_alignment,
     notes=notes,
     shown=(
-        "segment", "role", "n_edges_base", "n_edges_other", "n_common", "start_base", "start_other", "diverges_base",
-        "diverges_other", "symbol_base", "symbol_other",
+        "segment",
+        "role",
+        "n_edges_base",
+        "n_edges_other",
+        "n_common",
+        "start_base",
+        "start_other",
+        "diverges_base",
+        "diverges_other",
+        "symbol_base",
+        "symbol_other",
     ),
     charts=_charts,
     is_pair=True,
-)  # fmt: skip
+)

@@ -15,15 +15,18 @@ _PARTS = ("wait", "op", "api", "python", "unrecorded")
 def threads(trace: Trace) -> pl.DataFrame:
     """A row for each rank, process and thread with spans or API calls, those with most time in ops first.
 
-    Over all steps; on a rank that marks none, from its first span or call to its last. The parts add up to window_ns.
-    Raises MissingTableError when the trace has neither.
+    Over all steps; on a rank that marks none, from its first span or call to its last. The parts
+    add up to window_ns. Raises MissingTableError when the trace has neither.
     """
     if not trace.has("spans") and not trace.has("api_calls"):
         raise MissingTableError(
-            "threads needs spans or api_calls, both empty here; tracelens collect torch or nsys gives them"
+            "threads needs spans or api_calls, both empty here; tracelens collect torch or nsys"
+            " gives them"
         )
     found = thread_times(trace)
-    shares = (over(pl.col(f"{part}_ns"), pl.col("window_ns")).alias(f"{part}_frac") for part in _PARTS)
+    shares = (
+        over(pl.col(f"{part}_ns"), pl.col("window_ns")).alias(f"{part}_frac") for part in _PARTS
+    )
     found = found.with_columns(shares)
     order = ["rank", "op_ns", "api_ns", "python_ns", "process_id", "thread_id"]
     return THREADS.conform(found.sort(order, descending=[False, True, True, True, False, False]))
@@ -37,7 +40,9 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
         "python_ns": "Python",
         "unrecorded_ns": "nothing recorded",
     }
-    return [SplitBars("What each thread did", frame, named(frame, "process_id", "thread_id"), parts)]
+    return [
+        SplitBars("What each thread did", frame, named(frame, "process_id", "thread_id"), parts)
+    ]
 
 
 ANALYSIS = Analysis(
@@ -45,10 +50,18 @@ ANALYSIS = Analysis(
     THREADS,
     threads,
     shown=(
-        "rank", "process_id", "thread_id", "op_frac", "wait_frac", "api_frac", "python_frac", "unrecorded_frac",
-        "op_ns", "n_ops",
+        "rank",
+        "process_id",
+        "thread_id",
+        "op_frac",
+        "wait_frac",
+        "api_frac",
+        "python_frac",
+        "unrecorded_frac",
+        "op_ns",
+        "n_ops",
     ),
     charts=_charts,
     of_host=True,
     by_rank=True,
-)  # fmt: skip
+)

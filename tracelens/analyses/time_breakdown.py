@@ -14,9 +14,10 @@ from tracelens.trace import Trace
 def time_breakdown(trace: Trace) -> pl.DataFrame:
     """A row for each rank, device and step, and one (step null) from the device's first to its last work.
 
-    Compute, exposed communication, exposed copies and the causes of idle time add up to each row's window. Lengths are
-    of interval unions, so overlapping work counts once; exposed time is what no other work hides. The definitions of
-    compute and idle are those of HTA's temporal breakdown. Raises MissingTableError without kernels and ops.
+    Compute, exposed communication, exposed copies and the causes of idle time add up to each row's
+    window. Lengths are of interval unions, so overlapping work counts once; exposed time is what no
+    other work hides. The definitions of compute and idle are those of HTA's temporal breakdown.
+    Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "time_breakdown")
     return break_down(trace).frame
@@ -51,9 +52,17 @@ ANALYSIS = Analysis(
     time_breakdown,
     notes=notes,
     shown=(
-        "rank", "device_id", "step", "window_ns", "compute_frac", "idle_frac", "exposed_copy_frac",
-        "exposed_communication_frac", *(f"idle_{cause}_ns" for cause in CAUSES), "collective_wait_ns",
+        "rank",
+        "device_id",
+        "step",
+        "window_ns",
+        "compute_frac",
+        "idle_frac",
+        "exposed_copy_frac",
+        "exposed_communication_frac",
+        *(f"idle_{cause}_ns" for cause in CAUSES),
+        "collective_wait_ns",
     ),
     charts=_charts,
     of_time=True,
-)  # fmt: skip
+)

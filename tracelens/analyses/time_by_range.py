@@ -31,9 +31,10 @@ _KEY = [*LANE, "domain", "path"]
 def time_by_range(trace: Trace) -> pl.DataFrame:
     """A row for each thread, domain and path of ranges in each rank, most device time first; rows of single steps last.
 
-    Device work counts for the ranges that were open on the launching thread when the call began, as in nsys's
-    nvtx_kern_sum and nvtx_gpu_proj_sum. Work launched outside of any range has a row for each thread, in brackets.
-    Raises MissingTableError when the trace has neither annotations nor NVTX ranges.
+    Device work counts for the ranges that were open on the launching thread when the call began, as
+    in nsys's nvtx_kern_sum and nvtx_gpu_proj_sum. Work launched outside of any range has a row for
+    each thread, in brackets. Raises MissingTableError when the trace has neither annotations nor
+    NVTX ranges.
     """
     trace.require("time_by_range", "spans")
     with ThreadPoolExecutor(1) as pool:  # each decodes columns, mostly on one core
@@ -42,8 +43,9 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
         calls, work = others.result()
     if ranges.is_empty():
         raise MissingTableError(
-            "time_by_range needs annotations or NVTX ranges, and this trace has none; mark parts of the program with "
-            "torch.profiler.record_function (tracelens collect torch) or torch.cuda.nvtx.range (tracelens collect nsys)"
+            "time_by_range needs annotations or NVTX ranges, and this trace has none; mark parts of"
+            " the program with torch.profiler.record_function (tracelens collect torch) or"
+            " torch.cuda.nvtx.range (tracelens collect nsys)"
         )
     found = []
     for own, of_calls, *parts in one_after_another(ranges, calls, *work):
@@ -51,9 +53,12 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
         placed = place_work(own, by_start(of_calls), mine)
         found += [_rows_of_ranges(placed, mine), _rows_outside(placed)]
     is_step = pl.col("name").str.contains(STEP_NAME).fill_null(value=False)
-    order = {"rank": False, "is_step": False, "device_total_ns": True, "host_total_ns": True} | dict.fromkeys(
-        ("path", "domain", *LANE), False
-    )
+    order = {
+        "rank": False,
+        "is_step": False,
+        "device_total_ns": True,
+        "host_total_ns": True,
+    } | dict.fromkeys(("path", "domain", *LANE), False)
     frame = pl.concat(found, how="diagonal").with_columns(is_step=is_step)
     return TIME_BY_RANGE.conform(frame.sort(*order, descending=list(order.values())))
 
@@ -62,24 +67,41 @@ def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
     """A row a path: the time of its ranges, the work they launched, and its rank's time without work meanwhile."""
     pieces, calls = (frame.select("start_ns", end_ns=END) for frame in (work, ranges.tree))
     idle = ranges.tree["duration_ns"] - covered_by(union(pieces), calls)
-    each = ranges.tree.hstack(sums_of_ranges(ranges)).with_columns(own_ns=ranges.own_ns, idle_ns=idle)
+    each = ranges.tree.hstack(sums_of_ranges(ranges)).with_columns(
+        own_ns=ranges.own_ns, idle_ns=idle
+    )
     total = {
-        "host_total_ns": "duration_ns", "host_own_ns": "self_ns", "n_launches": "n_launches",
-        "device_total_ns": "device_ns", "device_own_ns": "own_ns", "kernel_total_ns": "kernel_ns",
-        "projected_ns": "projected_ns", "other_threads_ns": "others_ns", "idle_ns": "idle_ns",
-    }  # fmt: skip
+        "host_total_ns": "duration_ns",
+        "host_own_ns": "self_ns",
+        "n_launches": "n_launches",
+        "device_total_ns": "device_ns",
+        "device_own_ns": "own_ns",
+        "kernel_total_ns": "kernel_ns",
+        "projected_ns": "projected_ns",
+        "other_threads_ns": "others_ns",
+        "idle_ns": "idle_ns",
+    }
     rows = each.group_by(_KEY).agg(
         pl.col("name", "depth").first(),
         pl.len().cast(pl.Int64).alias("n_calls"),
         **{name: pl.col(column).sum() for name, column in total.items()},
     )
-    return rows.with_columns(idle_ns=pl.when(pl.col("rank").is_in(work["rank"].unique().implode())).then("idle_ns"))
+    return rows.with_columns(
+        idle_ns=pl.when(pl.col("rank").is_in(work["rank"].unique().implode())).then("idle_ns")
+    )
 
 
 def _rows_outside(ranges: Ranges) -> pl.DataFrame:
     """A row for each thread that launched work outside of any range."""
     outside = ranges.launched.filter(~pl.col("within"))
-    nothing = ("depth", "n_calls", "host_total_ns", "host_own_ns", "projected_ns", "other_threads_ns")
+    nothing = (
+        "depth",
+        "n_calls",
+        "host_total_ns",
+        "host_own_ns",
+        "projected_ns",
+        "other_threads_ns",
+    )
     rows = outside.group_by(LANE).agg(
         pl.lit(OUTSIDE).alias("path"),
         pl.col("n_launches").sum(),
@@ -93,28 +115,41 @@ def _rows_outside(ranges: Ranges) -> pl.DataFrame:
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """The share of device work launched inside ranges, the path with most, and the work of other threads."""
     ns = pl.col("duration_ns")
-    work = pl.concat(trace.select(name, "rank", "api_call_id", "duration_ns") for name in DEVICE_WORK)
-    sums = work.group_by("rank").agg(ns.sum(), unlinked=ns.filter(pl.col("api_call_id").is_null()).sum())
+    work = pl.concat(
+        trace.select(name, "rank", "api_call_id", "duration_ns") for name in DEVICE_WORK
+    )
+    sums = work.group_by("rank").agg(
+        ns.sum(), unlinked=ns.filter(pl.col("api_call_id").is_null()).sum()
+    )
     found, by_rank = [], dict(by_value(frame, "rank"))
     for rank, total, unlinked in sums.filter(ns > 0).sort("rank").iter_rows():
         own = by_rank.get(rank, frame.clear())
         rows = own.filter(pl.col("path") != OUTSIDE)
         outside = own.filter(pl.col("path") == OUTSIDE)["device_total_ns"].sum()
         inside = total - unlinked - outside
-        said = f"Rank {rank}: {inside / total:.1%} of {total / 1e6:,.3f} ms of device work was launched inside ranges"
+        said = (
+            f"Rank {rank}: {inside / total:.1%} of {total / 1e6:,.3f} ms of device work was"
+            " launched inside ranges"
+        )
         top = rows.sort("device_own_ns", descending=True, maintain_order=True).head(1)
         if inside:
-            said += f", most of it directly in {top['path'].item()} ({top['device_own_ns'].item() / total:.1%})"
+            said += (
+                f", most of it directly in {top['path'].item()}"
+                f" ({top['device_own_ns'].item() / total:.1%})"
+            )
         found.append(f"{said}.")
         if unlinked:
-            found.append(f"{unlinked / total:.1%} of it has no launching call here, so no range can have it.")
+            found.append(
+                f"{unlinked / total:.1%} of it has no launching call here, so no range can have it."
+            )
         waited = rows.filter(pl.col("other_threads_ns") > pl.col("device_total_ns"))
         waited = waited.sort("other_threads_ns", descending=True, maintain_order=True)
         if waited.height:
             path, others = waited.select("path", "other_threads_ns").row(0)
             found.append(
-                f"While {path} was open, other threads of its process launched {others / 1e6:,.3f} ms, more than its "
-                "own thread did (other_threads_ns): autograd, for one, runs the backward pass on threads of its own."
+                f"While {path} was open, other threads of its process launched {others / 1e6:,.3f}"
+                " ms, more than its own thread did (other_threads_ns): autograd, for one, runs the"
+                " backward pass on threads of its own."
             )
     return found
 
@@ -130,9 +165,19 @@ ANALYSIS = Analysis(
     time_by_range,
     notes=notes,
     shown=(
-        "rank", "path", "domain", "n_calls", "host_total_ns", "device_total_ns", "device_own_ns", "projected_ns",
-        "idle_ns", "other_threads_ns", "host_own_ns", "n_launches",
+        "rank",
+        "path",
+        "domain",
+        "n_calls",
+        "host_total_ns",
+        "device_total_ns",
+        "device_own_ns",
+        "projected_ns",
+        "idle_ns",
+        "other_threads_ns",
+        "host_own_ns",
+        "n_launches",
     ),
     charts=_charts,
     by_rank=True,
-)  # fmt: skip
+)

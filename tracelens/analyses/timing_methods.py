@@ -15,7 +15,8 @@ _GROUP = (*_CONFIGURATION, "variant", "quantity", "profiled", "synchronized")
 _CONFIGURATIONS = ("interpreted", "cpp", "cuda", "triton", "custom")
 _PLAIN, _WAITING = {"e2e": "pure", "layer": "timed"}, {"e2e": "sync", "layer": "timed-sync"}
 _VARIANT_OF = {"cuda_event": "events", "subtraction": "subtraction", "profiler": "profiler"}
-"""The variant of each method of timing: without waiting for the device around layers, with it, and either way."""
+"""The variant of each method of timing: without waiting for the device around layers, with it,
+and either way."""
 _VARIANTS = ("pure", "sync", "timed", "timed-sync", "events", "subtraction", "profiler")
 _QUANTITIES = ("wall", "cuda_event", "arr_sum", "CPU_self", "CUDA_self", "CUDA_total")
 
@@ -27,9 +28,16 @@ def timing_methods(trace: Trace) -> pl.DataFrame:
     """
     trace.require("timing_methods", "timings")
     method, ns = pl.col("method"), pl.col("duration_ns")
-    plain, waiting = (method.replace_strict(_VARIANT_OF | words, default="unknown") for words in (_PLAIN, _WAITING))
+    plain, waiting = (
+        method.replace_strict(_VARIANT_OF | words, default="unknown")
+        for words in (_PLAIN, _WAITING)
+    )
     variant = pl.when("synchronized").then(waiting).otherwise(plain)
-    clock = pl.when(pl.col("clock") == "cuda_event").then(pl.lit("cuda_event")).otherwise(pl.lit("wall"))
+    clock = (
+        pl.when(pl.col("clock") == "cuda_event")
+        .then(pl.lit("cuda_event"))
+        .otherwise(pl.lit("wall"))
+    )
     whole = trace.timings.filter(pl.col("module_path").is_null()).with_columns(
         variant=variant, quantity=pl.coalesce("quantity", clock)
     )
@@ -42,7 +50,9 @@ def timing_methods(trace: Trace) -> pl.DataFrame:
             median_ns=ns.filter(measured).median(),
             low_ns=ns.filter(measured).quantile(0.25, "linear"),
             high_ns=ns.filter(measured).quantile(0.75, "linear"),
-            first_ns=ns.filter(pl.col("is_warmup")).sort_by(pl.col("round").filter(pl.col("is_warmup"))).first(),
+            first_ns=ns.filter(pl.col("is_warmup"))
+            .sort_by(pl.col("round").filter(pl.col("is_warmup")))
+            .first(),
         )
         .filter(pl.col("n_executions") > 0)
     )
@@ -51,7 +61,9 @@ def timing_methods(trace: Trace) -> pl.DataFrame:
     frame = frame.join(pure, on=_CONFIGURATION, how="left", nulls_equal=True, maintain_order="left")
     frame = frame.with_columns(cost_ratio=over(pl.col("median_ns"), pl.col("pure_ns")))
     order = [pl.col(name).cast(pl.Enum([*words, "unknown"])) for name, words in _ORDERS.items()]
-    return TIMING_METHODS.conform(frame.sort("rank", order[0], "compile_mode", "profiled", *order[1:], "synchronized"))
+    return TIMING_METHODS.conform(
+        frame.sort("rank", order[0], "compile_mode", "profiled", *order[1:], "synchronized")
+    )
 
 
 _ORDERS = {"configuration": _CONFIGURATIONS, "variant": _VARIANTS, "quantity": _QUANTITIES}
@@ -73,29 +85,40 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             )
         }
         known = {words: row for words, row in costs.items() if row is not None}
-        # Measuring cannot make a run faster: one that is, by more than the spread, differs in something else.
+        # Measuring cannot make a run faster: one that is, by more than the spread, differs in
+        # something else.
         strange = {words for words, row in known.items() if row["high_ns"] < row["pure_low_ns"]}
-        ratios = [f"{words} {row['cost_ratio']:.2f}" for words, row in known.items() if words not in strange]
+        ratios = [
+            f"{words} {row['cost_ratio']:.2f}"
+            for words, row in known.items()
+            if words not in strange
+        ]
         if ratios:
             found.append(
-                f"{name}: measured otherwise, a run takes this many times as long as the pure one: {', '.join(ratios)}."
+                f"{name}: measured otherwise, a run takes this many times as long as the pure one:"
+                f" {', '.join(ratios)}."
             )
         found += [
-            f"{name}: with {words} a run took {known[words]['cost_ratio']:.2f} of the pure one's time, less beyond the "
-            "spread of both. Measuring hastens nothing, so these runs are not comparable (another warm-up, clock rate "
-            "or load of the machine, or compiled anew): measure again."
+            f"{name}: with {words} a run took {known[words]['cost_ratio']:.2f} of the pure one's"
+            " time, less beyond the spread of both. Measuring hastens nothing, so these runs are"
+            " not comparable (another warm-up, clock rate or load of the machine, or compiled"
+            " anew): measure again."
             for words in known
             if words in strange
         ]
-        explained = part.filter(quantity="arr_sum", profiled=False, variant="timed-sync")["cost_ratio"].drop_nulls()
+        explained = part.filter(quantity="arr_sum", profiled=False, variant="timed-sync")[
+            "cost_ratio"
+        ].drop_nulls()
         if explained.len():
             found.append(
-                f"{name}: the layers' synchronised timers sum to {explained[0]:.2f} of the pure run (arr_sum)."
+                f"{name}: the layers' synchronised timers sum to {explained[0]:.2f} of the pure run"
+                " (arr_sum)."
             )
     if frame["configuration"].is_in(["cpp", "triton"]).any():
         found.append(
-            "Layers of compiled configurations are timed each as a compiled region of its own: their sum lacks what "
-            "fusing across layers saves, and has what calling each region costs."
+            "Layers of compiled configurations are timed each as a compiled region of its own:"
+            " their sum lacks what fusing across layers saves, and has what calling each region"
+            " costs."
         )
     return found
 
@@ -120,8 +143,20 @@ ANALYSIS = Analysis(
     timing_methods,
     notes=notes,
     shown=(
-        "rank", "configuration", "compile_mode", "variant", "quantity", "profiled", "synchronized", "median_ns",
-        "cost_ratio", "low_ns", "high_ns", "n_rounds", "n_executions", "first_ns",
+        "rank",
+        "configuration",
+        "compile_mode",
+        "variant",
+        "quantity",
+        "profiled",
+        "synchronized",
+        "median_ns",
+        "cost_ratio",
+        "low_ns",
+        "high_ns",
+        "n_rounds",
+        "n_executions",
+        "first_ns",
     ),
     charts=_charts,
-)  # fmt: skip
+)

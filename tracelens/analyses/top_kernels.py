@@ -11,17 +11,24 @@ _WORDS = ("name", "library", "primitive")
 
 
 def top_kernels(trace: Trace) -> pl.DataFrame:
-    """A row for each kernel name and rank, most time first. Raises MissingTableError without kernels."""
+    """A row for each kernel name and rank, most time first.
+
+    Raises MissingTableError without kernels.
+    """
     trace.require("top_kernels", "kernels")
     kernels = trace.select("kernels", "rank", "name", "library", "primitive", "duration_ns")
-    by_primitive = kernels.lazy().group_by("rank", *_WORDS).agg(pl.col("duration_ns").sum()).collect()
+    by_primitive = (
+        kernels.lazy().group_by("rank", *_WORDS).agg(pl.col("duration_ns").sum()).collect()
+    )
     by_name = kernels.lazy().group_by("rank", "name").agg(durations()).collect()
     main = by_primitive.sort("duration_ns", "primitive", descending=[True, False]).unique(
         ["rank", "name"], keep="first"
     )
     frame = (
         by_name.join(main.select("rank", "name", "library", "primitive"), on=["rank", "name"])
-        .with_columns(share_frac=pl.col("duration_total_ns") / pl.col("duration_total_ns").sum().over("rank"))
+        .with_columns(
+            share_frac=pl.col("duration_total_ns") / pl.col("duration_total_ns").sum().over("rank")
+        )
         .sort("rank", "duration_total_ns", "name", descending=[False, True, False])
     )
     return TOP_KERNELS.conform(frame.with_columns(pl.col("share_frac").fill_nan(0.0)))
@@ -34,14 +41,16 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - eve
         total = part.select(pl.sum("duration_total_ns")).item()
         half = min(int((part["share_frac"].cum_sum() < 0.5).sum()) + 1, part.height)
         found.append(
-            f"Rank {rank}: {half} of {part.height} kernel names make up half of {total / 1e6:,.3f} ms "
-            "of kernel time (a sum of durations: kernels that overlap count twice)."
+            f"Rank {rank}: {half} of {part.height} kernel names make up half of {total / 1e6:,.3f}"
+            " ms of kernel time (a sum of durations: kernels that overlap count twice)."
         )
     return found
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    return [Bars("GPU time by kernel", frame, named(frame, "name"), "duration_total_ns", "primitive")]
+    return [
+        Bars("GPU time by kernel", frame, named(frame, "name"), "duration_total_ns", "primitive")
+    ]
 
 
 ANALYSIS = Analysis(

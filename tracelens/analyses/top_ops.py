@@ -12,13 +12,16 @@ from tracelens.trace import Trace
 def top_ops(trace: Trace) -> pl.DataFrame:
     """A row for each op name and rank, most device time first, then most host time.
 
-    CPU self, CUDA self and CUDA total are torch.profiler's measures, except that an op within an op of the same name
-    adds to CUDA total once here and twice there. Raises MissingTableError when the trace has no op.
+    CPU self, CUDA self and CUDA total are torch.profiler's measures, except that an op within an op
+    of the same name adds to CUDA total once here and twice there. Raises MissingTableError when the
+    trace has no op.
     """
     trace.require("top_ops", "spans")
     found = op_times(trace)
     if not found:
-        raise MissingTableError("top_ops needs op spans, and this trace has none; tracelens collect torch gives them")
+        raise MissingTableError(
+            "top_ops needs op spans, and this trace has none; tracelens collect torch gives them"
+        )
     ordered = pl.concat(found, how="diagonal").sort(
         "rank", "cuda_total_ns", "cpu_self_ns", "name", descending=[False, True, True, False]
     )
@@ -34,7 +37,15 @@ ANALYSIS = Analysis(
     "Which ops take the host's and the device's time?",
     TOP_OPS,
     top_ops,
-    shown=("rank", "name", "n_calls", "cuda_total_ns", "cuda_self_ns", "cpu_self_ns", "duration_total_ns"),
+    shown=(
+        "rank",
+        "name",
+        "n_calls",
+        "cuda_total_ns",
+        "cuda_self_ns",
+        "cpu_self_ns",
+        "duration_total_ns",
+    ),
     charts=_charts,
     by_rank=True,
 )

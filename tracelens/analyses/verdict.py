@@ -5,16 +5,24 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.ranks.waiting import waiting_pairs
 from tracelens.derive.time.advice import advise
-from tracelens.derive.time.judging import RankTime, busy_places, idle_places, judged_ranks, step_sentences
+from tracelens.derive.time.judging import (
+    RankTime,
+    busy_places,
+    idle_places,
+    judged_ranks,
+    step_sentences,
+)
 from tracelens.derive.time.process_time import require_time, unseen_device
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import VERDICT
 from tracelens.trace import Trace
 
 _LITTLE, _NEAR = 0.1, 0.5
-"""The second largest cause is mentioned from these shares on, of the time and of the largest cause."""
+"""The second largest cause is mentioned from these shares on, of the time and of the largest
+cause."""
 _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
-"""With fewer kernels, or work in a smaller share of the time, nothing can be said of what limits a program."""
+"""With fewer kernels, or work in a smaller share of the time, nothing can be said of what limits
+a program."""
 _PARTS = {
     "communication": "the device only communicates",
     "waiting": "the device waits in collectives for rank {}",
@@ -43,20 +51,29 @@ _PARTS_OF_PROCESS = {
 def verdict(trace: Trace) -> pl.DataFrame:
     """A row for each rank: what limits it.
 
-    Judged over whole steps; on a rank that marks none, over all that was recorded. A device that computes at least 80 %
-    of that time, or where nothing else takes 10 % of it or a quarter of what computing takes, is compute-bound; else
-    the largest share of the rest is the bound: exposed communication or copies, waiting in collectives for other ranks,
-    or a cause of idle time. The time that the profiler is known to add does not count. Raises MissingTableError without
-    kernels and ops.
+    Judged over whole steps; on a rank that marks none, over all that was recorded. A device that
+    computes at least 80 % of that time, or where nothing else takes 10 % of it or a quarter of what
+    computing takes, is compute-bound; else the largest share of the rest is the bound: exposed
+    communication or copies, waiting in collectives for other ranks, or a cause of idle time. The
+    time that the profiler is known to add does not count. Raises MissingTableError without kernels
+    and ops.
     """
     require_time(trace, "verdict")
     judged = judged_ranks(trace)
     places = _places(trace)
     order = ["rank", "exposed_ns", "awaited_rank"]
     pairs = waiting_pairs(trace).sort(order, descending=[False, True, False])
-    awaited = dict(pairs.unique("rank", keep="first", maintain_order=True).select("rank", "awaited_rank").iter_rows())
+    awaited = dict(
+        pairs.unique("rank", keep="first", maintain_order=True)
+        .select("rank", "awaited_rank")
+        .iter_rows()
+    )
     rows = [
-        _too_little(rank) if _is_too_little(rank) else _judgement(rank, places, awaited.get(rank.rank))
+        (
+            _too_little(rank)
+            if _is_too_little(rank)
+            else _judgement(rank, places, awaited.get(rank.rank))
+        )
         for rank in judged
     ]
     return VERDICT.conform(pl.DataFrame(rows, schema=VERDICT.schema))
@@ -75,13 +92,22 @@ def _too_little(rank: RankTime) -> dict[str, object]:
     busy = 1 - sum(rank.share(name) for name in CAUSES)
     counted = "ops" if rank.is_process else "kernels"
     return {
-        "rank": rank.rank, "bound": "too little to judge", "value": busy, "unit": "1", "step_ns": rank.step_ns,
-        "unprofiled_step_ns": rank.unprofiled_ns, "what": None,
-        "evidence": f"{rank.n_work:,} {counted}; the {rank.subject} works for {busy:.2%} of the time",
-    }  # fmt: skip
+        "rank": rank.rank,
+        "bound": "too little to judge",
+        "value": busy,
+        "unit": "1",
+        "step_ns": rank.step_ns,
+        "unprofiled_step_ns": rank.unprofiled_ns,
+        "what": None,
+        "evidence": (
+            f"{rank.n_work:,} {counted}; the {rank.subject} works for {busy:.2%} of the time"
+        ),
+    }
 
 
-def _judgement(rank: RankTime, places: dict[tuple[int, str], str], awaited: int | None) -> dict[str, object]:
+def _judgement(
+    rank: RankTime, places: dict[tuple[int, str], str], awaited: int | None
+) -> dict[str, object]:
     """The row of a rank, which waits most for the awaited one."""
     first, second = sorted(_PARTS, key=rank.share, reverse=True)[:2]
     computing = rank.share("compute")
@@ -91,7 +117,11 @@ def _judgement(rank: RankTime, places: dict[tuple[int, str], str], awaited: int 
     at = f", mostly {_in(what)}" if what else ""
     evidence = f"the {rank.subject} computes {computing:.1%} {of_step}{at}"
     if bound != "compute":
-        words = (_PARTS_OF_PROCESS if rank.is_process else _PARTS).get(first, _PARTS[first]).format(awaited)
+        words = (
+            (_PARTS_OF_PROCESS if rank.is_process else _PARTS)
+            .get(first, _PARTS[first])
+            .format(awaited)
+        )
         evidence = f"{words} {rank.share(first):.1%} {of_step}{at}; it computes {computing:.1%}"
     other = second if bound != "compute" else first
     if rank.share(other) >= max(_LITTLE, _NEAR * rank.share(bound) if bound != "compute" else 0):
@@ -100,13 +130,20 @@ def _judgement(rank: RankTime, places: dict[tuple[int, str], str], awaited: int 
     if rank.unprofiled_ns is not None and rank.step_ns is not None:
         profiled = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
         evidence += (
-            f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, which this is judged by, and "
-            f"{rank.step_ns / 1e6:.2f} ms with it, of which the {rank.subject} computes {profiled:.1%}"
+            f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, which this is"
+            f" judged by, and {rank.step_ns / 1e6:.2f} ms with it, of which the {rank.subject}"
+            f" computes {profiled:.1%}"
         )
     return {
-        "rank": rank.rank, "bound": bound, "value": rank.share(bound), "unit": "1", "evidence": evidence, "what": what,
-        "step_ns": rank.step_ns, "unprofiled_step_ns": rank.unprofiled_ns,
-    }  # fmt: skip
+        "rank": rank.rank,
+        "bound": bound,
+        "value": rank.share(bound),
+        "unit": "1",
+        "evidence": evidence,
+        "what": what,
+        "step_ns": rank.step_ns,
+        "unprofiled_step_ns": rank.unprofiled_ns,
+    }
 
 
 def _in(place: str) -> str:
@@ -116,19 +153,28 @@ def _in(place: str) -> str:
 
 def _places(trace: Trace) -> dict[tuple[int, str], str]:
     """By rank and part, the place that most of that part of the rank's time comes from."""
-    idle = idle_places(trace).drop_nulls("what").unique(["rank", "cause"], keep="first", maintain_order=True)
-    places = {(rank, cause): what for rank, cause, what in idle.select("rank", "cause", "what").iter_rows()}
+    idle = (
+        idle_places(trace)
+        .drop_nulls("what")
+        .unique(["rank", "cause"], keep="first", maintain_order=True)
+    )
+    places = {
+        (rank, cause): what
+        for rank, cause, what in idle.select("rank", "cause", "what").iter_rows()
+    }
     return busy_places(trace) | places
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """The time of steps, changes that would help with what they may save, and doubts about the verdict."""
     found = step_sentences(trace) + unseen_device(trace) + advise(trace)
-    slowed = frame.filter(pl.col("bound").is_in(["launch", "host"]) & pl.col("unprofiled_step_ns").is_null())
+    slowed = frame.filter(
+        pl.col("bound").is_in(["launch", "host"]) & pl.col("unprofiled_step_ns").is_null()
+    )
     if slowed.height and (trace.select("spans", "kind")["kind"] == "python").any():
         found.append(
-            "The profiler recorded Python calls, which slows the host by several times: a run without with_stack may "
-            "be bound by something else."
+            "The profiler recorded Python calls, which slows the host by several times: a run"
+            " without with_stack may be bound by something else."
         )
     if not trace.manifest.complete:
         found.append("The trace is cut off; this judges the part that is there.")

@@ -15,23 +15,37 @@ from tracelens.trace import Trace
 def waiting(trace: Trace) -> pl.DataFrame:
     """A row a rank with matched collectives, the one that lost most first.
 
-    Exposed waiting is what the rank's own computing does not hide. Raises MissingTableError with one rank, or where no
-    collectives match.
+    Exposed waiting is what the rank's own computing does not hide. Raises MissingTableError with
+    one rank, or where no collectives match.
     """
     calls = require_matched(trace, "waiting").calls
     each = calls.group_by("rank").agg(
         n_collectives=pl.len(),
         wait_ns=(pl.col("last_start_ns") - pl.col("start_ns")).sum(),
         n_last=(
-            (pl.col("awaited_rank") == pl.col("rank")) & (pl.col("first_start_ns") < pl.col("last_start_ns"))
+            (pl.col("awaited_rank") == pl.col("rank"))
+            & (pl.col("first_start_ns") < pl.col("last_start_ns"))
         ).sum(),
     )
     whole = waits_by_step(trace).filter(pl.col("step").is_null()).drop("wait_ns")
     order = ["rank", "exposed_ns", "wait_ns", "awaited_rank"]
-    most = waiting_pairs(trace).sort(order, descending=[False, True, True, False]).unique("rank", keep="first")
+    most = (
+        waiting_pairs(trace)
+        .sort(order, descending=[False, True, True, False])
+        .unique("rank", keep="first")
+    )
     most = most.select("rank", "awaited_rank", awaited_ns="exposed_ns")
-    window = break_down(trace).frame.filter(pl.col("step").is_null()).group_by("rank").agg(pl.col("window_ns").max())
-    found = each.join(whole, on="rank").join(most, on="rank", how="left").join(window, on="rank", how="left")
+    window = (
+        break_down(trace)
+        .frame.filter(pl.col("step").is_null())
+        .group_by("rank")
+        .agg(pl.col("window_ns").max())
+    )
+    found = (
+        each.join(whole, on="rank")
+        .join(most, on="rank", how="left")
+        .join(window, on="rank", how="left")
+    )
     found = found.with_columns(exposed_frac=over(pl.col("exposed_ns"), pl.col("window_ns"))).sort(
         "exposed_ns", "rank", descending=[True, False]
     )
@@ -40,7 +54,9 @@ def waiting(trace: Trace) -> pl.DataFrame:
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """The rank that the others lose most time waiting for, and that arriving last says little."""
-    pairs = waiting_pairs(trace).group_by("awaited_rank").agg(pl.col("exposed_ns").sum(), n=pl.len())
+    pairs = (
+        waiting_pairs(trace).group_by("awaited_rank").agg(pl.col("exposed_ns").sum(), n=pl.len())
+    )
     pairs = pairs.sort("exposed_ns", "awaited_rank", descending=[True, False])
     if pairs.is_empty() or not pairs["exposed_ns"][0]:
         return ["No rank loses time by waiting for another."]
@@ -54,8 +70,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     last = frame.sort("n_last", "rank", descending=[True, False]).row(0, named=True)
     if last["rank"] != awaited:
         said.append(
-            f"Most collectives, {last['n_last']:,}, are begun last by rank {last['rank']}, but the others compute "
-            "meanwhile and lose little."
+            f"Most collectives, {last['n_last']:,}, are begun last by rank {last['rank']}, but the"
+            " others compute meanwhile and lose little."
         )
     return said
 
@@ -71,10 +87,17 @@ ANALYSIS = Analysis(
     waiting,
     notes=notes,
     shown=(
-        "rank", "exposed_ns", "exposed_frac", "awaited_rank", "awaited_ns", "wait_ns", "hidden_ns", "n_last",
+        "rank",
+        "exposed_ns",
+        "exposed_frac",
+        "awaited_rank",
+        "awaited_ns",
+        "wait_ns",
+        "hidden_ns",
+        "n_last",
         "n_collectives",
     ),
     charts=_charts,
     of_ranks=True,
     of_time=True,
-)  # fmt: skip
+)

@@ -13,11 +13,14 @@ from tracelens.trace import Trace
 def waiting_for(trace: Trace) -> pl.DataFrame:
     """A row a rank and one that it waited for, most exposed waiting first.
 
-    The rows of a rank add up to its waiting. Raises MissingTableError with one rank, or where no collectives match.
+    The rows of a rank add up to its waiting. Raises MissingTableError with one rank, or where no
+    collectives match.
     """
     require_matched(trace, "waiting_for")
     order = ["exposed_ns", "wait_ns", "rank", "awaited_rank"]
-    return WAITING_FOR.conform(waiting_pairs(trace).sort(order, descending=[True, True, False, False]))
+    return WAITING_FOR.conform(
+        waiting_pairs(trace).sort(order, descending=[True, True, False, False])
+    )
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both

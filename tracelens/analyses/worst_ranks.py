@@ -10,17 +10,26 @@ from tracelens.schemas.events import CAUSES
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 
-WORST_RANKS = Table("worst_ranks", "A rank, with its times in a step on average; over all its time where it marks no "
-    "steps.", (
-    Column("rank", pl.Int32, "Rank."),
-    Column("delays_ns", pl.Int64, "Time that all other ranks together lost by waiting for this one."),
-    Column("own_ns", pl.Int64, "The step without waiting for other ranks."),
-    Column("compute_ns", pl.Int64, "Time with at least one kernel that does not communicate."),
-    Column("waiting_ns", pl.Int64, "Time that it lost by waiting for other ranks."),
-    Column("idle_ns", pl.Int64, "Time with nothing running on its device."),
-    Column("cause", pl.String, "The cause of most of the idle time.", nullable=True, values=CAUSES),
-    Column("step_ns", pl.Int64, "The step."),
-))  # fmt: skip
+WORST_RANKS = Table(
+    "worst_ranks",
+    "A rank, with its times in a step on average; over all its time where it marks no steps.",
+    (
+        Column("rank", pl.Int32, "Rank."),
+        Column(
+            "delays_ns",
+            pl.Int64,
+            "Time that all other ranks together lost by waiting for this one.",
+        ),
+        Column("own_ns", pl.Int64, "The step without waiting for other ranks."),
+        Column("compute_ns", pl.Int64, "Time with at least one kernel that does not communicate."),
+        Column("waiting_ns", pl.Int64, "Time that it lost by waiting for other ranks."),
+        Column("idle_ns", pl.Int64, "Time with nothing running on its device."),
+        Column(
+            "cause", pl.String, "The cause of most of the idle time.", nullable=True, values=CAUSES
+        ),
+        Column("step_ns", pl.Int64, "The step."),
+    ),
+)
 
 
 def worst_ranks(trace: Trace) -> pl.DataFrame:
@@ -40,7 +49,11 @@ def worst_ranks(trace: Trace) -> pl.DataFrame:
         pl.col("cause").replace_strict(dict(enumerate(CAUSES)), return_dtype=pl.String)
     )
     rounded = found.with_columns(words.alias("cause"), pl.col("^.*_ns$").round().cast(pl.Int64))
-    return WORST_RANKS.conform(rounded.sort("delays_ns", "own_ns", "rank", descending=[True, True, False]))
+    return WORST_RANKS.conform(
+        rounded.sort("delays_ns", "own_ns", "rank", descending=[True, True, False])
+    )
 
 
-ANALYSIS = Analysis("Which ranks cost the job most?", WORST_RANKS, worst_ranks, of_ranks=True, of_time=True)
+ANALYSIS = Analysis(
+    "Which ranks cost the job most?", WORST_RANKS, worst_ranks, of_ranks=True, of_time=True
+)

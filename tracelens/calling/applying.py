@@ -21,23 +21,31 @@ _LIMITS = {True: 1e-3, False: 1e-5}
 
 
 def apply_calls(
-    model: Any, plan: CallPlan | str | os.PathLike[str], inputs: Any = None, *, tolerance: float | None = None
+    model: Any,
+    plan: CallPlan | str | os.PathLike[str],
+    inputs: Any = None,
+    *,
+    tolerance: float | None = None,
 ) -> Any:
     """A module that computes what the model does by the calls of the plan, with weights of its own.
 
-    The model itself stays as it is. `inputs` is an example of what it is called with; by default it is made up, in the
-    shapes that the plan names. Raises UsageError for a model in training mode, a plan that was guessed, and one of
-    another model; ToolError where the outputs on the example differ by more than `tolerance` of the largest (by default
-    1e-3, without TF32 1e-5), or a call fails.
+    The model itself stays as it is. `inputs` is an example of what it is called with; by default it
+    is made up, in the shapes that the plan names. Raises UsageError for a model in training mode, a
+    plan that was guessed, and one of another model; ToolError where the outputs on the example
+    differ by more than `tolerance` of the largest (by default 1e-3, without TF32 1e-5), or a call
+    fails.
     """
     torch = load_torch("apply_calls")
     chosen = plan if isinstance(plan, CallPlan) else CallPlan.read(plan)
     if model.training:
-        raise UsageError("the model is in training mode, where batch statistics change: call model.eval() first")
+        raise UsageError(
+            "the model is in training mode, where batch statistics change: call model.eval() first"
+        )
     if chosen.source != EXPORT:
         raise UsageError(
-            f"the plan was made without the model's exported graph (of {chosen.source}), so what reads what is a guess "
-            "or names no node; capture it with tracelens collect torch --graph, and make the plan again"
+            f"the plan was made without the model's exported graph (of {chosen.source}), so what"
+            " reads what is a guess or names no node; capture it with tracelens collect torch"
+            " --graph, and make the plan again"
         )
     given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     given = _given(torch, model, chosen) if inputs is None else given
@@ -47,7 +55,9 @@ def apply_calls(
             made = _Rewriting(torch, program, chosen).made()
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             said = f"{type(error).__name__}: {first_line(error)}"
-            raise UsageError(f"the plan does not fit the model's graph ({said}): {_ANEW}") from error
+            raise UsageError(
+                f"the plan does not fit the model's graph ({said}): {_ANEW}"
+            ) from error
         _check(torch, (model, made), given, tolerance)
     return made
 
@@ -57,25 +67,31 @@ def _given(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     source = torch.Generator().manual_seed(0)
     return tuple(
-        torch.randn(tuple(own["shape"]), generator=source).to(device, getattr(torch, str(own["dtype"])))
+        torch.randn(tuple(own["shape"]), generator=source).to(
+            device, getattr(torch, str(own["dtype"]))
+        )
         for own in plan.inputs
     )
 
 
-def _check(torch: Any, both: tuple[Any, Any], given: Sequence[Any], tolerance: float | None) -> None:
+def _check(
+    torch: Any, both: tuple[Any, Any], given: Sequence[Any], tolerance: float | None
+) -> None:
     """Raise ToolError where the rewritten model's output is not the model's."""
     try:
         own, other = (module(*given) for module in both)
     except RuntimeError as error:
-        raise ToolError(f"a call of the plan fails ({str(error)[:300]}); the model is as it was") from error
+        raise ToolError(
+            f"a call of the plan fails ({str(error)[:300]}); the model is as it was"
+        ) from error
     is_tf32 = torch.backends.cudnn.allow_tf32 and given[0].is_cuda
     limit = _LIMITS[is_tf32] if tolerance is None else tolerance
     for one, two in zip(_tensors(torch, own), _tensors(torch, other), strict=True):
         difference = float((one - two).abs().max() / one.abs().max().clamp_min(1e-30))
         if not difference <= limit:
             raise ToolError(
-                f"the advised calls give another output: it differs by {difference:.2g} of the largest value, more "
-                f"than {limit:.0e}; the model is as it was"
+                f"the advised calls give another output: it differs by {difference:.2g} of the"
+                f" largest value, more than {limit:.0e}; the model is as it was"
             )
 
 
@@ -97,10 +113,14 @@ class _Rewriting:
         self.numbers = itertools.count()
         constants = {**program.state_dict, **program.constants}
         specs = program.graph_signature.input_specs
-        self.kept = {spec.arg.name: constants[spec.target] for spec in specs if spec.target is not None}
+        self.kept = {
+            spec.arg.name: constants[spec.target] for spec in specs if spec.target is not None
+        }
         missing = {name for call in plan.calls for name in call.nodes} - set(self.nodes)
         if missing:
-            raise UsageError(f"the plan names {min(missing)}, which the model's graph does not have: {_ANEW}")
+            raise UsageError(
+                f"the plan names {min(missing)}, which the model's graph does not have: {_ANEW}"
+            )
 
     def made(self) -> Any:
         """The module, once all calls are in its graph."""
@@ -115,8 +135,12 @@ class _Rewriting:
             self.have[call.nodes[-1], call.layout] = made
         (ending,) = (node for node in self.nodes.values() if node.op == "output")
         pytree, spec = self.torch.utils._pytree, self.program.call_spec.out_spec  # noqa: SLF001
-        leaves = self.torch.fx.node.map_arg(tuple(ending.args[0]), lambda node: self._any(node.name))
-        self.graph.output(self.graph.call_function(lambda *own: pytree.tree_unflatten(list(own), spec), leaves))
+        leaves = self.torch.fx.node.map_arg(
+            tuple(ending.args[0]), lambda node: self._any(node.name)
+        )
+        self.graph.output(
+            self.graph.call_function(lambda *own: pytree.tree_unflatten(list(own), spec), leaves)
+        )
         module = self.torch.fx.GraphModule(self.root, self.graph)
         return module.eval()
 
@@ -128,7 +152,9 @@ class _Rewriting:
         node = self.nodes[name]
         if name in self.kept:
             made = self._keep(self.kept[name])
-        elif node.target is operator.getitem:  # the first result of an operator stands for the operator
+        elif (
+            node.target is operator.getitem
+        ):  # the first result of an operator stands for the operator
             made = self._any(node.args[0].name, layout)
         else:
             raise UsageError(f"the plan computes no {name}: {_ANEW}")
@@ -158,7 +184,11 @@ class _Rewriting:
             return self.graph.call_function(self.functions[call.function], arguments[:n_taken])
         made = self.graph.call_function(node.target, arguments, dict(node.kwargs))
         value = node.meta.get("val")
-        return self.graph.call_function(operator.getitem, (made, 0)) if isinstance(value, (tuple, list)) else made
+        return (
+            self.graph.call_function(operator.getitem, (made, 0))
+            if isinstance(value, (tuple, list))
+            else made
+        )
 
     def _product(self, call: PlannedCall, nodes: Sequence[Any], covers: Sequence[str]) -> Any:
         """A convolution or matrix product with what it covers: its weights are folded and laid out now, once."""
@@ -175,8 +205,13 @@ class _Rewriting:
         others = [self._any(name, read[name]) for name in call.inputs if name != _name(values[0])]
         if bias is None and call.function not in ("conv", LINEAR):
             bias = self.torch.zeros(weight.shape[0], dtype=weight.dtype, device=weight.device)
-        kept = [self._keep(laid_out(weight, call.layouts[0])), None if bias is None else self._keep(bias)]
-        function = self.functions.get(call.function) or self.functions[call.function.removesuffix("_bn")]
+        kept = [
+            self._keep(laid_out(weight, call.layouts[0])),
+            None if bias is None else self._keep(bias),
+        ]
+        function = (
+            self.functions.get(call.function) or self.functions[call.function.removesuffix("_bn")]
+        )
         return self.graph.call_function(function, (x, *kept, *others, *values[3:]))
 
 

@@ -35,5 +35,10 @@ class CallPlan:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> CallPlan:
-        """The plan in a file. Raises SourceError when it is none, SchemaError when a newer version wrote it."""
-        return read_plan(path, cls, "tracelens call plan", "make one with tracelens advise TRACE --out plan.json")
+        """The plan in a file.
+
+        Raises SourceError when it is none, SchemaError when a newer version wrote it.
+        """
+        return read_plan(
+            path, cls, "tracelens call plan", "make one with tracelens advise TRACE --out plan.json"
+        )

@@ -1,4 +1,7 @@
-"""The functions of the library description in torch. Each takes the layouts of its tensors as they come."""
+"""The functions of the library description in torch.
+
+Each takes the layouts of its tensors as they come.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -11,8 +14,8 @@ Realised: TypeAlias = Callable[..., Any]
 def realisations() -> dict[str, Realised]:
     """Each function that is a call of its own, by name.
 
-    Those on a convolution take input, weight, bias, what is added, stride, padding, dilation and groups. On a CPU,
-    where there is no cuDNN, what is fused is called one after the other.
+    Those on a convolution take input, weight, bias, what is added, stride, padding, dilation and
+    groups. On a CPU, where there is no cuDNN, what is fused is called one after the other.
     """
     torch = load_torch("realising calls")
 
@@ -20,7 +23,11 @@ def realisations() -> dict[str, Realised]:
         return torch.conv2d(x, w, b, *how)
 
     def conv_relu(x: Any, w: Any, b: Any, *how: Any) -> Any:
-        return torch.cudnn_convolution_relu(x, w, b, *how) if x.is_cuda else torch.relu_(conv(x, w, b, *how))
+        return (
+            torch.cudnn_convolution_relu(x, w, b, *how)
+            if x.is_cuda
+            else torch.relu_(conv(x, w, b, *how))
+        )
 
     def conv_add_relu(x: Any, w: Any, b: Any, z: Any, *how: Any) -> Any:
         if x.is_cuda:
@@ -35,11 +42,19 @@ def realisations() -> dict[str, Realised]:
 
     def gemm(x: Any, w: Any, b: Any, *_: Any) -> Any:
         weight = w.reshape(w.shape[0], -1).t()
-        if x.shape[0] == 1 and x.is_contiguous():  # the pixels of one image are a matrix's columns as they lie
+        if (
+            x.shape[0] == 1 and x.is_contiguous()
+        ):  # the pixels of one image are a matrix's columns as they lie
             columns = x.view(x.shape[1], -1)
-            made = torch.mm(weight.t(), columns) if b is None else torch.addmm(b[:, None], weight.t(), columns)
+            made = (
+                torch.mm(weight.t(), columns)
+                if b is None
+                else torch.addmm(b[:, None], weight.t(), columns)
+            )
             return made.view(1, -1, *x.shape[2:])
-        return as_image(torch.mm(as_rows(x), weight) if b is None else torch.addmm(b, as_rows(x), weight), x)
+        return as_image(
+            torch.mm(as_rows(x), weight) if b is None else torch.addmm(b, as_rows(x), weight), x
+        )
 
     def gemm_relu(x: Any, w: Any, b: Any, *_: Any) -> Any:
         return as_image(torch._addmm_activation(b, as_rows(x), w.reshape(w.shape[0], -1).t()), x)  # noqa: SLF001
@@ -52,12 +67,23 @@ def realisations() -> dict[str, Realised]:
         return torch.batch_norm(x, *norm, False, momentum, epsilon, True)
 
     return {
-        "conv": conv, "conv_bias": conv, "conv_bn": conv, "conv_relu": conv_relu, "conv_add_relu": conv_add_relu,
-        "conv_as_gemm": gemm, "conv_as_gemm_relu": gemm_relu, "linear": torch.nn.functional.linear,
-        "linear_relu": linear_relu, "relu": torch.relu, "relu_": torch.relu_, "add": torch.add,
-        "add_": torch.Tensor.add_, "batch_norm": batch_norm, "max_pool2d": torch.max_pool2d,
+        "conv": conv,
+        "conv_bias": conv,
+        "conv_bn": conv,
+        "conv_relu": conv_relu,
+        "conv_add_relu": conv_add_relu,
+        "conv_as_gemm": gemm,
+        "conv_as_gemm_relu": gemm_relu,
+        "linear": torch.nn.functional.linear,
+        "linear_relu": linear_relu,
+        "relu": torch.relu,
+        "relu_": torch.relu_,
+        "add": torch.add,
+        "add_": torch.Tensor.add_,
+        "batch_norm": batch_norm,
+        "max_pool2d": torch.max_pool2d,
         "relu6": torch.nn.functional.relu6,
-    }  # fmt: skip
+    }
 
 
 def laid_out(tensor: Any, layout: str) -> Any:
@@ -65,7 +91,9 @@ def laid_out(tensor: Any, layout: str) -> Any:
     torch = load_torch("a layout")
     if tensor.dim() != 4:
         return tensor.contiguous()
-    return tensor.contiguous(memory_format=torch.channels_last if layout == "NHWC" else torch.contiguous_format)
+    return tensor.contiguous(
+        memory_format=torch.channels_last if layout == "NHWC" else torch.contiguous_format
+    )
 
 
 def folded(weight: Any, bias: Any, norm: Sequence[Any], epsilon: float) -> tuple[Any, Any]:

@@ -24,13 +24,17 @@ _BUSY_CYCLES = 200_000
 
 
 def time_calls(
-    candidates: Iterable[Mapping[str, str]], n_calls: int = 20, warmup: int = 3, *, flush: bool = True
+    candidates: Iterable[Mapping[str, str]],
+    n_calls: int = 20,
+    warmup: int = 3,
+    *,
+    flush: bool = True,
 ) -> Trace:
     """A trace whose table call_costs has a row a candidate: function, call, dtype and layout, as a plan names them.
 
-    On a GPU by CUDA events, without what two events alone take, the cache flushed before each call (with `flush` off
-    its inputs may be there, where the call before left them); else by the clock. A call that fails has the problem in
-    place of times.
+    On a GPU by CUDA events, without what two events alone take, the cache flushed before each call
+    (with `flush` off its inputs may be there, where the call before left them); else by the clock.
+    A call that fails has the problem in place of times.
     """
     torch = load_torch("timing calls")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -39,7 +43,9 @@ def time_calls(
     rows = []
     with torch.no_grad():
         for candidate in candidates:
-            row: dict[str, Any] = {key: candidate[key] for key in ("function", "call", "dtype", "layout")}
+            row: dict[str, Any] = {
+                key: candidate[key] for key in ("function", "call", "dtype", "layout")
+            }
             row |= {"n_calls": 0, "device": name}
             try:
                 call = _prepared(torch, candidate, device)
@@ -93,9 +99,16 @@ def _events(torch: Any, *, flush: bool) -> Callable[[Callable[[], Any], int], li
 
 
 def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable[[], Any]:
-    """The call on tensors of its own. Raises KeyError for a function that cannot be called alone."""
+    """The call on tensors of its own.
+
+    Raises KeyError for a function that cannot be called alone.
+    """
     op, shapes, arguments = json.loads(candidate["call"])
-    function, layout, dtype = candidate["function"], candidate["layout"], getattr(torch, candidate["dtype"])
+    function, layout, dtype = (
+        candidate["function"],
+        candidate["layout"],
+        getattr(torch, candidate["dtype"]),
+    )
 
     def made(shape: list[int]) -> Any:
         return laid_out(torch.randn(shape, device=device, dtype=dtype), layout)

@@ -15,18 +15,36 @@ from tracelens.views.formats.text import frame_to_text
 from tracelens.views.values import printable
 
 SHOWN = (
-    "sub_graph", "layers", "calls_now", "calls_advised", "saving_low_ns", "saving_ns", "saving_high_ns", "evidence",
-)  # fmt: skip
+    "sub_graph",
+    "layers",
+    "calls_now",
+    "calls_advised",
+    "saving_low_ns",
+    "saving_ns",
+    "saving_high_ns",
+    "evidence",
+)
 
 
 def advise(
-    trace: Annotated[list[Path], typer.Argument(metavar="TRACE", help="A trace, or the sources of one.")],
+    trace: Annotated[
+        list[Path], typer.Argument(metavar="TRACE", help="A trace, or the sources of one.")
+    ],
     *,
-    costs: Annotated[list[Path] | None, typer.Option(metavar="OTHER", help="A trace whose times of the same calls "
-        "count too; repeat for several.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the call plan there, for "
-        "tl.apply_calls(model, FILE).")] = None,
-) -> None:  # fmt: skip
+    costs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="OTHER",
+            help="A trace whose times of the same calls count too; repeat for several.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the call plan there, for tl.apply_calls(model, FILE)."
+        ),
+    ] = None,
+) -> None:
     """Say which library calls would compute the model faster, by a search over the legal ones."""
     keep_sources([*trace, *(costs or [])], [out])
     opened = open_any(trace)
@@ -43,7 +61,8 @@ def advise(
         emit(f"{printable(said)}\n")
     if not has_z3():
         tell(
-            "layouts were tried one by one, with the same result; pip install 'tracelens[advisor]' solves for them (Z3)"
+            "layouts were tried one by one, with the same result; pip install 'tracelens[advisor]'"
+            " solves for them (Z3)"
         )
     if frame.height:
         emit(f"\n{frame_to_text(frame.select(SHOWN), screen())}")

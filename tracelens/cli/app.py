@@ -1,4 +1,7 @@
-"""The command line: parse, call, print. Standard output holds results only; everything else goes to standard error."""
+"""The command line: parse, call, print.
+
+Standard output holds results only; everything else goes to standard error.
+"""
 
 import gc
 import io
@@ -58,7 +61,8 @@ DEMO_PAGE = Path("tracelens-demo.html")
 
 
 _WRONG_WORDS: Any = typer.BadParameter.__mro__[1]
-"""Typer's exception for words that it cannot parse: click's UsageError up to 0.15, its own copy of it in 0.29."""
+"""Typer's exception for words that it cannot parse: click's UsageError up to 0.15, its own copy
+of it in 0.29."""
 
 
 class _Guarded(TyperGroup):
@@ -112,8 +116,14 @@ def _blaming_rows() -> Iterator[None]:
 app = typer.Typer(
     cls=_Guarded,
     name="tracelens",
-    help="Trace analysis for PyTorch performance work: read profiler traces and call stacks, ask what layers cost.",
-    epilog="Exit codes: 0 done; 1 bad input or a failed tool (check: losses or errors); 2 usage; 3 a gate failed.",
+    help=(
+        "Trace analysis for PyTorch performance work: read profiler traces and call stacks, ask"
+        " what layers cost."
+    ),
+    epilog=(
+        "Exit codes: 0 done; 1 bad input or a failed tool (check: losses or errors); 2 usage; 3 a"
+        " gate failed."
+    ),
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -124,9 +134,12 @@ app.add_typer(collect.app)
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit; on SIGTERM clean up first, and exit with the code of a signal."""
-    gc.freeze()  # imported modules stay to the end; collecting among them takes a tenth of the time of `--help`
+    # imported modules stay to the end; collecting among them takes a tenth of the time of `--help`
+    gc.freeze()
     signal.signal(signal.SIGTERM, _terminate)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # Polars (1.3x) catches it when imported, and so unknown here
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # Polars (1.3x) catches it when imported, and so unknown here
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     words, command = split_command(sys.argv[1:] if arguments is None else arguments)
     words = repeat_against(words)
@@ -155,7 +168,8 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """The arguments before the first `--` of a collect command, and the program to run after it.
 
-    Split before typer parses, which would take the program for FILES. Other commands keep `--` as end of options.
+    Split before typer parses, which would take the program for FILES. Other commands keep `--` as
+    end of options.
     """
     words = list(arguments)
     if "--" not in words:
@@ -170,13 +184,18 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 def repeat_against(words: Sequence[str]) -> list[str]:
     """The words with `--against` before each of the bases that follow it, as a shell's pattern gives several.
 
-    Only after the traces: what follows the first base of `report --against BASE TRACE` is the trace.
+    Only after the traces: what follows the first base of `report --against BASE TRACE` is the
+    trace.
     """
     found: list[str] = []
     for word in words:
         named = [one for one in found if not one.startswith("-")]
         is_next = found[-2:-1] == ["--against"] and not word.startswith("-") and "--" not in found
-        if is_next and named[:1] == ["report"] and found.index("--against") > found.index("report") + 1:
+        if (
+            is_next
+            and named[:1] == ["report"]
+            and found.index("--against") > found.index("report") + 1
+        ):
             found.append("--against")
         found.append(word)
     return found
@@ -190,10 +209,12 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    _version: Annotated[bool, typer.Option("--version", help="Show the version.", callback=_show_version,
-        is_eager=True)] = False,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Options that stand before the command."""
 
 
@@ -204,10 +225,15 @@ for _command in (report, plan, advise):
 @app.command()
 def measure_peaks(
     *,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the peaks there, not to standard "
-        "output.")] = None,
-) -> None:  # fmt: skip
-    """Measure a GPU's peaks, for report --peaks FILE: products by element type, copy bandwidth. Needs PyTorch."""
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the peaks there, not to standard output."),
+    ] = None,
+) -> None:
+    """Measure a GPU's peaks, for report --peaks FILE: products by element type, copy bandwidth.
+
+    Needs PyTorch.
+    """
     with progress("measuring peaks"):
         found = measuring.measure_peaks()
     for name, why in found["missing"].items():
@@ -223,13 +249,20 @@ def query(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, in the SQL of Polars.")],
     *,
     form: OneFormat = None,
-    rows: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rows to show, in formats for people; by default "
-        "as in report.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there, not to standard output.")] = None,
-) -> None:  # fmt: skip
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Rows to show, in formats for people; by default as in report."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write there, not to standard output.")
+    ] = None,
+) -> None:
     """Select rows of a trace's tables with SQL; tracelens schema lists tables and columns.
 
-    tracelens query run.tracelens "SELECT name, SUM(duration_ns) AS sum_ns FROM kernels GROUP BY name LIMIT 9"
+    tracelens query run.tracelens "SELECT name, SUM(duration_ns) AS sum_ns FROM kernels GROUP BY
+    name LIMIT 9"
     """
     chosen = format_of(form, out)
     chosen.check(["query"], out)
@@ -245,11 +278,18 @@ app.command()(export)
 
 @app.command()
 def clean(
-    target: Annotated[Path, typer.Argument(metavar="URL", help="A trace, or the target of an unfinished collection.")],
+    target: Annotated[
+        Path,
+        typer.Argument(metavar="URL", help="A trace, or the target of an unfinished collection."),
+    ],
     *,
-    hours: Annotated[float, typer.Option(min=0, metavar="H", help="Keep what was written in the last H hours: it may "
-        "be in use.")] = 1,
-) -> None:  # fmt: skip
+    hours: Annotated[
+        float,
+        typer.Option(
+            min=0, metavar="H", help="Keep what was written in the last H hours: it may be in use."
+        ),
+    ] = 1,
+) -> None:
     """Remove files of a trace in an object store that neither its manifest nor a finished rank names."""
     with progress("cleaning"):
         n_removed = clean_target(shown(target), hours)
@@ -281,19 +321,26 @@ def check(trace: Sources) -> None:
 
 @app.command()
 def schema(
-    name: Annotated[str | None, typer.Argument(metavar="TABLE|ANALYSIS", help="Table or analysis; all when "
-        "absent.")] = None,
-) -> None:  # fmt: skip
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="TABLE|ANALYSIS", help="Table or analysis; all when absent."),
+    ] = None,
+) -> None:
     """List the tables and analyses, or describe the columns of one."""
     if name is None:
-        tables = listing(((table.name, table.doc) for table in TABLES.values()), "table", "a row is")
+        tables = listing(
+            ((table.name, table.doc) for table in TABLES.values()), "table", "a row is"
+        )
         analyses = listing(((a.name, a.question) for a in ANALYSES.values()), "analysis", "answers")
         emit(f"{_plain(tables)}\n{_plain(analyses)}")
         return
     table = TABLES.get(name) or (ANALYSES[name].result if name in ANALYSES else None)
     if table is None:
         known = [*TABLES, *ANALYSES]
-        raise UsageError(f"no table or analysis is called {name}; {near(name, known)} (tracelens schema lists all)")
+        raise UsageError(
+            f"no table or analysis is called {name}; {near(name, known)} (tracelens schema lists"
+            " all)"
+        )
     emit(f"{name}: {table.doc}\n\n{_plain(describe(table))}")
 
 
@@ -312,8 +359,8 @@ def demo() -> None:
     sample = Path(__file__).resolve().parents[2] / SAMPLE
     if not sample.exists():
         raise SourceError(
-            f"{SAMPLE} is in the source repository, not in the installed package; clone it, or give any trace of "
-            "torch.profiler to tracelens report"
+            f"{SAMPLE} is in the source repository, not in the installed package; clone it, or give"
+            " any trace of torch.profiler to tracelens report"
         )
     opened = open_any([sample])
     with progress("answering"):

@@ -17,7 +17,12 @@ FINDINGS = Table(
         Column("found", pl.Boolean, "Whether it is here."),
         Column("version", pl.String, "Version, where it tells one.", nullable=True),
         Column("used_for", pl.String, "What tracelens uses it for."),
-        Column("to_get_it", pl.String, "How to get it, or what it lacks; null where all is here.", nullable=True),
+        Column(
+            "to_get_it",
+            pl.String,
+            "How to get it, or what it lacks; null where all is here.",
+            nullable=True,
+        ),
     ),
 )
 
@@ -28,7 +33,15 @@ def examine() -> pl.DataFrame:
     rows = []
     for name, used_for, to_get_it, find in tools:
         found = find(name)
-        rows.append((name, found.is_here, found.version, used_for, found.advice if found.is_here else to_get_it))
+        rows.append(
+            (
+                name,
+                found.is_here,
+                found.version,
+                used_for,
+                found.advice if found.is_here else to_get_it,
+            )
+        )
     return FINDINGS.check(pl.DataFrame(rows, schema=FINDINGS.schema, orient="row"))
 
 
@@ -42,16 +55,49 @@ def _nvml(_: str) -> Found:
 
 
 _GENERAL = (
-    Tool("NVML", "sampling GPU utilisation and memory, through nvidia-ml-py", "comes with the NVIDIA driver", _nvml),
-    Tool("nvidia-ml-py", "sampling GPU utilisation and memory while a program is captured",
-        "pip install 'tracelens-toolkit[nvml]'", package),
-    Tool("z3-solver", "solving for the layouts that tracelens advise proposes",
-        "pip install 'tracelens-toolkit[advisor]'", package),
-    Tool("obstore", "traces and sources in object stores", "pip install 'tracelens-toolkit[cloud]'", package),
-    Tool("ray", "tracelens collect --engine ray", "pip install 'tracelens-toolkit[cluster]'", package),
-    Tool("traceinsight", "HTA's analyses: tl.interop.hta", "pip install 'tracelens-toolkit[hta]'", package),
-    Tool("perfetto", "tracelens export --to perfetto", "pip install 'tracelens-toolkit[perfetto]'", package),
-    Tool("native library", "reading torch traces, nesting spans and adding up ops several times faster",
+    Tool(
+        "NVML",
+        "sampling GPU utilisation and memory, through nvidia-ml-py",
+        "comes with the NVIDIA driver",
+        _nvml,
+    ),
+    Tool(
+        "nvidia-ml-py",
+        "sampling GPU utilisation and memory while a program is captured",
+        "pip install 'tracelens-toolkit[nvml]'",
+        package,
+    ),
+    Tool(
+        "z3-solver",
+        "solving for the layouts that tracelens advise proposes",
+        "pip install 'tracelens-toolkit[advisor]'",
+        package,
+    ),
+    Tool(
+        "obstore",
+        "traces and sources in object stores",
+        "pip install 'tracelens-toolkit[cloud]'",
+        package,
+    ),
+    Tool(
+        "ray", "tracelens collect --engine ray", "pip install 'tracelens-toolkit[cluster]'", package
+    ),
+    Tool(
+        "traceinsight",
+        "HTA's analyses: tl.interop.hta",
+        "pip install 'tracelens-toolkit[hta]'",
+        package,
+    ),
+    Tool(
+        "perfetto",
+        "tracelens export --to perfetto",
+        "pip install 'tracelens-toolkit[perfetto]'",
+        package,
+    ),
+    Tool(
+        "native library",
+        "reading torch traces, nesting spans and adding up ops several times faster",
         "install tracelens-toolkit where there is a C compiler, or from a wheel",
-        lambda _: Found(LIBRARY is not None)),
-)  # fmt: skip
+        lambda _: Found(LIBRARY is not None),
+    ),
+)

@@ -15,19 +15,35 @@ from tracelens.storage.whole import replacing
 def export(
     sources: Sources,
     *,
-    to: Annotated[str, typer.Option(metavar="|".join(EXPORTS), help="Format: " + "; ".join(f"{one.name} for "
-        f"{one.opened_by}" for one in EXPORTS.values()) + ".")],
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="File to write; by default the trace's "
-        "name.")] = None,
-    ranks: Annotated[str | None, typer.Option(metavar="N,N", help="Ranks to export, such as 0,3 or 0-7; by default "
-        "all.")] = None,
-    steps: Annotated[str | None, typer.Option(metavar="N,N", help="Steps to export, such as 4 or 4-6; by default all "
-        "that was recorded.")] = None,
-) -> None:  # fmt: skip
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(EXPORTS),
+            help="Format: "
+            + "; ".join(f"{one.name} for {one.opened_by}" for one in EXPORTS.values())
+            + ".",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File to write; by default the trace's name."),
+    ] = None,
+    ranks: Annotated[
+        str | None,
+        typer.Option(metavar="N,N", help="Ranks to export, such as 0,3 or 0-7; by default all."),
+    ] = None,
+    steps: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N",
+            help="Steps to export, such as 4 or 4-6; by default all that was recorded.",
+        ),
+    ] = None,
+) -> None:
     """Write a trace's timeline, or its kernels by call stack, for another program's viewer.
 
-    What is written is streamed, but the tables of a rank are held, whole for its layers and idle time: `--ranks` takes
-    less memory, `--steps` writes less.
+    What is written is streamed, but the tables of a rank are held, whole for its layers and idle
+    time: `--ranks` takes less memory, `--steps` writes less.
     """
     if to not in EXPORTS:
         raise UsageError(f"no export is called {to}; {near(to, EXPORTS)}")
@@ -46,7 +62,14 @@ def _numbers(option: str, text: str | None) -> list[int]:
     found: list[int] = []
     for part in (text or "").split(",") if text is not None else ():
         first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()) or int(last or first) - int(first) > 1 << 16:
-            raise UsageError(f"{option} {text}: expected numbers such as 0,2-4, found {part.strip() or 'nothing'}")
+        if (
+            not first.isdecimal()
+            or (dash and not last.isdecimal())
+            or int(last or first) - int(first) > 1 << 16
+        ):
+            raise UsageError(
+                f"{option} {text}: expected numbers such as 0,2-4, found"
+                f" {part.strip() or 'nothing'}"
+            )
         found += range(int(first), int(last or first) + 1)
     return found

@@ -35,18 +35,48 @@ from tracelens.views.values import printable
 
 MAIN_TABLES = ("spans", "api_calls", "kernels", "memcpys", "stacks", "timings")
 
-Step = Annotated[str | None, typer.Option(metavar="PATTERN", help="Regular expression for the names of spans that mark "
-    "steps, where they are not ProfilerStep#N, step N or an inference server's; a group in it tells the "
-    "number.")]  # fmt: skip
-Sources = Annotated[list[Path], typer.Argument(metavar="TRACE", help="A trace directory, or the sources of one run, "
-    "collected in memory, or their URLs (s3://, gs://, az://); - is a torch trace on standard input.")]  # fmt: skip
-Address = Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Head of a running Ray cluster, or auto for one "
-    "that runs here; by default Ray starts on this machine.")]  # fmt: skip
-OneFormat = Annotated[str | None, typer.Option("--format", metavar="|".join(FORMATS), help="What to write: by default "
-    "what the ending of --out says, else text.")]  # fmt: skip
+Step = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATTERN",
+        help=(
+            "Regular expression for the names of spans that mark steps, where they are not"
+            " ProfilerStep#N, step N or an inference server's; a group in it tells the number."
+        ),
+    ),
+]
+Sources = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="TRACE",
+        help=(
+            "A trace directory, or the sources of one run, collected in memory, or their URLs"
+            " (s3://, gs://, az://); - is a torch trace on standard input."
+        ),
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT",
+        help=(
+            "Head of a running Ray cluster, or auto for one "
+            "that runs here; by default Ray starts on this machine."
+        ),
+    ),
+]
+OneFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="|".join(FORMATS),
+        help="What to write: by default what the ending of --out says, else text.",
+    ),
+]
 
 OPENED: list[Trace] = []
-"""Traces that the command at work has opened: what fails of them is theirs to explain, where their rows cannot be."""
+"""Traces that the command at work has opened: what fails of them is theirs to explain, where
+their rows cannot be."""
 
 
 def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
@@ -65,12 +95,17 @@ def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
 def _opened(paths: Sequence[Path]) -> Trace:
     traces = [path for path in paths if is_trace(path)]
     if traces and len(paths) > 1:
-        raise UsageError(f"{shown(traces[0])} is a trace already; give one trace, or the sources of one, not both")
+        raise UsageError(
+            f"{shown(traces[0])} is a trace already; give one trace, or the sources of one, not"
+            " both"
+        )
     if traces:
         return Trace.open(traces[0])
     with progress(f"reading {', '.join(path.name for path in paths)}"):
         trace = collect(paths)
-    for text in trace.diagnostics.filter(pl.col("code").is_in([SKIPPED, SOURCE_UNREAD, NOT_TOGETHER, MISSING]))["text"]:
+    for text in trace.diagnostics.filter(
+        pl.col("code").is_in([SKIPPED, SOURCE_UNREAD, NOT_TOGETHER, MISSING])
+    )["text"]:
         warn(text)
     return trace
 
@@ -86,26 +121,41 @@ def default_target(paths: Sequence[Path]) -> Path:
 
 def stem(path: Path) -> str:
     """The file's name without the endings that sources of any collector have."""
-    endings = "|".join(re.escape(ending) for collector in COLLECTORS.values() for ending in collector.endings)
+    endings = "|".join(
+        re.escape(ending) for collector in COLLECTORS.values() for ending in collector.endings
+    )
     return re.sub(rf"(?<=.)({endings})+$", "", path.name or path.resolve().name)
 
 
 def summary_line(trace: Trace) -> str:
     """The row counts of the main tables that have any, as a phrase."""
-    counts = [f"{trace.height(name):,} {name.replace('_', ' ')}" for name in MAIN_TABLES if trace.has(name)]
+    counts = [
+        f"{trace.height(name):,} {name.replace('_', ' ')}"
+        for name in MAIN_TABLES
+        if trace.has(name)
+    ]
     return ", ".join(counts) or "no events"
 
 
 def losses(trace: Trace) -> list[str]:
     """A sentence for each loss and oddity: diagnostics above info, and an incomplete capture."""
-    rows = merge_rows(trace.frame("diagnostics").filter(pl.col("severity").is_in(["warning", "loss", "error"])))
+    rows = merge_rows(
+        trace.frame("diagnostics").filter(pl.col("severity").is_in(["warning", "loss", "error"]))
+    )
     found = [
-        f"{text} ({count:,} times)" if count > 1 else text for text, count in rows.select("text", "count").iter_rows()
+        f"{text} ({count:,} times)" if count > 1 else text
+        for text, count in rows.select("text", "count").iter_rows()
     ]
     if not trace.manifest.complete:
-        unread = [lost.get("source") for lost in trace.manifest.dropped if lost.get("code") == SOURCE_UNREAD]
+        unread = [
+            lost.get("source")
+            for lost in trace.manifest.dropped
+            if lost.get("code") == SOURCE_UNREAD
+        ]
         if names := [*filter(None, unread)]:  # the others are among the diagnostics
-            found.append(f"sources that could not be read, whose ranks are missing: {', '.join(names)}")
+            found.append(
+                f"sources that could not be read, whose ranks are missing: {', '.join(names)}"
+            )
         n_kinds = len(trace.manifest.dropped) - len(unread)
         if n_kinds or not unread:
             found.append(f"the capture is incomplete ({n_kinds:,} kinds of events dropped)")
@@ -137,7 +187,9 @@ def emit(result: str | bytes, out: Path | None = None) -> None:
             raise
         except OSError as error:
             drop_output()
-            raise SourceError(f"standard output: cannot be written: {error.strerror or error}") from error
+            raise SourceError(
+                f"standard output: cannot be written: {error.strerror or error}"
+            ) from error
     else:
         with replacing(out) as part:
             part.write_bytes(result.encode() if isinstance(result, str) else result)
@@ -169,7 +221,10 @@ def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
 
 
 def format_of(name: str | None, out: Path | None) -> Format:
-    """The format that was named, else the one that the file's ending says, else text. Raises UsageError for others."""
+    """The format that was named, else the one that the file's ending says, else text.
+
+    Raises UsageError for others.
+    """
     if name is not None:
         if name not in FORMATS:
             raise UsageError(f"no format is called {name}; the formats are {', '.join(FORMATS)}")
@@ -179,7 +234,9 @@ def format_of(name: str | None, out: Path | None) -> Format:
     by_ending = {ending: one for one in FORMATS.values() for ending in one.endings}
     if out.suffix.lower() not in by_ending:
         known = ", ".join(sorted(by_ending))
-        raise UsageError(f"{out}: no format ends in {out.suffix}; the endings are {known} (or say --format)")
+        raise UsageError(
+            f"{out}: no format ends in {out.suffix}; the endings are {known} (or say --format)"
+        )
     return by_ending[out.suffix.lower()]
 
 
@@ -188,10 +245,15 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
     read = {path.resolve() for path in sources}
     for target in targets:
         if target is not None and target.resolve() in read:
-            raise UsageError(f"{target}: is a source of this report and would be replaced by it; name another file")
+            raise UsageError(
+                f"{target}: is a source of this report and would be replaced by it; name another"
+                " file"
+            )
 
 
-def write_report(report: Report, form: Format, out: Path | None = None, rows: int | None = None) -> None:
+def write_report(
+    report: Report, form: Format, out: Path | None = None, rows: int | None = None
+) -> None:
     """Write the report in the format, to standard output or the file; warn where a lone table has no answer."""
     with progress(f"writing {form.name}"):
         written = form.write(report, screen(rows or form.rows, to_file=out is not None))
@@ -216,8 +278,8 @@ class _Said(logging.Handler):
 def progress(text: str, *, late: bool = False) -> Iterator[None]:
     """Show a spinner on standard error while the body runs, with what is being done.
 
-    `late`: from the first thing that is logged on; until then a program has the terminal. Where that is no terminal,
-    only what takes minutes is said, a line each.
+    `late`: from the first thing that is logged on; until then a program has the terminal. Where
+    that is no terminal, only what takes minutes is said, a line each.
     """
     console, log = Console(stderr=True), logging.getLogger("tracelens")
     with ExitStack() as ends:

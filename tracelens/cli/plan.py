@@ -14,26 +14,54 @@ from tracelens.schemas.results.layers import ORACLES
 
 def plan(  # noqa: PLR0913 - one parameter an option
     base: Annotated[Path, typer.Argument(metavar="BASE", help="Trace or source of the eager run.")],
-    other: Annotated[Path, typer.Argument(metavar="OTHER", help="Trace or source of the compiled run; of tracelens "
-        "collect timings, BASE.")],
+    other: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OTHER",
+            help="Trace or source of the compiled run; of tracelens collect timings, BASE.",
+        ),
+    ],
     *,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the plan there, not to standard "
-        "output.")] = None,
-    oracle: Annotated[str, typer.Option(metavar="NAME", help="Oracle whose path is planned: "
-        f"{', '.join(ORACLES)}.")] = "dynamic",
-    switch_cost_ns: Annotated[float | None, typer.Option(min=0, metavar="NS", help="Cost of a change between eager and "
-        "compiled; by default as measured, or 0 where it never was.")] = None,
-    method: Annotated[str | None, typer.Option(metavar="NAME", help="Times to use: kernels, cuda_event, layer, "
-        "subtraction or profiler.")] = None,
-    measured: Annotated[Path | None, typer.Option(metavar="TRACE", help="A run with the plan applied: say whether its "
-        "steps are faster than BASE's.")] = None,
-) -> None:  # fmt: skip
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the plan there, not to standard output."),
+    ] = None,
+    oracle: Annotated[
+        str,
+        typer.Option(metavar="NAME", help=f"Oracle whose path is planned: {', '.join(ORACLES)}."),
+    ] = "dynamic",
+    switch_cost_ns: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="NS",
+            help="Cost of a change between eager and "
+            "compiled; by default as measured, or 0 where it never was.",
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Times to use: kernels, cuda_event, layer, subtraction or profiler.",
+        ),
+    ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TRACE",
+            help="A run with the plan applied: say whether its steps are faster than BASE's.",
+        ),
+    ] = None,
+) -> None:
     """Write which submodules to compile and which to leave eager, for tl.apply_plan(model, FILE)."""
     keep_sources([base, other, *([measured] if measured else [])], [out])
     opened = open_any([base])
     compiled = opened if base.resolve() == other.resolve() else open_any([other])
     with progress("planning"):
-        made = make_plan(opened, compiled, oracle=oracle, switch_cost_ns=switch_cost_ns, method=method)
+        made = make_plan(
+            opened, compiled, oracle=oracle, switch_cost_ns=switch_cost_ns, method=method
+        )
     emit(made.to_json(), out)
     _tell(made)
     devices = other_device(opened, compiled)
@@ -55,8 +83,8 @@ def _tell(made: Plan) -> None:
     about = made.made_from
     n_compiled = sum(choice == "compiled" for choice in made.layers.values())
     tell(
-        f"{n_compiled:,} of {len(made.layers):,} layers compiled, in {len(made.compile):,} regions with "
-        f"{len(made.disable):,} exceptions"
+        f"{n_compiled:,} of {len(made.layers):,} layers compiled, in {len(made.compile):,} regions"
+        f" with {len(made.disable):,} exceptions"
     )
     if about["predicted_speedup_over_base"] is not None:
         tell(
@@ -65,8 +93,11 @@ def _tell(made: Plan) -> None:
         )
     if about.get("n_unclear"):
         tell(
-            f"{about['n_unclear']:,} layers are faster in neither run beyond the spread of their times: they count "
-            "alike in both, in the choice and in what is predicted"
+            f"{about['n_unclear']:,} layers are faster in neither run beyond the spread of their"
+            " times: they count alike in both, in the choice and in what is predicted"
         )
     if made.paths == "instance":
-        warn("layers are named as the trace numbers them, so the plan cannot be applied: capture attribute paths")
+        warn(
+            "layers are named as the trace numbers them, so the plan cannot be applied: capture"
+            " attribute paths"
+        )

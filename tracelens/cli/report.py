@@ -40,37 +40,98 @@ EXIT_UNJUDGED, EXIT_GATE = 1, 3
 def report(  # noqa: PLR0913 - one parameter an option
     sources: Sources,
     *,
-    against: Annotated[list[Path] | None, typer.Option(metavar="BASE", help="Trace or source to compare with; speedups "
-        "are BASE / TRACE. Several TRACEs are then runs of one program, and several BASEs of the other.")] = None,
-    section: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Show this section only; repeat for "
-        "several.", autocompletion=lambda: [*ANALYSES])] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a self-contained HTML page, and print "
-        "nothing unless --format or --out is given.")] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="BASE",
+            help="Trace or source to compare with; speedups "
+            "are BASE / TRACE. Several TRACEs are then runs of one program, and several BASEs of"
+            " the other.",
+        ),
+    ] = None,
+    section: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Show this section only; repeat for several.",
+            autocompletion=lambda: [*ANALYSES],
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a self-contained HTML page, and print "
+            "nothing unless --format or --out is given.",
+        ),
+    ] = None,
     form: OneFormat = None,
-    rows: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rows a table, in formats for people (in html, "
-        "at a time); by default "
-        f"{', '.join(f'{form.rows} in {form.name}' for form in FORMATS.values() if form.rows)}, all in "
-        "others.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there, not to standard output; needed by "
-        f"{', '.join(form.name for form in FORMATS.values() if not form.is_text)}.")] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Rows a table, in formats for people (in html, "
+            "at a time); by default "
+            f"{', '.join(f'{form.rows} in {form.name}' for form in FORMATS.values() if form.rows)},"
+            " all in "
+            "others.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write there, not to standard output; needed by "
+            f"{', '.join(form.name for form in FORMATS.values() if not form.is_text)}.",
+        ),
+    ] = None,
     step: Step = None,
-    peaks: Annotated[Path | None, typer.Option(metavar="FILE", help="The GPU's peaks as tracelens measure-peaks wrote "
-        "them, not its datasheet's.")] = None,
-    fail_on: Annotated[list[str] | None, typer.Option(metavar="EXPR", help="Exit with 3 where the run is judged worse "
-        "than BASE by more than this: gpu_time > +5%, exposed_copy > 1 ms, layer:layer1.*:duration > +10%; repeat for "
-        "several.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where a gate could not be judged.")] = False,
-    summary: Annotated[Path | None, typer.Option(metavar="FILE", help="Write gates, differences and what was judged as "
-        "Markdown.")] = None,
-    min_effect: Annotated[float, typer.Option(min=0, metavar="F", help="Least difference that counts, as a share of "
-        "BASE.")] = DEFAULT.min_effect,
-    across_devices: Annotated[bool, typer.Option("--across-devices", help="Judge runs on two kinds of GPU all the "
-        "same.")] = False,
-    engine: Annotated[str | None, typer.Option(metavar="local|ray", help="Look at each rank in a task of its own, as "
-        "far as sections look at ranks by themselves: in processes of this machine, or on a Ray cluster. For a trace "
-        "that was collected.")] = None,
+    peaks: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The GPU's peaks as tracelens measure-peaks wrote them, not its datasheet's.",
+        ),
+    ] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EXPR",
+            help="Exit with 3 where the run is judged worse "
+            "than BASE by more than this: gpu_time > +5%, exposed_copy > 1 ms,"
+            " layer:layer1.*:duration > +10%; repeat for "
+            "several.",
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 where a gate could not be judged.")
+    ] = False,
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write gates, differences and what was judged as Markdown."
+        ),
+    ] = None,
+    min_effect: Annotated[
+        float,
+        typer.Option(min=0, metavar="F", help="Least difference that counts, as a share of BASE."),
+    ] = DEFAULT.min_effect,
+    across_devices: Annotated[
+        bool, typer.Option("--across-devices", help="Judge runs on two kinds of GPU all the same.")
+    ] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="local|ray",
+            help="Look at each rank in a task of its own, as "
+            "far as sections look at ranks by themselves: in processes of this machine, or on a Ray"
+            " cluster. For a trace "
+            "that was collected.",
+        ),
+    ] = None,
     address: Address = None,
-) -> None:  # fmt: skip
+) -> None:
     """Answer every question that a trace can, the verdict first."""
     names = section or []
     wanted: list[tuple[Format, Path | None]] = [(FORMATS["html"], html)] if html is not None else []
@@ -89,7 +150,9 @@ def report(  # noqa: PLR0913 - one parameter an option
     with progress("answering"):
         base = bases[0] if bases else None
         frames = _asked_apart(runs[0], base, names, (engine, address)) if engine or address else {}
-        built = replace(build_report(runs[0], base, names, rules, measured, frames=frames), gate=verdicts)
+        built = replace(
+            build_report(runs[0], base, names, rules, measured, frames=frames), gate=verdicts
+        )
     for one, target in wanted:
         write_report(built, one, target, rows)
     if summary is not None:
@@ -106,10 +169,16 @@ def _asked_apart(
     trace: Trace, base: Trace | None, names: Sequence[str], engine: tuple[str | None, str | None]
 ) -> Mapping[str, pl.DataFrame]:
     """Frames of sections that an engine (name, address) runs rank by rank; the trace keeps what others need."""
-    from tracelens.jobs.asking import ask_ranks  # noqa: PLC0415 - processes take time to import, and few need them
+    from tracelens.jobs.asking import (
+        ask_ranks,
+    )
     from tracelens.jobs.engines import engine_of  # noqa: PLC0415
 
-    chosen = [one.name for one in chosen_analyses(trace, base, names) if base is None or not one.takes_base]
+    chosen = [
+        one.name
+        for one in chosen_analyses(trace, base, names)
+        if base is None or not one.takes_base
+    ]
     return ask_ranks(trace, chosen, engine_of(*engine))
 
 
@@ -129,12 +198,17 @@ def _evaluated(
 def _gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Expression]:
     """The expressions of --fail-on. Raises UsageError."""
     if not has_base and (texts or needs_base):
-        raise UsageError("--fail-on, --strict and --summary are of a comparison; name the base with --against")
+        raise UsageError(
+            "--fail-on, --strict and --summary are of a comparison; name the base with --against"
+        )
     return [parse(text) for text in texts]
 
 
 def _conclude(report: Report, *, strict: bool) -> None:
-    """Say what the gates found, and exit as they demand. Raises SourceError where the two were not compared."""
+    """Say what the gates found, and exit as they demand.
+
+    Raises SourceError where the two were not compared.
+    """
     if report.refused is not None:
         raise SourceError(report.refused)
     if report.gate is None:
@@ -147,8 +221,8 @@ def _conclude(report: Report, *, strict: bool) -> None:
     if UNCLEAR in verdicts:
         n = verdicts.count(UNCLEAR)
         warn(
-            f"{n} of {len(verdicts)} gates could not be judged; profile three steps or more, or give several runs"
-            + ("" if strict else "; --strict makes this a failure")
+            f"{n} of {len(verdicts)} gates could not be judged; profile three steps or more, or"
+            " give several runs" + ("" if strict else "; --strict makes this a failure")
         )
         if strict:
             raise typer.Exit(EXIT_UNJUDGED)

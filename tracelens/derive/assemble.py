@@ -24,8 +24,11 @@ from tracelens.trace.capture import Diagnostics
 from tracelens.trace.cleaning import clean_frame
 
 _WORK_IDS = {
-    "kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id", "synchronizations": "synchronization_id",
-}  # fmt: skip
+    "kernels": "kernel_id",
+    "memcpys": "memcpy_id",
+    "memsets": "memset_id",
+    "synchronizations": "synchronization_id",
+}
 _ORDERS = {"allocations": "time_ns", "counters": "time_ns", "collectives": "kernel_id"}
 _NOTHING = pl.DataFrame()
 _OVERFLOW_NS = 86_400 * 10**9
@@ -36,17 +39,23 @@ def assemble(
 ) -> dict[str, pl.DataFrame]:
     """Tables without the rank column, sorted, with ids, nesting, links, steps, phases, modules and kernel classes.
 
-    `raw` holds the source's rows by table name, in any order. Spans may have parent_hint (row number of the recorded
-    caller), backend and exact_path (a module call's own path); device work may lack process_id; graph_nodes, as
-    `spans_of_nodes` takes them, give the place where each node of a replayed graph was made. Tables that the source did
-    not fill are left out. Each frame is removed from `raw` as it is processed, so that no table is in memory twice.
-    Results are as `Table.conform` takes them: integers may be narrower than declared, strings Categorical. With a
-    store, spans, calls and device work are written there as they are finished, and only the other tables are returned.
+    `raw` holds the source's rows by table name, in any order. Spans may have parent_hint (row
+    number of the recorded caller), backend and exact_path (a module call's own path); device work
+    may lack process_id; graph_nodes, as `spans_of_nodes` takes them, give the place where each node
+    of a replayed graph was made. Tables that the source did not fill are left out. Each frame is
+    removed from `raw` as it is processed, so that no table is in memory twice. Results are as
+    `Table.conform` takes them: integers may be narrower than declared, strings Categorical. With a
+    store, spans, calls and device work are written there as they are finished, and only the other
+    tables are returned.
     """
     rank = _Rank(raw, diagnostics, store)
     for stage in _STAGES:
         stage(rank)
-    return {name: rank.tables[name] for name in TABLES if name in rank.tables and rank.tables[name].height}
+    return {
+        name: rank.tables[name]
+        for name in TABLES
+        if name in rank.tables and rank.tables[name].height
+    }
 
 
 @dataclass(slots=True)
@@ -72,15 +81,21 @@ class _Rank:
         if self.store is None:
             self.tables[name] = _declared(name, frame)
         elif frame.height:
-            self.store.put(TABLES[name], clean_frame(name, _declared(name, frame), self.diagnostics))
+            self.store.put(
+                TABLES[name], clean_frame(name, _declared(name, frame), self.diagnostics)
+            )
 
 
 def _order(rank: _Rank) -> None:
     """Take spans and calls in order of time."""
     derived_from = ("sequence_number", "forward_thread_id", "backend", "exact_path")
     rank.spans = _filled(_in_order(rank.raw.pop("spans", _NOTHING)), "spans", derived_from)
-    rank.calls = _by_start(_filled(rank.raw.pop("api_calls", _NOTHING), "api_calls", ("correlation_id",)))
-    rank.main_process = _most_frequent((rank.calls if rank.calls.height else rank.spans)["process_id"])
+    rank.calls = _by_start(
+        _filled(rank.raw.pop("api_calls", _NOTHING), "api_calls", ("correlation_id",))
+    )
+    rank.main_process = _most_frequent(
+        (rank.calls if rank.calls.height else rank.spans)["process_id"]
+    )
 
 
 def _nest(rank: _Rank) -> None:
@@ -116,7 +131,10 @@ def _mark_spans(rank: _Rank) -> None:
         paths, n_ambiguous, n_too_deep = mark_modules(spans, parent)
         text = "autograd nodes whose forward op could be on several threads"
         rank.diagnostics.add("info", "backward_ambiguous", text, n_ambiguous)
-        text = f"modules so deep in others that what they hold counts to the last one above; {MODULES.how_to_raise}"
+        text = (
+            "modules so deep in others that what they hold counts to the last one above;"
+            f" {MODULES.how_to_raise}"
+        )
         rank.diagnostics.add("loss", "modules_too_deep", text, n_too_deep)
         spans = spans.with_columns(paths.alias("module_path"))
     rank.spans = spans.with_columns(mark_phases(spans, parent))
@@ -161,7 +179,9 @@ def _link(rank: _Rank) -> None:
         if name not in rank.raw:
             continue
         work = _by_start(_filled(rank.raw.pop(name), name, ("correlation_id",)))
-        work = callers.link(fill_process(work, rank.calls, rank.main_process)).with_row_index(number)
+        work = callers.link(fill_process(work, rank.calls, rank.main_process)).with_row_index(
+            number
+        )
         days = work.filter(pl.col("duration_ns") > _OVERFLOW_NS).height
         text = "durations of more than a day: the profiler's counter overflowed"
         rank.diagnostics.add("warning", "duration_overflow", text, days)
@@ -182,7 +202,9 @@ def _take_others(rank: _Rank) -> None:
         if name in rank.raw:
             rank.tables[name] = _declared(name, rank.raw.pop(name).sort(order, maintain_order=True))
     if "devices" in rank.raw:
-        rank.tables["devices"] = complete_devices(TABLES["devices"].without("rank").conform(rank.raw.pop("devices")))
+        rank.tables["devices"] = complete_devices(
+            TABLES["devices"].without("rank").conform(rank.raw.pop("devices"))
+        )
 
 
 _STAGES = (_order, _nest, _mark_spans, _name_calls, _step, _list, _leave_spans, _link, _take_others)
@@ -190,7 +212,10 @@ _STAGES = (_order, _nest, _mark_spans, _name_calls, _step, _list, _leave_spans, 
 
 
 def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
-    """Spans by start, those that start together longest first. Columns are copied one by one, so never all twice."""
+    """Spans by start, those that start together longest first.
+
+    Columns are copied one by one, so never all twice.
+    """
     if not spans.width:
         return spans
     order = spans.select(
@@ -207,17 +232,27 @@ def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
 
 def _declared(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with only the columns that the table declares."""
-    return frame.select(column for column in TABLES[name].names if column in frame.columns and column != "rank")
+    return frame.select(
+        column for column in TABLES[name].names if column in frame.columns and column != "rank"
+    )
 
 
 def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
     """The raw frame, or an empty one, with those of `columns` added as nulls that the source lacks."""
     if not frame.width:
-        frame = TABLES[name].empty().drop("rank", "span_id", "api_call_id", "step", "phase", "kind", strict=False)
+        frame = (
+            TABLES[name]
+            .empty()
+            .drop("rank", "span_id", "api_call_id", "step", "phase", "kind", strict=False)
+        )
         if name == "spans":
             frame = frame.with_columns(kind=pl.lit(None, pl.String))
     schema = TABLES[name].schema
-    missing = [pl.lit(None, schema.get(c, pl.Categorical)).alias(c) for c in columns if c not in frame.columns]
+    missing = [
+        pl.lit(None, schema.get(c, pl.Categorical)).alias(c)
+        for c in columns
+        if c not in frame.columns
+    ]
     return frame.with_columns(missing)
 
 

@@ -20,11 +20,15 @@ def merge_ranks(sentences: Sequence[str]) -> list[str]:
     found: dict[str, list[tuple[int, str]]] = {}
     for sentence, begin in zip(sentences, begins, strict=True):
         rest = sentence[begin.end() :] if begin else ""
-        found.setdefault(_NUMBER.sub("#", rest) or sentence, []).append((int(begin[1]) if begin else -1, rest))
+        found.setdefault(_NUMBER.sub("#", rest) or sentence, []).append(
+            (int(begin[1]) if begin else -1, rest)
+        )
     merged = []
     for sentence, own in found.items():
         ranks, texts = zip(*own, strict=True)
-        merged.append(sentence if -1 in ranks else _subject(ranks, texts[0][:1]) + join_numbers(texts))
+        merged.append(
+            sentence if -1 in ranks else _subject(ranks, texts[0][:1]) + join_numbers(texts)
+        )
     return merged
 
 
@@ -46,8 +50,13 @@ def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]
     pairs = [*texts]
     found: dict[str | int, list[tuple[int, str]]] = {}
     for rank, text in pairs:
-        found.setdefault(_NUMBER.sub("#", text) if len(pairs) > MANY else rank, []).append((rank, text))
-    return [([rank for rank, _ in own], join_numbers([text for _, text in own])) for own in found.values()]
+        found.setdefault(_NUMBER.sub("#", text) if len(pairs) > MANY else rank, []).append(
+            (rank, text)
+        )
+    return [
+        ([rank for rank, _ in own], join_numbers([text for _, text in own]))
+        for own in found.values()
+    ]
 
 
 def join_numbers(texts: Sequence[str]) -> str:

@@ -6,5 +6,7 @@ from tracelens.exports.folded import EXPORT as FOLDED
 from tracelens.exports.perfetto import EXPORT as PERFETTO
 from tracelens.exports.speedscope import EXPORT as SPEEDSCOPE
 
-EXPORTS: dict[str, Export] = {one.name: one for one in tuple(globals().values()) if isinstance(one, Export)}
+EXPORTS: dict[str, Export] = {
+    one.name: one for one in tuple(globals().values()) if isinstance(one, Export)
+}
 """Exports by name."""

@@ -33,7 +33,8 @@ class Selection:
             if missing:
                 there = ", ".join(map(str, own)) if own else "none"
                 raise UsageError(
-                    f"no {what} {missing[0]} in this trace; its {what}s are: {there}; choose of these with --{what}s"
+                    f"no {what} {missing[0]} in this trace; its {what}s are: {there}; choose of"
+                    f" these with --{what}s"
                 )
         return cls(trace, ranks or trace.manifest.ranks, steps or None)
 
@@ -74,7 +75,8 @@ class Selection:
 class Export:
     """One program's format: the word after `--to`, its file's ending, and `write`, which raises TracelensError.
 
-    `write` puts the selection into a binary stream as it reads it, and returns what was written, in words.
+    `write` puts the selection into a binary stream as it reads it, and returns what was written, in
+    words.
     """
 
     name: str

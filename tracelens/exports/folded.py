@@ -1,6 +1,7 @@
 """Kernels by call stack in Brendan Gregg's folded format, for flamegraph.pl, inferno and speedscope.
 
-A line a stack: its frames from the outermost on between semicolons, a space, and nanoseconds of kernels.
+A line a stack: its frames from the outermost on between semicolons, a space, and nanoseconds of
+kernels.
 """
 
 from typing import BinaryIO
@@ -13,7 +14,9 @@ from tracelens.exports.stacks import kernel_stacks
 
 
 def write(selection: Selection, stream: BinaryIO) -> str:
-    """Write the kernels' time by stack, rank by rank; returns how many stacks. Raises MissingTableError without any.
+    """Write the kernels' time by stack, rank by rank; returns how many stacks.
+
+    Raises MissingTableError without any.
 
     Weights sum to the kernels' total time. A semicolon in a name becomes a colon.
     """
@@ -21,10 +24,14 @@ def write(selection: Selection, stream: BinaryIO) -> str:
     n_stacks = total = 0
     for rank in selection.ranks:
         stacks = kernel_stacks(selection, rank)
-        sums = stacks.rows.group_by("path", "name", maintain_order=True).agg(pl.col("duration_ns").sum())
+        sums = stacks.rows.group_by("path", "name", maintain_order=True).agg(
+            pl.col("duration_ns").sum()
+        )
         for path, name, weight in sums.iter_rows():
             frames = [f"rank {rank}", *stacks.frames(path), printable(name)]
-            stream.write(f"{';'.join(frame.replace(';', ':') for frame in frames)} {weight}\n".encode())
+            stream.write(
+                f"{';'.join(frame.replace(';', ':') for frame in frames)} {weight}\n".encode()
+            )
         n_stacks, total = n_stacks + sums.height, total + int(sums["duration_ns"].sum())
     return f"{n_stacks:,} stacks, {total:,} ns of kernels"
 

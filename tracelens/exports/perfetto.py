@@ -1,7 +1,8 @@
 """A trace for ui.perfetto.dev: protobuf packets of tracks, slices, flows and counters.
 
-Perfetto drops a slice that overlaps another of its track without lying in it, and does not say which: such slices get
-tracks of their own here. Format: perfetto.dev/docs/reference/synthetic-track-event.
+Perfetto drops a slice that overlaps another of its track without lying in it, and does not say
+which: such slices get tracks of their own here. Format:
+perfetto.dev/docs/reference/synthetic-track-event.
 """
 
 from __future__ import annotations
@@ -42,10 +43,12 @@ def write(selection: Selection, stream: BinaryIO) -> str:
         _losses(writer, selection, rank)
     if not writer.n_slices:
         raise SourceError(
-            f"{selection.trace.name}: holds no events of these ranks and steps; see tracelens check, and export all "
-            "without --steps and --ranks"
+            f"{selection.trace.name}: holds no events of these ranks and steps; see tracelens"
+            " check, and export all without --steps and --ranks"
         )
-    return f"{writer.n_slices:,} slices, {writer.n_flows:,} flows, {writer.n_values:,} counter values"
+    return (
+        f"{writer.n_slices:,} slices, {writer.n_flows:,} flows, {writer.n_values:,} counter values"
+    )
 
 
 def _counters(writer: _Writer, selection: Selection, rank: int) -> None:
@@ -57,9 +60,13 @@ def _counters(writer: _Writer, selection: Selection, rank: int) -> None:
             values = part.select("time_ns", value=pl.col(column).cast(pl.Float64)).drop_nulls()
             writer.counter(rank, (place, f"memory {word}"), "bytes", values)
     sampled = selection.in_time(selection.trace.frame("counters"), rank, "time_ns")
-    for (device, name, unit), part in sampled.partition_by("device_id", "name", "unit", as_dict=True).items():
+    for (device, name, unit), part in sampled.partition_by(
+        "device_id", "name", "unit", as_dict=True
+    ).items():
         place = "host" if device is None else f"GPU {device}"
-        writer.counter(rank, (place, printable(str(name))), str(unit or ""), part.select("time_ns", "value"))
+        writer.counter(
+            rank, (place, printable(str(name))), str(unit or ""), part.select("time_ns", "value")
+        )
 
 
 def _losses(writer: _Writer, selection: Selection, rank: int) -> None:
@@ -68,7 +75,12 @@ def _losses(writer: _Writer, selection: Selection, rank: int) -> None:
         (pl.col("rank") == rank) & pl.col("severity").is_in(["loss", "error"])
     )
     for row in lost.iter_rows(named=True):
-        writer.instant(rank, ("losses",), row["code"], {name: row[name] for name in ("severity", "count", "text")})
+        writer.instant(
+            rank,
+            ("losses",),
+            row["code"],
+            {name: row[name] for name in ("severity", "count", "text")},
+        )
 
 
 def _messages() -> Any:
@@ -77,7 +89,8 @@ def _messages() -> Any:
         from perfetto.protos.perfetto.trace import perfetto_trace_pb2  # noqa: PLC0415 - optional
     except ImportError as error:
         raise ToolError(
-            "an export to perfetto needs the package perfetto: pip install 'tracelens-toolkit[perfetto]'"
+            "an export to perfetto needs the package perfetto: pip install"
+            " 'tracelens-toolkit[perfetto]'"
         ) from error
     return perfetto_trace_pb2
 
@@ -98,7 +111,9 @@ class _Writer:
     def packet(self, **fields: Any) -> None:
         """Write a packet of a message."""
         flags = _NEEDS_STATE if self.words or self.tracks else _STATE_CLEARED
-        packet = self.protos.TracePacket(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=flags, **fields)
+        packet = self.protos.TracePacket(
+            trusted_packet_sequence_id=_SEQUENCE, sequence_flags=flags, **fields
+        )
         data = packet.SerializeToString()
         self.stream.write(b"\x0a" + wire.varint(len(data)) + data)
 
@@ -108,7 +123,11 @@ class _Writer:
             interned = self.protos.InternedData()
             number = len(self.words) + 1
             shown = printable(text)
-            value = {"str": shown.encode()} if kind == "debug_annotation_string_values" else {"name": shown}
+            value = (
+                {"str": shown.encode()}
+                if kind == "debug_annotation_string_values"
+                else {"name": shown}
+            )
             getattr(interned, kind).add(iid=number, **value)
             self.packet(interned_data=interned)
             self.words[kind, text] = number
@@ -119,7 +138,9 @@ class _Writer:
         if path not in self.tracks:
             parent = self.track(path[:-1]) if len(path) > 1 else None
             number = len(self.tracks) + 1
-            about = self.protos.TrackDescriptor(uuid=number, name=path[-1], sibling_order_rank=number)
+            about = self.protos.TrackDescriptor(
+                uuid=number, name=path[-1], sibling_order_rank=number
+            )
             about.child_ordering = self.protos.TrackDescriptor.EXPLICIT
             if parent is not None:
                 about.parent_uuid = parent
@@ -131,7 +152,9 @@ class _Writer:
 
     def event(self, kind: int, row: dict[str, Any]) -> bytes:
         """An event's own bytes: its kind, name, category, and everything else as annotations."""
-        event = self.protos.TrackEvent(type=kind, name_iid=self.word("event_names", str(row["name"])))
+        event = self.protos.TrackEvent(
+            type=kind, name_iid=self.word("event_names", str(row["name"]))
+        )
         if row.get("category") is not None:
             event.category_iids.append(self.word("event_categories", str(row["category"])))
         for name, value in row.items():
@@ -147,7 +170,9 @@ class _Writer:
     def slices(self, rank: int, track: Track) -> None:
         """Write a track's slices, lane by lane, as they begin and end."""
         frame = track.slices
-        columns = [name for name in frame.columns if name not in ("start_ns", "end_ns", "first_flow")]
+        columns = [
+            name for name in frame.columns if name not in ("start_ns", "end_ns", "first_flow")
+        ]
         kinds, rows = numbered(frame, columns)
         heads = [wire.packet_head(_END_OF_SLICE, wire.TRACK_BYTES)]
         for row in rows.iter_rows(named=True):
@@ -156,11 +181,21 @@ class _Writer:
         self._seen(frame["start_ns"])
         flows = self._flows(frame, rank, launches=track.is_host)
         for lane, events in in_lanes(frame["start_ns"], frame["end_ns"], nested=track.is_host):
-            path = (f"rank {rank}", *track.path[:-1], track.path[-1] + (f", lane {lane + 1}" if lane else ""))
+            path = (
+                f"rank {rank}",
+                *track.path[:-1],
+                track.path[-1] + (f", lane {lane + 1}" if lane else ""),
+            )
             number = wire.constant(wire.track(self.track(path)))
             is_begin = events >= 0
-            at = is_begin.to_frame("is").select(pl.when("is").then(events).otherwise(-1 - events)).to_series()
-            kind = (kinds.gather(at).cast(pl.Int64) + 1).zip_with(is_begin, pl.zeros(len(at), pl.Int64, eager=True))
+            at = (
+                is_begin.to_frame("is")
+                .select(pl.when("is").then(events).otherwise(-1 - events))
+                .to_series()
+            )
+            kind = (kinds.gather(at).cast(pl.Int64) + 1).zip_with(
+                is_begin, pl.zeros(len(at), pl.Int64, eager=True)
+            )
             times = frame["start_ns"].gather(at).zip_with(is_begin, frame["end_ns"].gather(at))
             pieces = [wire.texts(heads).take(kind.to_arrow())]
             if flows is not None:
@@ -203,11 +238,17 @@ class _Writer:
         self.stream.write(wire.memory(wire.joined(pieces)))
 
     def _seen(self, times: pl.Series) -> None:
-        """Note the earliest time. Raises SourceError for one before the clock began, which Perfetto cannot hold."""
+        """Note the earliest time.
+
+        Raises SourceError for one before the clock began, which Perfetto cannot hold.
+        """
         earliest = times.min()
         assert isinstance(earliest, int)
         if earliest < 0:
-            raise SourceError(f"an event starts at {earliest:,} ns, before its own clock began; see tracelens check")
+            raise SourceError(
+                f"an event starts at {earliest:,} ns, before its own clock began; see tracelens"
+                " check"
+            )
         self.first_ns = earliest if self.first_ns is None else min(self.first_ns, earliest)
 
 

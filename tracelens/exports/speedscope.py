@@ -57,8 +57,12 @@ def _kernels(stacks: Stacks, name: str, frames: dict[str, int]) -> Iterator[str]
     known: dict[int, str] = {}
     for at, (path, kernel) in enumerate(rows.select("path", "name").iter_rows()):
         if path not in known:
-            known[path] = "".join(f"{frames.setdefault(frame, len(frames))}," for frame in stacks.frames(path))
-        yield f"{',' if at else ''}[{known[path]}{frames.setdefault(printable(kernel), len(frames))}]"
+            known[path] = "".join(
+                f"{frames.setdefault(frame, len(frames))}," for frame in stacks.frames(path)
+            )
+        yield (
+            f"{',' if at else ''}[{known[path]}{frames.setdefault(printable(kernel), len(frames))}]"
+        )
     yield '],"weights":['
     for at, weight in enumerate(rows["duration_ns"]):
         yield f"{',' if at else ''}{weight}"
@@ -69,25 +73,28 @@ def _events(track: Track, events: pl.Series, head: str, frames: dict[str, int]) 
     """An evented profile: times since the first slice's start, as JavaScript's numbers hold 53 bits."""
     origin = track.slices["start_ns"][0]
     numbers = {
-        name: frames.setdefault(printable(name), len(frames)) for name in track.slices["name"].unique().cast(pl.String)
+        name: frames.setdefault(printable(name), len(frames))
+        for name in track.slices["name"].unique().cast(pl.String)
     }
     yield head + ',"events":['
     between = ""
     for part in events.to_frame("event").iter_slices(1 << 16):
         is_begin = part["event"] >= 0
-        at = part.select(pl.when(is_begin).then("event").otherwise(-1 - pl.col("event"))).to_series()
+        at = part.select(
+            pl.when(is_begin).then("event").otherwise(-1 - pl.col("event"))
+        ).to_series()
         rows = track.slices[at].select(pl.col("name").cast(pl.String), "start_ns", "end_ns")
         for begins, (name, start, end) in zip(is_begin, rows.iter_rows(), strict=True):
             moment = (start if begins else end) - origin
-            yield f'{between}{{"type":"{"O" if begins else "C"}","frame":{numbers[name]},"at":{moment}}}'
+            yield (
+                f'{between}{{"type":"{"O" if begins else "C"}","frame":{numbers[name]},"at":{moment}}}'
+            )
             between = ","
     yield "]}"
 
 
 def _head(kind: str, name: str, end: int) -> str:
-    return (
-        f'{{"type":"{kind}","name":{json.dumps(printable(name))},"unit":"nanoseconds","startValue":0,"endValue":{end}'
-    )
+    return f'{{"type":"{kind}","name":{json.dumps(printable(name))},"unit":"nanoseconds","startValue":0,"endValue":{end}'
 
 
 EXPORT = Export("speedscope", ".speedscope.json", "https://www.speedscope.app", write)

@@ -33,9 +33,16 @@ class Stacks:
 
 
 def kernel_stacks(selection: Selection, rank: int) -> Stacks:
-    """The stacks of a rank's kernels. Names are printable; spans with one name in one place are one frame."""
-    kernels = selection.rows("kernels", rank, "name", "start_ns", "duration_ns", "span_id", "link").sort("start_ns")
-    spans = selection.trace.select("spans", "rank", "span_id", "parent_id", "depth", "name", rank=rank)
+    """The stacks of a rank's kernels.
+
+    Names are printable; spans with one name in one place are one frame.
+    """
+    kernels = selection.rows(
+        "kernels", rank, "name", "start_ns", "duration_ns", "span_id", "link"
+    ).sort("start_ns")
+    spans = selection.trace.select(
+        "spans", "rank", "span_id", "parent_id", "depth", "name", rank=rank
+    )
     trees = list(span_trees(spans)) if spans.height else []
     path, parents, names = _paths(trees[0]) if trees else (pl.Series([], dtype=pl.Int64), [], [])
     for word in (PRE_WINDOW, UNLINKED):
@@ -43,9 +50,9 @@ def kernel_stacks(selection: Selection, rank: int) -> Stacks:
         names.append(word)
     span = kernels["span_id"]
     place = path.gather(span.set((span < 0) | (span >= len(path)), None))
-    own = kernels.select("start_ns", "duration_ns", pl.col("name").cast(pl.String), "link").with_columns(
-        place.alias("path")
-    )
+    own = kernels.select(
+        "start_ns", "duration_ns", pl.col("name").cast(pl.String), "link"
+    ).with_columns(place.alias("path"))
     outside = pl.when(pl.col("link") == "pre_window").then(len(names) - 2).otherwise(len(names) - 1)
     return Stacks(own.with_columns(pl.col("path").fill_null(outside)).drop("link"), parents, names)
 
@@ -55,14 +62,21 @@ def _paths(tree: pl.DataFrame) -> tuple[pl.Series, list[int], list[str]]:
     path = pl.repeat(-1, tree.height, dtype=pl.Int64, eager=True)
     parents: list[int] = []
     names: list[str] = []
-    rows = tree.select("parent_id", "name", "depth").with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+    rows = (
+        tree.select("parent_id", "name", "depth")
+        .with_row_index("row")
+        .with_columns(pl.col("row").cast(pl.Int64))
+    )
     levels = rows.partition_by("depth", as_dict=True)
     for depth in sorted(levels):
         level = levels[depth]
         keys = level.select("name", above=path.gather(level["parent_id"]).fill_null(-1))
-        distinct = keys.unique(maintain_order=True).with_columns(path=pl.int_range(pl.len()) + len(names))
+        distinct = keys.unique(maintain_order=True).with_columns(
+            path=pl.int_range(pl.len()) + len(names)
+        )
         path = path.scatter(
-            level["row"], keys.join(distinct, on=["name", "above"], how="left", maintain_order="left")["path"]
+            level["row"],
+            keys.join(distinct, on=["name", "above"], how="left", maintain_order="left")["path"],
         )
         parents += distinct["above"].to_list()
         names += [printable(name) for name in distinct["name"].cast(pl.String)]

@@ -13,19 +13,45 @@ from tracelens.trace import Trace
 _BASE_NS = 7_889_238 * 10**9
 """Kineto floors baseTimeNanoseconds to multiples of this, and writes times relative to it."""
 _CATEGORIES = {
-    "op": "cpu_op", "annotation": "user_annotation", "nvtx": "user_annotation", "module": "python_function",
+    "op": "cpu_op",
+    "annotation": "user_annotation",
+    "nvtx": "user_annotation",
+    "module": "python_function",
     "python": "python_function",
-}  # fmt: skip
+}
 _DIRECTIONS = {"h2d": "HtoD", "d2h": "DtoH", "d2d": "DtoD", "p2p": "PtoP", "h2h": "HtoH"}
-_WAITS = {"event": "Event Sync", "stream_wait": "Stream Wait Event", "stream": "Stream Sync", "context": "Context Sync"}
+_WAITS = {
+    "event": "Event Sync",
+    "stream_wait": "Stream Wait Event",
+    "stream": "Stream Sync",
+    "context": "Context Sync",
+}
 _NONE = pl.lit(-1, pl.Int64)
 _COLUMNS = {
-    "pid": _NONE, "tid": _NONE, "stream": _NONE, "correlation": _NONE, "bytes": _NONE, "memory_bw_gbps": pl.lit(0.0),
-    "wait_on_stream": _NONE, "wait_on_cuda_event_record_corr_id": _NONE, "external_id": _NONE, "python_id": _NONE,
-    "python_parent_id": _NONE, "collective_name": pl.lit(""), "msg_dtype": pl.lit(""), "group_size": pl.lit(0),
-}  # fmt: skip
-"""HTA's columns of an event, beside its name, category and times, with the values of events that lack them."""
-_PROFILER = {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler"}
+    "pid": _NONE,
+    "tid": _NONE,
+    "stream": _NONE,
+    "correlation": _NONE,
+    "bytes": _NONE,
+    "memory_bw_gbps": pl.lit(0.0),
+    "wait_on_stream": _NONE,
+    "wait_on_cuda_event_record_corr_id": _NONE,
+    "external_id": _NONE,
+    "python_id": _NONE,
+    "python_parent_id": _NONE,
+    "collective_name": pl.lit(""),
+    "msg_dtype": pl.lit(""),
+    "group_size": pl.lit(0),
+}
+"""HTA's columns of an event, beside its name, category and times, with the values of events that
+lack them."""
+_PROFILER = {
+    "ph": "X",
+    "cat": "Trace",
+    "name": "PyTorch Profiler (0)",
+    "pid": "Spans",
+    "tid": "PyTorch Profiler",
+}
 """The event that Kineto writes for the capture; HTA looks for it where it writes a trace."""
 
 
@@ -43,7 +69,9 @@ def analysis_of(trace: Trace, *, include_last_profiler_step: bool) -> Any:
         events = _events(trace, rank, counters.filter(pl.col("rank") == rank))
         own.symbol_table.add_symbols(pl.concat([events["name"].unique(), events["cat"].unique()]))
         own.traces[rank] = _frame(module, own.symbol_table, _timed(events, base_ns))
-        device = import_module("hta.common.trace_parser").infer_gpu_type(None, own.symbol_table.get_sym_id_map())
+        device = import_module("hta.common.trace_parser").infer_gpu_type(
+            None, own.symbol_table.get_sym_id_map()
+        )
         own.meta_data[rank] = {"device_type": device, "baseTimeNanoseconds": base_ns}
     own.align_and_filter_trace(include_last_profiler_step)
     for rank, frame in own.traces.items():
@@ -70,10 +98,22 @@ def _trace_class(reader: Any) -> Any:
             """Events of a rank as a Chrome trace has them, each where its index says."""
             frame, symbols = self.get_trace(rank), self.symbol_table.get_sym_table()
             events: list[dict[str, Any]] = [dict(_PROFILER, ts=self.min_ts, dur=0, args={})]
-            events += [{"ph": "M", "name": "left_out", "args": {}} for _ in range(int(frame["index"].max()))]
+            events += [
+                {"ph": "M", "name": "left_out", "args": {}}
+                for _ in range(int(frame["index"].max()))
+            ]
             for event in frame.to_dict("records"):
-                args = {name: event[name] for name in ("stream", "correlation", "bytes") if event[name] >= 0}
-                times = {"ts": event["ts"] + self.min_ts, "dur": event["dur"], "pid": event["pid"], "tid": event["tid"]}
+                args = {
+                    name: event[name]
+                    for name in ("stream", "correlation", "bytes")
+                    if event[name] >= 0
+                }
+                times = {
+                    "ts": event["ts"] + self.min_ts,
+                    "dur": event["dur"],
+                    "pid": event["pid"],
+                    "tid": event["tid"],
+                }
                 names = {"name": symbols[event["name"]], "cat": symbols[event["cat"]]}
                 events[event["index"]] = {"ph": "X", **names, **times, "args": args}
             return {"schemaVersion": 1, **self.meta_data[rank], "traceEvents": events}
@@ -109,46 +149,89 @@ def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
     ]
     events = pl.concat([part for part in parts if part.height], how="diagonal_relaxed")
     missing = [value.alias(name) for name, value in _COLUMNS.items() if name not in events.columns]
-    return events.with_columns(missing).with_columns(pl.col(name).fill_null(value) for name, value in _COLUMNS.items())
+    return events.with_columns(missing).with_columns(
+        pl.col(name).fill_null(value) for name, value in _COLUMNS.items()
+    )
 
 
 def _spans(spans: pl.DataFrame) -> pl.DataFrame:
     is_python, parent = spans["kind"].is_in(["python", "module"]), spans["parent_id"]
     callers = nearest_row(parent, is_python).gather(parent)
     return spans.select(
-        "name", "start_ns", "duration_ns", "external_id",
-        cat=pl.coalesce(pl.col("kind").replace_strict(_CATEGORIES, default=None), "category", pl.lit("other")),
-        pid="process_id", tid="thread_id",
-        python_id=pl.when(is_python).then("span_id"), python_parent_id=pl.when(is_python).then(callers),
-    )  # fmt: skip
+        "name",
+        "start_ns",
+        "duration_ns",
+        "external_id",
+        cat=pl.coalesce(
+            pl.col("kind").replace_strict(_CATEGORIES, default=None), "category", pl.lit("other")
+        ),
+        pid="process_id",
+        tid="thread_id",
+        python_id=pl.when(is_python).then("span_id"),
+        python_parent_id=pl.when(is_python).then(callers),
+    )
 
 
 def _calls(calls: pl.DataFrame) -> pl.DataFrame:
-    source = pl.when(pl.col("source_api") == "driver").then(pl.lit("cuda_driver")).otherwise(pl.lit("cuda_runtime"))
+    source = (
+        pl.when(pl.col("source_api") == "driver")
+        .then(pl.lit("cuda_driver"))
+        .otherwise(pl.lit("cuda_runtime"))
+    )
     return calls.select(
-        "start_ns", "duration_ns", cat=source, name="raw_api", pid="process_id", tid="thread_id",
+        "start_ns",
+        "duration_ns",
+        cat=source,
+        name="raw_api",
+        pid="process_id",
+        tid="thread_id",
         correlation="correlation_id",
-    )  # fmt: skip
+    )
 
 
 def _on_device(work: pl.DataFrame, category: str, name: str | pl.Expr) -> pl.DataFrame:
     is_sized = "size_bytes" in work.columns
-    rate = pl.when(pl.col("duration_ns") > 0).then(pl.col("size_bytes") / pl.col("duration_ns")) if is_sized else None
+    rate = (
+        pl.when(pl.col("duration_ns") > 0).then(pl.col("size_bytes") / pl.col("duration_ns"))
+        if is_sized
+        else None
+    )
     stream = pl.col("stream_id").fill_null(0)  # HTA takes work without a stream for the host's
     return work.select(
-        "start_ns", "duration_ns", *(column for column in ("collective_name", "msg_dtype", "group_size")
-                                     if column in work.columns),
-        *([pl.col("size_bytes").alias("bytes"), rate.alias("memory_bw_gbps")] if rate is not None else []),
-        cat=pl.lit(category), name=name, pid="device_id", tid=stream, stream=stream, correlation="correlation_id",
-    )  # fmt: skip
+        "start_ns",
+        "duration_ns",
+        *(
+            column
+            for column in ("collective_name", "msg_dtype", "group_size")
+            if column in work.columns
+        ),
+        *(
+            [pl.col("size_bytes").alias("bytes"), rate.alias("memory_bw_gbps")]
+            if rate is not None
+            else []
+        ),
+        cat=pl.lit(category),
+        name=name,
+        pid="device_id",
+        tid=stream,
+        stream=stream,
+        correlation="correlation_id",
+    )
 
 
 def _waits(waits: pl.DataFrame) -> pl.DataFrame:
     return waits.select(
-        "start_ns", "duration_ns", cat=pl.lit("cuda_sync"), name=pl.col("kind").replace(_WAITS), pid="device_id",
-        tid="stream_id", stream="stream_id", correlation="correlation_id", wait_on_stream="waited_stream_id",
+        "start_ns",
+        "duration_ns",
+        cat=pl.lit("cuda_sync"),
+        name=pl.col("kind").replace(_WAITS),
+        pid="device_id",
+        tid="stream_id",
+        stream="stream_id",
+        correlation="correlation_id",
+        wait_on_stream="waited_stream_id",
         wait_on_cuda_event_record_corr_id="waited_correlation_id",
-    )  # fmt: skip
+    )
 
 
 def _profiler_ranges(counters: pl.DataFrame) -> pl.DataFrame:
@@ -156,9 +239,11 @@ def _profiler_ranges(counters: pl.DataFrame) -> pl.DataFrame:
     keys = ["time_ns", "duration_ns", "device_id", "kernel"]
     if not counters.height:
         return counters.select(keys)
-    return counters.pivot("name", index=keys, values="value", maintain_order=True).rename(
-        {"time_ns": "start_ns", "kernel": "name", "device_id": "pid"}
-    ).with_columns(cat=pl.lit("cuda_profiler_range"), tid=pl.lit(0))  # fmt: skip
+    return (
+        counters.pivot("name", index=keys, values="value", maintain_order=True)
+        .rename({"time_ns": "start_ns", "kernel": "name", "device_id": "pid"})
+        .with_columns(cat=pl.lit("cuda_profiler_range"), tid=pl.lit(0))
+    )
 
 
 _PLACED = ("span_id", "device_id", "stream_id", "start_ns", "duration_ns")
@@ -167,27 +252,38 @@ _PLACED = ("span_id", "device_id", "stream_id", "start_ns", "duration_ns")
 def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """Annotations as the device had them: from the first to the last work that each, as the innermost, launched.
 
-    Kineto writes one for each stream (gpu_user_annotation), a nanosecond wider at both ends; none of the tables needs
-    them, so no collector keeps them.
+    Kineto writes one for each stream (gpu_user_annotation), a nanosecond wider at both ends; none
+    of the tables needs them, so no collector keeps them.
     """
     marks = (spans["category"] == "user_annotation").fill_null(value=False)
     names = spans.select("span_id", mark=nearest_row(spans["parent_id"], marks)).drop_nulls("mark")
-    of_mark = work.join(names, on="span_id").with_columns(end=pl.col("start_ns") + pl.col("duration_ns"))
+    of_mark = work.join(names, on="span_id").with_columns(
+        end=pl.col("start_ns") + pl.col("duration_ns")
+    )
     found = of_mark.group_by("mark", "device_id", "stream_id", maintain_order=True).agg(
         pl.min("start_ns") - 1, duration_ns=pl.max("end") - pl.min("start_ns") + 2
     )
     return found.sort("start_ns").select(
-        "start_ns", "duration_ns", cat=pl.lit("gpu_user_annotation"), name=pl.lit(spans["name"]).gather("mark"),
-        pid="device_id", tid="stream_id",
-    )  # fmt: skip
+        "start_ns",
+        "duration_ns",
+        cat=pl.lit("gpu_user_annotation"),
+        name=pl.lit(spans["name"]).gather("mark"),
+        pid="device_id",
+        tid="stream_id",
+    )
 
 
 def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
     """Events with ts and dur in microseconds, as floats that a file's digits would give, rounded as HTA would."""
     # Polars multiplies by 0.001 instead, which is not the nearest number to what the digits say.
-    ts, dur = ((events[name] - base).to_numpy() / 1000 for name, base in (("start_ns", base_ns), ("duration_ns", 0)))
+    ts, dur = (
+        (events[name] - base).to_numpy() / 1000
+        for name, base in (("start_ns", base_ns), ("duration_ns", 0))
+    )
     events = events.with_columns(ts=pl.Series(ts), dur=pl.Series(dur))
-    has_fractions = (events["start_ns"] % 1000 != 0).any() or (events["duration_ns"] % 1000 != 0).any()
+    has_fractions = (events["start_ns"] % 1000 != 0).any() or (
+        events["duration_ns"] % 1000 != 0
+    ).any()
     if has_fractions and not import_module("hta.configs.env_options").disable_ns_rounding():
         start, end = pl.col("ts").ceil(), (pl.col("ts") + pl.col("dur")).floor()
         events = events.with_columns(ts=start, dur=end - start)
@@ -197,7 +293,9 @@ def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
 def _frame(module: Any, symbols: Any, events: pl.DataFrame) -> Any:
     """The events as HTA keeps them: names as numbers, with the index of the linked event, and the iteration."""
     known = symbols.get_sym_id_map()
-    numbers = [pl.col(name).replace_strict(known, return_dtype=pl.Int64) for name in ("cat", "name")]
+    numbers = [
+        pl.col(name).replace_strict(known, return_dtype=pl.Int64) for name in ("cat", "name")
+    ]
     counted = pl.exclude(*_COLUMNS, "index", "ts", "dur", "cat", "name").fill_null(-1)
     frame = events.with_columns(pl.col("index").cast(pl.Int64), *numbers, counted).to_pandas()
     frame.index = frame["index"]
@@ -213,13 +311,17 @@ def _iterations(frame: Any, symbols: list[str]) -> np.ndarray[Any, Any]:
     Its own function asks every step about every event, in Python.
     """
     steps = {
-        i: int(name[13:]) for i, name in enumerate(symbols) if name.startswith("ProfilerStep#") and name[13:].isdigit()
+        i: int(name[13:])
+        for i, name in enumerate(symbols)
+        if name.startswith("ProfilerStep#") and name[13:].isdigit()
     }
     names, starts = frame["name"].to_numpy(), frame["ts"].to_numpy()
     order = np.argsort(starts, kind="stable")
     found = np.full(len(frame), -1)
     for row in np.flatnonzero(np.isin(names, list(steps))):
-        low, high = np.searchsorted(starts, [starts[row], starts[row] + frame["dur"].iat[row]], sorter=order)
+        low, high = np.searchsorted(
+            starts, [starts[row], starts[row] + frame["dur"].iat[row]], sorter=order
+        )
         found[order[low:high]] = steps[names[row]]
     linked = frame["index_correlation"].to_numpy()
     is_work = frame["stream"].to_numpy() >= 0

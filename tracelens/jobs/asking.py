@@ -22,11 +22,14 @@ _BYTES_A_ROW = 500
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:
     """The frames of those of the named analyses whose rows of a rank depend on that rank alone, by name.
 
-    The trace gets the breakdown of time that others of them take. Raises UsageError for a trace that is not in files,
-    and SourceError where a rank's tables cannot be read.
+    The trace gets the breakdown of time that others of them take. Raises UsageError for a trace
+    that is not in files, and SourceError where a rank's tables cannot be read.
     """
     if trace.path is None or not trace.manifest.n_rows:
-        raise UsageError("--engine is for a trace that tracelens collect wrote: its tasks read the rank's own files")
+        raise UsageError(
+            "--engine is for a trace that tracelens collect wrote: its tasks read the rank's own"
+            " files"
+        )
     by_rank = [name for name in names if ANALYSES[name].by_rank]
     of_time = any(ANALYSES[name].of_time for name in names)
     if len(trace.manifest.ranks) < 2 or not (by_rank or of_time):

@@ -23,16 +23,21 @@ LOCAL, RAY = "local", "ray"
 ENGINES = (LOCAL, RAY)
 _RETRIES = 3
 _POOLS = 2
-"""Pools of processes that are begun anew where one is killed, before each task gets a process of its own."""
+"""Pools of processes that are begun anew where one is killed, before each task gets a process of
+its own."""
 _CONNECT_S = 5
-_GET_RAY = "--engine ray needs Ray, which is not installed: pip install 'tracelens-toolkit[cluster]'"
+_GET_RAY = (
+    "--engine ray needs Ray, which is not installed: pip install 'tracelens-toolkit[cluster]'"
+)
 
 
-def engine_of(name: str | None, address: str | None = None, limit_bytes: int | None = None) -> Engine:
+def engine_of(
+    name: str | None, address: str | None = None, limit_bytes: int | None = None
+) -> Engine:
     """The engine of a name, by default processes; `address` is that of a running Ray cluster.
 
-    `limit_bytes` is the memory that the processes of this machine may take. Raises UsageError, and ToolError where Ray
-    is not installed or nothing listens at the address.
+    `limit_bytes` is the memory that the processes of this machine may take. Raises UsageError, and
+    ToolError where Ray is not installed or nothing listens at the address.
     """
     if name not in (None, *ENGINES):
         raise UsageError(f"--engine {name}: the engines are {', '.join(ENGINES)}")
@@ -51,11 +56,13 @@ def _needs(task: Task) -> int:
     return sum(needs_of_size(one.size_bytes, one.name) for one in task.sources)
 
 
-def _in_processes(tasks: Sequence[Task], work: Work, limit_bytes: int | None = None) -> Iterator[Result]:
+def _in_processes(
+    tasks: Sequence[Task], work: Work, limit_bytes: int | None = None
+) -> Iterator[Result]:
     """Run tasks in processes, as many at a time as memory and cores allow.
 
-    Where a process is killed, all that were at work are lost: their tasks run again, in the end each by itself, so that
-    only a task that has its process killed every time is given up.
+    Where a process is killed, all that were at work are lost: their tasks run again, in the end
+    each by itself, so that only a task that has its process killed every time is given up.
     """
     left = list(tasks)
     for _ in range(_POOLS if left else 0):
@@ -74,20 +81,27 @@ def _in_processes(tasks: Sequence[Task], work: Work, limit_bytes: int | None = N
             with processes(1) as pool:
                 result = pool.submit(attempted, task, work).result()
         except BrokenProcessPool:
-            result = SourceError(f"{task.name}: the process that read it was killed, perhaps for want of memory")
+            result = SourceError(
+                f"{task.name}: the process that read it was killed, perhaps for want of memory"
+            )
         yield task, result
 
 
 def _on_ray(tasks: Sequence[Task], work: Work, ray: Any, address: str | None) -> Iterator[Result]:
     """Run tasks on a Ray cluster, each with a core and the memory that it needs, or that the largest node has.
 
-    A task whose process or node is lost runs again, three times. Raises ToolError for a node with other versions.
+    A task whose process or node is lost runs again, three times. Raises ToolError for a node with
+    other versions.
     """
     if not tasks:
         return
     with _connected(ray, address):
-        ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # so that `_on_node` can say what a node lacks
-        most = max((node["Resources"].get("memory", 0) for node in ray.nodes() if node["Alive"]), default=0)
+        ray.cloudpickle.register_pickle_by_value(
+            sys.modules[__name__]
+        )  # so that `_on_node` can say what a node lacks
+        most = max(
+            (node["Resources"].get("memory", 0) for node in ray.nodes() if node["Alive"]), default=0
+        )
         run = ray.remote(max_retries=_RETRIES, num_cpus=1, scheduling_strategy="SPREAD")(_on_node)
         begun = {
             run.options(memory=min(_needs(task), most)).remote(
@@ -100,7 +114,10 @@ def _on_ray(tasks: Sequence[Task], work: Work, ray: Any, address: str | None) ->
             task = begun.pop(done)
             result = _awaited(ray, done, task)
             if isinstance(result, str):
-                raise ToolError(f"a node of the cluster has {result}, here is {_versions()}; install the same on all")
+                raise ToolError(
+                    f"a node of the cluster has {result}, here is {_versions()}; install the same"
+                    " on all"
+                )
             yield task, result
 
 
@@ -111,10 +128,14 @@ def _awaited(ray: Any, done: Any, task: Task) -> Any:
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, TracelensError):
             raise error.cause from None
-        return SourceError(f"{task.name}: cannot be read: {type(error.cause).__name__}: {first_line(error.cause)}")
+        return SourceError(
+            f"{task.name}: cannot be read: {type(error.cause).__name__}: {first_line(error.cause)}"
+        )
     except ray.exceptions.RayError as error:
         why = type(error).__name__
-        return SourceError(f"{task.name}: its process or node was lost {_RETRIES + 1} times ({why})")
+        return SourceError(
+            f"{task.name}: its process or node was lost {_RETRIES + 1} times ({why})"
+        )
 
 
 def _versions() -> str:
@@ -130,7 +151,10 @@ def _versions() -> str:
 
 
 def _on_node(expected: str, task: bytes) -> Any:
-    """The result of a pickled task, or the node's versions where they are others. Sent as code: it imports nothing."""
+    """The result of a pickled task, or the node's versions where they are others.
+
+    Sent as code: it imports nothing.
+    """
     import pickle  # noqa: PLC0415
 
     found = _versions()
@@ -153,7 +177,8 @@ def _imported() -> Any:
 def _connected(ray: Any, address: str | None) -> Iterator[None]:
     """Be connected to the cluster at the address, else to one of this machine that ends with the body.
 
-    A program that is connected to a cluster stays so. Raises ToolError where no cluster could be joined.
+    A program that is connected to a cluster stays so. Raises ToolError where no cluster could be
+    joined.
     """
     if ray.is_initialized():
         yield
@@ -181,10 +206,13 @@ def _check_address(address: str) -> None:
         return
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "/" in host:
-        raise UsageError(f"--address {address}: expected HOST:PORT of a running cluster's head, or auto")
+        raise UsageError(
+            f"--address {address}: expected HOST:PORT of a running cluster's head, or auto"
+        )
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()
     except (OSError, OverflowError) as error:
         raise ToolError(
-            f"--address {address}: no Ray cluster answers there ({first_line(error)}); start one with ray start --head"
+            f"--address {address}: no Ray cluster answers there ({first_line(error)}); start one"
+            " with ray start --head"
         ) from error

@@ -6,7 +6,14 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from tracelens.errors import SourceError
-from tracelens.jobs.ranks import Options, RankRecord, TargetError, collect_rank, made_by, sources_told
+from tracelens.jobs.ranks import (
+    Options,
+    RankRecord,
+    TargetError,
+    collect_rank,
+    made_by,
+    sources_told,
+)
 from tracelens.jobs.target import commit_trace, finished_ranks, prepare
 from tracelens.jobs.tasks import Task, tasks_of
 from tracelens.storage.addresses import shown
@@ -18,8 +25,8 @@ Work: TypeAlias = Callable[[Task], Any]
 Engine: TypeAlias = Callable[[Sequence[Task], Work], Iterator[tuple[Task, Any]]]
 """Runs the work, which can be pickled, for each task, and yields results in any order as they come.
 
-A SourceError is yielded for a task whose sources cannot be read, or that was lost for good; a TargetError is raised.
-"""
+A SourceError is yielded for a task whose sources cannot be read, or that was lost for good; a
+TargetError is raised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,10 @@ def in_turn(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, Any]]:
 
 
 def attempted(task: Task, work: Work) -> Any:
-    """The result of a task, or the error that costs the job its ranks. Raises TargetError, which ends the job."""
+    """The result of a task, or the error that costs the job its ranks.
+
+    Raises TargetError, which ends the job.
+    """
     try:
         return work(task)
     except TargetError:
@@ -55,19 +65,31 @@ def attempted(task: Task, work: Work) -> Any:
 def collect_job(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str]]:
     """Collect the sources into the target; returns the trace, and messages by the name of each task that failed.
 
-    Ranks that are in the target already, of the same sources and options, are not read again. Raises SourceError where
-    fewer ranks than asked for, or none, could be collected, or the target cannot be written.
+    Ranks that are in the target already, of the same sources and options, are not read again.
+    Raises SourceError where fewer ranks than asked for, or none, could be collected, or the target
+    cannot be written.
     """
     skipped: list[str] = []
     tasks = tasks_of(job.paths, job.kind, job.ranks, skipped)
     prepare(job.target, force=job.force)
     records = {record.rank: record for record in _finished(job, tasks)}
-    done = {source for record in records.values() if records.keys() >= {*record.beside} for source in record.sources}
+    done = {
+        source
+        for record in records.values()
+        if records.keys() >= {*record.beside}
+        for source in record.sources
+    }
     left = [task for task in tasks if not done.issuperset(sources_told(task.sources))]
     if skipped:
-        tell(f"files that are no traces were skipped: {', '.join(skipped[:3])}{', …' if len(skipped) > 3 else ''}")
+        tell(
+            "files that are no traces were skipped:"
+            f" {', '.join(skipped[:3])}{', …' if len(skipped) > 3 else ''}"
+        )
     if records:
-        tell(f"{len(records):,} ranks are there already; {len(left):,} of {len(tasks):,} sources are left to read")
+        tell(
+            f"{len(records):,} ranks are there already; {len(left):,} of {len(tasks):,} sources are"
+            " left to read"
+        )
     failed: dict[str, str] = {}
     for task, result in engine(left, partial(collect_rank, target=job.target, options=job.options)):
         if isinstance(result, SourceError):
@@ -75,7 +97,14 @@ def collect_job(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, 
         else:
             records |= {record.rank: record for record in result}
     mix = job.force_mix or bool(job.ranks)
-    commit_trace(job.target, [*records.values()], failed, min_ranks=job.min_ranks, force=job.force, force_mix=mix)
+    commit_trace(
+        job.target,
+        [*records.values()],
+        failed,
+        min_ranks=job.min_ranks,
+        force=job.force,
+        force_mix=mix,
+    )
     return Trace.open(job.target), failed
 
 
@@ -86,7 +115,8 @@ def _finished(job: Job, tasks: Sequence[Task]) -> list[RankRecord]:
     for record in records:
         if record.made_by != made_by(job.options) or not known.issuperset(record.sources):
             raise TargetError(
-                f"{shown(job.target)}: holds rank {record.rank} of an unfinished collection of other sources or "
-                "options, or of a source that was changed since; give another --out, or --force to begin anew"
+                f"{shown(job.target)}: holds rank {record.rank} of an unfinished collection of"
+                " other sources or options, or of a source that was changed since; give another"
+                " --out, or --force to begin anew"
             )
     return records

@@ -45,11 +45,12 @@ class Options:
 class RankRecord(msgspec.Struct, frozen=True):
     """The content of `ranks/R.json`: the files of a rank that is collected, and what they were made from.
 
-    `beside` are all ranks in the same sources. `sources` has name, size and ETag of each; `made_by` the version, the
-    schema's version and the options; `sizes` the bytes of each table's file, whose rows are counted in `manifest`, the
-    manifest of a trace of this rank alone. `first_ns` and `last_ns` say when its events began and ended, by its clock.
-    `host` is a digest of this target's own by which ranks of one host are known, `node` the number that a launcher gave
-    it, `groups` are the ranks of its process groups.
+    `beside` are all ranks in the same sources. `sources` has name, size and ETag of each; `made_by`
+    the version, the schema's version and the options; `sizes` the bytes of each table's file, whose
+    rows are counted in `manifest`, the manifest of a trace of this rank alone. `first_ns` and
+    `last_ns` say when its events began and ended, by its clock. `host` is a digest of this target's
+    own by which ranks of one host are known, `node` the number that a launcher gave it, `groups`
+    are the ranks of its process groups.
     """
 
     rank: int
@@ -73,7 +74,11 @@ class RankRecord(msgspec.Struct, frozen=True):
 
 def made_by(options: Options) -> dict[str, Any]:
     """The version and options, as a record has them."""
-    return {"tracelens_version": installed_version(), "schema_version": SCHEMA_VERSION, **asdict(options)}
+    return {
+        "tracelens_version": installed_version(),
+        "schema_version": SCHEMA_VERSION,
+        **asdict(options),
+    }
 
 
 def sources_told(sources: Sequence[Listed]) -> list[tuple[str, int, str]]:
@@ -81,12 +86,15 @@ def sources_told(sources: Sequence[Listed]) -> list[tuple[str, int, str]]:
     return [(one.name, one.size_bytes, one.etag) for one in sources]
 
 
-def collect_rank(task: Task, target: str, options: Options, attempt: str | None = None) -> list[RankRecord]:
+def collect_rank(
+    task: Task, target: str, options: Options, attempt: str | None = None
+) -> list[RankRecord]:
     """Collect the ranks in the sources of a task, mostly one, into the target; returns their records.
 
-    Its files have the attempt, by default a random word, in their names, so that it may run twice, or twice at a time:
-    the first record stays, and the others return it. Raises SourceError where the sources cannot be read, which costs
-    the job their ranks, and TargetError where nothing can be written, or other sources hold the rank.
+    Its files have the attempt, by default a random word, in their names, so that it may run twice,
+    or twice at a time: the first record stays, and the others return it. Raises SourceError where
+    the sources cannot be read, which costs the job their ranks, and TargetError where nothing can
+    be written, or other sources hold the rank.
     """
     attempt = attempt or secrets.token_hex(8)
     with OwnFolder(PREFIX) as own:
@@ -95,39 +103,55 @@ def collect_rank(task: Task, target: str, options: Options, attempt: str | None 
         try:
             captures = _read(task, folder, files, options.reading)
             bounds = [bound for bound in map(extent_of, captures) if bound is not None]
-            trace = combine(captures, ranks=task.ranks, events=options.events, is_one_run=True)  # judged with all
+            trace = combine(
+                captures, ranks=task.ranks, events=options.events, is_one_run=True
+            )  # judged with all
             if options.step is not None:
                 trace = mark_anew(trace, options.step)
             trace = trace.write(folder / "made" / "trace")  # the folder itself is locked
         except TracelensError as error:
             raise type(error)(addressed(str(error), files | {folder: task.name})) from None
         alike = {
-            "beside": trace.manifest.ranks, "attempt": attempt, "sources": sources_told(task.sources),
-            "made_by": made_by(options), "first_ns": min((first for first, _ in bounds), default=None),
+            "beside": trace.manifest.ranks,
+            "attempt": attempt,
+            "sources": sources_told(task.sources),
+            "made_by": made_by(options),
+            "first_ns": min((first for first, _ in bounds), default=None),
             "last_ns": max((last for _, last in bounds), default=None),
-        }  # fmt: skip
+        }
         try:
             objects = Objects(target)
             sizes = upload(objects, folder / "made" / "trace", attempt)
             return [
-                _create(objects, _record(rank, trace.manifest, sizes, alike | _place(captures, rank, objects.place)))
+                _create(
+                    objects,
+                    _record(
+                        rank, trace.manifest, sizes, alike | _place(captures, rank, objects.place)
+                    ),
+                )
                 for rank in trace.manifest.ranks
             ]
         except SourceError as error:
             raise TargetError(str(error)) from None
 
 
-def _read(task: Task, folder: Path, files: dict[Path, str], reading: dict[str, str]) -> list[Capture]:
+def _read(
+    task: Task, folder: Path, files: dict[Path, str], reading: dict[str, str]
+) -> list[Capture]:
     """The captures of the sources, their large tables in the folder; `files` gets the sources' places."""
     files |= _fetched(task, folder)
     given = [folder / "0" / task.folder] if task.folder else [*files]
     skipped: list[Path] = []
     with read_by(reading):
-        captures = read_into(folder / "read", sources_of(given, task.kind, skipped), None, lambda _: None)
+        captures = read_into(
+            folder / "read", sources_of(given, task.kind, skipped), None, lambda _: None
+        )
     note_skipped(captures, skipped)
     for one in task.sources:
         if url_of(one.place) is None and local(Path(one.place)).etag != one.etag:
-            raise SourceError(f"{one.place}: was changed while it was read; collect it again when it is complete")
+            raise SourceError(
+                f"{one.place}: was changed while it was read; collect it again when it is complete"
+            )
     if task.position is not None and not task.ranks:
         for capture in captures:
             if capture.rank is None:
@@ -151,10 +175,17 @@ def _fetched(task: Task, folder: Path) -> dict[Path, str]:
     return files
 
 
-def _record(rank: int, manifest: Manifest, sizes: Mapping[str, Mapping[str, int]], about: dict[str, Any]) -> RankRecord:
+def _record(
+    rank: int, manifest: Manifest, sizes: Mapping[str, Mapping[str, int]], about: dict[str, Any]
+) -> RankRecord:
     """The record of one rank of a manifest; `about` has the fields that need nothing of these."""
     own = {table: by_rank[str(rank)] for table, by_rank in sizes.items() if str(rank) in by_rank}
-    return RankRecord(rank=rank, sizes=own, manifest=replace(manifest.of_rank(rank), attempts={}).as_dict(), **about)
+    return RankRecord(
+        rank=rank,
+        sizes=own,
+        manifest=replace(manifest.of_rank(rank), attempts={}).as_dict(),
+        **about,
+    )
 
 
 def _create(objects: Objects, record: RankRecord) -> RankRecord:
@@ -165,24 +196,32 @@ def _create(objects: Objects, record: RankRecord) -> RankRecord:
     other = read_record(objects, key)
     objects.remove(record.keys)
     if other is None or other.made_by != record.made_by:
-        raise TargetError(f"{objects.place}: rank {rank} is there, made with other options; give {BEGIN_ANEW}")
+        raise TargetError(
+            f"{objects.place}: rank {rank} is there, made with other options; give {BEGIN_ANEW}"
+        )
     if other.sources != record.sources:
         names = other.sources[0][0], record.sources[0][0]
         raise TargetError(
-            f"{objects.place}: {names[0]} and {names[1]} both claim rank {rank}, or one was changed; give --rank once "
-            f"for each file, in their order, or {BEGIN_ANEW}"
+            f"{objects.place}: {names[0]} and {names[1]} both claim rank {rank}, or one was"
+            f" changed; give --rank once for each file, in their order, or {BEGIN_ANEW}"
         )
     return other
 
 
 def _place(captures: Sequence[Capture], rank: int, target: str) -> dict[str, Any]:
     """The rank's host, node and groups, as far as the capture of it tells; of several the first one."""
-    first = captures[0] if len(captures) == 1 else next((one for one in captures if one.rank == rank), None)
+    first = (
+        captures[0]
+        if len(captures) == 1
+        else next((one for one in captures if one.rank == rank), None)
+    )
     if first is None:
         return {}
     host, told = first.place.host, first.tables.get("ranks")
     return {
-        "host": None if host is None else hashlib.sha256(f"{target} {host}".encode()).hexdigest()[:16],
+        "host": (
+            None if host is None else hashlib.sha256(f"{target} {host}".encode()).hexdigest()[:16]
+        ),
         "node": None if told is None or not told.height else told["node"][0],
         "groups": {name: list(ranks) for name, ranks in first.place.groups.items()},
     }
@@ -199,4 +238,6 @@ def read_record(objects: Objects, key: str) -> RankRecord | None:
     try:
         return msgspec.json.decode(content, type=RankRecord)
     except msgspec.MsgspecError:
-        raise TargetError(f"{objects.place}/{key}: is no record of a rank; give {BEGIN_ANEW}") from None
+        raise TargetError(
+            f"{objects.place}/{key}: is no record of a rank; give {BEGIN_ANEW}"
+        ) from None

@@ -20,14 +20,17 @@ from tracelens.trace.places import places
 from tracelens.trace.same_run import WORLD_SIZE, refuse_unrelated
 
 _TOLD_OF_ALL = ("ranks", "diagnostics")
-"""Tables whose rows depend on the other ranks: they are written again, beside what the ranks' tasks wrote."""
+"""Tables whose rows depend on the other ranks: they are written again, beside what the ranks'
+tasks wrote."""
 
 
-def settled(target: str, records: Sequence[RankRecord], manifest: Manifest, *, force_mix: bool) -> Manifest:
+def settled(
+    target: str, records: Sequence[RankRecord], manifest: Manifest, *, force_mix: bool
+) -> Manifest:
     """The manifest of a job's ranks with their clocks, after the tables that tell of all ranks were written anew.
 
-    `records` are by rank. Raises SourceError where the ranks cannot be of one program; with `force_mix`, the tables say
-    so.
+    `records` are by rank. Raises SourceError where the ranks cannot be of one program; with
+    `force_mix`, the tables say so.
     """
     if len(records) < 2:
         return manifest
@@ -35,11 +38,22 @@ def settled(target: str, records: Sequence[RankRecord], manifest: Manifest, *, f
     before = {name: trace.frame(name) for name in _TOLD_OF_ALL}
     captures = _stand_ins(trace, records)
     for kind in {capture.kind for capture in captures}:
-        refuse_unrelated([capture for capture in captures if capture.kind == kind], force_mix=force_mix)
-    rows = places([(record.rank, capture) for record, capture in zip(records, captures, strict=True)])
-    warned = [(record.rank, capture.diagnostics.frame()) for record, capture in zip(records, captures, strict=True)]
+        refuse_unrelated(
+            [capture for capture in captures if capture.kind == kind], force_mix=force_mix
+        )
+    rows = places(
+        [(record.rank, capture) for record, capture in zip(records, captures, strict=True)]
+    )
+    warned = [
+        (record.rank, capture.diagnostics.frame())
+        for record, capture in zip(records, captures, strict=True)
+    ]
     diagnostics = pl.concat([before["diagnostics"], _with_ranks("diagnostics", warned)])
-    trace.amend(manifest, ranks=_with_ranks("ranks", rows), diagnostics=diagnostics.sort("rank", maintain_order=True))
+    trace.amend(
+        manifest,
+        ranks=_with_ranks("ranks", rows),
+        diagnostics=diagnostics.sort("rank", maintain_order=True),
+    )
     settle_ranks(trace, force_mix=force_mix)
     attempt = secrets.token_hex(8)
     found = copy.deepcopy(trace.manifest)
@@ -59,7 +73,9 @@ def _with_ranks(name: str, parts: Sequence[tuple[int, pl.DataFrame]]) -> pl.Data
     return TABLES[name].conform(pl.concat(frames))
 
 
-def _write_changed(folder: Path, before: pl.DataFrame, after: pl.DataFrame, name: str) -> dict[str, int]:
+def _write_changed(
+    folder: Path, before: pl.DataFrame, after: pl.DataFrame, name: str
+) -> dict[str, int]:
     """Write the rows of the ranks whose rows are others than before; returns their numbers by rank."""
     old, n_rows = before.partition_by("rank", as_dict=True), {}
     for (rank,), rows in after.partition_by("rank", as_dict=True).items():
@@ -89,7 +105,9 @@ def _stand_ins(trace: Trace, records: Sequence[RankRecord]) -> list[Capture]:
         is_timed = record.first_ns is not None
         # Kernels stand for all events: the first one, and the end of the last one.
         times = {"start_ns": [record.first_ns or 0, record.last_ns or 0], "duration_ns": [0, 0]}
-        tables["kernels"] = pl.DataFrame({"device_id": pl.Series([device, device], dtype=pl.Int32)} | times)
+        tables["kernels"] = pl.DataFrame(
+            {"device_id": pl.Series([device, device], dtype=pl.Int32)} | times
+        )
         captures.append(
             Capture(
                 about["kind"],
@@ -99,7 +117,9 @@ def _stand_ins(trace: Trace, records: Sequence[RankRecord]) -> list[Capture]:
                 rank=record.rank,
                 settings={WORLD_SIZE: about["settings"].get(WORLD_SIZE)},
                 time_base="unix_epoch" if is_timed else "trace_start",
-                place=Place(record.host, {name: tuple(ranks) for name, ranks in record.groups.items()}),
+                place=Place(
+                    record.host, {name: tuple(ranks) for name, ranks in record.groups.items()}
+                ),
             )
         )
     return captures

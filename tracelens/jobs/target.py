@@ -24,15 +24,20 @@ _OURS = re.compile(r"\w+/rank=\d+/part-\w+\.parquet|trial-[0-9a-f]{16}")
 
 
 def prepare(target: str, *, force: bool) -> None:
-    """Check that a job can write there. With `force`, ranks that an earlier one finished are forgotten.
+    """Check that a job can write there.
 
-    Raises SourceError where there is a trace, which `force` replaces when the job ends, or a folder of something else.
+    With `force`, ranks that an earlier one finished are forgotten.
+
+    Raises SourceError where there is a trace, which `force` replaces when the job ends, or a folder
+    of something else.
     """
     if url_of(target) is None and os.path.lexists(target) and not Path(target, RANKS).is_dir():
         check_target(Path(target), force=force)
     objects = Objects(target)
     if objects.about(MANIFEST) is not None and not force:
-        raise SourceError(f"{objects.place}: exists already; give another --out, or --force to replace it")
+        raise SourceError(
+            f"{objects.place}: exists already; give another --out, or --force to replace it"
+        )
     if url_of(target) is None:
         Path(target, RANKS).mkdir(exist_ok=True)  # by which a job that was killed is known
     if force:
@@ -45,7 +50,9 @@ def finished_ranks(target: str) -> list[RankRecord]:
     keys = _record_keys(objects)
     with ThreadPoolExecutor(_REQUESTS) as pool:
         records = list(pool.map(lambda key: read_record(objects, key), keys))
-    return sorted((record for record in records if record is not None), key=lambda record: record.rank)
+    return sorted(
+        (record for record in records if record is not None), key=lambda record: record.rank
+    )
 
 
 def _record_keys(objects: Objects) -> list[str]:
@@ -64,14 +71,18 @@ def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them
 ) -> Manifest:
     """Write the manifest of the ranks, with which they are a trace; `failed` are messages by the name of their task.
 
-    With failed tasks the manifest's `complete` is false. With `force` it replaces a trace that is there, with
-    `force_mix` foreign ranks may be together. Raises SourceError for fewer than `min_ranks` ranks, or none, for ranks
-    that cannot be of one program, and where another job wrote a manifest meanwhile.
+    With failed tasks the manifest's `complete` is false. With `force` it replaces a trace that is
+    there, with `force_mix` foreign ranks may be together. Raises SourceError for fewer than
+    `min_ranks` ranks, or none, for ranks that cannot be of one program, and where another job wrote
+    a manifest meanwhile.
     """
     if len(records) < max(1, min_ranks):
         wanted = f", fewer than the {min_ranks:,} of --min-ranks" if min_ranks > 1 else ""
         why = f": {next(iter(failed.values()))}" if failed else ""
-        raise SourceError(f"{target}: {len(records):,} ranks could be collected{wanted}; no trace was written{why}")
+        raise SourceError(
+            f"{target}: {len(records):,} ranks could be collected{wanted}; no trace was"
+            f" written{why}"
+        )
     ordered = sorted(records, key=lambda record: record.rank)
     manifest = settled(target, ordered, merged(ordered, failed), force_mix=force_mix)
     commit(Objects(target), manifest.as_dict(), force=force)
@@ -89,7 +100,10 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
         for table, why in manifest.empty_tables.items():
             empty.setdefault(table, {})[why] = None
     bases = {manifest.time_base for manifest in manifests}
-    lost = [{"source": name, "code": SOURCE_UNREAD, "count": 1, "text": text} for name, text in failed.items()]
+    lost = [
+        {"source": name, "code": SOURCE_UNREAD, "count": 1, "text": text}
+        for name, text in failed.items()
+    ]
     return Manifest(
         tracelens_version=installed_version(),
         sources=[source for manifest in manifests for source in manifest.sources],
@@ -100,14 +114,17 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
         n_rows=n_rows,
         attempts={str(record.rank): record.attempt for record in records},
         dropped=[row for manifest in manifests for row in manifest.dropped] + lost,
-        empty_tables={table: "; ".join(reasons) for table, reasons in empty.items() if table not in n_rows},
+        empty_tables={
+            table: "; ".join(reasons) for table, reasons in empty.items() if table not in n_rows
+        },
     )
 
 
 def clean(target: str, hours: float = 1) -> int:
     """Remove the files of a target that neither its manifest nor a rank's record names; returns how many there were.
 
-    Those of the last `hours` stay: a job that is at work names its files only when a rank is complete.
+    Those of the last `hours` stay: a job that is at work names its files only when a rank is
+    complete.
     """
     if url_of(target) is None and not Path(target).is_dir():
         raise SourceError(f"{target}: no such directory")

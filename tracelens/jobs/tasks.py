@@ -22,8 +22,9 @@ _RANK = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 class Task:
     """Sources that are read together, and what lies beside them. It can be pickled.
 
-    `folder` is the name of the folder that the sources are as a whole, for sources that are folders. `ranks` are those
-    asked for; `position` is the rank where nothing says one: null where the one task has all sources.
+    `folder` is the name of the folder that the sources are as a whole, for sources that are
+    folders. `ranks` are those asked for; `position` is the rank where nothing says one: null where
+    the one task has all sources.
     """
 
     sources: tuple[Listed, ...]
@@ -46,13 +47,16 @@ class Task:
 
 
 def tasks_of(
-    paths: Paths, kind: str | None = None, ranks: Sequence[int] = (), skipped: list[str] | None = None
+    paths: Paths,
+    kind: str | None = None,
+    ranks: Sequence[int] = (),
+    skipped: list[str] | None = None,
 ) -> list[Task]:
     """The tasks for the sources that the paths stand for: each profiler's file is one, with a rank of its own.
 
-    Where stacks and the like are among them, those with the same rank in their names go together; where not all names
-    have one, everything is one task. Names of files that are no traces are appended to `skipped`. Raises SourceError
-    and UsageError.
+    Where stacks and the like are among them, those with the same rank in their names go together;
+    where not all names have one, everything is one task. Names of files that are no traces are
+    appended to `skipped`. Raises SourceError and UsageError.
     """
     skipped = [] if skipped is None else skipped
     found: list[tuple[bool, Task]] = []
@@ -64,7 +68,8 @@ def tasks_of(
         tasks = _together(tasks)
     if ranks and len(ranks) == len(tasks):
         return [
-            replace(task, ranks=(rank,), position=at) for at, (task, rank) in enumerate(zip(tasks, ranks, strict=True))
+            replace(task, ranks=(rank,), position=at)
+            for at, (task, rank) in enumerate(zip(tasks, ranks, strict=True))
         ]
     if len(tasks) == 1 or ranks:
         return [replace(_one(tasks), ranks=tuple(ranks))]
@@ -76,7 +81,10 @@ def _one(tasks: Sequence[Task]) -> Task:
         return tasks[0]
     folders = [task.name for task in tasks if task.folder is not None]
     if folders:
-        raise SourceError(f"{folders[0]}: is a source that is a folder; collect it by itself, into a trace of its own")
+        raise SourceError(
+            f"{folders[0]}: is a source that is a folder; collect it by itself, into a trace of"
+            " its own"
+        )
     sources = tuple(one for task in tasks for one in task.sources)
     return Task(sources, tuple(one for task in tasks for one in task.beside), tasks[0].kind)
 
@@ -92,7 +100,10 @@ def _together(tasks: Sequence[Task]) -> list[Task]:
 
 def _local(path: Path, kind: str | None, skipped: list[str]) -> list[tuple[bool, Task]]:
     strange: list[Path] = []
-    found = [(is_profile, Task((local(file),), (), kind)) for file, is_profile in _chosen(path, kind, strange)]
+    found = [
+        (is_profile, Task((local(file),), (), kind))
+        for file, is_profile in _chosen(path, kind, strange)
+    ]
     skipped += [file.name for file in strange]
     return found
 
@@ -100,8 +111,9 @@ def _local(path: Path, kind: str | None, skipped: list[str]) -> list[tuple[bool,
 def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Path, bool]]:
     """The files to read for a path, by name, and whether each is a profiler's.
 
-    Damaged gzip is among them, for a task that says so and costs its rank alone. Files of a folder that are no traces
-    are appended to `strange`. Raises SourceError for a path without anything to read.
+    Damaged gzip is among them, for a task that says so and costs its rank alone. Files of a folder
+    that are no traces are appended to `strange`. Raises SourceError for a path without anything to
+    read.
     """
     files = [path] if path.is_file() else path.iterdir() if path.is_dir() else ()
     found = {file: True for file in files if file.is_file() and is_damaged(file)}
@@ -118,7 +130,9 @@ def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Pat
 def local(path: Path) -> Listed:
     """A local source; its ETag is made of what a file system tells of the content's age."""
     about = path.stat()
-    return Listed(str(path.absolute()), path.name, about.st_size, f"{about.st_mtime_ns:x}-{about.st_size:x}")
+    return Listed(
+        str(path.absolute()), path.name, about.st_size, f"{about.st_mtime_ns:x}-{about.st_size:x}"
+    )
 
 
 def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, Task]]:

@@ -32,15 +32,17 @@ def measure(
 ) -> Trace:
     """A trace with only `timings` and `layers`: the model's forward pass and its layers, by every method.
 
-    `inputs` is a tensor, a tuple of arguments or a dict of keyword arguments. Configurations are interpreted and cpp
-    (on the CPU, eager and compiled), cuda and triton (on a GPU), custom (the model as it is passed, for example after
-    apply_plan; end to end only); by default the first two, and the next two where there is a GPU. All but custom run on
-    copies. Gradients are off; the model's mode (eval, train) is its own.
+    `inputs` is a tensor, a tuple of arguments or a dict of keyword arguments. Configurations are
+    interpreted and cpp (on the CPU, eager and compiled), cuda and triton (on a GPU), custom (the
+    model as it is passed, for example after apply_plan; end to end only); by default the first two,
+    and the next two where there is a GPU. All but custom run on copies. Gradients are off; the
+    model's mode (eval, train) is its own.
 
-    Under torch.compile, e2e is the model compiled as a whole; in layer, profiler and cuda_event every layer is compiled
-    as a region of its own; subtraction compiles the first n layers as one region for each n, which takes long. The cost
-    of calling a compiled region is in rows of `(compiled region)`. Raises ToolError without torch or where compiling
-    fails, UsageError for a request that cannot be met.
+    Under torch.compile, e2e is the model compiled as a whole; in layer, profiler and cuda_event
+    every layer is compiled as a region of its own; subtraction compiles the first n layers as one
+    region for each n, which takes long. The cost of calling a compiled region is in rows of
+    `(compiled region)`. Raises ToolError without torch or where compiling fails, UsageError for a
+    request that cannot be met.
     """
     torch = load_torch("measure")
     protocol = protocol or Protocol()
@@ -57,17 +59,24 @@ def measure(
                 subject = Subject.of(torch, model, inputs, configuration, mode)
                 layers = subject.layers() if layers is None else layers
                 devices[configuration] = subject.device.type
-                rows += _rounds(subject, variants(subject, methods, protocol, diagnostics), protocol)
+                rows += _rounds(
+                    subject, variants(subject, methods, protocol, diagnostics), protocol
+                )
     assert layers is not None
     name = type(model).__name__
     capture = Capture(
         kind=KIND,
         source=SourceFile(name, KIND, 0, ""),
-        tables={"timings": pl.DataFrame(rows, schema=TABLES["timings"].without("rank").schema), "layers": layers},
+        tables={
+            "timings": pl.DataFrame(rows, schema=TABLES["timings"].without("rank").schema),
+            "layers": layers,
+        },
         producer="tracelens.measure",
         versions={"torch": torch.__version__},
         settings={"model": name, "protocol": asdict(protocol), "devices": devices},
-        reasons=dict.fromkeys(TABLES, "tl.measure takes times only; for events, tracelens collect torch"),
+        reasons=dict.fromkeys(
+            TABLES, "tl.measure takes times only; for events, tracelens collect torch"
+        ),
         diagnostics=diagnostics,
     )
     return combine([capture])
@@ -81,7 +90,10 @@ def _chosen(torch: Any, wanted: Sequence[str] | None) -> tuple[str, ...]:
     _check(wanted, CONFIGURATIONS, "configuration")
     without = [name for name in wanted if DEVICES.get(name) == "gpu" and not has_gpu]
     if without:
-        raise UsageError(f"{', '.join(without)} needs a GPU, and torch finds none here; measure interpreted and cpp")
+        raise UsageError(
+            f"{', '.join(without)} needs a GPU, and torch finds none here; measure interpreted"
+            " and cpp"
+        )
     return tuple(dict.fromkeys(wanted))
 
 
@@ -92,7 +104,9 @@ def _check(wanted: Sequence[str], known: Sequence[str], what: str) -> None:
         raise UsageError(f"expected a list of {what}s out of {', '.join(known)}, found {named}")
 
 
-def _rounds(subject: Subject, chosen: Sequence[Variant], protocol: Protocol) -> Iterator[dict[str, Any]]:
+def _rounds(
+    subject: Subject, chosen: Sequence[Variant], protocol: Protocol
+) -> Iterator[dict[str, Any]]:
     """Rows of every round; in each round every variant takes its turn, so that drift affects all of them equally."""
     n_rounds = protocol.warmup_rounds + protocol.rounds
     for at in range(n_rounds):
@@ -107,18 +121,25 @@ def _rounds(subject: Subject, chosen: Sequence[Variant], protocol: Protocol) -> 
             }
             for found in _round(subject, variant, protocol.executions):
                 for (path, quantity), duration in found.items():
-                    yield common | {"module_path": path, "quantity": quantity, "duration_ns": duration}
+                    yield common | {
+                        "module_path": path,
+                        "quantity": quantity,
+                        "duration_ns": duration,
+                    }
 
 
 def _round(subject: Subject, variant: Variant, n: int) -> list[Found]:
-    """The times of a round. Raises ToolError where a compiled configuration fails: eager it has run before."""
+    """The times of a round.
+
+    Raises ToolError where a compiled configuration fails: eager it has run before.
+    """
     try:
         return variant.round(n)
     except Exception as error:
         if subject.configuration not in COMPILED:
             raise
         raise ToolError(
-            f"the configuration {subject.configuration} (torch.compile, mode {subject.mode}) fails: "
-            f"{type(error).__name__}: {first_line(error)}; "
-            "measure the others, or see whether torch.compile runs the model at all"
+            f"the configuration {subject.configuration} (torch.compile, mode {subject.mode}) fails:"
+            f" {type(error).__name__}: {first_line(error)}; measure the others, or see whether"
+            " torch.compile runs the model at all"
         ) from error

@@ -11,7 +11,13 @@ from tracelens.measuring.subject import clocked
 from tracelens.plan import load_torch
 from tracelens.running.program import driver_version
 
-_DTYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "float16", "fp8": "float8_e4m3fn"}
+_DTYPES = {
+    "fp32": "float32",
+    "tf32": "float32",
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "fp8": "float8_e4m3fn",
+}
 _ROUNDS, _ROUND_NS = 7, 20_000_000
 _SIZES, _COPIED_BYTES = (4096, 8192), 1 << 31
 
@@ -21,15 +27,16 @@ def measure_peaks(
 ) -> dict[str, Any]:
     """The peaks of a device, as `read_peaks` takes them; `missing` says why an element type has none.
 
-    A rate is the median of 7 rounds of at least 20 ms each, for products that of the best of the sizes. Matrices have
-    as many rows as columns and hold normally distributed numbers (a GPU multiplies zeros faster); of copies in the
-    device's memory what is read and what is written counts. Raises ToolError without torch or without a GPU.
+    A rate is the median of 7 rounds of at least 20 ms each, for products that of the best of the
+    sizes. Matrices have as many rows as columns and hold normally distributed numbers (a GPU
+    multiplies zeros faster); of copies in the device's memory what is read and what is written
+    counts. Raises ToolError without torch or without a GPU.
     """
     torch = load_torch("measure-peaks")
     if device == "cuda" and not torch.cuda.is_available():
         raise ToolError(
-            "measure-peaks measures a GPU, and torch finds none here (torch.cuda.is_available() is False); "
-            "run it where the GPU is"
+            "measure-peaks measures a GPU, and torch finds none here (torch.cuda.is_available() is"
+            " False); run it where the GPU is"
         )
     wait: Callable[[], Any] = torch.cuda.synchronize if device == "cuda" else lambda: None
     rates: dict[str, float] = {}
@@ -38,9 +45,15 @@ def measure_peaks(
     for name, dtype in _DTYPES.items():
         try:
             torch.set_float32_matmul_precision("high" if name == "tf32" else "highest")
-            products = {size: _product(torch, getattr(torch, dtype), device, size) for size in sizes}
+            products = {
+                size: _product(torch, getattr(torch, dtype), device, size) for size in sizes
+            }
             rates[name] = max(2 * size**3 / _seconds(run, wait) for size, run in products.items())
-        except (AttributeError, RuntimeError, ValueError) as error:  # no such type in this torch, or on this device
+        except (
+            AttributeError,
+            RuntimeError,
+            ValueError,
+        ) as error:  # no such type in this torch, or on this device
             missing[name] = first_line(error)
         finally:
             torch.set_float32_matmul_precision(before)
@@ -64,7 +77,15 @@ def _product(torch: Any, dtype: Any, device: str, size: int) -> Callable[[], Any
         return partial(torch.mm, one, other)
     scale = torch.ones((), device=device)
     scaled = torch._scaled_mm  # noqa: SLF001 - there is no other product of fp8
-    return partial(scaled, one, other.t(), scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16, use_fast_accum=True)
+    return partial(
+        scaled,
+        one,
+        other.t(),
+        scale_a=scale,
+        scale_b=scale,
+        out_dtype=torch.bfloat16,
+        use_fast_accum=True,
+    )
 
 
 def _seconds(run: Callable[[], Any], wait: Callable[[], Any]) -> float:
@@ -73,4 +94,9 @@ def _seconds(run: Callable[[], Any], wait: Callable[[], Any]) -> float:
     n_calls = 1
     while (ns := clocked(lambda: [run() for _ in range(n_calls)], wait)) < _ROUND_NS:  # noqa: B023 - called at once
         n_calls = max(2 * n_calls, int(n_calls * 1.2 * _ROUND_NS / max(ns, 1)))
-    return median(clocked(lambda: [run() for _ in range(n_calls)], wait) / n_calls for _ in range(_ROUNDS)) / 1e9
+    return (
+        median(
+            clocked(lambda: [run() for _ in range(n_calls)], wait) / n_calls for _ in range(_ROUNDS)
+        )
+        / 1e9
+    )

@@ -21,9 +21,9 @@ COMPILED = ("cpp", "triton")
 class Subject:
     """A model in one configuration.
 
-    `whole` is compiled as a whole and `by_layer` layer by layer; the same if eager. `modules` are those of `by_layer`
-    by path in the order first called, without the model itself; `calls`: the timed ones, call by call. `plain` makes
-    an eager copy on the device.
+    `whole` is compiled as a whole and `by_layer` layer by layer; the same if eager. `modules` are
+    those of `by_layer` by path in the order first called, without the model itself; `calls`: the
+    timed ones, call by call. `plain` makes an eager copy on the device.
     """
 
     torch: Any
@@ -38,7 +38,9 @@ class Subject:
     plain: Callable[[], Any]
 
     @classmethod
-    def of(cls, torch: Any, model: Any, inputs: Any, configuration: str, mode: str | None) -> "Subject":
+    def of(
+        cls, torch: Any, model: Any, inputs: Any, configuration: str, mode: str | None
+    ) -> "Subject":
         """The model on its device, its layers found by running it once; compiled at the first run after."""
         if configuration == "custom":
             device = next((p.device for p in model.parameters()), torch.device("cpu"))
@@ -50,7 +52,10 @@ class Subject:
 
         whole = by_layer = model if configuration == "custom" else plain()
         arguments, keywords = _arguments(torch, inputs, device)
-        named, called = {path: module for path, module in whole.named_modules() if path}, list[str]()
+        named, called = (
+            {path: module for path, module in whole.named_modules() if path},
+            list[str](),
+        )
         with around(named, called.append):
             whole(*arguments, **keywords)
         calls = tuple(path for path in called if is_timed(named[path]))
@@ -58,7 +63,18 @@ class Subject:
             by_layer = plain()
             named = dict(by_layer.named_modules())
         modules = {path: named[path] for path in called}
-        subject = cls(torch, configuration, mode, device, whole, by_layer, modules, calls, (arguments, keywords), plain)
+        subject = cls(
+            torch,
+            configuration,
+            mode,
+            device,
+            whole,
+            by_layer,
+            modules,
+            calls,
+            (arguments, keywords),
+            plain,
+        )
         if configuration in COMPILED:
             for module in (*subject.timed.values(), whole):
                 subject.compile(module)
@@ -92,8 +108,12 @@ class Subject:
                 "module_path": path,
                 "class_name": type(module).__name__,
                 "call_order": at,
-                "n_parameters": sum(parameter.numel() for parameter in module.parameters(recurse=False)),
-                "hyperparameters": json.dumps(found) if (found := _hyperparameters(module)) else None,
+                "n_parameters": sum(
+                    parameter.numel() for parameter in module.parameters(recurse=False)
+                ),
+                "hyperparameters": (
+                    json.dumps(found) if (found := _hyperparameters(module)) else None
+                ),
             }
             for at, (path, module) in enumerate(self.modules.items())
         ]
@@ -126,9 +146,14 @@ def around(
 
         return called
 
-    handles = [module.register_forward_pre_hook(hook(begin, path)) for path, module in modules.items()]
+    handles = [
+        module.register_forward_pre_hook(hook(begin, path)) for path, module in modules.items()
+    ]
     if end is not None:
-        handles += [module.register_forward_hook(hook(end, path), prepend=True) for path, module in modules.items()]
+        handles += [
+            module.register_forward_hook(hook(end, path), prepend=True)
+            for path, module in modules.items()
+        ]
     try:
         yield
     finally:
@@ -155,6 +180,8 @@ def _hyperparameters(module: Any) -> dict[str, Any]:
     found = {}
     for name in getattr(module, "__constants__", ()):
         value = getattr(module, name, None)
-        if isinstance(value, plain) or (isinstance(value, tuple) and all(isinstance(v, plain) for v in value)):
+        if isinstance(value, plain) or (
+            isinstance(value, tuple) and all(isinstance(v, plain) for v in value)
+        ):
             found[name] = value
     return found

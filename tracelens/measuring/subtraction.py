@@ -16,7 +16,10 @@ class _Stop(Exception):  # noqa: N818 - it is no error: it ends a run after the 
 
 
 def eager_prefixes(
-    modules: Mapping[str, Any], calls: Sequence[str], run: Callable[[], Any], wait: Callable[[], None]
+    modules: Mapping[str, Any],
+    calls: Sequence[str],
+    run: Callable[[], Any],
+    wait: Callable[[], None],
 ) -> list[Callable[[], int]]:
     """Runs that end before the first call of a layer, and after each; each returns the nanoseconds it took.
 
@@ -30,7 +33,9 @@ def eager_prefixes(
     return [partial(_stopped, modules[path], nth, before, run, wait) for path, nth, before in stops]
 
 
-def _stopped(module: Any, nth: int, before: bool, run: Callable[[], Any], wait: Callable[[], None]) -> int:
+def _stopped(
+    module: Any, nth: int, before: bool, run: Callable[[], Any], wait: Callable[[], None]
+) -> int:
     """Nanoseconds of a run that ends before, or after, the nth call of the module."""
     left = nth
 
@@ -51,11 +56,13 @@ def _stopped(module: Any, nth: int, before: bool, run: Callable[[], Any], wait: 
         handle.remove()
 
 
-def compiled_prefixes(torch: Any, model: Any, compile_region: Callable[[Any], None]) -> tuple[list[Any], list[str]]:
+def compiled_prefixes(
+    torch: Any, model: Any, compile_region: Callable[[Any], None]
+) -> tuple[list[Any], list[str]]:
     """Modules that compute only the first n layers, each compiled as one region, and the path of each nth layer.
 
-    Every value that the rest of the model would need is an output, so that nothing is optimised away. Raises ToolError
-    where torch.fx cannot trace the model symbolically.
+    Every value that the rest of the model would need is an output, so that nothing is optimised
+    away. Raises ToolError where torch.fx cannot trace the model symbolically.
     """
 
     class Tracer(torch.fx.Tracer):  # type: ignore[misc]
@@ -64,10 +71,13 @@ def compiled_prefixes(torch: Any, model: Any, compile_region: Callable[[Any], No
 
     try:
         graph = Tracer().trace(model)
-    except Exception as error:  # tracing runs the model's code with stand-ins: anything can come of it
+    except (
+        Exception
+    ) as error:  # tracing runs the model's code with stand-ins: anything can come of it
         raise ToolError(
-            f"{type(model).__name__} cannot be traced by torch.fx ({type(error).__name__}), which layer subtraction "
-            "needs under torch.compile; measure it with the methods layer or profiler"
+            f"{type(model).__name__} cannot be traced by torch.fx ({type(error).__name__}), which"
+            " layer subtraction needs under torch.compile; measure it with the methods layer or"
+            " profiler"
         ) from error
     nodes = list(graph.nodes)
     cuts = [at for at, node in enumerate(nodes) if node.op == "call_module"]
@@ -87,7 +97,13 @@ def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
     for node in nodes:
         if places[node] <= cut or node.op == "placeholder":
             new[node] = graph.node_copy(node, lambda n: new[n])
-    graph.output(tuple(new[n] for n in new if n.op != "placeholder" and any(places[user] > cut for user in n.users)))
+    graph.output(
+        tuple(
+            new[n]
+            for n in new
+            if n.op != "placeholder" and any(places[user] > cut for user in n.users)
+        )
+    )
     return graph
 
 

@@ -19,7 +19,8 @@ _CALLS = 50
 _RANGE, _EXECUTION = "tracelens layer: ", "tracelens execution"
 _QUANTITIES = ("CPU_self", "CUDA_self", "CUDA_total")
 Found = dict[tuple[str | None, str | None], int]
-"""Nanoseconds of one execution by layer (null: the whole model) and quantity (null: a plain duration)."""
+"""Nanoseconds of one execution by layer (null: the whole model) and quantity (null: a plain
+duration)."""
 Execute = Callable[[Subject, bool, int], Iterator[Found]]
 
 
@@ -27,10 +28,10 @@ Execute = Callable[[Subject, bool, int], Iterator[Found]]
 class Protocol:
     """Rounds of executions, besides warm-up; by default the thesis's ten rounds of two.
 
-    `warmup_rounds` come first and are kept as warm-up; the first one of a compiled configuration includes compiling.
-    `synchronized` and `profiled`: for each of the values, whether the device is waited for around each layer (it always
-    is at the end of an execution), and whether the profiler is on. `compile_modes`: torch.compile's modes for cpp and
-    triton.
+    `warmup_rounds` come first and are kept as warm-up; the first one of a compiled configuration
+    includes compiling. `synchronized` and `profiled`: for each of the values, whether the device is
+    waited for around each layer (it always is at the end of an execution), and whether the profiler
+    is on. `compile_modes`: torch.compile's modes for cpp and triton.
     """
 
     rounds: int = 10
@@ -44,8 +45,8 @@ class Protocol:
         """Raise UsageError for values that cannot be measured."""
         if self.rounds < 1 or self.executions < 1 or self.warmup_rounds < 1:
             raise UsageError(
-                f"rounds, executions and warmup_rounds are at least 1, found {self.rounds}, {self.executions} and "
-                f"{self.warmup_rounds}"
+                f"rounds, executions and warmup_rounds are at least 1, found {self.rounds},"
+                f" {self.executions} and {self.warmup_rounds}"
             )
         if not self.synchronized or not self.profiled or not self.compile_modes:
             raise UsageError("synchronized, profiled and compile_modes each need a value")
@@ -59,12 +60,26 @@ class Variant:
     round: Callable[[int], list[Found]]
 
 
-def variants(subject: Subject, methods: Sequence[str], protocol: Protocol, diagnostics: Diagnostics) -> list[Variant]:
+def variants(
+    subject: Subject, methods: Sequence[str], protocol: Protocol, diagnostics: Diagnostics
+) -> list[Variant]:
     """The variants of the methods that the configuration allows; diagnostics say what is left out."""
     found: list[Variant] = []
 
-    def add(method: str, one_round: Callable[[int], list[Found]], *, clock: str = "wall", **condition: bool) -> None:
-        key = {"method": method, "synchronized": False, "profiled": False, **condition, "clock": clock}
+    def add(
+        method: str,
+        one_round: Callable[[int], list[Found]],
+        *,
+        clock: str = "wall",
+        **condition: bool,
+    ) -> None:
+        key = {
+            "method": method,
+            "synchronized": False,
+            "profiled": False,
+            **condition,
+            "clock": clock,
+        }
         found.append(Variant(key, one_round))
 
     is_custom = subject.configuration == "custom"
@@ -75,7 +90,10 @@ def variants(subject: Subject, methods: Sequence[str], protocol: Protocol, diagn
                 add(method, one_round, synchronized=synchronized, profiled=profiled)
     if is_custom:
         if set(methods) - {"e2e"}:
-            text = "a custom configuration is timed end to end only: hooks in its compiled regions would change them"
+            text = (
+                "a custom configuration is timed end to end only: hooks in its compiled regions"
+                " would change them"
+            )
             diagnostics.add("info", "custom_end_to_end", text)
         return found
     if subject.configuration in COMPILED:
@@ -90,12 +108,17 @@ def variants(subject: Subject, methods: Sequence[str], protocol: Protocol, diagn
     if "cuda_event" in methods and subject.device.type == "cuda":
         add("cuda_event", partial(_events, subject), clock="cuda_event")
     elif "cuda_event" in methods:
-        text = "CUDA events time a GPU; configurations on the CPU have no rows of the method cuda_event"
+        text = (
+            "CUDA events time a GPU; configurations on the CPU have no rows of the method"
+            " cuda_event"
+        )
         diagnostics.add("info", "no_cuda_events", text)
     return found
 
 
-def _round(subject: Subject, execute: Execute, synchronized: bool, profiled: bool, n: int) -> list[Found]:
+def _round(
+    subject: Subject, execute: Execute, synchronized: bool, profiled: bool, n: int
+) -> list[Found]:
     with _profiler(subject.torch) if profiled else nullcontext():
         return list(execute(subject, synchronized, n))
 
@@ -157,7 +180,9 @@ class EventTimers:
         """The durations since the last reading; waits for the device."""
         self._torch.cuda.synchronize()
         found = {
-            path: round(sum(a.elapsed_time(b) for a, b in zip(events[::2], events[1::2], strict=True)) * 1e6)
+            path: round(
+                sum(a.elapsed_time(b) for a, b in zip(events[::2], events[1::2], strict=True)) * 1e6
+            )
             for path, events in self._events.items()
         }
         self._events.clear()
@@ -201,7 +226,11 @@ def _profiled_sums(subject: Subject, n: int) -> list[Found]:
                 subject.wait()
     quantities = _QUANTITIES if subject.device.type == "cuda" else _QUANTITIES[:1]
     return [
-        {(path, quantity): sums[quantity] for path, sums in execution.items() for quantity in quantities}
+        {
+            (path, quantity): sums[quantity]
+            for path, sums in execution.items()
+            for quantity in quantities
+        }
         for execution in sums_of_executions(profile.events())
     ]
 
@@ -209,23 +238,31 @@ def _profiled_sums(subject: Subject, n: int) -> list[Found]:
 def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str, int]]]:
     """For each execution in a profile, nanoseconds of each quantity by layer, null being the whole model.
 
-    CPU_self and CUDA_self are summed over every op and annotation in the layer's range but the ranges themselves, so
-    each moment counts once; CUDA_total over the outermost ones.
+    CPU_self and CUDA_self are summed over every op and annotation in the layer's range but the
+    ranges themselves, so each moment counts once; CUDA_total over the outermost ones.
     """
-    executions = sorted((e for e in events if e.name == _EXECUTION), key=lambda e: e.time_range.start)
+    executions = sorted(
+        (e for e in events if e.name == _EXECUTION), key=lambda e: e.time_range.start
+    )
     found = []
     for execution in executions:
-        sums: dict[str | None, dict[str, float]] = defaultdict(lambda: dict.fromkeys(_QUANTITIES, 0.0))
+        sums: dict[str | None, dict[str, float]] = defaultdict(
+            lambda: dict.fromkeys(_QUANTITIES, 0.0)
+        )
         for event, path, is_outermost in _below(execution, None, True):
             for place in {None, path}:
                 sums[place]["CPU_self"] += event.self_cpu_time_total
                 sums[place]["CUDA_self"] += event.self_device_time_total
                 sums[place]["CUDA_total"] += event.device_time_total if is_outermost else 0
-        found.append({path: {name: round(v * 1000) for name, v in one.items()} for path, one in sums.items()})
+        found.append(
+            {path: {name: round(v * 1000) for name, v in one.items()} for path, one in sums.items()}
+        )
     return found
 
 
-def _below(event: Any, path: str | None, is_outermost: bool) -> Iterator[tuple[Any, str | None, bool]]:
+def _below(
+    event: Any, path: str | None, is_outermost: bool
+) -> Iterator[tuple[Any, str | None, bool]]:
     """The events below this one, except our own ranges, with their layer and whether they are outermost in it."""
     for child in event.cpu_children:
         if child.name.startswith(_RANGE):
@@ -236,13 +273,18 @@ def _below(event: Any, path: str | None, is_outermost: bool) -> Iterator[tuple[A
 
 
 def _subtraction(subject: Subject) -> Callable[[int], list[Found]]:
-    """Runs of the first n layers, by hooks if eager and by cut graphs if compiled. Raises ToolError as those do."""
+    """Runs of the first n layers, by hooks if eager and by cut graphs if compiled.
+
+    Raises ToolError as those do.
+    """
     calls: Sequence[str] = subject.calls
     prefixes: Sequence[Callable[[], int]]
     if subject.configuration in COMPILED:
         cut, calls = compiled_prefixes(subject.torch, subject.plain(), subject.compile)
         arguments, keywords = subject.inputs
-        prefixes = [partial(clocked, partial(one, *arguments, **keywords), subject.wait) for one in cut]
+        prefixes = [
+            partial(clocked, partial(one, *arguments, **keywords), subject.wait) for one in cut
+        ]
     else:
         prefixes = eager_prefixes(subject.modules, calls, subject.run, subject.wait)
 

@@ -1,7 +1,9 @@
-"""The hot loops in C. Each has a twin in Python that defines its result and that is used where C was not compiled.
+"""The hot loops in C.
 
-The library is compiled while the package is installed, where there is a compiler. TRACELENS_NATIVE=off makes the Python
-twins run instead, for tests.
+Each has a twin in Python that defines its result and that is used where C was not compiled.
+
+The library is compiled while the package is installed, where there is a compiler.
+TRACELENS_NATIVE=off makes the Python twins run instead, for tests.
 """
 
 import os

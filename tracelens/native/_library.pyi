@@ -1,8 +1,8 @@
 from typing_extensions import Buffer, CapsuleType
 
-# The walk of derive/nesting.py over intervals in time order, with ends, not durations; rows, depths and lanes of 32
-# bits. Fills parents, depths, own times and the spans around calls; says how many overlap and how many did not return.
-# `covered` and `tops` are working space.
+# The walk of derive/nesting.py over intervals in time order, with ends, not durations; rows, depths
+# and lanes of 32 bits. Fills parents, depths, own times and the spans around calls; says how many
+# overlap and how many did not return. `covered` and `tops` are working space.
 def nest(
     starts: Buffer,
     ends: Buffer,
@@ -22,14 +22,17 @@ def nest(
     /,
 ) -> tuple[int, int]: ...
 
-# One part of a pass up a tree, whose rows start with `first`: whether it could be done. What is 0: nearest,
-# 1: outermost, 2: count, 3: sums within.
-def among(what: int, parents: Buffer, first: int, flags: Buffer | None, result: Buffer, /) -> bool: ...
+# One part of a pass up a tree, whose rows start with `first`: whether it could be done. What is 0:
+# nearest, 1: outermost, 2: count, 3: sums within.
+def among(
+    what: int, parents: Buffer, first: int, flags: Buffer | None, result: Buffer, /
+) -> bool: ...
 
-# What a device did, as derive/idle.py has it: when its last work ended. Kernels and all else, each with starts,
-# durations, calls (rows) and kinds; calls with when they returned, places and lanes (None: one for all); of each lane
-# its first segment, which moves on, and the one after its last; windows. Adds up busy time by union and window, idle
-# time by window, whether within all work, and cause, seven measures by cause and place, and launching by work.
+# What a device did, as derive/idle.py has it: when its last work ended. Kernels and all else, each
+# with starts, durations, calls (rows) and kinds; calls with when they returned, places and lanes
+# (None: one for all); of each lane its first segment, which moves on, and the one after its last;
+# windows. Adds up busy time by union and window, idle time by window, whether within all work, and
+# cause, seven measures by cause and place, and launching by work.
 def idle_time(
     kernel_starts: Buffer,
     kernel_durations: Buffer,
@@ -64,8 +67,9 @@ def idle_time(
     /,
 ) -> int: ...
 
-# The ops of one rank while its tables are read, part by part. Rows of spans come with the bits that say which are
-# there, and how many bits come before the first; each function says whether it could be done.
+# The ops of one rank while its tables are read, part by part. Rows of spans come with the bits that
+# say which are there, and how many bits come before the first; each function says whether it could
+# be done.
 def ops_new(n_spans: int, /) -> CapsuleType: ...
 
 # Find the chain of names of each of the next spans.
@@ -99,7 +103,9 @@ def ops_charge_calls(
 def ops_time(ops: CapsuleType, own: Buffer, /) -> bool: ...
 
 # Charge device work to chains.
-def ops_launch(ops: CapsuleType, spans: Buffer, valid: Buffer | None, skipped: int, durations: Buffer, /) -> bool: ...
+def ops_launch(
+    ops: CapsuleType, spans: Buffer, valid: Buffer | None, skipped: int, durations: Buffer, /
+) -> bool: ...
 
 # Four words a code: how many ops, launched, own time, launched within.
 def ops_totals(ops: CapsuleType, found: Buffer, space: Buffer, /) -> bool: ...
@@ -121,10 +127,12 @@ def parser_new(
     /,
 ) -> CapsuleType: ...
 
-# From there on: why it stopped (0: the text is over, 1: the list is closed, 2: a buffer is full, 3: no JSON),
-# where, how many events, whether a start has decimals, rows of each table, and of each event that Python has to
-# look at its begin, end, and the rows of each table before it.
-def parse(parser: CapsuleType, text: Buffer, at: int, /) -> tuple[int, int, int, int, bytes, bytes]: ...
+# From there on: why it stopped (0: the text is over, 1: the list is closed, 2: a buffer is full, 3:
+# no JSON), where, how many events, whether a start has decimals, rows of each table, and of each
+# event that Python has to look at its begin, end, and the rows of each table before it.
+def parse(
+    parser: CapsuleType, text: Buffer, at: int, /
+) -> tuple[int, int, int, int, bytes, bytes]: ...
 
 # The strings from a number on, as they are written: 0 texts, 1 shapes.
 def strings(parser: CapsuleType, which: int, first: int, /) -> list[bytes]: ...

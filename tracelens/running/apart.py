@@ -47,7 +47,9 @@ def plan(needs: Sequence[int], limit_bytes: int | None = None) -> Plan:
 
 def needs_of_size(size_bytes: int, name: str) -> int:
     """The estimated peak memory of reading a torch trace of this size and name."""
-    return _BASE_BYTES + int(_BYTES_A_BYTE * size_bytes * (_GZIP_FACTOR if name.endswith(".gz") else 1))
+    return _BASE_BYTES + int(
+        _BYTES_A_BYTE * size_bytes * (_GZIP_FACTOR if name.endswith(".gz") else 1)
+    )
 
 
 def needs_bytes(file: Path) -> int:
@@ -68,7 +70,11 @@ def chosen_files(files: Sequence[Path]) -> list[Path]:
 
 
 def read_several(
-    read: Read, files: Sequence[Path], folder: Path, limit_bytes: int | None, tell: Callable[[str], None]
+    read: Read,
+    files: Sequence[Path],
+    folder: Path,
+    limit_bytes: int | None,
+    tell: Callable[[str], None],
 ) -> list[list[Capture]]:
     """The captures of each file, their tables stored in the folder; large or many files are read in processes.
 
@@ -78,13 +84,23 @@ def read_several(
     found: Iterator[list[Capture]] = iter(())
     if chosen:
         planned = plan([*map(needs_bytes, chosen)], limit_bytes)
-        each, allowed = (f"{size / 1e9:.1f} GB" for size in (planned.bytes_each, planned.limit_bytes))
-        tell(f"reading {len(chosen)} traces, {planned.n_workers} at a time: up to {each} each, {allowed} allowed")
+        each, allowed = (
+            f"{size / 1e9:.1f} GB" for size in (planned.bytes_each, planned.limit_bytes)
+        )
+        tell(
+            f"reading {len(chosen)} traces, {planned.n_workers} at a time: up to {each} each,"
+            f" {allowed} allowed"
+        )
         found = iter(read_apart(read, chosen, folder / "apart", planned.n_workers))
-    return [next(found) if file in chosen else read(file, folder / str(i)) for i, file in enumerate(files)]
+    return [
+        next(found) if file in chosen else read(file, folder / str(i))
+        for i, file in enumerate(files)
+    ]
 
 
-def read_apart(read: Read, files: Sequence[Path], folder: Path, n_workers: int) -> list[list[Capture]]:
+def read_apart(
+    read: Read, files: Sequence[Path], folder: Path, n_workers: int
+) -> list[list[Capture]]:
     """The captures in each of the torch traces, their tables stored in a folder that lives as long as they do.
 
     Errors of reading are raised here, and SourceError if a process is killed.
@@ -95,18 +111,21 @@ def read_apart(read: Read, files: Sequence[Path], folder: Path, n_workers: int) 
             return [future.result() for future in begun]
     except BrokenProcessPool as error:
         raise SourceError(
-            "a process that read one of the sources was killed, perhaps for want of memory; give a smaller --max-memory"
+            "a process that read one of the sources was killed, perhaps for want of memory; give a"
+            " smaller --max-memory"
         ) from error
 
 
 @contextlib.contextmanager
 def processes(n_workers: int) -> Iterator[ProcessPoolExecutor]:
     """A pool of processes that end with this one, however it ends, and with the body where that fails."""
-    # As Python has it by itself: Polars (2.1) has an interrupted wait for a lock go on, and Ctrl-C would be heard once
-    # everything is read. Windows has no such choice.
+    # As Python has it by itself: Polars (2.1) has an interrupted wait for a lock go on, and Ctrl-C
+    # would be heard once everything is read. Windows has no such choice.
     if hasattr(signal, "siginterrupt"):
         signal.siginterrupt(signal.SIGINT, True)
-    pool = ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), initializer=_follow_parent)
+    pool = ProcessPoolExecutor(
+        n_workers, multiprocessing.get_context("spawn"), initializer=_follow_parent
+    )
     try:
         yield pool
     except BrokenProcessPool:

@@ -1,10 +1,12 @@
 """Become a program that a capture runs: started as a script, with nothing but the standard library.
 
-`launch.py child SIGNAL REPORT PARENT PROGRAM ARGUMENTS…` becomes the file PROGRAM, which the kernel sends SIGNAL when
-PARENT dies; why it could not start is written to the descriptor REPORT, as errno. ARGUMENTS begin with its own name.
+`launch.py child SIGNAL REPORT PARENT PROGRAM ARGUMENTS…` becomes the file PROGRAM, which the kernel
+sends SIGNAL when PARENT dies; why it could not start is written to the descriptor REPORT, as errno.
+ARGUMENTS begin with its own name.
 
-`launch.py under_gdb IN OUT ERR UNSET PARENT PROGRAM ARGUMENTS…`, run by gdb, becomes the program that gdb looks at, on
-the user's own standard streams instead of gdb's, without the environment variables UNSET (joined by commas).
+`launch.py under_gdb IN OUT ERR UNSET PARENT PROGRAM ARGUMENTS…`, run by gdb, becomes the program
+that gdb looks at, on the user's own standard streams instead of gdb's, without the environment
+variables UNSET (joined by commas).
 
 Popen's preexec_fn could do the same, but not safely in a process with threads.
 """
@@ -26,7 +28,9 @@ def main(role: str, words: list[str]) -> None:
     if role == "child":
         _become_child(int(words[0]), int(words[1]), int(words[2]), words[3:])
     else:
-        _become_traced([int(word) for word in words[:3]], words[3].split(","), int(words[4]), words[5:])
+        _become_traced(
+            [int(word) for word in words[:3]], words[3].split(","), int(words[4]), words[5:]
+        )
 
 
 def _become_child(number: int, report: int, parent: int, command: list[str]) -> None:
@@ -45,7 +49,8 @@ def _become_traced(streams: list[int], unset: list[str], parent: int, command: l
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     _take_streams(streams, parent)
-    # Where Yama restricts ptrace, py-spy may read the program only if the program names it or its parent.
+    # Where Yama restricts ptrace, py-spy may read the program only if the program names it or its
+    # parent.
     libc.prctl(_PR_SET_PTRACER, ctypes.c_ulong(parent), 0, 0, 0)
     for name in unset:
         os.environ.pop(name, None)
@@ -61,7 +66,9 @@ def _take_streams(streams: list[int], parent: int) -> None:
     with suppress(OSError):
         os.setpgid(0, 0)
     if os.isatty(0):
-        kept = signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # a group in the background may not take it otherwise
+        kept = signal.signal(
+            signal.SIGTTOU, signal.SIG_IGN
+        )  # a group in the background may not take it otherwise
         with suppress(OSError):
             if os.tcgetpgrp(0) == os.getpgid(parent):
                 os.tcsetpgrp(0, os.getpgrp())

@@ -24,10 +24,11 @@ _NOT = "GPU utilisation was not sampled"
 class Sampler:
     """Samples every device that a program with this environment can see, in a thread, from `start` to `capture`.
 
-    `gpu_utilization`: percent of the last period (the driver's own, 1/6 to 1 s) in which any kernel ran, by whatever
-    process. `gpu_memory_used`: bytes allocated on the device, by whatever process. `device_id` is the ordinal that CUDA
-    gives the device in the program: its place in CUDA_VISIBLE_DEVICES where that is set, else NVML's index. NVML counts
-    in PCI order; CUDA does so with CUDA_DEVICE_ORDER=PCI_BUS_ID, and on machines whose GPUs are all the same.
+    `gpu_utilization`: percent of the last period (the driver's own, 1/6 to 1 s) in which any kernel
+    ran, by whatever process. `gpu_memory_used`: bytes allocated on the device, by whatever process.
+    `device_id` is the ordinal that CUDA gives the device in the program: its place in
+    CUDA_VISIBLE_DEVICES where that is set, else NVML's index. NVML counts in PCI order; CUDA does
+    so with CUDA_DEVICE_ORDER=PCI_BUS_ID, and on machines whose GPUs are all the same.
 
     Without a GPU, or without nvidia-ml-py, nothing is sampled and the capture's reasons say why.
     """
@@ -69,7 +70,9 @@ class Sampler:
         except nvml.NVMLError as error:
             self._reason = f"{_NOT}: {error}"
         if self._devices:
-            self._thread = threading.Thread(target=self._run, args=(nvml,), name="tracelens-nvml", daemon=True)
+            self._thread = threading.Thread(
+                target=self._run, args=(nvml,), name="tracelens-nvml", daemon=True
+            )
             self._thread.start()
 
     def stop(self) -> None:
@@ -87,9 +90,18 @@ class Sampler:
         self.stop()
         tables = {}
         if self._rows:
-            columns = {"name": pl.String, "time_ns": pl.Int64, "value": pl.Float64, "device_id": pl.Int32}
-            rows = pl.DataFrame(self._rows, schema=columns, orient="row").sort("time_ns", maintain_order=True)
-            rows = rows.with_columns(unit=pl.col("name").replace_strict(_UNITS, return_dtype=pl.String))
+            columns = {
+                "name": pl.String,
+                "time_ns": pl.Int64,
+                "value": pl.Float64,
+                "device_id": pl.Int32,
+            }
+            rows = pl.DataFrame(self._rows, schema=columns, orient="row").sort(
+                "time_ns", maintain_order=True
+            )
+            rows = rows.with_columns(
+                unit=pl.col("name").replace_strict(_UNITS, return_dtype=pl.String)
+            )
             tables["counters"] = rows
         settings: dict[str, Any] = {"hertz": self.hertz, "n_devices": len(self._devices)}
         if self._wall_s:
@@ -108,22 +120,28 @@ class Sampler:
 
     def _visible(self, nvml: ModuleType) -> list[Any]:
         """NVML's handles of the devices that the program can see, in CUDA's order."""
-        handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
+        handles = [
+            nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())
+        ]
         visible = self.environment.get("CUDA_VISIBLE_DEVICES")
         chosen = handles
         if visible is not None:
             uuids = [_text(nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
             chosen = [handles[index] for index in visible_indices(visible, uuids)]
         if not chosen:
-            why = "CUDA_VISIBLE_DEVICES shows the program no whole GPU" if handles else "NVML finds no GPU"
+            why = (
+                "CUDA_VISIBLE_DEVICES shows the program no whole GPU"
+                if handles
+                else "NVML finds no GPU"
+            )
             self._reason = f"{_NOT}: {why}"
         names = {_text(nvml.nvmlDeviceGetName(handle)) for handle in handles}
         if len(names) > 1 and self.environment.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
             self._diagnostics.add(
                 "warning",
                 "device_order_assumed",
-                "GPUs of several models: device_id of the counters counts in PCI order, which CUDA follows only with "
-                "CUDA_DEVICE_ORDER=PCI_BUS_ID",
+                "GPUs of several models: device_id of the counters counts in PCI order, which CUDA"
+                " follows only with CUDA_DEVICE_ORDER=PCI_BUS_ID",
             )
         return chosen
 
@@ -142,7 +160,9 @@ class Sampler:
                 except nvml.NVMLError as error:
                     working.remove((ordinal, name))
                     self._reason = f"{name} is not told: {error}"
-                    self._diagnostics.add("info", f"{name}_absent", f"{name} is not sampled from here on: {error}")
+                    self._diagnostics.add(
+                        "info", f"{name}_absent", f"{name} is not sampled from here on: {error}"
+                    )
                     continue
                 self._rows.append((name, time.time_ns(), value, ordinal))
             if self._stopping.wait(period - (time.monotonic() - began) % period):
@@ -153,8 +173,8 @@ class Sampler:
 def visible_indices(visible: str, uuids: list[str]) -> list[int]:
     """NVML's indices of the devices in CUDA_VISIBLE_DEVICES, in its order.
 
-    An entry is an index or the beginning of one UUID; as in CUDA, the list ends at the first that is neither. MIG
-    devices have no utilisation of their own and end it too.
+    An entry is an index or the beginning of one UUID; as in CUDA, the list ends at the first that
+    is neither. MIG devices have no utilisation of their own and end it too.
     """
     found: list[int] = []
     for word in visible.split(","):
@@ -162,7 +182,11 @@ def visible_indices(visible: str, uuids: list[str]) -> list[int]:
         if entry.isdecimal():
             matches = [int(entry)] if int(entry) < len(uuids) else []
         else:
-            matches = [i for i, uuid in enumerate(uuids) if entry.startswith("GPU-") and uuid.startswith(entry)]
+            matches = [
+                i
+                for i, uuid in enumerate(uuids)
+                if entry.startswith("GPU-") and uuid.startswith(entry)
+            ]
         if len(matches) != 1 or matches[0] in found:
             break
         found += matches

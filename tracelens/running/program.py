@@ -32,9 +32,10 @@ _DRIVER = Path("/proc/driver/nvidia/version")
 def run_program(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
     """Run the command to its end with this process's standard streams, and `environment` on top of its variables.
 
-    Returns the exit code as a shell reports it. Ctrl-C reaches the program, which stands in the same process group, and
-    this process waits for it to end; SIGTERM and SIGHUP are passed on. On Linux the program gets SIGTERM when this
-    process dies. Raises ToolError when the program cannot be started.
+    Returns the exit code as a shell reports it. Ctrl-C reaches the program, which stands in the
+    same process group, and this process waits for it to end; SIGTERM and SIGHUP are passed on. On
+    Linux the program gets SIGTERM when this process dies. Raises ToolError when the program cannot
+    be started.
     """
     path = find_program(command[0], environment)
     children: list[subprocess.Popen[bytes]] = []
@@ -45,13 +46,16 @@ def run_program(command: Sequence[str], environment: Mapping[str, str] | None = 
                 child.send_signal(number)
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        # A terminal's Ctrl-C goes to the whole foreground group, the program included; a second one would be too much.
+        # A terminal's Ctrl-C goes to the whole foreground group, the program included; a second one
+        # would be too much.
         if not _is_in_foreground():
             forward(number, frame)
 
     with handling({signal.SIGINT: interrupt, signal.SIGTERM: forward, signal.SIGHUP: forward}):
         # SIGTERM has torchrun and the like end their workers, which SIGKILL would leave running.
-        process = start(path, command, at_death=signal.SIGTERM, env={**os.environ, **(environment or {})})
+        process = start(
+            path, command, at_death=signal.SIGTERM, env={**os.environ, **(environment or {})}
+        )
         children.append(process)
         code = process.wait()
     _LOG.debug("the program has ended")
@@ -63,10 +67,16 @@ def find_program(name: str, environment: Mapping[str, str] | None = None) -> str
     folders = (environment or os.environ).get("PATH", os.environ.get("PATH"))
     path = shutil.which(name, path=folders)
     if path is None:
-        where = "there is no such program file" if os.sep in name else "no folder of PATH has a program of that name"
+        where = (
+            "there is no such program file"
+            if os.sep in name
+            else "no folder of PATH has a program of that name"
+        )
         if os.sep in name and os.path.isfile(name):  # noqa: PTH113 - as text
             where = "the file is not executable (chmod +x)"
-        raise ToolError(f"{name}: cannot be run: {where}; everything after -- is the command to run")
+        raise ToolError(
+            f"{name}: cannot be run: {where}; everything after -- is the command to run"
+        )
     return path
 
 
@@ -79,7 +89,12 @@ def script_name(command: Sequence[str]) -> str:
 
 
 def start(
-    path: str, command: Sequence[str], *, at_death: signal.Signals, pass_fds: Sequence[int] = (), **options: Any
+    path: str,
+    command: Sequence[str],
+    *,
+    at_death: signal.Signals,
+    pass_fds: Sequence[int] = (),
+    **options: Any,
 ) -> subprocess.Popen[bytes]:
     """The running program, which on Linux gets the signal when this process dies; `options` are Popen's.
 
@@ -106,12 +121,18 @@ def start(
 
 def _cannot_run(name: str, number: int | None) -> ToolError:
     if number == errno.ENOEXEC:
-        return ToolError(f"{name}: cannot be run: it is no program and names none in a first line #!; name its program")
+        return ToolError(
+            f"{name}: cannot be run: it is no program and names none in a first line #!; name its"
+            " program"
+        )
     return ToolError(f"{name}: cannot be run: {os.strerror(number or errno.EINVAL)}")
 
 
 def ask(command: Sequence[str | Path], timeout_s: float) -> subprocess.CompletedProcess[str]:
-    """The finished process of a tool with its output. Raises ToolError when it cannot be run, or takes longer."""
+    """The finished process of a tool with its output.
+
+    Raises ToolError when it cannot be run, or takes longer.
+    """
     words = [str(word) for word in command]
     name = PurePath(words[0]).name
     try:
@@ -125,13 +146,17 @@ def ask(command: Sequence[str | Path], timeout_s: float) -> subprocess.Completed
             timeout=timeout_s,
         )
     except subprocess.TimeoutExpired as error:
-        raise ToolError(f"{name} came to no end within {timeout_s:.0f} s; give it less to do, or more time") from error
+        raise ToolError(
+            f"{name} came to no end within {timeout_s:.0f} s; give it less to do, or more time"
+        ) from error
     except OSError as error:
         raise ToolError(f"{name} cannot be run: {error.strerror or error}") from error
 
 
 @contextmanager
-def handling(handlers: Mapping[signal.Signals, Callable[[int, FrameType | None], None]]) -> Iterator[None]:
+def handling(
+    handlers: Mapping[signal.Signals, Callable[[int, FrameType | None], None]],
+) -> Iterator[None]:
     """Install the signal handlers while the body runs, except for signals that are ignored (nohup, background jobs).
 
     Only the main thread can handle signals; in another one nothing is installed.
@@ -159,7 +184,9 @@ def _is_in_foreground() -> bool:
 
 def program(name: str) -> Found:
     """The program on PATH or beside this Python."""
-    return program_at(shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent)))
+    return program_at(
+        shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+    )
 
 
 def program_at(path: str | None) -> Found:

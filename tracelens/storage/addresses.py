@@ -20,8 +20,8 @@ _SIGNED = re.compile(
 def url_of(path: str | os.PathLike[str]) -> str | None:
     """The URL of an object store that a path stands for; null for a local path.
 
-    A Path counts too, although it has lost a slash: `Path("s3://b/x")` is `s3:/b/x`. Raises SourceError for a URL with
-    credentials in it, of another scheme, or without a bucket.
+    A Path counts too, although it has lost a slash: `Path("s3://b/x")` is `s3:/b/x`. Raises
+    SourceError for a URL with credentials in it, of another scheme, or without a bucket.
     """
     text = os.fspath(path)
     refuse_credentials(text)
@@ -42,8 +42,8 @@ def refuse_credentials(text: str) -> None:
     """Raise SourceError, which does not repeat it, for a URL that holds a user, a password, a key or a signature."""
     if _AUTHORITY.match(text) or _SIGNED.match(text):
         raise SourceError(
-            "a URL with credentials in it is refused, and not repeated here; put them into the environment "
-            f"(AWS_ACCESS_KEY_ID and the like) and give {_KNOWN}"
+            "a URL with credentials in it is refused, and not repeated here; put them into the"
+            f" environment (AWS_ACCESS_KEY_ID and the like) and give {_KNOWN}"
         )
 
 

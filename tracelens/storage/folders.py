@@ -52,7 +52,9 @@ def _clear_abandoned(where: Path, prefix: str) -> None:
     for folder in where.glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
             about = folder.lstat()
-            is_own = stat.S_ISDIR(about.st_mode) and fcntl is not None and about.st_uid == os.geteuid()
+            is_own = (
+                stat.S_ISDIR(about.st_mode) and fcntl is not None and about.st_uid == os.geteuid()
+            )
             is_named_so = re.fullmatch(r"[a-z0-9_]{8}", folder.name.removeprefix(prefix))
             if not is_own or not is_named_so or time.time() - about.st_mtime < _NEW_S:
                 continue

@@ -1,7 +1,8 @@
 """Objects in a store (S3, Google Cloud, Azure), or files below a local folder: read, listed, created, removed.
 
-A store has no rename. `create` fails where the object exists, so of several writers one wins. Credentials are those
-that the environment offers; messages never repeat a store's answer, which may hold them.
+A store has no rename. `create` fails where the object exists, so of several writers one wins.
+Credentials are those that the environment offers; messages never repeat a store's answer, which may
+hold them.
 """
 
 import os
@@ -21,12 +22,22 @@ _CLIENT = {"allow_http": True, "connect_timeout": "5s", "timeout": "300s"}
 _RETRIES = {
     "max_retries": 3,
     "retry_timeout": timedelta(seconds=30),
-    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=2), "base": 2},
+    "backoff": {
+        "init_backoff": timedelta(milliseconds=100),
+        "max_backoff": timedelta(seconds=2),
+        "base": 2,
+    },
 }
 _CODE = re.compile(r"<Code>(\w+)</Code>|status code: (\d{3})")
 _DENIED = (
-    "401", "403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "AllAccessDisabled",
-)  # fmt: skip
+    "401",
+    "403",
+    "AccessDenied",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "ExpiredToken",
+    "AllAccessDisabled",
+)
 _ABSENT = ("404", "NoSuchBucket", "NoSuchKey", "ContainerNotFound", "BlobNotFound")
 _CHANGED = ("412", "PreconditionFailed", "ConditionNotMet")
 _UNREACHED = ("error sending request", "timed out", "dns error", "tcp connect", "connection")
@@ -46,7 +57,10 @@ class Objects:
     """The objects below a URL, or the files below a local folder, by keys such as `ranks/3.json`."""
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
-        """Open the place; nothing is asked of the store yet. Raises SourceError without the extra `cloud`."""
+        """Open the place; nothing is asked of the store yet.
+
+        Raises SourceError without the extra `cloud`.
+        """
         if find_spec("obstore") is None:
             raise SourceError(f"{shown(place)}: {MISSING_EXTRA}")
         import obstore  # noqa: PLC0415 - an extra
@@ -59,7 +73,9 @@ class Objects:
             self._store: Any = (
                 LocalStore(prefix=Path(place).absolute(), mkdir=True)
                 if url is None
-                else from_url(url, client_options=_CLIENT, retry_config=_RETRIES, **_credentials(url))  # type: ignore[call-overload]
+                else from_url(
+                    url, client_options=_CLIENT, retry_config=_RETRIES, **_credentials(url)
+                )  # type: ignore[call-overload]
             )
 
     def read(self, key: str) -> bytes | None:
@@ -97,7 +113,12 @@ class Objects:
 
     def _listed(self, about: Any) -> Listed:
         key = str(about["path"])
-        return Listed(f"{self.place}/{key}", key.rpartition("/")[2], int(about["size"]), str(about["e_tag"] or ""))
+        return Listed(
+            f"{self.place}/{key}",
+            key.rpartition("/")[2],
+            int(about["size"]),
+            str(about["e_tag"] or ""),
+        )
 
     def create(self, key: str, content: bytes) -> bool:
         """Write an object where there is none of the key; false where there is one, which stays."""
@@ -161,19 +182,31 @@ def reason(error: BaseException) -> str:
     if code in _CHANGED or kind == "PreconditionError":
         return "it was changed meanwhile; collect it again when it is complete"
     if any(word in text.lower() for word in _UNREACHED):
-        return "the store does not answer; look at its endpoint (AWS_ENDPOINT_URL and the like) and at the network"
+        return (
+            "the store does not answer; look at its endpoint (AWS_ENDPOINT_URL and the like) and at"
+            " the network"
+        )
     return f"the store failed ({code or kind})"
 
 
 def is_of_store(error: BaseException) -> bool:
     """Whether an error of Polars is of the store that it read from, not of what it read."""
-    return isinstance(error, OSError) or "object-store" in str(error) or _CODE.search(str(error)) is not None
+    return (
+        isinstance(error, OSError)
+        or "object-store" in str(error)
+        or _CODE.search(str(error)) is not None
+    )
 
 
 def _credentials(url: str) -> dict[str, Any]:
     """Where S3's credentials stand in a profile's file, the one who reads them, which is boto3's; else nothing."""
     has_profile = "AWS_PROFILE" in os.environ or Path("~/.aws/credentials").expanduser().exists()
-    if not url.startswith("s3:") or "AWS_ACCESS_KEY_ID" in os.environ or not has_profile or find_spec("boto3") is None:
+    if (
+        not url.startswith("s3:")
+        or "AWS_ACCESS_KEY_ID" in os.environ
+        or not has_profile
+        or find_spec("boto3") is None
+    ):
         return {}
     from obstore.auth.boto3 import Boto3CredentialProvider  # noqa: PLC0415
 

@@ -1,8 +1,9 @@
 """The size that the pages of a Parquet file say they become: readers believe these, whatever the file's footer says.
 
-Footer and pages' headers are structs of Thrift's compact protocol; the numbers of their fields are those of
-FileMetaData and PageHeader in parquet.thrift. Asked where a column lies, Arrow's own reader ends the process where the
-column's statistics are not of the size they should be (pyarrow 26).
+Footer and pages' headers are structs of Thrift's compact protocol; the numbers of their fields are
+those of FileMetaData and PageHeader in parquet.thrift. Asked where a column lies, Arrow's own
+reader ends the process where the column's statistics are not of the size they should be (pyarrow
+26).
 """
 
 import mmap
@@ -29,8 +30,12 @@ def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as text:
         try:
             chunks = list(_chunks(text))
-            if sum(length for _, _, length in chunks) > len(text) or any(min(chunk[1:]) < 0 for chunk in chunks):
-                raise ValueError("columns of more bytes than the file has")  # the same pages would be walked many times
+            if sum(length for _, _, length in chunks) > len(text) or any(
+                min(chunk[1:]) < 0 for chunk in chunks
+            ):
+                raise ValueError(
+                    "columns of more bytes than the file has"
+                )  # the same pages would be walked many times
             asked = (chunk for chunk in chunks if columns is None or chunk[0] in columns)
             return sum(_walked(text, at, at + length) for _, at, length in asked)
         except (AttributeError, LookupError, TypeError) as error:

@@ -18,14 +18,16 @@ _LONG = 1 << 13
 def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> pl.DataFrame:
     """These columns of a file as a frame, the columns named in `strings` as Categorical.
 
-    Arrow's reader keeps the file's own dictionaries: a column of strings of 5 million spans takes 0.02 s and 22 MB; as
-    plain strings, which Polars' reader returns, a third of a second and 86 MB. Raises ArrowInvalid for strings that are
-    not valid UTF-8.
+    Arrow's reader keeps the file's own dictionaries: a column of strings of 5 million spans takes
+    0.02 s and 22 MB; as plain strings, which Polars' reader returns, a third of a second and 86 MB.
+    Raises ArrowInvalid for strings that are not valid UTF-8.
     """
     with pq.ParquetFile(file, read_dictionary=[*strings], pre_buffer=False) as opened:
         found = pl.from_arrow(_valid(file, opened.read(columns=[*columns])), rechunk=False)
     assert isinstance(found, pl.DataFrame)
-    if strings and found.height > _MANY:  # Arrow keeps the memory of its dictionaries, which Polars has copied
+    if (
+        strings and found.height > _MANY
+    ):  # Arrow keeps the memory of its dictionaries, which Polars has copied
         pa.default_memory_pool().release_unused()
     return found.select(columns)
 
@@ -37,11 +39,16 @@ def read_groups(file: Path, columns: Sequence[str], *, use_threads: bool) -> Ite
     """
     with pq.ParquetFile(file, read_dictionary=[*columns], pre_buffer=False) as opened:
         for group in range(opened.num_row_groups):
-            yield _valid(file, opened.read_row_group(group, columns=[*columns], use_threads=use_threads))
+            yield _valid(
+                file, opened.read_row_group(group, columns=[*columns], use_threads=use_threads)
+            )
 
 
 def _valid(file: Path, rows: pa.Table) -> pa.Table:
-    """The same rows, after checking that all dictionaries of strings are valid UTF-8. Raises ArrowInvalid."""
+    """The same rows, after checking that all dictionaries of strings are valid UTF-8.
+
+    Raises ArrowInvalid.
+    """
     n_bytes = 0
     for column in rows.columns:
         if pa.types.is_dictionary(column.type):
@@ -63,4 +70,6 @@ def long_bytes(texts: pl.Series) -> int:
 def check_texts(n_bytes: int, size_bytes: int) -> None:
     """Raise ValueError for long texts that rows share, of which results would have a copy a row."""
     if n_bytes > max(ANY_EXPANSION_BYTES, EXPANSION.value * size_bytes):
-        raise ValueError(f"rows share texts that are {n_bytes:,} bytes in all; {EXPANSION.how_to_raise}")
+        raise ValueError(
+            f"rows share texts that are {n_bytes:,} bytes in all; {EXPANSION.how_to_raise}"
+        )

@@ -9,7 +9,8 @@ import polars as pl
 from tracelens.storage.table import Stored, Table
 
 _WAITED_FOR = 1 << 20
-"""A table with this many rows is written before `put` returns, so that its memory is free for the next one."""
+"""A table with this many rows is written before `put` returns, so that its memory is free for
+the next one."""
 
 
 class Store:
@@ -36,12 +37,18 @@ class Store:
         An error in writing is raised here or in `finish`.
         """
         path = self._folder / f"{table.name}.parquet"
-        self._begun[table.name] = Stored(path, frame.height), self._pool.submit(table.write, frame, path)
+        self._begun[table.name] = (
+            Stored(path, frame.height),
+            self._pool.submit(table.write, frame, path),
+        )
         if frame.height >= _WAITED_FOR:
             self._begun[table.name][1].result()
 
     def finish(self) -> dict[str, Stored]:
-        """All tables by name, after they are written. Raises what writing raised: SchemaError, or OSError."""
+        """All tables by name, after they are written.
+
+        Raises what writing raised: SchemaError, or OSError.
+        """
         for _, written in self._begun.values():
             written.result()
         return {name: stored for name, (stored, _) in self._begun.items()}

@@ -40,7 +40,9 @@ class Column:
 
     def __post_init__(self) -> None:
         if self.unit is None:
-            unit = next((unit for ending, unit in _UNITS.items() if self.name.endswith(ending)), None)
+            unit = next(
+                (unit for ending, unit in _UNITS.items() if self.name.endswith(ending)), None
+            )
             object.__setattr__(self, "unit", unit)
 
 
@@ -84,37 +86,51 @@ class Table:
 
     def without(self, *names: str) -> Table:
         """The table without some of its columns."""
-        return replace(self, columns=tuple(column for column in self.columns if column.name not in names))
+        return replace(
+            self, columns=tuple(column for column in self.columns if column.name not in names)
+        )
 
     def conform(self, frame: pl.DataFrame, *, keep_categories: bool = False) -> pl.DataFrame:
         """The frame with exactly this table's columns, in order, cast to their dtypes; absent nullable ones are null.
 
-        With `keep_categories`, strings that are Categorical stay so. Raises SchemaError when a column that may not be
-        null is absent, or a value does not fit its dtype.
+        With `keep_categories`, strings that are Categorical stay so. Raises SchemaError when a
+        column that may not be null is absent, or a value does not fit its dtype.
         """
         if not frame.width:
             return self.empty()
         try:
             return frame.select(self._picked(frame.schema, keep_categories=keep_categories))
         except pl.exceptions.InvalidOperationError as error:
-            raise SchemaError(f"table {self.name}: a value does not fit its column: {first_line(error)}") from error
+            raise SchemaError(
+                f"table {self.name}: a value does not fit its column: {first_line(error)}"
+            ) from error
 
     def conform_lazily(self, frame: pl.DataFrame | Stored) -> pl.LazyFrame:
         """The rows of a frame or file as a LazyFrame; a value that does not fit raises Polars' error on collect."""
         if isinstance(frame, Stored):
             return frame.lazy()
-        return frame.lazy().select(self._picked(frame.schema)) if frame.width else self.empty().lazy()
+        return (
+            frame.lazy().select(self._picked(frame.schema)) if frame.width else self.empty().lazy()
+        )
 
-    def _picked(self, schema: Mapping[str, DataType], *, keep_categories: bool = False) -> list[pl.Expr]:
+    def _picked(
+        self, schema: Mapping[str, DataType], *, keep_categories: bool = False
+    ) -> list[pl.Expr]:
         missing = [c.name for c in self.columns if c.name not in schema and not c.nullable]
         if missing:
-            raise SchemaError(f"table {self.name}: columns {missing} are missing; found {list(schema)}")
+            raise SchemaError(
+                f"table {self.name}: columns {missing} are missing; found {list(schema)}"
+            )
         return [
-            pl.lit(None, c.dtype).alias(c.name)
-            if c.name not in schema
-            else pl.col(c.name)
-            if keep_categories and schema[c.name] == pl.Categorical
-            else pl.col(c.name).cast(c.dtype)
+            (
+                pl.lit(None, c.dtype).alias(c.name)
+                if c.name not in schema
+                else (
+                    pl.col(c.name)
+                    if keep_categories and schema[c.name] == pl.Categorical
+                    else pl.col(c.name).cast(c.dtype)
+                )
+            )
             for c in self.columns
         ]
 
@@ -124,16 +140,23 @@ class Table:
         Raises SchemaError naming the first column that is not.
         """
         if frame.columns != self.names:
-            raise SchemaError(f"table {self.name}: expected columns {self.names}, found {frame.columns}")
+            raise SchemaError(
+                f"table {self.name}: expected columns {self.names}, found {frame.columns}"
+            )
         for column in self.columns:
             found = frame.schema[column.name]
             if found != column.dtype:
-                raise SchemaError(f"table {self.name}.{column.name}: expected {column.dtype}, found {found}")
+                raise SchemaError(
+                    f"table {self.name}.{column.name}: expected {column.dtype}, found {found}"
+                )
         self.check_values(frame)
         return frame
 
     def check_values(self, frame: pl.DataFrame) -> None:
-        """Make sure that nulls and enum words are as declared. Raises SchemaError naming the first column not so."""
+        """Make sure that nulls and enum words are as declared.
+
+        Raises SchemaError naming the first column not so.
+        """
         for column in self.columns:
             self.check_column(column, frame[column.name])
 
@@ -144,22 +167,25 @@ class Table:
         if column.values:
             strange = set(values.unique().drop_nulls().cast(pl.String)) - set(column.values)
             if strange:
-                raise SchemaError(f"table {self.name}.{column.name}: {sorted(strange)} not in {column.values}")
+                raise SchemaError(
+                    f"table {self.name}.{column.name}: {sorted(strange)} not in {column.values}"
+                )
 
     def write(self, frame: pl.DataFrame, path: Path | BinaryIO, n_cells: int = _CELLS) -> None:
         """Write a frame as a zstd Parquet file that carries every column's meaning and unit.
 
-        The frame is one that `conform` takes, with or without the rank. It is conformed and checked in groups of
-        `n_cells` cells, so that a large table is never in memory at its full width. Raises SchemaError as `conform` and
-        `check` do.
+        The frame is one that `conform` takes, with or without the rank. It is conformed and checked
+        in groups of `n_cells` cells, so that a large table is never in memory at its full width.
+        Raises SchemaError as `conform` and `check` do.
         """
         table = self if "rank" in frame.columns else self.without("rank")
         described = _described(table)
         n_rows = max(1, n_cells // len(table.columns))
         groups = (frame[at : at + n_rows] for at in range(0, max(1, frame.height), n_rows))
         first = _group(table, next(groups), described)
-        # Ids and sorted times differ little from row to row: as deltas they take half the room of a dictionary. Sizes
-        # of grids and the like repeat as the program does, which compression finds in plain numbers only.
+        # Ids and sorted times differ little from row to row: as deltas they take half the room of a
+        # dictionary. Sizes of grids and the like repeat as the program does, which compression
+        # finds in plain numbers only.
         deltas = [name for name, dtype in table.schema.items() if dtype == pl.Int64]
         with pq.ParquetWriter(
             path,

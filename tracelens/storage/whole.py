@@ -15,16 +15,21 @@ from tracelens.storage.addresses import shown, url_of
 def replacing(target: Path) -> Iterator[Path]:
     """A temporary path beside the target to write to, renamed to it when the body succeeds and removed otherwise.
 
-    A symbolic link is followed; a pipe or a device is written to directly. Raises SourceError when it cannot be
-    written.
+    A symbolic link is followed; a pipe or a device is written to directly. Raises SourceError when
+    it cannot be written.
     """
     if url_of(target) is not None:
-        raise SourceError(f"{shown(target)}: results are written to local files; give a path, and copy the file there")
+        raise SourceError(
+            f"{shown(target)}: results are written to local files; give a path, and copy the file"
+            " there"
+        )
     try:
         if target.exists() and not target.is_file():
             yield target
             return
-        file = Path(os.path.realpath(target))  # as resolve(), which fails where links lead in a circle
+        file = Path(
+            os.path.realpath(target)
+        )  # as resolve(), which fails where links lead in a circle
         part = file.with_name(f".{secrets.token_hex(8)}.part")
         try:
             yield part
@@ -35,7 +40,8 @@ def replacing(target: Path) -> Iterator[Path]:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise SourceError(
-            f"{target}: cannot be written: {error.strerror or error}; free space, or name another place"
+            f"{target}: cannot be written: {error.strerror or error}; free space, or name another"
+            " place"
         ) from error
 
 

@@ -9,21 +9,27 @@ import polars as pl
 from tracelens.errors import UsageError, first_line, near
 
 _BEGINNINGS = ("SELECT", "WITH", "VALUES")
-"""First words of statements that are queries: all others of SQL change something, or show what is no result."""
+"""First words of statements that are queries: all others of SQL change something, or show what
+is no result."""
 _SCAN = " SCAN ["
-"""The mark of a line of a plan that reads files; Polars prints one for each file, or one for several."""
+"""The mark of a line of a plan that reads files; Polars prints one for each file, or one for
+several."""
 
 
 def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
     """The rows that a query in Polars' SQL selects from the tables, of which only what it needs is read.
 
-    Raises UsageError for what is no query or cannot be answered, with near names where one is unknown, and for a query
-    whose plan reads any other file, as its functions read_csv and read_parquet would.
+    Raises UsageError for what is no query or cannot be answered, with near names where one is
+    unknown, and for a query whose plan reads any other file, as its functions read_csv and
+    read_parquet would.
     """
     statement = sql.strip().rstrip(";").strip()
     first = statement.lstrip("( \n\t").split(None, 1)[0].upper() if statement else "nothing"
     if first not in _BEGINNINGS:
-        raise UsageError(f"query: expected SELECT, found {first[:40]}; a trace is only read, see tracelens schema")
+        raise UsageError(
+            f"query: expected SELECT, found {first[:40]}; a trace is only read, see tracelens"
+            " schema"
+        )
     named = {name: frame for name, frame in tables.items() if name in statement.lower()}
     with _explaining(tables, named):
         query = pl.SQLContext(frames=named, register_globals=False, eager=False).execute(statement)
@@ -35,7 +41,9 @@ def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
     )
     foreign = [line for line in _scans(plan) if line not in own]
     if foreign:
-        raise UsageError(f"query: reads other files than the trace's ({foreign[0][:200]}); ask its tables only")
+        raise UsageError(
+            f"query: reads other files than the trace's ({foreign[0][:200]}); ask its tables only"
+        )
     with _explaining(tables, named):
         return query.collect()
 
@@ -45,7 +53,9 @@ def _scans(plan: str) -> Iterator[str]:
 
 
 @contextmanager
-def _explaining(tables: Mapping[str, pl.LazyFrame], named: Mapping[str, pl.LazyFrame]) -> Iterator[None]:
+def _explaining(
+    tables: Mapping[str, pl.LazyFrame], named: Mapping[str, pl.LazyFrame]
+) -> Iterator[None]:
     """Turn errors of a query into UsageError: what Polars says of it, and names near to one that is unknown."""
     try:
         yield

@@ -77,7 +77,8 @@ class Diagnostics:
 class Place:
     """Facts by which captures of one host, and of one job, are told from others; they are never written.
 
-    `host` is a digest of what the source calls its host; `groups` are the ranks of process groups, by their names.
+    `host` is a digest of what the source calls its host; `groups` are the ranks of process groups,
+    by their names.
     """
 
     host: str | None = None
@@ -86,16 +87,19 @@ class Place:
     @classmethod
     def on(cls, host: str | None, groups: Mapping[str, tuple[int, ...]] | None = None) -> Place:
         """A place on the host of that name, which is not kept."""
-        return cls(None if host is None else hashlib.sha256(host.encode()).hexdigest(), groups or {})
+        return cls(
+            None if host is None else hashlib.sha256(host.encode()).hexdigest(), groups or {}
+        )
 
 
 @dataclass(slots=True)
 class Capture:
     """The tables of one source of one rank, without the rank column.
 
-    `tables` holds only what the source filled, as `Table.conform` takes it: integers may be narrower than declared and
-    strings Categorical. `stored` holds tables that are already in files. `reasons` has, for the other tables, why they
-    are empty. `rank` is the source's own statement, null where it makes none.
+    `tables` holds only what the source filled, as `Table.conform` takes it: integers may be
+    narrower than declared and strings Categorical. `stored` holds tables that are already in files.
+    `reasons` has, for the other tables, why they are empty. `rank` is the source's own statement,
+    null where it makes none.
     """
 
     kind: str
@@ -123,10 +127,11 @@ class Capture:
 class Manifest:
     """The content of manifest.json: where a trace came from and how complete it is.
 
-    It never names environment, host or user. `n_rows` counts the rows written, by table and rank, so that a missing
-    file is noticed. `attempts` has, by rank or by TABLE/RANK, which goes first, the word in the names of the files,
-    `part-WORD.parquet`; 0 where neither is in it. `clocks` says how the ranks' clocks were found to differ: `basis` as
-    in `derive.ranks.clocks`, and where they were estimated `origin_ns` and offset, drift and bounds by rank.
+    It never names environment, host or user. `n_rows` counts the rows written, by table and rank,
+    so that a missing file is noticed. `attempts` has, by rank or by TABLE/RANK, which goes first,
+    the word in the names of the files, `part-WORD.parquet`; 0 where neither is in it. `clocks` says
+    how the ranks' clocks were found to differ: `basis` as in `derive.ranks.clocks`, and where they
+    were estimated `origin_ns` and offset, drift and bounds by rank.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -145,16 +150,19 @@ class Manifest:
     def unprofiled_step_ns(self, rank: int) -> int | None:
         """Median time of the rank's steps without the profiler, which a live capture measures around the profiled ones.
 
-        A step's time is from the end of the step before to its own end, or, where that is later, the end of the
-        device's work, at both ends. Up to ten steps before the profiler and ten after it count, without the program's
-        first and the first after the profiler. Null where it is unknown, and where it is no less than the mean of the
-        profiled steps: then the profiler cost too little to be seen, or those steps did something else.
+        A step's time is from the end of the step before to its own end, or, where that is later,
+        the end of the device's work, at both ends. Up to ten steps before the profiler and ten
+        after it count, without the program's first and the first after the profiler. Null where it
+        is unknown, and where it is no less than the mean of the profiled steps: then the profiler
+        cost too little to be seen, or those steps did something else.
         """
         for source in self.sources:
             settings = source.get("settings")
             if source.get("rank") != rank or not isinstance(settings, dict):
                 continue
-            plain, profiled = (settings.get(f"{word}_step_ns") for word in ("unprofiled", "profiled"))
+            plain, profiled = (
+                settings.get(f"{word}_step_ns") for word in ("unprofiled", "profiled")
+            )
             if isinstance(plain, dict) and isinstance(profiled, dict):
                 found, cost = plain.get("median"), profiled.get("mean")
                 if isinstance(found, int) and isinstance(cost, int) and 0 < found < cost:
@@ -163,7 +171,9 @@ class Manifest:
 
     def key_of(self, table: str, rank: int | str) -> str:
         """The place of a rank's file of a table, below the trace's."""
-        return key_of(table, rank, self.attempts.get(f"{table}/{rank}", self.attempts.get(str(rank), "0")))
+        return key_of(
+            table, rank, self.attempts.get(f"{table}/{rank}", self.attempts.get(str(rank), "0"))
+        )
 
     def of_rank(self, rank: int) -> Manifest:
         """The manifest of one rank alone, whose files are those that this one names."""
@@ -173,7 +183,9 @@ class Manifest:
             ranks=[rank],
             sources=[one for one in self.sources if one.get("rank") == rank],
             dropped=[one for one in self.dropped if one.get("rank") == rank],
-            n_rows={table: {own: counts[own]} for table, counts in self.n_rows.items() if own in counts},
+            n_rows={
+                table: {own: counts[own]} for table, counts in self.n_rows.items() if own in counts
+            },
             attempts={own: "0", **self.attempts},
         )
 
@@ -222,7 +234,10 @@ def no_manifest(folder: str, error: Exception) -> SourceError:
 
 
 def manifest_of(content: bytes, folder: str) -> Manifest:
-    """The manifest in a trace's manifest.json, checked. Raises SourceError, and SchemaError for a newer version's."""
+    """The manifest in a trace's manifest.json, checked.
+
+    Raises SourceError, and SchemaError for a newer version's.
+    """
     file = f"{folder}/manifest.json"
     try:
         data: Any = json.loads(content)
@@ -230,7 +245,9 @@ def manifest_of(content: bytes, folder: str) -> Manifest:
         raise no_manifest(folder, error) from error
     version = data.get("schema_version") if isinstance(data, dict) else None
     if type(version) is not int:
-        raise SourceError(f"{file}: expected the key schema_version, found none; collect the trace again")
+        raise SourceError(
+            f"{file}: expected the key schema_version, found none; collect the trace again"
+        )
     if version > SCHEMA_VERSION:
         raise SchemaError(
             f"{folder}: schema version {version}, this tracelens reads up to {SCHEMA_VERSION}; "
@@ -250,7 +267,9 @@ def is_rank(value: object) -> bool:
 def rank_of(digits: str) -> int | None:
     """The rank in a folder's name or a key of the manifest; null where it is not written as a rank."""
     is_number = digits.isascii() and digits.isdecimal() and len(digits) <= len(str(2**31))
-    return int(digits) if is_number and str(int(digits)) == digits and is_rank(int(digits)) else None
+    return (
+        int(digits) if is_number and str(int(digits)) == digits and is_rank(int(digits)) else None
+    )
 
 
 def _check_values(known: object) -> None:
@@ -271,6 +290,14 @@ def _check_values(known: object) -> None:
 _ATTEMPT = re.compile(r"[0-9A-Za-z]{1,64}")
 _RANKS = "from 0 on, below 2^31"
 _SOURCE_TYPES = {
-    "name": str, "kind": str, "size_bytes": int, "sha256": str, "rank": int, "rank_origin": str, "producer": str,
-    "versions": dict, "settings": dict, "complete": bool,
-}  # fmt: skip
+    "name": str,
+    "kind": str,
+    "size_bytes": int,
+    "sha256": str,
+    "rank": int,
+    "rank_origin": str,
+    "producer": str,
+    "versions": dict,
+    "settings": dict,
+    "complete": bool,
+}

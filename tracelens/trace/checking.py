@@ -11,7 +11,9 @@ from tracelens.storage.addresses import shown
 from tracelens.storage.table import Table
 from tracelens.trace.trace import Trace
 
-_TARGETS = {row_id: name for name, row_id in ROW_IDS.items()} | dict.fromkeys(SPAN_POINTERS, "spans")
+_TARGETS = {row_id: name for name, row_id in ROW_IDS.items()} | dict.fromkeys(
+    SPAN_POINTERS, "spans"
+)
 _FROM_0 = ("duration_ns", "depth", "op_depth", "python_depth", "level", "count")
 _TIMES = ("start_ns", "time_ns")
 _LAST_NS = 2**63 - 1
@@ -39,7 +41,8 @@ def problems(trace: Trace) -> Iterator[str]:
 def blame_rows(*traces: Trace) -> Iterator[None]:
     """Turn an error of the body into a SourceError where a trace on disk has impossible rows, which caused it.
 
-    The rows are checked only after an error, so a sound trace pays nothing. Any other error goes on unchanged.
+    The rows are checked only after an error, so a sound trace pays nothing. Any other error goes on
+    unchanged.
     """
     try:
         yield
@@ -50,20 +53,26 @@ def blame_rows(*traces: Trace) -> Iterator[None]:
             wrong = next(problems(trace), None) if trace.path is not None else None
             if wrong is not None:
                 raise SourceError(
-                    f"{shown(trace.path or trace.name)}: {wrong}; the trace is damaged: collect it again"
+                    f"{shown(trace.path or trace.name)}: {wrong}; the trace is damaged: collect it"
+                    " again"
                 ) from error
         raise
 
 
 def _checked(trace: Trace, table: Table) -> pl.DataFrame:
-    """The table's non-string columns, after checking all its columns as `Table.check` does. Raises SchemaError."""
+    """The table's non-string columns, after checking all its columns as `Table.check` does.
+
+    Raises SchemaError.
+    """
     if trace.select(table.name, *table.names[:1]).height == 0:
         return table.empty()
     frame = trace.select(table.name, *table.names)
     for column in table:
         found = frame.schema[column.name]
         if column.dtype not in {pl.String, found}:
-            raise SchemaError(f"table {table.name}.{column.name}: expected {column.dtype}, found {found}")
+            raise SchemaError(
+                f"table {table.name}.{column.name}: expected {column.dtype}, found {found}"
+            )
         table.check_column(column, frame[column.name])
     return frame.select(pl.exclude(pl.Categorical))
 
@@ -74,7 +83,9 @@ def _wrong(name: str, rows: pl.DataFrame) -> dict[str, int]:
     from_0 = [column for column in rows.columns if column in _FROM_0 and name != "timings"]
     rules = {f"have a {column} below 0": pl.col(column) < 0 for column in from_0}
     if {"start_ns", "duration_ns"} <= set(rows.columns):
-        rules["end later than 64 bits can say"] = pl.col("start_ns") > _LAST_NS - pl.col("duration_ns").clip(0)
+        rules["end later than 64 bits can say"] = pl.col("start_ns") > _LAST_NS - pl.col(
+            "duration_ns"
+        ).clip(0)
     for column in set(TABLES[name].sort_by) & set(_TIMES):
         rules[f"stand after a row of a later {column}"] = pl.col(column) < pl.col(column).shift()
     if "parent_id" in rows.columns:
@@ -100,8 +111,14 @@ def _lost(trace: Trace, name: str, rows: pl.DataFrame) -> dict[str, int]:
         target = _TARGETS.get(column)
         if target is None or column == ROW_IDS.get(name):
             continue
-        ids = trace.select(target, "rank", ROW_IDS[target]).filter(pl.col("rank") == rows["rank"][0])[ROW_IDS[target]]
+        ids = trace.select(target, "rank", ROW_IDS[target]).filter(
+            pl.col("rank") == rows["rank"][0]
+        )[ROW_IDS[target]]
         pointers = rows[column].drop_nulls()
-        lost = (pointers < 0) | (pointers >= len(ids)) if _are_row_numbers(ids) else ~pointers.is_in(ids.implode())
+        lost = (
+            (pointers < 0) | (pointers >= len(ids))
+            if _are_row_numbers(ids)
+            else ~pointers.is_in(ids.implode())
+        )
         counts[f"have a {column} that no row of {target} has"] = int(lost.sum())
     return counts

@@ -1,7 +1,7 @@
 """Masking what would tell who and where in a source's names and texts: paths keep only their file's name.
 
-Only what has an unmistakable shape is masked: a token's prefix, a path's beginning or its file's ending. A name that is
-merely long, such as a kernel's or a module's, stays.
+Only what has an unmistakable shape is masked: a token's prefix, a path's beginning or its file's
+ending. A name that is merely long, such as a kernel's or a module's, stays.
 """
 
 import re
@@ -14,7 +14,8 @@ import polars as pl
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics
 
-# Polars' expressions look neither ahead nor back, and take time in proportion to the text: what stands before is kept.
+# Polars' expressions look neither ahead nor back, and take time in proportion to the text: what
+# stands before is kept.
 _BEFORE = r"(^|-[IL]|[^A-Za-z0-9./~…\\-])"
 _BEFORE_HOME = r"(^|-[IL]|[^A-Za-z0-9…])"
 _WORD_BEFORE = r"(^|[^A-Za-z0-9])"
@@ -52,7 +53,10 @@ _SECRETS = (
 )
 _PATHS = (
     (rf"(?i)file:[/\\]+(?:[a-z]:[/\\]+)?(?:{_PART}[/\\]+)*({_PART})?", "…/$1"),
-    (rf"{_BEFORE_HOME}((?:[A-Za-z]:[/\\]+Users|/home|/Users)[/\\]+){_PART}[/\\]*($|[^A-Za-z0-9_.~…/\\-])", "$1$2…$3"),
+    (
+        rf"{_BEFORE_HOME}((?:[A-Za-z]:[/\\]+Users|/home|/Users)[/\\]+){_PART}[/\\]*($|[^A-Za-z0-9_.~…/\\-])",
+        "$1$2…$3",
+    ),
     (rf"{_BEFORE}[A-Za-z]:(?:\\+|/+Users/+)(?:{_PART}[/\\]+)*({_PART})", "$1…/$2"),
     (rf"(^|[\s\"'=(,;\[])\\\\+{_PART}\\+(?:{_PART}\\+)*({_PART})", "$1…/$2"),
     (rf"{_BEFORE}~[A-Za-z0-9_.-]*/+(?:{_PART}/+)*({_PART})", "$1…/$2"),
@@ -70,9 +74,22 @@ _MAY_BE = (
     rf"|(?i:{_KEY}|token|bearer|[?&](?:x-amz-)?sig)|AKIA|ASIA|ABIA|ACCA|AROA|AIDA|AIza|ya29|8Q~|gh[pousr]_|github_pat_"
     r"|glpat-|hf_|sk-|xox[abeprs]-|eyJ|PRIVATE KEY"
 )
-"""One pattern that every text with something to mask matches; applying it first saves nine tenths of the work."""
+"""One pattern that every text with something to mask matches; applying it first saves nine
+tenths of the work."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_COMMON = {"root", "user", "users", "admin", "ubuntu", "host", "localhost", "linux", "local", "none", "unknown"}
+_COMMON = {
+    "root",
+    "user",
+    "users",
+    "admin",
+    "ubuntu",
+    "host",
+    "localhost",
+    "linux",
+    "local",
+    "none",
+    "unknown",
+}
 _SHORTEST_OWNER = 3
 _AT_ONCE = 1 << 16
 """Words that are looked at at a time."""
@@ -81,18 +98,23 @@ _AT_ONCE = 1 << 16
 def clean(capture: Capture, owners: Collection[str] = ()) -> None:
     """Mask the capture's tables in memory, its texts and its diagnostics, and count what was masked in the latter.
 
-    `owners` are names of the host and its user that the source states: they are masked wherever they stand as a word.
+    `owners` are names of the host and its user that the source states: they are masked wherever
+    they stand as a word.
     """
     counts = dict.fromkeys(_COUNTED, 0)
     for name, frame in capture.tables.items():
         capture.tables[name] = _clean_frame(name, frame, owners, counts)
     diagnostics = capture.diagnostics
     about = [
-        capture.source.name, capture.producer, capture.versions, capture.settings, capture.reasons,
+        capture.source.name,
+        capture.producer,
+        capture.versions,
+        capture.settings,
+        capture.reasons,
         [[*key, text] for key, text in diagnostics.texts.items()],
-    ]  # fmt: skip
-    name, capture.producer, capture.versions, capture.settings, capture.reasons, texts = _clean_value(
-        about, owners, counts
+    ]
+    name, capture.producer, capture.versions, capture.settings, capture.reasons, texts = (
+        _clean_value(about, owners, counts)
     )
     capture.source = replace(capture.source, name=name)
     capture.diagnostics = Diagnostics()
@@ -120,7 +142,9 @@ def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
         return change(value)
     if isinstance(value, dict):
         return {_map_texts(key, change): _map_texts(item, change) for key, item in value.items()}
-    return [_map_texts(item, change) for item in value] if isinstance(value, (list, tuple)) else value
+    return (
+        [_map_texts(item, change) for item in value] if isinstance(value, (list, tuple)) else value
+    )
 
 
 def _count(counts: Mapping[str, int], diagnostics: Diagnostics) -> None:
@@ -128,17 +152,27 @@ def _count(counts: Mapping[str, int], diagnostics: Diagnostics) -> None:
         diagnostics.add("info", kind, _COUNTED[kind], n)
 
 
-def _clean_frame(name: str, frame: pl.DataFrame, owners: Collection[str], counts: dict[str, int]) -> pl.DataFrame:
+def _clean_frame(
+    name: str, frame: pl.DataFrame, owners: Collection[str], counts: dict[str, int]
+) -> pl.DataFrame:
     """Mask the columns of free text, each distinct word once; mostly nothing is found and the frame stays."""
     for column in TABLES[name]:
         if column.dtype != pl.String or column.values or column.name not in frame.columns:
             continue
         words = frame[column.name].unique().drop_nulls()
-        parts = (words.slice(first, _AT_ONCE).cast(pl.String) for first in range(0, max(1, len(words)), _AT_ONCE))
+        parts = (
+            words.slice(first, _AT_ONCE).cast(pl.String)
+            for first in range(0, max(1, len(words)), _AT_ONCE)
+        )
         found = pl.concat(_masked(part, owners) for part in parts)
         if found.height:
             texts = frame.select(text=pl.col(column.name).cast(pl.Categorical))
-            new = texts.join(found.cast({pl.String: pl.Categorical}), on="text", how="left", maintain_order="left")
+            new = texts.join(
+                found.cast({pl.String: pl.Categorical}),
+                on="text",
+                how="left",
+                maintain_order="left",
+            )
             for kind in _COUNTED:
                 counts[kind] += int(new[kind].sum())
             frame = frame.with_columns(new.select(pl.coalesce("new", "text").alias(column.name)))
@@ -163,14 +197,18 @@ def _clean_value(value: Any, owners: Collection[str], counts: dict[str, int]) ->
 
 def _masked(texts: pl.Series, owners: Collection[str]) -> pl.DataFrame:
     """The texts that change: `text`, `new`, and a Boolean column for each kind of masking that was applied."""
-    owners = sorted(name for name in owners if len(name) >= _SHORTEST_OWNER and name.lower() not in _COMMON)
+    owners = sorted(
+        name for name in owners if len(name) >= _SHORTEST_OWNER and name.lower() not in _COMMON
+    )
     rules = {"masked_path": _PATHS, "masked_secret": _SECRETS, "masked_owner": ()}
     if owners:
         names = "|".join(map(re.escape, owners))
         rules["masked_owner"] = ((rf"(^|[^A-Za-z0-9_])(?:{names})($|[^A-Za-z0-9_])", "$1…$2"),)
     may_be = texts.str.contains(_MAY_BE) | (texts.str.contains_any(owners) if owners else False)
     frame = texts.alias("text").to_frame().filter(may_be).with_columns(new="text")
-    if frame.is_empty():  # mostly: compiling the other patterns takes longer than looking for this one
+    if (
+        frame.is_empty()
+    ):  # mostly: compiling the other patterns takes longer than looking for this one
         return frame.with_columns(pl.lit(value=False).alias(kind) for kind in rules)
     for kind, of_kind in rules.items():
         cleaned = pl.col("new")

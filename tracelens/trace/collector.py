@@ -44,15 +44,17 @@ class Tool(NamedTuple):
 class Collector:
     """Reads one kind of source into a Capture for each rank; the command `tracelens collect KIND` is made from it.
 
-    `sniff(path, head)`: whether a file could be such a source; `head` is its first 64 KiB, empty for a folder.
-    `expects`: what it reads, in words. `fills`: the tables that it can fill, each with the option that is needed for
-    it, or "". `is_profiler`: it records events; of several profilers' captures of a rank, one's events are kept.
-    `reads_stdin`: it reads `-`. `files_of`: the files to read for a path, where this collector is named.
-    `begins_as_one`: a closer check of files found in a folder. `beside`: files that are read along with a source where
-    they exist. `read_several(paths, folder, limit_bytes, tell)`: reads
-    several files within a memory limit, storing finished tables in the folder. `run(command, ...)`: runs a program
-    under the collector. `endings`: endings of its sources' file names, which a trace's name leaves out. `tools`: the
-    programs and packages that it uses. `reading`: a word that its sources are read by, where the user may choose one.
+    `sniff(path, head)`: whether a file could be such a source; `head` is its first 64 KiB, empty
+    for a folder. `expects`: what it reads, in words. `fills`: the tables that it can fill, each
+    with the option that is needed for it, or "". `is_profiler`: it records events; of several
+    profilers' captures of a rank, one's events are kept. `reads_stdin`: it reads `-`. `files_of`:
+    the files to read for a path, where this collector is named. `begins_as_one`: a closer check of
+    files found in a folder. `beside`: files that are read along with a source where they exist.
+    `read_several(paths, folder, limit_bytes, tell)`: reads several files within a memory limit,
+    storing finished tables in the folder. `run(command, ...)`: runs a program under the collector.
+    `endings`: endings of its sources' file names, which a trace's name leaves out. `tools`: the
+    programs and packages that it uses. `reading`: a word that its sources are read by, where the
+    user may choose one.
     """
 
     kind: str
@@ -65,7 +67,9 @@ class Collector:
     files_of: Callable[[Path], list[Path]] = lambda path: [path]
     begins_as_one: Callable[[Path], bool] = lambda _: True
     beside: Callable[[Path], Sequence[Path]] = lambda _: ()
-    read_several: Callable[[Sequence[Path], Path, int | None, Tell], list[list[Capture]]] | None = None
+    read_several: Callable[[Sequence[Path], Path, int | None, Tell], list[list[Capture]]] | None = (
+        None
+    )
     run: Callable[..., Run] | None = None
     endings: Sequence[str] = ()
     tools: Sequence[Tool] = ()
@@ -73,10 +77,11 @@ class Collector:
 
 
 COLLECTORS: dict[str, Collector] = {}
-"""Collectors by kind, in the order in which they sniff a file; the package `tracelens.collectors` fills it.
+"""Collectors by kind, in the order in which they sniff a file; the package `tracelens.collectors`
+fills it.
 
-Where several profilers captured a rank, the first one's events are kept unless another is asked for.
-"""
+Where several profilers captured a rank, the first one's events are kept unless another is asked
+for."""
 
 
 def reading_words() -> dict[str, str]:
@@ -88,7 +93,9 @@ def reading_words() -> dict[str, str]:
 def read_by(words: Mapping[str, str]) -> Iterator[None]:
     """Read sources meanwhile by these words, as `reading_words` returned them in another process."""
     known = [
-        (one.reading, words[kind]) for kind, one in COLLECTORS.items() if one.reading is not None and kind in words
+        (one.reading, words[kind])
+        for kind, one in COLLECTORS.items()
+        if one.reading is not None and kind in words
     ]
     tokens = [(reading, reading.set(word)) for reading, word in known]
     try:
@@ -100,7 +107,9 @@ def read_by(words: Mapping[str, str]) -> Iterator[None]:
 
 def how_to_fill(table: str) -> str:
     """The commands that fill the table, as text; a table that no collector fills comes from timing a model."""
-    import_module("tracelens.collectors")  # where they are listed; who only reads tables has not imported it
+    import_module(
+        "tracelens.collectors"
+    )  # where they are listed; who only reads tables has not imported it
     kinds: dict[str, list[str]] = {}
     for collector in COLLECTORS.values():
         if table in collector.fills:
@@ -110,6 +119,8 @@ def how_to_fill(table: str) -> str:
         ending = f" {how}" if how.startswith("with ") else how and f", {how}"
         commands.append(f"tracelens collect {' or '.join(own)}{ending}")
     measured = (
-        ["tracelens collect calls PLAN"] if table == "call_costs" else ["tracelens collect timings", "tl.measure"]
+        ["tracelens collect calls PLAN"]
+        if table == "call_costs"
+        else ["tracelens collect timings", "tl.measure"]
     )
     return ", or ".join(commands or measured)

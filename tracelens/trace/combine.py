@@ -31,11 +31,11 @@ def combine(
 ) -> Trace:
     """One trace of all captures: events from one profiler a rank, stacks and counters from all.
 
-    `ranks` are the ranks of the profiler captures, in order; a single one holds for all stack captures too. `events`
-    names the profiler whose events are kept where several captured a rank. Raises SourceError when two captures of one
-    profiler claim the same rank, and when captures cannot be ranks of one program, unless `ranks` is given,
-    `is_one_run` says that one program wrote them, or `force_mix` makes a warning of it; UsageError when `ranks` does
-    not fit.
+    `ranks` are the ranks of the profiler captures, in order; a single one holds for all stack
+    captures too. `events` names the profiler whose events are kept where several captured a rank.
+    Raises SourceError when two captures of one profiler claim the same rank, and when captures
+    cannot be ranks of one program, unless `ranks` is given, `is_one_run` says that one program
+    wrote them, or `force_mix` makes a warning of it; UsageError when `ranks` does not fit.
     """
     for capture in captures:
         clean(capture)
@@ -43,19 +43,27 @@ def combine(
     others = [capture for capture in captures if not _is_profile(capture)]
     settled = _settle(profiled or others, ranks)
     if profiled:
-        settled += [(ranks[0] if len(ranks) == 1 else capture.rank or 0, capture) for capture in others]
+        settled += [
+            (ranks[0] if len(ranks) == 1 else capture.rank or 0, capture) for capture in others
+        ]
     chosen = _one_profiler_a_rank(settled, events)
     for rank, capture in settled:
         if not is_rank(rank):
             raise SourceError(
-                f"{capture.source.name}: claims rank {rank}; ranks are whole numbers from 0 on, below 2^31: "
-                "give the right one with --rank"
+                f"{capture.source.name}: claims rank {rank}; ranks are whole numbers from 0 on,"
+                " below 2^31: give the right one with --rank"
             )
-    for kind in dict.fromkeys(capture.kind for capture in profiled) if not (ranks or is_one_run) else ():
-        refuse_unrelated([capture for capture in profiled if capture.kind == kind], force_mix=force_mix)
+    for kind in (
+        dict.fromkeys(capture.kind for capture in profiled) if not (ranks or is_one_run) else ()
+    ):
+        refuse_unrelated(
+            [capture for capture in profiled if capture.kind == kind], force_mix=force_mix
+        )
     kept = [(rank, capture, _tables(rank, capture, chosen)) for rank, capture in settled]
     _renumber(kept)
-    found = {name: [(rank, one, own[name]) for rank, one, own in kept if name in own] for name in TABLES}
+    found = {
+        name: [(rank, one, own[name]) for rank, one, own in kept if name in own] for name in TABLES
+    }
     found["provenance"] = _provenance_once(found["provenance"])
     of_events = [part for part in found["devices"] if chosen.get(part[0]) is part[1]]
     found["devices"] = of_events or found["devices"]
@@ -77,9 +85,18 @@ def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int
         if wrong:
             raise UsageError(f"--rank {wrong[0]}: ranks are whole numbers from 0 on, below 2^31")
         if len(ranks) != len(captures) and len(ranks) != 1:
-            raise UsageError(f"--rank was given {len(ranks)} times for {len(captures)} sources; give it once for each")
-        if len(ranks) == 1 and len(captures) > 1 and len({c.kind for c in captures}) < len(captures):
-            raise UsageError(f"one --rank for {len(captures)} sources; give --rank once for each, in their order")
+            raise UsageError(
+                f"--rank was given {len(ranks)} times for {len(captures)} sources; give it once for"
+                " each"
+            )
+        if (
+            len(ranks) == 1
+            and len(captures) > 1
+            and len({c.kind for c in captures}) < len(captures)
+        ):
+            raise UsageError(
+                f"one --rank for {len(captures)} sources; give --rank once for each, in their order"
+            )
         return list(zip([*ranks] * (len(captures) // len(ranks)), captures, strict=True))
     settled: list[tuple[int, Capture]] = []
     for kind in dict.fromkeys(capture.kind for capture in captures):
@@ -97,9 +114,13 @@ def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int
     return settled
 
 
-def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str | None) -> dict[int, Capture]:
+def _one_profiler_a_rank(
+    settled: Iterable[tuple[int, Capture]], events: str | None
+) -> dict[int, Capture]:
     """The capture whose events are kept, by rank."""
-    preferred = events or next((kind for kind, collector in COLLECTORS.items() if collector.is_profiler), None)
+    preferred = events or next(
+        (kind for kind, collector in COLLECTORS.items() if collector.is_profiler), None
+    )
     chosen: dict[int, Capture] = {}
     for rank, capture in settled:
         if not _is_profile(capture):
@@ -107,8 +128,9 @@ def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str | N
         other = chosen.get(rank)
         if other is not None and other.kind == capture.kind:
             raise SourceError(
-                f"{capture.source.name} and {other.source.name} both claim rank {rank} ({capture.rank_origin}); "
-                "give --rank once for each file, in their order, or collect them into two traces"
+                f"{capture.source.name} and {other.source.name} both claim rank {rank}"
+                f" ({capture.rank_origin}); give --rank once for each file, in their order, or"
+                " collect them into two traces"
             )
         if other is None or capture.kind == preferred:
             chosen[rank] = capture
@@ -116,15 +138,23 @@ def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str | N
         kept = chosen.get(rank)
         if kept is not None and _is_profile(capture) and capture is not kept:
             capture.diagnostics.add(
-                "info", "events_of_other_profiler", f"{capture.kind}'s events were left out: {kept.kind}'s are kept"
+                "info",
+                "events_of_other_profiler",
+                f"{capture.kind}'s events were left out: {kept.kind}'s are kept",
             )
     return chosen
 
 
-def _tables(rank: int, capture: Capture, chosen: Mapping[int, Capture]) -> dict[str, pl.DataFrame | Stored]:
+def _tables(
+    rank: int, capture: Capture, chosen: Mapping[int, Capture]
+) -> dict[str, pl.DataFrame | Stored]:
     """The capture's tables that have rows; without those of events where another profiler's are kept."""
     found = capture.tables | capture.stored | {"diagnostics": capture.diagnostics.frame()}
-    left_out = (*EVENT_TABLES, "layers") if _is_profile(capture) and chosen.get(rank) is not capture else ()
+    left_out = (
+        (*EVENT_TABLES, "layers")
+        if _is_profile(capture) and chosen.get(rank) is not capture
+        else ()
+    )
     return {name: frame for name, frame in found.items() if frame.height and name not in left_out}
 
 
@@ -137,12 +167,18 @@ def _renumber(kept: Sequence[tuple[int, Capture, dict[str, pl.DataFrame | Stored
         for name, row_id in ROW_IDS.items() if n_captures[rank] > 1 else ():
             if name in tables:
                 first[row_id] = next_ids.get((rank, row_id), 0)
-                highest = tables[name].lazy().select(pl.col(row_id).max().cast(pl.Int64)).collect().item()
+                highest = (
+                    tables[name].lazy().select(pl.col(row_id).max().cast(pl.Int64)).collect().item()
+                )
                 next_ids[rank, row_id] = first[row_id] + int(highest) + 1
         raised = first | dict.fromkeys(SPAN_POINTERS, first.get("span_id", 0))
         for name, frame in tables.items() if any(raised.values()) else ():
             rows = frame.lazy().collect()
-            ids = (pl.col(column).cast(pl.Int64) + by for column, by in raised.items() if column in rows.columns)
+            ids = (
+                pl.col(column).cast(pl.Int64) + by
+                for column, by in raised.items()
+                if column in rows.columns
+            )
             tables[name] = rows.with_columns(ids)
 
 
@@ -161,10 +197,16 @@ def _provenance_once(parts: list[_Part]) -> list[_Part]:
     return [part for part in kept if part[2].height]
 
 
-def _manifest(settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Sequence[RankPart]]) -> Manifest:
+def _manifest(
+    settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Sequence[RankPart]]
+) -> Manifest:
     captures = [capture for _, capture in settled]
     profiled = [capture for capture in captures if _is_profile(capture)]
-    timed = profiled or [capture for capture in captures if "counters" in capture.tables | capture.stored] or captures
+    timed = (
+        profiled
+        or [capture for capture in captures if "counters" in capture.tables | capture.stored]
+        or captures
+    )
     bases = {capture.time_base for capture in timed}
     return Manifest(
         tracelens_version=installed_version(),
@@ -172,15 +214,19 @@ def _manifest(settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Sequen
         ranks=sorted({rank for rank, _ in settled}),
         time_base=bases.pop() if len(bases) == 1 else "trace_start",
         time_precision_ns=max(capture.time_precision_ns for capture in timed),
-        complete=all(c.complete and ("loss", SOURCE_UNREAD) not in c.diagnostics.counts for c in captures),
+        complete=all(
+            c.complete and ("loss", SOURCE_UNREAD) not in c.diagnostics.counts for c in captures
+        ),
         dropped=[
             {"rank": rank} | row
             for rank, frame in parts["diagnostics"]
             if isinstance(frame, pl.DataFrame)
-            for row in frame.filter(pl.col("severity") == "loss")
-            .select("code", "count", "text")
-            .sort("code", "text")
-            .to_dicts()
+            for row in (
+                frame.filter(pl.col("severity") == "loss")
+                .select("code", "count", "text")
+                .sort("code", "text")
+                .to_dicts()
+            )
         ],
         empty_tables={name: _why_empty(name, captures) for name in TABLES if not parts[name]},
     )
@@ -189,7 +235,9 @@ def _manifest(settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Sequen
 def _described(rank: int, capture: Capture) -> dict[str, object]:
     return asdict(capture.source) | {
         "rank": rank,
-        "rank_origin": capture.rank_origin if rank == capture.rank or capture.rank is None else "asked for",
+        "rank_origin": (
+            capture.rank_origin if rank == capture.rank or capture.rank is None else "asked for"
+        ),
         "producer": capture.producer,
         "versions": capture.versions,
         "settings": capture.settings,
@@ -200,8 +248,13 @@ def _described(rank: int, capture: Capture) -> dict[str, object]:
 def _why_empty(name: str, captures: Sequence[Capture]) -> str:
     if name == "diagnostics":
         return "nothing was lost or odd"
-    reasons = dict.fromkeys(capture.reasons[name] for capture in captures if name in capture.reasons)
-    return "; ".join(reasons or dict.fromkeys(f"a {capture.kind} source does not hold it" for capture in captures))
+    reasons = dict.fromkeys(
+        capture.reasons[name] for capture in captures if name in capture.reasons
+    )
+    return "; ".join(
+        reasons
+        or dict.fromkeys(f"a {capture.kind} source does not hold it" for capture in captures)
+    )
 
 
 def add_timings(trace: Trace, measured: Trace) -> Trace:
@@ -212,14 +265,20 @@ def add_timings(trace: Trace, measured: Trace) -> Trace:
     tables = {name: trace.frame(name) for name in TABLES}
     for name in ("timings", "diagnostics", "layers"):
         tables[name] = pl.concat([tables[name], measured.frame(name)])
-    tables["layers"] = tables["layers"].unique(["rank", "module_path"], keep="first", maintain_order=True)
+    tables["layers"] = tables["layers"].unique(
+        ["rank", "module_path"], keep="first", maintain_order=True
+    )
     manifest = replace(
         trace.manifest,
         sources=[*trace.manifest.sources, *measured.manifest.sources],
         ranks=sorted({*trace.manifest.ranks, *measured.manifest.ranks}),
         complete=trace.manifest.complete and measured.manifest.complete,
         n_rows={},
-        empty_tables={name: why for name, why in trace.manifest.empty_tables.items() if not tables[name].height},
+        empty_tables={
+            name: why
+            for name, why in trace.manifest.empty_tables.items()
+            if not tables[name].height
+        },
     )
     return Trace(manifest, {name: frame.lazy() for name, frame in tables.items()})
 

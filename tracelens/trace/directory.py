@@ -46,8 +46,8 @@ _MANY = 1 << 20
 def build_folder(target: Path) -> Iterator[Path]:
     """A temporary folder beside the target to build a trace in, removed afterwards with whatever is left in it.
 
-    Folders that killed processes left are removed too, when the same trace is written again. For a target in an object
-    store it is this machine's temporary folder. Raises SourceError.
+    Folders that killed processes left are removed too, when the same trace is written again. For a
+    target in an object store it is this machine's temporary folder. Raises SourceError.
     """
     if url_of(target) is not None:
         with OwnFolder("tracelens-write-") as own:
@@ -56,7 +56,11 @@ def build_folder(target: Path) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _clear_abandoned(target)
-        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.{os.getpid()}.", suffix=".part", dir=target.parent))
+        folder = Path(
+            tempfile.mkdtemp(
+                prefix=f".{target.name}.{os.getpid()}.", suffix=".part", dir=target.parent
+            )
+        )
     except OSError as error:
         raise SourceError(
             f"{target}: cannot be written: {error}; free space, or name another place with --out"
@@ -76,23 +80,33 @@ def check_target(target: Path, *, force: bool) -> None:
     try:
         str(target).encode()
     except UnicodeEncodeError as error:
-        raise SourceError(f"{target}: cannot be written: the name is no UTF-8; give another --out") from error
+        raise SourceError(
+            f"{target}: cannot be written: the name is no UTF-8; give another --out"
+        ) from error
     if os.path.lexists(target):
         if not force:
-            raise SourceError(f"{target}: exists already; give another --out, or --force to replace it")
+            raise SourceError(
+                f"{target}: exists already; give another --out, or --force to replace it"
+            )
         if not _is_trace(target):
-            raise SourceError(f"{target}: exists and is not a tracelens trace, so --force does not replace it")
+            raise SourceError(
+                f"{target}: exists and is not a tracelens trace, so --force does not replace it"
+            )
     above = next(folder for folder in target.absolute().parents if os.path.lexists(folder))
     try:
         Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=above)).rmdir()
     except OSError as error:
         raise SourceError(
-            f"{target}: cannot be written: {above}: {error.strerror or error}; name another place with --out"
+            f"{target}: cannot be written: {above}: {error.strerror or error}; name another place"
+            " with --out"
         ) from error
 
 
 def _is_trace(folder: Path) -> bool:
-    """Whether the folder is a trace. Other programs write a manifest.json too, and --force deletes."""
+    """Whether the folder is a trace.
+
+    Other programs write a manifest.json too, and --force deletes.
+    """
     try:
         data = json.loads((folder / "manifest.json").read_text())
     except (OSError, ValueError):
@@ -113,7 +127,8 @@ class Part(NamedTuple):
 def scanned(parts: Sequence[Part], table: Table) -> pl.LazyFrame:
     """The parts' rows with all columns of the table; columns that were declared after they were written are null.
 
-    All files are one scan: Polars takes 0.2 s for 1,024 of them, and 6 s for as many scans put together.
+    All files are one scan: Polars takes 0.2 s for 1,024 of them, and 6 s for as many scans put
+    together.
     """
     if not parts:
         return table.empty().lazy()
@@ -121,7 +136,12 @@ def scanned(parts: Sequence[Part], table: Table) -> pl.LazyFrame:
     files = [part.file for part in parts]
     if not all(column.nullable or column.name in part.columns for part in parts for column in own):
         # A column that is missing is found when a frame is made of it.
-        return pl.concat([pl.scan_parquet(part.file, glob=False).with_columns(_rank(part.rank)) for part in parts])
+        return pl.concat(
+            [
+                pl.scan_parquet(part.file, glob=False).with_columns(_rank(part.rank))
+                for part in parts
+            ]
+        )
     found = pl.scan_parquet(
         files,
         glob=False,
@@ -170,7 +190,9 @@ def _read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame
     strings = [column for column in columns if table.schema[column] == pl.String]
     found = read_columns(part.file, [column for column in columns if column != "rank"], strings)
     ranks = pl.Series([part.rank], dtype=pl.Int32).new_from_index(0, part.n_rows)
-    return pl.DataFrame([ranks.alias("rank") if column == "rank" else found[column] for column in columns])
+    return pl.DataFrame(
+        [ranks.alias("rank") if column == "rank" else found[column] for column in columns]
+    )
 
 
 def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
@@ -180,13 +202,16 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
     """
     parts = {}
     expected = {
-        folder / manifest.key_of(table.name, rank): n for rank, n in manifest.n_rows.get(table.name, {}).items()
+        folder / manifest.key_of(table.name, rank): n
+        for rank, n in manifest.n_rows.get(table.name, {}).items()
     }
     # A job's unfinished attempts lie beside the files that its manifest names.
     found = sorted(expected if manifest.attempts else folder.glob(f"{table.name}/rank=*/*.parquet"))
     for file in [*expected, *(file for file in found if file not in expected)]:
         if (rank := rank_of(file.parent.name.removeprefix("rank="))) is None:
-            raise SourceError(f"{file}: expected a folder rank=N, found {file.parent.name}; {_ANEW}")
+            raise SourceError(
+                f"{file}: expected a folder rank=N, found {file.parent.name}; {_ANEW}"
+            )
         if any(map(Path.is_symlink, (file, file.parent, file.parent.parent))):
             raise SourceError(f"{file}: is a link, or in a linked folder; {_ANEW}")
         if not file.is_file():
@@ -194,52 +219,79 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
         part = _part(rank, file, table)
         # A trace written by hand may have no counts; then whatever lies there counts.
         if manifest.n_rows and part.n_rows != expected.get(file, 0):
-            raise SourceError(f"{file}: {expected.get(file, 0)} rows by manifest.json, found {part.n_rows}; {_ANEW}")
+            raise SourceError(
+                f"{file}: {expected.get(file, 0)} rows by manifest.json, found {part.n_rows};"
+                f" {_ANEW}"
+            )
         parts[file] = part
     return sorted(parts[file] for file in found)
 
 
 def _part(rank: int, file: Path, table: Table) -> Part:
-    """A file's row count, columns and size, from its footer. Raises SourceError where a column's type is wrong."""
+    """A file's row count, columns and size, from its footer.
+
+    Raises SourceError where a column's type is wrong.
+    """
     try:
         about = pq.read_metadata(file)
         types = {field.name: field.type for field in about.schema.to_arrow_schema()}
         groups = [about.row_group(k) for k in range(about.num_row_groups)]
         in_pages = page_bytes(file)
-        counts = [about.num_rows, *(group.num_rows for group in groups), *(group.total_byte_size for group in groups)]
+        counts = [
+            about.num_rows,
+            *(group.num_rows for group in groups),
+            *(group.total_byte_size for group in groups),
+        ]
     except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
-        raise SourceError(f"{file}: cannot be read as Parquet ({first_line(error)}); {_ANEW}") from error
+        raise SourceError(
+            f"{file}: cannot be read as Parquet ({first_line(error)}); {_ANEW}"
+        ) from error
     for column in table:
         found = types.get(column.name)
         if found is not None and str(found) not in _STORED_AS[column.dtype]:
             raise SourceError(
-                f"{file}: column {column.name} should be {_STORED_AS[column.dtype][0]}, is {found}; {_ANEW}"
+                f"{file}: column {column.name} should be {_STORED_AS[column.dtype][0]}, is {found};"
+                f" {_ANEW}"
             )
     if min(counts) < 0 or counts[0] != sum(group.num_rows for group in groups):
-        raise SourceError(f"{file}: cannot be read as Parquet (sizes that contradict each other); {_ANEW}")
-    n_bytes = max(8 * about.num_rows * len(table.columns), sum(group.total_byte_size for group in groups), in_pages)
+        raise SourceError(
+            f"{file}: cannot be read as Parquet (sizes that contradict each other); {_ANEW}"
+        )
+    n_bytes = max(
+        8 * about.num_rows * len(table.columns),
+        sum(group.total_byte_size for group in groups),
+        in_pages,
+    )
     return Part(rank, file, about.num_rows, list(types), n_bytes)
 
 
 def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
     """Raise SourceError for a trace whose tables would take far more memory than files of their size should."""
-    n_bytes, size = sum(part.n_bytes for part in parts), sum(part.file.stat().st_size for part in parts)
+    n_bytes, size = (
+        sum(part.n_bytes for part in parts),
+        sum(part.file.stat().st_size for part in parts),
+    )
     if n_bytes > max(ANY_EXPANSION_BYTES, EXPANSION.value * size):
         largest = max(parts, key=lambda part: part.n_bytes).file
         raise SourceError(
-            f"{folder}: {size:,} bytes that become {n_bytes:,}, most of them in {largest.relative_to(folder)}; "
-            f"{EXPANSION.how_to_raise}"
+            f"{folder}: {size:,} bytes that become {n_bytes:,}, most of them in"
+            f" {largest.relative_to(folder)}; {EXPANSION.how_to_raise}"
         )
 
 
 def _clear_abandoned(target: Path) -> None:
     """Remove what a killed process left of the same trace: its process is gone and nothing was written for an hour.
 
-    The hour is for folders shared by several machines: another machine's process always looks gone from here.
+    The hour is for folders shared by several machines: another machine's process always looks gone
+    from here.
     """
     for folder in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         writer = re.fullmatch(r"([0-9]+)\..*", folder.name.removeprefix(f".{target.name}."))
-        if writer and not _is_running(int(writer[1])) and time.time() - folder.stat().st_mtime > _ABANDONED_S:
+        if (
+            writer
+            and not _is_running(int(writer[1]))
+            and time.time() - folder.stat().st_mtime > _ABANDONED_S
+        ):
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -255,8 +307,9 @@ def _is_running(process_id: int) -> bool:
 def swap_in(build: Path, target: Path, *, force: bool) -> None:
     """Rename the finished directory to the target; with `force`, an old trace is moved aside first and removed last.
 
-    Without `force` renaming fails where a trace exists: of several processes one writes, and the others get a
-    SourceError. The caller holds the parent folder's lock, so that no two processes move the old trace aside.
+    Without `force` renaming fails where a trace exists: of several processes one writes, and the
+    others get a SourceError. The caller holds the parent folder's lock, so that no two processes
+    move the old trace aside.
     """
     if not (force and target.exists()):
         try:
@@ -265,7 +318,8 @@ def swap_in(build: Path, target: Path, *, force: bool) -> None:
             if force or not os.path.lexists(target):
                 raise
             raise SourceError(
-                f"{target}: another process wrote it meanwhile, and its trace stays; give another --out, or --force"
+                f"{target}: another process wrote it meanwhile, and its trace stays; give another"
+                " --out, or --force"
             ) from error
         return
     old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
@@ -282,7 +336,9 @@ def swap_in(build: Path, target: Path, *, force: bool) -> None:
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a trace directory, checked."""
     if not folder.exists():
-        raise SourceError(f"{folder}: no such file or directory; make a trace with tracelens collect")
+        raise SourceError(
+            f"{folder}: no such file or directory; make a trace with tracelens collect"
+        )
     try:
         content = (folder / "manifest.json").read_bytes()
     except OSError as error:

@@ -31,7 +31,10 @@ def listed(url: str) -> tuple[list[Listed], list[Listed]]:
             return [itself], [one for one in more if one is not None]
     members = [one for one in Objects(url).members() if not one.name.startswith(".")]
     if not members:
-        raise SourceError(f"{url}: there is no such object, and none below it; give a trace, or what a profiler wrote")
+        raise SourceError(
+            f"{url}: there is no such object, and none below it; give a trace, or what a profiler"
+            " wrote"
+        )
     return members, []
 
 
@@ -41,13 +44,18 @@ def beside(source: Path) -> list[Path]:
 
 
 def fetch(one: Listed, folder: Path) -> Path:
-    """An object as a file of its name in the folder. Raises SourceError where it is not as it was when listed."""
+    """An object as a file of its name in the folder.
+
+    Raises SourceError where it is not as it was when listed.
+    """
     above, _, key = one.place.rpartition("/")
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / one.name
     Objects(above).download(key, file, one.etag)
     if file.stat().st_size != one.size_bytes:
-        raise SourceError(f"{one.place}: was changed while it was read; collect it again when it is complete")
+        raise SourceError(
+            f"{one.place}: was changed while it was read; collect it again when it is complete"
+        )
     return file
 
 
@@ -69,7 +77,9 @@ def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
         try:
             yield found
         except TracelensError as error:
-            raise type(error)(addressed(str(error), {found[at]: url for at, url in urls.items()})) from None
+            raise type(error)(
+                addressed(str(error), {found[at]: url for at, url in urls.items()})
+            ) from None
 
 
 def addressed(message: str, places: dict[Path, str]) -> str:

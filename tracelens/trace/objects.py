@@ -1,7 +1,8 @@
 """A trace in an object store: its tables scanned where they lie, and the writing of it.
 
-A store cannot rename, so a file's name never comes twice, and the manifest, written last and only where there is none,
-names the files that count: `TABLE/rank=R/part-ATTEMPT.parquet` for each rank and table that has rows.
+A store cannot rename, so a file's name never comes twice, and the manifest, written last and only
+where there is none, names the files that count: `TABLE/rank=R/part-ATTEMPT.parquet` for each rank
+and table that has rows.
 """
 
 import json
@@ -27,7 +28,9 @@ _POLARS_OPTIONS = {"allow_http": "true"}
 
 def keys_of(manifest: Manifest) -> list[str]:
     """The keys of the files that a manifest names."""
-    return [manifest.key_of(table, rank) for table, counts in manifest.n_rows.items() for rank in counts]
+    return [
+        manifest.key_of(table, rank) for table, counts in manifest.n_rows.items() for rank in counts
+    ]
 
 
 def manifest_at(url: str) -> Manifest:
@@ -37,7 +40,9 @@ def manifest_at(url: str) -> Manifest:
     """
     content = Objects(url).read(MANIFEST)
     if content is None:
-        raise SourceError(f"{url}: expected a trace with a manifest.json, found none; make one with --out {url}")
+        raise SourceError(
+            f"{url}: expected a trace with a manifest.json, found none; make one with --out {url}"
+        )
     return manifest_of(content, url)
 
 
@@ -55,7 +60,8 @@ def is_trace(path: Path) -> bool:
 def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
     """A table's rows, read when the result is collected, with null in columns that were declared after it was written.
 
-    The files' columns are taken as declared: Polars refuses those of another type when it reads them.
+    The files' columns are taken as declared: Polars refuses those of another type when it reads
+    them.
     """
     ranks = sorted(manifest.n_rows.get(table.name, {}), key=int)
     if not ranks:
@@ -70,11 +76,14 @@ def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
         storage_options=_POLARS_OPTIONS,
     )
     if "=" not in url:
-        return scan(files, hive_partitioning=True, hive_schema={"rank": pl.Int32}).select(table.names)
+        return scan(files, hive_partitioning=True, hive_schema={"rank": pl.Int32}).select(
+            table.names
+        )
     # Polars would take what stands there, such as step=3, for columns.
     each = zip(ranks, files, strict=True)
     by_rank = [
-        scan(file, hive_partitioning=False).with_columns(rank=pl.lit(int(rank), pl.Int32)) for rank, file in each
+        scan(file, hive_partitioning=False).with_columns(rank=pl.lit(int(rank), pl.Int32))
+        for rank, file in each
     ]
     return pl.concat(by_rank).select(table.names)
 
@@ -116,12 +125,16 @@ def upload(objects: Objects, folder: Path, attempt: str) -> dict[str, dict[str, 
 
 
 def commit(objects: Objects, manifest: dict[str, object], *, force: bool = False) -> None:
-    """Write the manifest, with which the trace is there. Raises SourceError where there is one; `force` removes it."""
+    """Write the manifest, with which the trace is there.
+
+    Raises SourceError where there is one; `force` removes it.
+    """
     if force:
         objects.remove([MANIFEST])
     if not objects.create(MANIFEST, json_bytes(manifest)):
         raise SourceError(
-            f"{objects.place}: another process wrote it meanwhile, and its trace stays; give another --out, or --force"
+            f"{objects.place}: another process wrote it meanwhile, and its trace stays; give"
+            " another --out, or --force"
         )
 
 

@@ -16,10 +16,15 @@ def places(settled: Sequence[tuple[int, Capture]]) -> list[tuple[int, pl.DataFra
         captures.setdefault(rank, capture)
     rows = {rank: _row(capture) for rank, capture in sorted(captures.items())}
     if all(row["node"] is None for row in rows.values()):
-        for rank, node in _nodes(captures, {rank: row["device_id"] for rank, row in rows.items()}).items():
+        for rank, node in _nodes(
+            captures, {rank: row["device_id"] for rank, row in rows.items()}
+        ).items():
             rows[rank]["node"] = node
     table = TABLES["ranks"].without("rank")
-    return [(rank, table.conform(pl.DataFrame([row], schema=table.schema))) for rank, row in rows.items()]
+    return [
+        (rank, table.conform(pl.DataFrame([row], schema=table.schema)))
+        for rank, row in rows.items()
+    ]
 
 
 def _row(capture: Capture) -> dict[str, int | None]:
@@ -38,15 +43,17 @@ def _device(capture: Capture) -> int | None:
     if kernels is None:
         return None
     counts = kernels.lazy().filter(pl.col("device_id") >= 0).group_by("device_id").len().collect()
-    devices: list[int] = counts.sort(["len", "device_id"], descending=[True, False])["device_id"].to_list()
+    devices: list[int] = counts.sort(["len", "device_id"], descending=[True, False])[
+        "device_id"
+    ].to_list()
     return devices[0] if devices else None
 
 
 def _nodes(captures: Mapping[int, Capture], devices: Mapping[int, int | None]) -> dict[int, int]:
     """The number of each rank's host: counted by the hosts' names, else from how launchers place ranks.
 
-    Launchers fill one host after another: rank r runs on device r modulo the devices of a host. Empty where nothing
-    tells, and for one rank, which has no other to be counted with.
+    Launchers fill one host after another: rank r runs on device r modulo the devices of a host.
+    Empty where nothing tells, and for one rank, which has no other to be counted with.
     """
     if len(devices) == 1:
         return {}
@@ -54,7 +61,10 @@ def _nodes(captures: Mapping[int, Capture], devices: Mapping[int, int | None]) -
     if None not in hosts:
         numbers = {host: number for number, host in enumerate(dict.fromkeys(hosts))}
         return {rank: numbers[captures[rank].place.host] for rank in devices}
-    visible = {0 if (rows := capture.table("devices")) is None else rows.height for capture in captures.values()}
+    visible = {
+        0 if (rows := capture.table("devices")) is None else rows.height
+        for capture in captures.values()
+    }
     used = {device for device in devices.values() if device is not None}
     # A process that sees one device runs on the first, on every host.
     if len(visible) > 1 or min(visible) < 2 or None in devices.values():

@@ -13,12 +13,13 @@ WORLD_SIZE = "world_size"
 NOT_TOGETHER = "ranks_apart"
 """Code of the diagnostic that says that ranks did not run at the same time."""
 FORCED = "forced_mix"
-"""Code of the diagnostic that says that ranks contradict each other and were put together nevertheless."""
+"""Code of the diagnostic that says that ranks contradict each other and were put together
+nevertheless."""
 FAR_NS = 3_600 * 10**9
 """Ranks run at the same time, and clocks of two machines mostly differ by less than this."""
 HOW_TO_FORCE = (
-    "collect each into a trace of its own and compare them (--against), or, where they are ranks all the same, add "
-    "--force-mix (from Python force_mix=True)"
+    "collect each into a trace of its own and compare them (--against), or, where they are ranks"
+    " all the same, add --force-mix (from Python force_mix=True)"
 )
 _TIMED = ("kernels", "api_calls", "spans")
 
@@ -26,17 +27,21 @@ _TIMED = ("kernels", "api_calls", "spans")
 def refuse_unrelated(captures: Sequence[Capture], *, force_mix: bool = False) -> None:
     """Raise SourceError where captures of one profiler cannot be ranks of one program; add a warning where in doubt.
 
-    They cannot be where they state different numbers of ranks, or fewer than there are files, or groups of one name
-    with some ranks in common, and where they lie hours apart, neither state a number of ranks nor issue the same
-    collectives. With `force_mix` that becomes a warning. It is in doubt where they did not run at the same time. Device
-    models may differ. Several traces in one file are taken as its ranks.
+    They cannot be where they state different numbers of ranks, or fewer than there are files, or
+    groups of one name with some ranks in common, and where they lie hours apart, neither state a
+    number of ranks nor issue the same collectives. With `force_mix` that becomes a warning. It is
+    in doubt where they did not run at the same time. Device models may differ. Several traces in
+    one file are taken as its ranks.
     """
     for one, other, why in (*_sizes(captures), *_groups(captures), *_far(captures)):
         if not force_mix:
             raise SourceError(
-                f"{one.source.name} and {other.source.name} are not ranks of one program: {why}; {HOW_TO_FORCE}"
+                f"{one.source.name} and {other.source.name} are not ranks of one program: {why};"
+                f" {HOW_TO_FORCE}"
             )
-        text = f"not ranks of one program with {one.source.name}, and put together nevertheless: {why}"
+        text = (
+            f"not ranks of one program with {one.source.name}, and put together nevertheless: {why}"
+        )
         other.diagnostics.add("warning", FORCED, text)
 
 
@@ -52,12 +57,20 @@ def _sizes(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]
     if stated and stated[0][1] < n_files:
         one = stated[0][0]
         other = next(capture for capture in captures if capture.source.sha256 != one.source.sha256)
-        yield one, other, f"{one.source.name} is of {stated[0][1]:,} ranks, and {n_files:,} were given"
+        yield (
+            one,
+            other,
+            f"{one.source.name} is of {stated[0][1]:,} ranks, and {n_files:,} were given",
+        )
         return
     for one, size in stated:
         if one.rank is not None and one.rank >= size and n_files > 1:
             other = next(capture for capture in captures if capture is not one)
-            yield one, other, f"{one.source.name} says that it is rank {one.rank:,} of {size:,}, counted from 0"
+            yield (
+                one,
+                other,
+                f"{one.source.name} says that it is rank {one.rank:,} of {size:,}, counted from 0",
+            )
             return
 
 
@@ -72,7 +85,10 @@ def _groups(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str
             like = known.setdefault(name, {})
             for of_one, one in like.items() if ranks not in like else ():
                 if not {*ranks}.isdisjoint(of_one):
-                    why = f"process group {name[:40]} has {_listed(of_one)} in one, {_listed(ranks)} in the other"
+                    why = (
+                        f"process group {name[:40]} has {_listed(of_one)} in one, {_listed(ranks)}"
+                        " in the other"
+                    )
                     yield one, other, why
                     return
             like.setdefault(ranks, other)
@@ -88,23 +104,32 @@ def _far(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
 
     Adds a warning to each capture that began after all before it had ended.
     """
-    extents = [(capture, extent) for capture in captures if (extent := extent_of(capture)) is not None]
+    extents = [
+        (capture, extent) for capture in captures if (extent := extent_of(capture)) is not None
+    ]
     extents.sort(key=lambda pair: pair[1])
     are_told = all(isinstance(capture.settings.get(WORLD_SIZE), int) for capture in captures)
     is_refused = False
     for at, (other, (begins, _)) in enumerate(extents[1:], 1):
-        one, ended = max(((capture, end) for capture, (_, end) in extents[:at]), key=lambda pair: pair[1])
+        one, ended = max(
+            ((capture, end) for capture, (_, end) in extents[:at]), key=lambda pair: pair[1]
+        )
         gap_ns = begins - ended
         is_one_file = one.source.sha256 == other.source.sha256
         if gap_ns >= FAR_NS and not (
             are_told or is_refused or is_one_file or _kinds(one) == _kinds(other) != frozenset()
         ):
             is_refused = True
-            yield one, other, f"the second began {gap_ns / FAR_NS:.1f} hours after the first had ended"
+            yield (
+                one,
+                other,
+                f"the second began {gap_ns / FAR_NS:.1f} hours after the first had ended",
+            )
         if gap_ns > 0:
             text = (
-                f"{one.source.name} ended {gap_ns / 1e9:.1f} s before {other.source.name} began; unless they are ranks "
-                "of one program, nothing here that compares ranks holds: collect each into a trace of its own"
+                f"{one.source.name} ended {gap_ns / 1e9:.1f} s before {other.source.name} began;"
+                " unless they are ranks of one program, nothing here that compares ranks holds:"
+                " collect each into a trace of its own"
             )
             other.diagnostics.add("warning", NOT_TOGETHER, text)
 
@@ -114,7 +139,9 @@ def _kinds(capture: Capture) -> frozenset[tuple[object, ...]]:
     columns = ("name", "dtype", "size_in_bytes", "size_out_bytes")
     if rows is None:
         return frozenset()
-    known = [pl.col(name).cast(pl.String) for name in columns if name in rows.lazy().collect_schema()]
+    known = [
+        pl.col(name).cast(pl.String) for name in columns if name in rows.lazy().collect_schema()
+    ]
     return frozenset(rows.lazy().select(known).unique().collect().rows())
 
 
@@ -127,6 +154,11 @@ def extent_of(capture: Capture) -> tuple[int, int] | None:
     for name in _TIMED:
         rows = capture.table(name)
         if rows is not None:
-            found = rows.lazy().select(first=pl.col("start_ns").min().cast(pl.Int64), last=ends.max()).collect().row(0)
+            found = (
+                rows.lazy()
+                .select(first=pl.col("start_ns").min().cast(pl.Int64), last=ends.max())
+                .collect()
+                .row(0)
+            )
             bounds += [] if found[0] is None else [found]
     return (min(first for first, _ in bounds), max(last for _, last in bounds)) if bounds else None

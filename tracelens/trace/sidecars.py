@@ -14,10 +14,13 @@ from tracelens.trace.collector import Collector
 
 
 class Sidecar(msgspec.Struct, frozen=True, kw_only=True):
-    """The first fields of every sidecar. A class for each kind says what fills the table of that name.
+    """The first fields of every sidecar.
 
-    `kind` is the table, the collector and the end of the format's name; `option` has a live capture write the sidecar;
-    `about_notes` is the diagnostic code of its notes, and `why_empty` the reason where it has no rows.
+    A class for each kind says what fills the table of that name.
+
+    `kind` is the table, the collector and the end of the format's name; `option` has a live capture
+    write the sidecar; `about_notes` is the diagnostic code of its notes, and `why_empty` the reason
+    where it has no rows.
     """
 
     kind: ClassVar[str]
@@ -93,7 +96,10 @@ def unzipped(head: bytes) -> bytes:
 
 
 def _decoded(path: Path, kind: type[Sidecar]) -> Sidecar:
-    """The file's content. Raises SourceError where it cannot be read, is damaged or huge, or is of another format."""
+    """The file's content.
+
+    Raises SourceError where it cannot be read, is damaged or huge, or is of another format.
+    """
     name, how = f"tracelens-{kind.kind}", f"capture again with {kind.option}"
     try:
         with path.open("rb") as plain:
@@ -101,15 +107,19 @@ def _decoded(path: Path, kind: type[Sidecar]) -> Sidecar:
         with gzip.open(path) if zipped else path.open("rb") as stream:
             content = stream.read(_LARGEST_BYTES + 1)
         if len(content) > _LARGEST_BYTES:
-            raise SourceError(f"{path}: a sidecar of more than {_LARGEST_BYTES >> 20} MiB; it is damaged")
+            raise SourceError(
+                f"{path}: a sidecar of more than {_LARGEST_BYTES >> 20} MiB; it is damaged"
+            )
         found = msgspec.json.decode(content, type=kind)
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path}: cannot be read: {error}; {how}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SourceError(f"{path}: expected a {name} sidecar, found {first_line(error)}; {how}") from error
+        raise SourceError(
+            f"{path}: expected a {name} sidecar, found {first_line(error)}; {how}"
+        ) from error
     if found.format != name or found.version > _VERSION:
         raise SourceError(
-            f"{path}: {found.format} version {found.version}, this tracelens reads {name} up to {_VERSION}; "
-            "upgrade with pip install -U tracelens-toolkit"
+            f"{path}: {found.format} version {found.version}, this tracelens reads {name} up to"
+            f" {_VERSION}; upgrade with pip install -U tracelens-toolkit"
         )
     return found

@@ -19,11 +19,15 @@ SKIPPED = "file_skipped"
 HEAD_BYTES = 1 << 16
 _NAMED = 3
 _GZIP, _UNPACKED_BYTES = b"\x1f\x8b", 4096
-"""How gzip begins, and of how many of its bytes something can be unpacked, unless they are damaged."""
+"""How gzip begins, and of how many of its bytes something can be unpacked, unless they are
+damaged."""
 
 
 def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
-    """Each source's captures, for `combine` to make a trace of. Raises SourceError and UsageError."""
+    """Each source's captures, for `combine` to make a trace of.
+
+    Raises SourceError and UsageError.
+    """
     skipped: list[Path] = []
     with fetched(given_paths(paths)) as local:
         sources = sources_of(local, kind, skipped)
@@ -42,7 +46,9 @@ def read_into(
         if collector.read_several is None:
             read[collector.kind] = map(collector.read, own)
         else:
-            read[collector.kind] = iter(collector.read_several(own, folder / collector.kind, limit_bytes, tell))
+            read[collector.kind] = iter(
+                collector.read_several(own, folder / collector.kind, limit_bytes, tell)
+            )
     return [capture for collector, _ in sources for capture in next(read[collector.kind])]
 
 
@@ -54,7 +60,9 @@ def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> list[P
         ("warning", SKIPPED, "files of the folder that are no traces were skipped", others),
         ("loss", SOURCE_UNREAD, "sources that could not be read, whose ranks are missing", damaged),
     ):
-        names = ", ".join(path.name for path in paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
+        names = ", ".join(path.name for path in paths[:_NAMED]) + (
+            ", …" if len(paths) > _NAMED else ""
+        )
         captures[0].diagnostics.add(severity, code, f"{text}: {names}", len(paths))
     return damaged
 
@@ -64,18 +72,21 @@ def sources_of(
 ) -> list[tuple[Collector, Path]]:
     """The files that the paths stand for, each with its collector.
 
-    Files of a folder that are not traces, or damaged gzip, are appended to `skipped`; a file that is named itself
-    raises SourceError instead.
+    Files of a folder that are not traces, or damaged gzip, are appended to `skipped`; a file that
+    is named itself raises SourceError instead.
     """
     given = given_paths(paths)
     if kind is not None and kind not in COLLECTORS:
-        raise UsageError(f"no collector is called {kind!r}; the collectors are {', '.join(COLLECTORS)}")
+        raise UsageError(
+            f"no collector is called {kind!r}; the collectors are {', '.join(COLLECTORS)}"
+        )
     sources: list[tuple[Collector, Path]] = []
     skipped = [] if skipped is None else skipped
     for path in given:
         if path != STANDARD_INPUT and not path.exists():
             raise SourceError(
-                f"{path}: no such file or directory; give a trace, or what a profiler wrote (tracelens demo has one)"
+                f"{path}: no such file or directory; give a trace, or what a profiler wrote"
+                " (tracelens demo has one)"
             )
         _refuse_endless(path)
         for member in _members(path, kind):
@@ -88,9 +99,13 @@ def sources_of(
                     skipped.append(file)
         known = {*skipped, *(file for _, file in sources)}
         inside = sorted(path.iterdir()) if path.is_dir() else []
-        skipped += [file for file in inside if file not in known and file.is_file() and is_damaged(file)]
+        skipped += [
+            file for file in inside if file not in known and file.is_file() and is_damaged(file)
+        ]
         if path.is_dir() and not any(file.is_relative_to(path) for _, file in sources):
-            raise SourceError(f"{path}: found a directory with nothing to collect, expected: {_expected()}")
+            raise SourceError(
+                f"{path}: found a directory with nothing to collect, expected: {_expected()}"
+            )
     return sources
 
 
@@ -99,7 +114,9 @@ def is_damaged(file: Path) -> bool:
     try:
         with file.open("rb") as stream:
             head = stream.read(_UNPACKED_BYTES)
-        return head.startswith(_GZIP) and not zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, 1)
+        return head.startswith(_GZIP) and not zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(
+            head, 1
+        )
     except zlib.error:
         return True
     except OSError:  # whoever reads it says so
@@ -108,7 +125,9 @@ def is_damaged(file: Path) -> bool:
 
 def given_paths(paths: Paths) -> list[Path]:
     """The paths as a list. Raises UsageError for none."""
-    given = [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
+    given = (
+        [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
+    )
     if not given:
         raise UsageError("no source was named; give at least one file or directory")
     return given
@@ -120,7 +139,10 @@ def stdin_kind() -> str:
 
 
 def detect(path: Path) -> str:
-    """The kind of the collector that reads the source, by its content. Raises SourceError when none does."""
+    """The kind of the collector that reads the source, by its content.
+
+    Raises SourceError when none does.
+    """
     if path == STANDARD_INPUT:
         return stdin_kind()
     head = _head(path)
@@ -132,7 +154,11 @@ def detect(path: Path) -> str:
 
 def _members(path: Path, kind: str | None) -> list[Path]:
     """The path itself, or for a plain directory every file and export in it that a collector may read."""
-    if kind is not None or not path.is_dir() or any(c.sniff(path, b"") for c in COLLECTORS.values()):
+    if (
+        kind is not None
+        or not path.is_dir()
+        or any(c.sniff(path, b"") for c in COLLECTORS.values())
+    ):
         return [path]
     members = sorted(p for p in path.iterdir() if not p.name.startswith("."))
     return [p for p in members if any(c.sniff(p, _head(p)) for c in COLLECTORS.values())]
@@ -141,9 +167,19 @@ def _members(path: Path, kind: str | None) -> list[Path]:
 def _refuse_endless(path: Path) -> None:
     """Raise SourceError for what is neither file nor folder, and for a folder with such in it: a pipe may never end."""
     inside = path.iterdir() if path.is_dir() else [path]
-    strange = next((p for p in inside if p != STANDARD_INPUT and p.exists() and not (p.is_file() or p.is_dir())), None)
+    strange = next(
+        (
+            p
+            for p in inside
+            if p != STANDARD_INPUT and p.exists() and not (p.is_file() or p.is_dir())
+        ),
+        None,
+    )
     if strange is not None:
-        raise SourceError(f"{strange}: is a pipe, a socket or a device, which is not read; expected: {_expected()}")
+        raise SourceError(
+            f"{strange}: is a pipe, a socket or a device, which is not read; expected:"
+            f" {_expected()}"
+        )
 
 
 def _head(path: Path) -> bytes:

@@ -24,32 +24,58 @@ from tracelens.storage.table import Stored
 from tracelens.trace.asking import ask
 from tracelens.trace.capture import Manifest
 from tracelens.trace.collector import how_to_fill
-from tracelens.trace.directory import Part, gathered, parts_of, read_manifest, read_parts, refuse_expansion, scanned
+from tracelens.trace.directory import (
+    Part,
+    gathered,
+    parts_of,
+    read_manifest,
+    read_parts,
+    refuse_expansion,
+    scanned,
+)
 from tracelens.trace.objects import manifest_at, scanned_objects
 from tracelens.trace.writing import RankPart, write_trace
 
 SUFFIX = ".tracelens"
-_SUMMARY = {"table": pl.String, "n_rows": pl.Int64, "a row is": pl.String, "empty because": pl.String}
+_SUMMARY = {
+    "table": pl.String,
+    "n_rows": pl.Int64,
+    "a row is": pl.String,
+    "empty because": pl.String,
+}
 _CATEGORIES = pl.col(pl.String).cast(pl.Categorical)
 _READING = RLock()
 """Held while columns are read, so that no two threads read the same."""
-_UNREADABLE = (pl.exceptions.PolarsError, pa.ArrowException, OSError, ValueError, OverflowError, MemoryError)
+_UNREADABLE = (
+    pl.exceptions.PolarsError,
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    OverflowError,
+    MemoryError,
+)
 
 
 class Trace:
-    """Tables of one program's run. `trace.kernels` is a DataFrame, `trace.scan("kernels")` a LazyFrame.
+    """Tables of one program's run.
+
+    `trace.kernels` is a DataFrame, `trace.scan("kernels")` a LazyFrame.
 
     Every table of the schema is there; one that its sources could not fill is typed and empty, and
     `trace.manifest.empty_tables` says why.
     """
 
-    def __init__(self, manifest: Manifest, tables: Mapping[str, pl.LazyFrame], path: Path | None = None) -> None:
+    def __init__(
+        self, manifest: Manifest, tables: Mapping[str, pl.LazyFrame], path: Path | None = None
+    ) -> None:
         """Wrap tables that already have the declared columns; use `open` or `collect` instead."""
         self.manifest = manifest
         self.path = path
         self._tables = dict(tables)
         self._files: dict[str, list[Part]] = {}
-        self._counts: dict[str, dict[str, int]] | None = None  # rows by table and rank, of a trace in an object store
+        self._counts: dict[str, dict[str, int]] | None = (
+            None  # rows by table and rank, of a trace in an object store
+        )
         self._frames: dict[str, pl.DataFrame] = {}
         self._columns: dict[str, dict[str, pl.Series]] = {}
 
@@ -57,18 +83,24 @@ class Trace:
     def open(cls, path: str | os.PathLike[str], rank: int | None = None) -> Trace:
         """Open a trace directory, or a trace in an object store by its URL: its tables are scanned where they lie.
 
-        With `rank`, that rank alone: nothing is read of the others. Raises SourceError when it is none, or has no such
-        rank, SchemaError when a newer version wrote it.
+        With `rank`, that rank alone: nothing is read of the others. Raises SourceError when it is
+        none, or has no such rank, SchemaError when a newer version wrote it.
         """
         url = url_of(path)
         manifest = read_manifest(Path(path)) if url is None else manifest_at(url)
         if rank is not None and rank not in manifest.ranks:
-            raise SourceError(f"{shown(path)}: has no rank {rank}, only {', '.join(map(str, manifest.ranks[:9]))}, …")
+            raise SourceError(
+                f"{shown(path)}: has no rank {rank}, only"
+                f" {', '.join(map(str, manifest.ranks[:9]))}, …"
+            )
         return cls.of_manifest(path, manifest if rank is None else manifest.of_rank(rank))
 
     @classmethod
     def of_manifest(cls, path: str | os.PathLike[str], manifest: Manifest) -> Trace:
-        """The trace of the files that a manifest names, which need not be there itself yet. Raises SourceError."""
+        """The trace of the files that a manifest names, which need not be there itself yet.
+
+        Raises SourceError.
+        """
         folder, url = Path(path), url_of(path)
         if url is not None:
             found = cls(manifest, scanned_objects(url, manifest), folder)
@@ -94,7 +126,9 @@ class Trace:
     def scan(self, name: str) -> pl.LazyFrame:
         """The table as a LazyFrame. Raises SchemaError when no table has that name."""
         if name not in TABLES:
-            raise SchemaError(f"no table is called {name!r}; {near(name, TABLES)} (tracelens schema lists all)")
+            raise SchemaError(
+                f"no table is called {name!r}; {near(name, TABLES)} (tracelens schema lists all)"
+            )
         return self._tables[name]
 
     def frame(self, name: str) -> pl.DataFrame:
@@ -108,12 +142,15 @@ class Trace:
             self._frames[name] = frame
         return self._frames[name]
 
-    def select(self, name: str, *columns: str, where: pl.Expr | None = None, rank: int | None = None) -> pl.DataFrame:
+    def select(
+        self, name: str, *columns: str, where: pl.Expr | None = None, rank: int | None = None
+    ) -> pl.DataFrame:
         """These columns of a table, each read once; strings are Categorical, which compare and group like numbers.
 
-        For a large table that takes a fraction of the time and memory of `frame`. With `where`, only rows that meet the
-        expression are read, and they are not cached: the fastest way to few rows among many. With `rank`, likewise only
-        that rank's, from its own files, where the trace has others too.
+        For a large table that takes a fraction of the time and memory of `frame`. With `where`,
+        only rows that meet the expression are read, and they are not cached: the fastest way to few
+        rows among many. With `rank`, likewise only that rank's, from its own files, where the trace
+        has others too.
         """
         rank = None if self.manifest.ranks == [rank] else rank
         if rank is not None or where is not None:
@@ -122,7 +159,9 @@ class Trace:
             if where is None and _have(own, columns):
                 return self._read_parts(name, own, columns)
             rows = scanned(own, TABLES[name]) if files and rank is not None else self.scan(name)
-            rows = rows.filter(True if where is None else where, True if rank is None else pl.col("rank") == rank)
+            rows = rows.filter(
+                True if where is None else where, True if rank is None else pl.col("rank") == rank
+            )
             return self._collect(name, rows.select(columns).with_columns(_CATEGORIES))
         cached = self._columns.setdefault(name, {})
         with _READING:
@@ -134,26 +173,29 @@ class Trace:
     def sql(self, query: str) -> pl.DataFrame:
         """The rows that a query in Polars' SQL selects: `trace.sql("SELECT name FROM kernels LIMIT 5")`.
 
-        It reads the columns and rows that it needs of the tables, and nothing else. Raises UsageError.
+        It reads the columns and rows that it needs of the tables, and nothing else. Raises
+        UsageError.
         """
         return ask(self._tables, query)
 
     def report(self, *sections: str, against: Trace | None = None) -> Any:
         """The report: it shows itself in a notebook and as text, and has `to_html(path)` and its frames by section.
 
-        All sections that apply, or the named ones; with `against`, the base that this run is compared with. Raises
-        UsageError for unknown names.
+        All sections that apply, or the named ones; with `against`, the base that this run is
+        compared with. Raises UsageError for unknown names.
         """
         # Looked up when it is asked for: a report stands on traces, and is none of their parts.
         return import_module("tracelens.views.notebook").ReportView.of(self, sections, against)
 
-    def batches(self, name: str, *columns: str, use_threads: bool = True) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+    def batches(
+        self, name: str, *columns: str, use_threads: bool = True
+    ) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
         """Each rank with some rows of these columns, as Arrow record batches with dictionaries; nothing is cached.
 
-        For a single pass over millions of spans or calls: fresh memory costs more than what is read into it, so reading
-        whole columns of 5 million spans takes as long (0.25 s of CPU time) as all of `top_ops` takes with batches.
-        `use_threads` decodes columns in parallel, which does not help callers that read several tables at the same
-        time.
+        For a single pass over millions of spans or calls: fresh memory costs more than what is read
+        into it, so reading whole columns of 5 million spans takes as long (0.25 s of CPU time) as
+        all of `top_ops` takes with batches. `use_threads` decodes columns in parallel, which does
+        not help callers that read several tables at the same time.
         """
         files = self._files.get(name, [])
         if _have(files, columns):
@@ -164,7 +206,9 @@ class Trace:
                         for rows in read_groups(part.file, columns, use_threads=use_threads)
                     )
             return
-        parts = self.select(name, "rank", *columns).partition_by("rank", as_dict=True, include_key=False)
+        parts = self.select(name, "rank", *columns).partition_by(
+            "rank", as_dict=True, include_key=False
+        )
         for (rank,), frame in parts.items():
             yield rank, frame.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches()
 
@@ -182,9 +226,13 @@ class Trace:
                 yield self._read_parts(name, parts, columns)
                 continue
             with self._reading(name):
-                for rows in read_groups(parts[0].file, [one for one in columns if one != "rank"], use_threads=True):
+                for rows in read_groups(
+                    parts[0].file, [one for one in columns if one != "rank"], use_threads=True
+                ):
                     found = pl.DataFrame(pl.from_arrow(rows, rechunk=False))
-                    yield found.select(pl.lit(parts[0].rank, pl.Int32).alias("rank"), pl.all()).select(columns)
+                    yield found.select(
+                        pl.lit(parts[0].rank, pl.Int32).alias("rank"), pl.all()
+                    ).select(columns)
 
     def _read(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
         """Columns of a table, strings as Categorical: from its files where all of these have them."""
@@ -220,7 +268,9 @@ class Trace:
         """`trace.kernels` is `trace.frame("kernels")`."""
         if name in TABLES:
             return self.frame(name)
-        raise AttributeError(f"a Trace has no attribute {name!r}; its tables are {', '.join(TABLES)}")
+        raise AttributeError(
+            f"a Trace has no attribute {name!r}; its tables are {', '.join(TABLES)}"
+        )
 
     def __dir__(self) -> Iterable[str]:
         """Tables complete in a notebook."""
@@ -244,8 +294,14 @@ class Trace:
         if self._counts is not None:
             return {int(rank): n for rank, n in self._counts.get(name, {}).items() if n}
         if not files:
-            return dict(self.select(name, "rank").group_by("rank", maintain_order=True).len().iter_rows())
-        return {part.rank: sum(p.n_rows for p in files if p.rank == part.rank) for part in files if part.n_rows}
+            return dict(
+                self.select(name, "rank").group_by("rank", maintain_order=True).len().iter_rows()
+            )
+        return {
+            part.rank: sum(p.n_rows for p in files if p.rank == part.rank)
+            for part in files
+            if part.n_rows
+        }
 
     def require(self, analysis: str, *names: str) -> None:
         """Raise MissingTableError, naming the collector that would help, when one of the tables is empty."""
@@ -253,18 +309,23 @@ class Trace:
             if not self.has(name):
                 why = self.manifest.empty_tables.get(name, "the capture holds none")
                 raise MissingTableError(
-                    f"{analysis} needs the table {name}, empty here: {why} (it comes from {how_to_fill(name)})"
+                    f"{analysis} needs the table {name}, empty here: {why} (it comes from"
+                    f" {how_to_fill(name)})"
                 )
 
     def summary(self) -> pl.DataFrame:
         """A row a table: n_rows, meaning, and for an empty one the reason."""
         why = self.manifest.empty_tables
-        rows = [(name, self.height(name), table.doc, why.get(name)) for name, table in TABLES.items()]
+        rows = [
+            (name, self.height(name), table.doc, why.get(name)) for name, table in TABLES.items()
+        ]
         return pl.DataFrame(rows, _SUMMARY, orient="row")
 
     def __repr__(self) -> str:
         """Name, ranks and the number of rows of each filled table."""
-        filled = ", ".join(f"{n} {c}" for n, c in self.summary().select("table", "n_rows").iter_rows() if c)
+        filled = ", ".join(
+            f"{n} {c}" for n, c in self.summary().select("table", "n_rows").iter_rows() if c
+        )
         return f"<Trace {self.name!r}: ranks {self.manifest.ranks}; {filled}>"
 
     def _repr_html_(self) -> str:
@@ -276,14 +337,16 @@ class Trace:
         )
         ranks = ", ".join(map(str, self.manifest.ranks))
         return (
-            f"<p><b>{escape(self.name)}</b> · ranks {ranks} · complete: {self.manifest.complete}</p>"
-            f"<table><tr><th>table</th><th>rows</th><th>a row is</th><th>empty because</th></tr>{rows}</table>"
+            f"<p><b>{escape(self.name)}</b> · ranks {ranks} · complete:"
+            f" {self.manifest.complete}</p><table><tr><th>table</th><th>rows</th><th>a row"
+            f" is</th><th>empty because</th></tr>{rows}</table>"
         )
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Trace:
         """Write the trace as a directory and open it: built beside the target, then renamed, so it is whole or absent.
 
-        Raises SourceError when the target exists (with `force`, an existing trace is replaced, nothing else is).
+        Raises SourceError when the target exists (with `force`, an existing trace is replaced,
+        nothing else is).
         """
         target = Path(path)
         write_trace(target, self.manifest, self._parts_of, force=force)
@@ -302,7 +365,9 @@ class Trace:
 
     def _parts_of(self, name: str) -> Iterable[RankPart]:
         """The table's rows, rank by rank, without the rank."""
-        for (rank,), frame in self.frame(name).partition_by("rank", as_dict=True, include_key=False).items():
+        for (rank,), frame in (
+            self.frame(name).partition_by("rank", as_dict=True, include_key=False).items()
+        ):
             yield rank, frame
 
 
@@ -342,4 +407,7 @@ class Collected(Trace):
         bare = TABLES[name].without("rank")
         for rank, of_rank in parts.items():
             several = len(of_rank) > 1
-            yield rank, pl.concat(map(bare.conform_lazily, of_rank)).collect() if several else of_rank[0]
+            yield (
+                rank,
+                pl.concat(map(bare.conform_lazily, of_rank)).collect() if several else of_rank[0],
+            )

@@ -25,13 +25,20 @@ _WRITERS = 2  # of tables at a time: each holds some rows of one in their full w
 
 
 def write_trace(
-    target: Path, manifest: Manifest, parts_of: Callable[[str], Iterable[RankPart]], *, force: bool = False
+    target: Path,
+    manifest: Manifest,
+    parts_of: Callable[[str], Iterable[RankPart]],
+    *,
+    force: bool = False,
 ) -> None:
-    """Write a trace as a directory: built beside the target, then renamed. `parts_of` gives a table's rows by rank.
+    """Write a trace as a directory: built beside the target, then renamed.
+
+    `parts_of` gives a table's rows by rank.
 
     In an object store, where the target is a URL, its manifest comes last.
 
-    Raises SourceError when the target exists (with `force`, an existing trace is replaced, nothing else is).
+    Raises SourceError when the target exists (with `force`, an existing trace is replaced, nothing
+    else is).
     """
     check_target(target, force=force)
     url = url_of(target)

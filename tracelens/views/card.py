@@ -9,13 +9,20 @@ from tracelens.derive.time.judging import step_times
 from tracelens.trace import Trace
 from tracelens.views.values import quantity
 
-_UNKNOWN_COST = "not known: only a live capture (tracelens collect torch -- COMMAND) times steps without the profiler"
+_UNKNOWN_COST = (
+    "not known: only a live capture (tracelens collect torch -- COMMAND) times steps without the"
+    " profiler"
+)
 
 
 def card(trace: Trace) -> list[tuple[str, str]]:
     """Pairs of a word and its text; what the trace does not tell is left out."""
     sources = trace.manifest.sources
-    versions = {f"{k.replace('_', ' ')} {v}": None for source in sources for k, v in source.get("versions", {}).items()}
+    versions = {
+        f"{k.replace('_', ' ')} {v}": None
+        for source in sources
+        for k, v in source.get("versions", {}).items()
+    }
     producers = {str(source["producer"]): None for source in sources if source.get("producer")}
     found = [
         ("program", trace.name),
@@ -31,7 +38,9 @@ def card(trace: Trace) -> list[tuple[str, str]]:
 def _devices(trace: Trace) -> str:
     """The GPUs by name: those that ran kernels, of the ranks together."""
     used = trace.select("kernels", "rank", "device_id").unique()
-    names = trace.devices.join(used, on=["rank", "device_id"], how="semi").sort("rank", "device_id")["name"]
+    names = trace.devices.join(used, on=["rank", "device_id"], how="semi").sort(
+        "rank", "device_id"
+    )["name"]
     counts = Counter(names.fill_null("unknown"))
     return ", ".join(f"{n} x {name}" if n > 1 else name for name, n in counts.items())
 
@@ -43,19 +52,26 @@ def _steps(trace: Trace) -> list[tuple[str, str]]:
         return [("steps", "none marked" if trace.has("spans") or trace.has("kernels") else "")]
     numbers = sorted({int(n) for n in times["n_steps"]})
     steps = ("steps", " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1])))))
-    middle, low, high = times.select(pl.col("median_ns").median(), pl.col("low_ns").min(), pl.col("high_ns").max()).row(
-        0
+    middle, low, high = times.select(
+        pl.col("median_ns").median(), pl.col("low_ns").min(), pl.col("high_ns").max()
+    ).row(0)
+    text = (
+        f"{quantity(round(middle), 'ns')} in the median; {quantity(low, 'ns')} to"
+        f" {quantity(high, 'ns')}"
     )
-    text = f"{quantity(round(middle), 'ns')} in the median; {quantity(low, 'ns')} to {quantity(high, 'ns')}"
     plain = {rank: trace.manifest.unprofiled_step_ns(rank) for rank in times["rank"]}
     known = [
-        (row["median_ns"], plain[row["rank"]]) for row in times.iter_rows(named=True) if plain[row["rank"]] is not None
+        (row["median_ns"], plain[row["rank"]])
+        for row in times.iter_rows(named=True)
+        if plain[row["rank"]] is not None
     ]
     costs = [(with_it - without) / without for with_it, without in known if without]
     cost = _UNKNOWN_COST
     if costs:
         slowest = max(costs)
-        cost = f"{slowest:.0%} of a step: {quantity(known[costs.index(slowest)][1], 'ns')} without it"
+        cost = (
+            f"{slowest:.0%} of a step: {quantity(known[costs.index(slowest)][1], 'ns')} without it"
+        )
     return [steps, ("step time", text), ("profiler's cost", cost)]
 
 

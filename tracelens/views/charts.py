@@ -13,31 +13,75 @@ from tracelens.analyses.analysis import TOP, Bars, Chart, Density, Lines, Points
 from tracelens.report import Section
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.storage.table import Table
-from tracelens.views.values import Scale, columns_of, label_of, largest_of, printable, scale_of, shorten
+from tracelens.views.values import (
+    Scale,
+    columns_of,
+    label_of,
+    largest_of,
+    printable,
+    scale_of,
+    shorten,
+)
 
 _LABEL_WIDTH, _LEAST_NAME = 60, 24
 _MOST_POINTS = 500
 _BAR, _THIN_BAR = 20, 12
 
 PALETTE = (
-    "#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#d6a90e", "#9d755d", "#ff9da6", "#6a7fdb",
-    "#2f9e8f", "#c7609a", "#8cbf88", "#d8902a", "#5d8a9e", "#a0a04a",
-)  # fmt: skip
+    "#4c78a8",
+    "#f58518",
+    "#54a24b",
+    "#e45756",
+    "#72b7b2",
+    "#b279a2",
+    "#d6a90e",
+    "#9d755d",
+    "#ff9da6",
+    "#6a7fdb",
+    "#2f9e8f",
+    "#c7609a",
+    "#8cbf88",
+    "#d8902a",
+    "#5d8a9e",
+    "#a0a04a",
+)
 _GREY, _PALE = "#8a919c", "#b9c0ca"
 _CAUSES = {
-    "input": "#4c78a8", "allocation": "#9d755d", "sync": "#e45756", "loading": "#ff9da6", "launch": "#d9822b",
-    "host": "#d6a90e", "dependency": "#72b7b2", "unknown": _PALE,
-}  # fmt: skip
+    "input": "#4c78a8",
+    "allocation": "#9d755d",
+    "sync": "#e45756",
+    "loading": "#ff9da6",
+    "launch": "#d9822b",
+    "host": "#d6a90e",
+    "dependency": "#72b7b2",
+    "unknown": _PALE,
+}
 COLORS: dict[str, str] = {
     **_CAUSES,
     **{f"idle: {cause}": color for cause, color in _CAUSES.items()},
-    **{word: PALETTE[i % len(PALETTE)] for words in (LIBRARIES, PRIMITIVES) for i, word in enumerate(words)},
-    "other": _GREY, "unknown": _PALE, "base": _GREY, "this trace": PALETTE[0],
-    "compute": "#3f9d5f", "exposed communication": "#1fa294", "exposed copy": "#8e6bd6", "exposed": "#8e6bd6",
-    "waiting for the host": "#d9822b", "idle": _PALE, "hidden behind kernels": _PALE, "copy": "#8e6bd6",
+    **{
+        word: PALETTE[i % len(PALETTE)]
+        for words in (LIBRARIES, PRIMITIVES)
+        for i, word in enumerate(words)
+    },
+    "other": _GREY,
+    "unknown": _PALE,
+    "base": _GREY,
+    "this trace": PALETTE[0],
+    "compute": "#3f9d5f",
+    "exposed communication": "#1fa294",
+    "exposed copy": "#8e6bd6",
+    "exposed": "#8e6bd6",
+    "waiting for the host": "#d9822b",
+    "idle": _PALE,
+    "hidden behind kernels": _PALE,
+    "copy": "#8e6bd6",
     "op": "#9db7d5",
-    "module": "#b7b0de", "annotation": "#b5cfa6", "nvtx": "#b5cfa6", "api call": "#d9822b",
-}  # fmt: skip
+    "module": "#b7b0de",
+    "annotation": "#b5cfa6",
+    "nvtx": "#b5cfa6",
+    "api call": "#d9822b",
+}
 """Colours by word, the same in every chart."""
 
 
@@ -53,8 +97,13 @@ def draw(section: Section) -> list[Drawing]:
     """The section's charts; none without rows, and none that would be empty."""
     if section.frame.is_empty() or section.analysis.charts is None:
         return []
-    with debug_mode(arg=False):  # which checks each part of each chart against Vega-Lite's schema, for half a second
-        drawings = [_drawn(asked, section.analysis.result) for asked in section.analysis.charts(section.frame)]
+    with debug_mode(
+        arg=False
+    ):  # which checks each part of each chart against Vega-Lite's schema, for half a second
+        drawings = [
+            _drawn(asked, section.analysis.result)
+            for asked in section.analysis.charts(section.frame)
+        ]
     return [drawing for drawing in drawings if drawing is not None]
 
 
@@ -72,7 +121,9 @@ def _bars(asked: Bars, result: Table) -> Drawing | None:
     """A bar for each row; bars of a speedup grow from 1, both ways, on a log axis."""
     measure, color = asked.measure, asked.color
     is_ratio = measure.startswith("speedup")
-    frame = asked.frame.filter(pl.col(measure).is_not_null() & (pl.col(measure) > 0 if is_ratio else True))
+    frame = asked.frame.filter(
+        pl.col(measure).is_not_null() & (pl.col(measure) > 0 if is_ratio else True)
+    )
     n_rows = frame.height
     frame = frame.sort(measure, descending=True, maintain_order=True).head(TOP)
     if frame.is_empty():
@@ -82,9 +133,16 @@ def _bars(asked: Bars, result: Table) -> Drawing | None:
     label = pl.Series("label", labels(frame, asked.names), pl.String)
     rows = frame.select(value, label, *([color] if color else [])).to_dicts()
     x = alt.X(
-        "value:Q", title=axis, scale=alt.Scale(type="log", nice=False) if is_ratio else alt.Scale(), axis=_NUMBERS
+        "value:Q",
+        title=axis,
+        scale=alt.Scale(type="log", nice=False) if is_ratio else alt.Scale(),
+        axis=_NUMBERS,
     )
-    encoding: dict[str, Any] = {"x": x, "y": _row_axis(), "tooltip": _tooltips(axis, *([color] if color else []))}
+    encoding: dict[str, Any] = {
+        "x": x,
+        "y": _row_axis(),
+        "tooltip": _tooltips(axis, *([color] if color else [])),
+    }
     if is_ratio:
         encoding["x2"] = alt.X2Datum(1)
     if color is not None:
@@ -97,7 +155,9 @@ def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
     """Stacked or grouped bars, without the parts that are zero everywhere."""
     frame, names, stacked = asked.frame, asked.names, asked.stacked
     parts = {
-        column: word for column, word in asked.parts.items() if column in frame.columns and largest_of(frame[column])
+        column: word
+        for column, word in asked.parts.items()
+        if column in frame.columns and largest_of(frame[column])
     }
     if not parts:
         return None
@@ -105,7 +165,9 @@ def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
     wide = frame.group_by(names, maintain_order=True).agg(pl.col(list(parts)).sum())
     wide = wide.with_columns(size=across).filter(pl.col("size") > 0)
     n_rows = wide.height
-    wide = (wide if asked.in_order else wide.sort("size", descending=True, maintain_order=True)).head(TOP)
+    wide = (
+        wide if asked.in_order else wide.sort("size", descending=True, maintain_order=True)
+    ).head(TOP)
     axis, scale = _axis(result, asked.frame, list(parts))
     words = list(parts.values())
     rows = [
@@ -131,19 +193,34 @@ def _points(asked: Points, result: Table) -> Drawing | None:
     """A point for each row that has a value on both axes, below their roofs."""
     axes, color, size = asked.axes, asked.color, "duration_total_ns"
     logarithmic = axes if asked.roofs else axes[:1]
-    frame = asked.frame.drop_nulls(axes).filter(pl.all_horizontal(pl.col(logarithmic) > 0)).head(_MOST_POINTS)
+    frame = (
+        asked.frame.drop_nulls(axes)
+        .filter(pl.all_horizontal(pl.col(logarithmic) > 0))
+        .head(_MOST_POINTS)
+    )
     if frame.is_empty():
         return None
     drawn = dict(zip(("x", "y", "size"), (*axes, size), strict=True))
     on = {field: _axis(result, asked.frame, [column]) for field, column in drawn.items()}
     rows = [
-        {"label": label, color: row[color], **{field: _scaled(row[c], on[field][1]) for field, c in drawn.items()}}
+        {
+            "label": label,
+            color: row[color],
+            **{field: _scaled(row[c], on[field][1]) for field, c in drawn.items()},
+        }
         for label, row in zip(labels(frame, asked.names), frame.iter_rows(named=True), strict=True)
     ]
-    values = [alt.Tooltip(f"{field}:Q", title=axis, format=",.4~g") for field, (axis, _) in on.items()]
+    values = [
+        alt.Tooltip(f"{field}:Q", title=axis, format=",.4~g") for field, (axis, _) in on.items()
+    ]
     place = {
         "x": alt.X("x:Q", title=on["x"][0], scale=alt.Scale(type="log"), axis=_NUMBERS),
-        "y": alt.Y("y:Q", title=on["y"][0], scale=alt.Scale(type="log" if asked.roofs else "linear"), axis=_NUMBERS),
+        "y": alt.Y(
+            "y:Q",
+            title=on["y"][0],
+            scale=alt.Scale(type="log" if asked.roofs else "linear"),
+            axis=_NUMBERS,
+        ),
         "color": _color(color, frame[color].unique(maintain_order=True).to_list()),
     }
     layers = [
@@ -157,9 +234,13 @@ def _points(asked: Points, result: Table) -> Drawing | None:
     ]
     roofs = _roofs(asked, rows, on["y"][1])
     if roofs:
-        layers.append(alt.Chart(alt.InlineData(values=roofs)).mark_line(strokeDash=[4, 4]).encode(**place))
+        layers.append(
+            alt.Chart(alt.InlineData(values=roofs)).mark_line(strokeDash=[4, 4]).encode(**place)
+        )
     chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=layers)
-    return Drawing(asked.title, chart.properties(width="container", height=280, background="transparent"))
+    return Drawing(
+        asked.title, chart.properties(width="container", height=280, background="transparent")
+    )
 
 
 def _roofs(asked: Points, rows: list[dict[str, Any]], scale: Scale) -> list[dict[str, Any]]:
@@ -175,10 +256,14 @@ def _roofs(asked: Points, rows: list[dict[str, Any]], scale: Scale) -> list[dict
 
 
 def _lines(asked: Lines, result: Table) -> Drawing | None:
-    parts = {column: word for column, word in asked.parts.items() if largest_of(asked.frame[column])}
+    parts = {
+        column: word for column, word in asked.parts.items() if largest_of(asked.frame[column])
+    }
     if not parts:
         return None
-    (across, x_scale), (up, y_scale) = (_axis(result, asked.frame, names) for names in ([asked.x], list(parts)))
+    (across, x_scale), (up, y_scale) = (
+        _axis(result, asked.frame, names) for names in ([asked.x], list(parts))
+    )
     rows = [
         {"x": _scaled(row[asked.x], x_scale), "value": _scaled(row[column], y_scale), "part": word}
         for column, word in parts.items()
@@ -193,7 +278,10 @@ def _lines(asked: Lines, result: Table) -> Drawing | None:
             color=_color("part", list(parts.values())),
             tooltip=[
                 alt.Tooltip("part:N"),
-                *(alt.Tooltip(f"{at}:Q", title=name, format=",.4~f") for at, name in (("x", across), ("value", up))),
+                *(
+                    alt.Tooltip(f"{at}:Q", title=name, format=",.4~f")
+                    for at, name in (("x", across), ("value", up))
+                ),
             ],
         )
     )
@@ -207,7 +295,9 @@ def _density(asked: Density, result: Table) -> Drawing | None:
     """
     measure, group = asked.measure, asked.group
     finite = pl.col(measure).is_finite() & (pl.col(measure) > 0)
-    frame = asked.frame.filter(finite.fill_null(False)).filter(pl.col(measure).n_unique().over(group) >= 3)
+    frame = asked.frame.filter(finite.fill_null(False)).filter(
+        pl.col(measure).n_unique().over(group) >= 3
+    )
     if frame.is_empty():
         return None
     rows = [
@@ -237,7 +327,9 @@ def _density(asked: Density, result: Table) -> Drawing | None:
     )
     even = alt.Chart().mark_rule(strokeDash=[4, 4], color=_GREY).encode(x=alt.XDatum(1))
     chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=[curves, even])
-    return Drawing(asked.title, chart.properties(width="container", height=220, background="transparent"))
+    return Drawing(
+        asked.title, chart.properties(width="container", height=220, background="transparent")
+    )
 
 
 def labels(frame: pl.DataFrame, names: Sequence[str | pl.Expr]) -> list[str]:
@@ -246,7 +338,11 @@ def labels(frame: pl.DataFrame, names: Sequence[str | pl.Expr]) -> list[str]:
     out = []
     for row in frame.select(names).iter_rows(named=True):
         words = [
-            f"{name.removesuffix('_id')} {value}" if name in {"rank", "step", "device_id"} else printable(str(value))
+            (
+                f"{name.removesuffix('_id')} {value}"
+                if name in {"rank", "step", "device_id"}
+                else printable(str(value))
+            )
             for name, value in row.items()
             if value is not None
         ]
@@ -269,7 +365,12 @@ def _axis(result: Table, frame: pl.DataFrame, measures: Sequence[str]) -> tuple[
     column = columns_of(result, frame)[measures[0]]
     scale = scale_of(column, max(largest_of(frame[name]) for name in measures))
     words = [label_of(column)] if len(measures) == 1 else []
-    return " ".join([*words, f"({scale.symbol})"] if words and scale.symbol else [*words, scale.symbol]).strip(), scale
+    return (
+        " ".join(
+            [*words, f"({scale.symbol})"] if words and scale.symbol else [*words, scale.symbol]
+        ).strip(),
+        scale,
+    )
 
 
 def _scaled(value: float | None, scale: Scale) -> float | None:
@@ -288,7 +389,10 @@ def _base(rows: list[dict[str, Any]], height: int) -> alt.Chart:
 
 def _row_axis() -> alt.Y:
     return alt.Y(
-        "label:N", title=None, sort=None, axis=alt.Axis(labelLimit=420, labelFontSize=11, ticks=False, domain=False)
+        "label:N",
+        title=None,
+        sort=None,
+        axis=alt.Axis(labelLimit=420, labelFontSize=11, ticks=False, domain=False),
     )
 
 
@@ -296,11 +400,19 @@ def _color(name: str, words: Sequence[str]) -> alt.Color:
     return alt.Color(
         f"{name}:N",
         title=None,
-        scale=alt.Scale(domain=words, range=[COLORS.get(w, PALETTE[i % len(PALETTE)]) for i, w in enumerate(words)]),
-        legend=alt.Legend(orient="top", columns=8, symbolLimit=40, labelLimit=400, symbolType="square"),
+        scale=alt.Scale(
+            domain=words,
+            range=[COLORS.get(w, PALETTE[i % len(PALETTE)]) for i, w in enumerate(words)],
+        ),
+        legend=alt.Legend(
+            orient="top", columns=8, symbolLimit=40, labelLimit=400, symbolType="square"
+        ),
     )
 
 
 def _tooltips(axis: str, *names: str) -> list[alt.Tooltip]:
-    words = [alt.Tooltip(f"{name}:N", title="name" if name == "label" else name) for name in ("label", *names)]
+    words = [
+        alt.Tooltip(f"{name}:N", title="name" if name == "label" else name)
+        for name in ("label", *names)
+    ]
     return [*words, alt.Tooltip("value:Q", title=axis or "value", format=",.4~g")]

@@ -7,8 +7,17 @@ UNANSWERED = "What this trace cannot answer"
 """The heading over sections without an answer."""
 
 PROSE = (
-    "evidence", "text", "reason", "meaning", "doc", "used_for", "to_get_it", "a row is", "empty because", "answers",
-)  # fmt: skip
+    "evidence",
+    "text",
+    "reason",
+    "meaning",
+    "doc",
+    "used_for",
+    "to_get_it",
+    "a row is",
+    "empty because",
+    "answers",
+)
 """Columns of sentences, which are wrapped; long names are cut in their middle instead."""
 
 

@@ -6,7 +6,13 @@ import polars as pl
 
 from tracelens.storage.table import Table
 
-_COLUMNS = {"column": pl.String, "type": pl.String, "unit": pl.String, "null": pl.Boolean, "meaning": pl.String}
+_COLUMNS = {
+    "column": pl.String,
+    "type": pl.String,
+    "unit": pl.String,
+    "null": pl.Boolean,
+    "meaning": pl.String,
+}
 
 
 def describe(table: Table) -> pl.DataFrame:
@@ -17,7 +23,9 @@ def describe(table: Table) -> pl.DataFrame:
             "type": str(column.dtype),
             "unit": "0 to 1" if column.name.endswith("_frac") else column.unit,
             "null": column.nullable,
-            "meaning": f"{column.doc} One of {', '.join(column.values)}." if column.values else column.doc,
+            "meaning": (
+                f"{column.doc} One of {', '.join(column.values)}." if column.values else column.doc
+            ),
         }
         for column in table
     ]

@@ -25,8 +25,13 @@ def endings(report: Report) -> list[tuple[str, list[str]]]:
     """Headings with lines for the end: sections that are left out, and those without an answer."""
     found = [(UNANSWERED, report.unanswered())]
     if report.is_of_many:
-        left_out = [one.analysis.name for one in report.to_read() if one.analysis.name not in _OF_JOB]
-        told = f"{', '.join(left_out)}: name one with --section, or have all as a page with --html FILE"
+        left_out = [
+            one.analysis.name for one in report.to_read() if one.analysis.name not in _OF_JOB
+        ]
+        told = (
+            f"{', '.join(left_out)}: name one with --section, or have all as a page with --html"
+            " FILE"
+        )
         found = [(_MORE, [told] if left_out else [])]
     return [(head, lines) for head, lines in found if lines]
 

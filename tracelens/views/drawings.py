@@ -47,9 +47,14 @@ def draw_events(report: Report) -> Iterator[Drawn]:
     yield from _heat(trace)
     together = ranks_to_draw(trace)
     ranks = _chosen(trace, together)
-    timelines = [*_together(trace, together), *(one for rank in ranks for one in _of_rank(trace, rank))]
+    timelines = [
+        *_together(trace, together),
+        *(one for rank in ranks for one in _of_rank(trace, rank)),
+    ]
     if timelines:
-        notes = ["Python calls are left out. An arrow leads from a launch to the work that it started."]
+        notes = [
+            "Python calls are left out. An arrow leads from a launch to the work that it started."
+        ]
         if not any("idle" in lane for one in timelines[:1] for lane in one.bars["lane"].unique()):
             notes = ["Python calls are left out."]
         if len(ranks) < len(trace.manifest.ranks) and len(trace.manifest.ranks) > 1:
@@ -76,17 +81,28 @@ def _heat(trace: Trace) -> Iterator[Drawn]:
     found = heat_map(trace)
     if found is None:
         return
-    notes = ["A row is a rank, a column a step. Waiting is for other ranks, while nothing is computed."]
+    notes = [
+        "A row is a rank, a column a step. Waiting is for other ranks, while nothing is computed."
+    ]
     if any(" to " in label for label in (*found.ranks, *found.steps)):
         notes.append(
-            "There are too many to draw each: a cell of several has the largest value of any, and the cause of most "
-            "idle time."
+            "There are too many to draw each: a cell of several has the largest value of any, and"
+            " the cause of most idle time."
         )
     colors = {cause: COLORS[cause] for cause in found.cells["cause"].drop_nulls().unique().sort()}
     columns = {name: found.cells[name].to_list() for name in found.cells.columns}
-    data = {"kind": "heat", "ranks": found.ranks, "steps": found.steps, "columns": columns, "colors": colors}
+    data = {
+        "kind": "heat",
+        "ranks": found.ranks,
+        "steps": found.steps,
+        "columns": columns,
+        "colors": colors,
+    }
     yield Drawn(
-        "ranks_by_step", "Which ranks wait, compute or idle in which step?", notes, [View("", "", packed(data))]
+        "ranks_by_step",
+        "Which ranks wait, compute or idle in which step?",
+        notes,
+        [View("", "", packed(data))],
     )
 
 
@@ -104,17 +120,27 @@ def _of_rank(trace: Trace, rank: int) -> Iterator[Timeline]:
 
 def _timeline_view(timeline: Timeline) -> View:
     window, ranks = timeline.window, timeline.ranks
-    where = "All that was recorded" if window.step is None else f"Step {window.step}, that of {window.place} duration,"
+    where = (
+        "All that was recorded"
+        if window.step is None
+        else f"Step {window.step}, that of {window.place} duration,"
+    )
     bars = f"{timeline.bars.height:,} bars."
     note = f"{where} of rank {window.rank}: {bars}"
     if len(ranks) > 1:
-        roles = zip(ranks, ("loses most by waiting", "is waited for", "loses the median"), strict=False)
+        roles = zip(
+            ranks, ("loses most by waiting", "is waited for", "loses the median"), strict=False
+        )
         told = "; ".join(f"rank {rank} {role}" for rank, role in roles)
-        note = f"{note[: note.index(':')]}, and the others meanwhile, on aligned clocks: {told}. {bars}"
+        note = (
+            f"{note[: note.index(':')]}, and the others meanwhile, on aligned clocks: {told}."
+            f" {bars}"
+        )
     if timeline.merged_ns is not None:
         note += (
-            f" There are too many to draw each: those shorter than {quantity(timeline.merged_ns, 'ns')} that begin "
-            "together are one, with the longest one's name."
+            " There are too many to draw each: those shorter than"
+            f" {quantity(timeline.merged_ns, 'ns')} that begin together are one, with the longest"
+            " one's name."
         )
     whose = f"ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"rank {window.rank}"
     step = "" if window.step is None else f"{window.step} ({window.place})"
@@ -122,7 +148,10 @@ def _timeline_view(timeline: Timeline) -> View:
 
 
 def _icicle_note(rank: int, total: int) -> str:
-    return f"Kernel time of rank {rank}, {quantity(total, 'ns')} in all: by phase, layer, op and kernel, as launched."
+    return (
+        f"Kernel time of rank {rank}, {quantity(total, 'ns')} in all: by phase, layer, op and"
+        " kernel, as launched."
+    )
 
 
 def _packed(kind: str, frame: pl.DataFrame, length: int, note: str) -> str:
@@ -134,15 +163,24 @@ def _packed(kind: str, frame: pl.DataFrame, length: int, note: str) -> str:
             continue
         words = series.unique(maintain_order=True)
         at = series.to_frame().join(
-            words.to_frame().with_row_index("at"), on=series.name, how="left", nulls_equal=True, maintain_order="left"
+            words.to_frame().with_row_index("at"),
+            on=series.name,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
         )["at"]
         columns[series.name] = {
             "words": [clip(word) if word is not None else "(none)" for word in words],
             "at": at.to_list(),
         }
     kinds = columns["kind" if "kind" in columns else "primitive"]["words"]
-    colors = {word: COLORS.get(word, PALETTE[at % len(PALETTE)]) for at, word in enumerate([*kinds, "module", "op"])}
-    return packed({"kind": kind, "length": length, "note": note, "columns": columns, "colors": colors})
+    colors = {
+        word: COLORS.get(word, PALETTE[at % len(PALETTE)])
+        for at, word in enumerate([*kinds, "module", "op"])
+    }
+    return packed(
+        {"kind": kind, "length": length, "note": note, "columns": columns, "colors": colors}
+    )
 
 
 def list_stacks(report: Report) -> list[dict[str, Any]]:
@@ -151,13 +189,21 @@ def list_stacks(report: Report) -> list[dict[str, Any]]:
         return []
     if report.base is not None and report.base.has("frames"):
         found = [
-            _beside(f"{one['symbol']} and {two['symbol']}", [(report.base, one), (report.trace, two)])
+            _beside(
+                f"{one['symbol']} and {two['symbol']}", [(report.base, one), (report.trace, two)]
+            )
             for one, two in pair_stacks(report.base, report.trace)
         ]
     else:
-        found = [_beside(symbol, [(report.trace, stack)]) for symbol, stack in first_hits(report.trace).items()]
+        found = [
+            _beside(symbol, [(report.trace, stack)])
+            for symbol, stack in first_hits(report.trace).items()
+        ]
     left_out = len(found) - _MOST_STACKS
-    return [*found[:_MOST_STACKS], *([{"title": f"{left_out} more symbols", "stacks": []}] if left_out > 0 else [])]
+    return [
+        *found[:_MOST_STACKS],
+        *([{"title": f"{left_out} more symbols", "stacks": []}] if left_out > 0 else []),
+    ]
 
 
 def _beside(title: str, stacks: list[tuple[Trace, dict[str, Any]]]) -> dict[str, Any]:
@@ -166,12 +212,16 @@ def _beside(title: str, stacks: list[tuple[Trace, dict[str, Any]]]) -> dict[str,
     `shared` frames are of functions that both call there, and stand in one row.
     """
     both = [stack["frames"] for _, stack in stacks]
-    rows = side_by_side(*both) if len(both) > 1 else [(at, at, False) for at in range(both[0].height)]
+    rows = (
+        side_by_side(*both) if len(both) > 1 else [(at, at, False) for at in range(both[0].height)]
+    )
     listed = []
     for side, (trace, stack) in enumerate(stacks):
         about = f"{trace.name}{'' if stack['implementation'] is None else ': ' + stack['implementation']}"
         own = [*both[side].iter_rows(named=True)]
         places = ((row[side], row[2]) for row in rows)
-        frames = [None if at is None else own[at] | {"shared": is_shared} for at, is_shared in places]
+        frames = [
+            None if at is None else own[at] | {"shared": is_shared} for at, is_shared in places
+        ]
         listed.append({"title": f"{about}, {stack['depth']} frames", "frames": frames})
     return {"title": title, "stacks": listed}

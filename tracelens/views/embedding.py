@@ -1,6 +1,7 @@
 """Tables and drawings as data inside the page: columns, compressed, within a budget that the page states.
 
-A script of the page inflates them (DecompressionStream); base64 has no character that could end its element.
+A script of the page inflates them (DecompressionStream); base64 has no character that could end its
+element.
 """
 
 import base64
@@ -18,11 +19,13 @@ from tracelens.views.columns import PROSE, useful
 from tracelens.views.values import Shown, printable, shorten_apart, show
 
 BUDGET = 3_500_000
-"""Characters of all that is embedded; of tables that would be larger the first rows are embedded."""
+"""Characters of all that is embedded; of tables that would be larger the first rows are
+embedded."""
 _LEAST = 500_000
 """Characters that tables have, whatever else is embedded."""
 MOST_ROWS = 100_000
-"""Rows of one table that are tried: of 3 million kernel names all rows took 4.5 GB, to embed a hundredth of them."""
+"""Rows of one table that are tried: of 3 million kernel names all rows took 4.5 GB, to embed a
+hundredth of them."""
 LONGEST = 4_000
 """Characters of one text; of a longer one the middle is left out."""
 NAME_WIDTH = 60
@@ -32,7 +35,9 @@ _EXACT = 2**53
 _DIGITS = 7
 """Significant digits of embedded fractions."""
 _MOST_CHOICES = 40
-_SUMMED = re.compile(r"n_|library_|primitive_|share_frac$|(\w+_)?(total|self|estimate|low|high|only)_ns$")
+_SUMMED = re.compile(
+    r"n_|library_|primitive_|share_frac$|(\w+_)?(total|self|estimate|low|high|only)_ns$"
+)
 """Columns that add up over the layers of a tree."""
 
 
@@ -49,12 +54,17 @@ def clip(text: str) -> str:
     return printable(text)
 
 
-def embed(sections: Sequence[tuple[Section, Sequence[str]]], used: int = 0) -> list[tuple[str, int]]:
+def embed(
+    sections: Sequence[tuple[Section, Sequence[str]]], used: int = 0
+) -> list[tuple[str, int]]:
     """Each section's named columns, packed, and how many of its rows that holds: all, where the budget allows.
 
     `used`: characters of the budget that drawings take.
     """
-    made = [packed(table_data(section, names, min(section.frame.height, MOST_ROWS))) for section, names in sections]
+    made = [
+        packed(table_data(section, names, min(section.frame.height, MOST_ROWS)))
+        for section, names in sections
+    ]
     limit = _share([len(text) for text in made], max(BUDGET - used, min(_LEAST, BUDGET)))
     found = []
     for (section, names), whole in zip(sections, made, strict=True):
@@ -80,14 +90,19 @@ def _share(sizes: Sequence[int], budget: int) -> int:
 def table_data(section: Section, names: Sequence[str], rows: int | None = None) -> dict[str, Any]:
     """The first rows of a section's named columns, for tables.js; of equal values the later ones are a column's number.
 
-    `first` are the columns that people need, which are printed; `choices` are those to select rows by: rank, step and
-    those of few declared words. `tree` is the column of paths where the table splits a whole by layer.
+    `first` are the columns that people need, which are printed; `choices` are those to select rows
+    by: rank, step and those of few declared words. `tree` is the column of paths where the table
+    splits a whole by layer.
     """
     frame, result = section.frame, section.analysis.result
     part = frame if rows is None else frame.head(rows)
     columns = [_column(one, part, result) for one in show(result, frame, names, 0)]
     for at, column in enumerate(columns):
-        before = [i for i, one in enumerate(columns[:at]) if "values" in one and one["values"] == column.get("values")]
+        before = [
+            i
+            for i, one in enumerate(columns[:at])
+            if "values" in one and one["values"] == column.get("values")
+        ]
         if before:
             column["values"] = before[0]
     words = {column.name for column in result if column.values} & {*frame.columns}
@@ -98,7 +113,9 @@ def table_data(section: Section, names: Sequence[str], rows: int | None = None) 
         "height": part.height,
         "columns": columns,
         "first": [name in first for name in has],
-        "choices": [at for at, name in enumerate(has) if name in few and frame[name].n_unique() > 1],
+        "choices": [
+            at for at, name in enumerate(has) if name in few and frame[name].n_unique() > 1
+        ],
         "tree": has.index("layer") if {"layer", "share_frac"} <= {*has} else None,
     }
 
@@ -107,19 +124,42 @@ def _column(shown: Shown, frame: pl.DataFrame, table: Table) -> dict[str, Any]:
     """One column: its head, how its numbers are written, and its values, or its words and each row's place in them."""
     name = shown.name
     found = {
-        "name": name, "label": shown.label, "unit": shown.symbol, "doc": shown.doc, "number": shown.is_number,
-        "prose": name in PROSE, "summed": bool(_SUMMED.match(name)),
-    }  # fmt: skip
-    if name in frame.columns and frame[name].dtype.is_numeric() and not (name == "value" and "unit" in frame.columns):
-        return found | {"divisor": shown.divisor, "decimals": shown.decimals, "values": _numbers(frame[name])}
+        "name": name,
+        "label": shown.label,
+        "unit": shown.symbol,
+        "doc": shown.doc,
+        "number": shown.is_number,
+        "prose": name in PROSE,
+        "summed": bool(_SUMMED.match(name)),
+    }
+    if (
+        name in frame.columns
+        and frame[name].dtype.is_numeric()
+        and not (name == "value" and "unit" in frame.columns)
+    ):
+        return found | {
+            "divisor": shown.divisor,
+            "decimals": shown.decimals,
+            "values": _numbers(frame[name]),
+        }
     shown_of = [name] if name in frame.columns else [f"{name}_{axis}" for axis in "xyz"]
-    rows = frame.select(*shown_of, *(["unit"] if name == "value" and "unit" in frame.columns else []))
-    distinct = rows.unique(maintain_order=True).with_row_index("number")  # each is made text of once
+    rows = frame.select(
+        *shown_of, *(["unit"] if name == "value" and "unit" in frame.columns else [])
+    )
+    distinct = rows.unique(maintain_order=True).with_row_index(
+        "number"
+    )  # each is made text of once
     (whole,) = show(table, distinct, shown_of)
     cells = pl.Series(whole.cells, dtype=pl.String)
     words = cells.unique(maintain_order=True)
-    place = cells.replace_strict(words, range(len(words)), return_dtype=pl.Int64) if len(words) else cells
-    number = rows.join(distinct, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")["number"]
+    place = (
+        cells.replace_strict(words, range(len(words)), return_dtype=pl.Int64)
+        if len(words)
+        else cells
+    )
+    number = rows.join(
+        distinct, on=rows.columns, how="left", nulls_equal=True, maintain_order="left"
+    )["number"]
     at = place.gather(number)
     clipped = [clip(word) for word in words]
     short = {} if found["prose"] or shown.is_number else shorten_apart(clipped, NAME_WIDTH)
@@ -133,4 +173,6 @@ def _numbers(values: pl.Series) -> list[Any]:
         values = values.round_sig_figs(_DIGITS).fill_nan(None)
     if (values.cast(pl.Float64).abs() < _EXACT).all():
         return values.to_list()
-    return [value if value is None or abs(value) <= _EXACT else str(value) for value in values.to_list()]
+    return [
+        value if value is None or abs(value) <= _EXACT else str(value) for value in values.to_list()
+    ]

@@ -30,7 +30,10 @@ class ReportView:
 
     @classmethod
     def of(cls, trace: Trace, sections: Sequence[str], against: Trace | None) -> ReportView:
-        """The report on a trace. Raises UsageError for unknown sections, and comparisons without `against`."""
+        """The report on a trace.
+
+        Raises UsageError for unknown sections, and comparisons without `against`.
+        """
         return cls(build_report(trace, against, sections))
 
     def __getitem__(self, name: str) -> pl.DataFrame:
@@ -41,7 +44,10 @@ class ReportView:
         return found[name]
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The page, which is also written to the path where one is given. Raises SourceError where it cannot be."""
+        """The page, which is also written to the path where one is given.
+
+        Raises SourceError where it cannot be.
+        """
         form = FORMATS["html"]
         page = str(form.write(self.report, Screen(rows=form.rows)))
         if path is not None:
@@ -54,7 +60,10 @@ class ReportView:
 
     def _repr_html_(self) -> str:
         """Each section's question, first rows and findings; names are escaped."""
-        parts = [f"<h3>{_text(self.report.title)}</h3>", *(_section(one) for one in self.report.to_read())]
+        parts = [
+            f"<h3>{_text(self.report.title)}</h3>",
+            *(_section(one) for one in self.report.to_read()),
+        ]
         parts += [f"<p>{_text(line)}</p>" for line in self.report.unanswered()]
         return "".join(parts)
 
@@ -69,8 +78,13 @@ def _section(section: Section) -> str:
 def _table(section: Section) -> str:
     columns = show(section.analysis.result, section.frame, useful(section), _ROWS)
     head = "".join(f"<th>{_text(column.heading)}</th>" for column in columns)
-    rows = ("".join(f"<td>{_text(cell)}</td>" for cell in row) for row in zip(*(c.cells for c in columns), strict=True))
-    more = f"<p>{_ROWS} of {section.frame.height:,} rows</p>" if section.frame.height > _ROWS else ""
+    rows = (
+        "".join(f"<td>{_text(cell)}</td>" for cell in row)
+        for row in zip(*(c.cells for c in columns), strict=True)
+    )
+    more = (
+        f"<p>{_ROWS} of {section.frame.height:,} rows</p>" if section.frame.height > _ROWS else ""
+    )
     return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>{more}"
 
 

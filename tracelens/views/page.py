@@ -1,7 +1,7 @@
 """A report as one HTML page that needs nothing else: no network, no other file, no server.
 
-The page is page.html. Whatever it shows is escaped there by jinja2, after `clip`: names are hostile. Tables are data
-that tables.js draws, see embedding.py.
+The page is page.html. Whatever it shows is escaped there by jinja2, after `clip`: names are
+hostile. Tables are data that tables.js draws, see embedding.py.
 """
 
 import base64
@@ -85,7 +85,9 @@ def _split(report: Report) -> tuple[list[Section], list[str]]:
     told = [f"{one.analysis.name}: {' '.join(one.notes)}" for one in silent if one.notes]
     drawn = sorted(
         (one for one in sections if one not in silent),
-        key=lambda one: _FIRST.index(one.analysis.name) if one.analysis.name in _FIRST else len(_FIRST),
+        key=lambda one: (
+            _FIRST.index(one.analysis.name) if one.analysis.name in _FIRST else len(_FIRST)
+        ),
     )
     return drawn, [*told, *([f"{names}: nothing in this trace"] if names else [])]
 
@@ -93,7 +95,8 @@ def _split(report: Report) -> tuple[list[Section], list[str]]:
 def _environment(names: Collection[str] = ()) -> Environment:
     """The template environment: an unknown name is an error, every value is cleaned and escaped.
 
-    The filter `linked` cuts a text into pieces with the name of the section, of those named, that each leads to.
+    The filter `linked` cuts a text into pieces with the name of the section, of those named, that
+    each leads to.
     """
     environment = Environment(
         autoescape=True,
@@ -108,7 +111,8 @@ def _environment(names: Collection[str] = ()) -> Environment:
     environment.filters["packed"] = Markup  # base64, of `packed`
     words = re.compile(r"\b([a-z]+_[a-z_]+|(?<=see )[a-z]+)\b")
     environment.filters["linked"] = lambda text: [
-        (piece, piece if at % 2 and piece in names else None) for at, piece in enumerate(words.split(text))
+        (piece, piece if at % 2 and piece in names else None)
+        for at, piece in enumerate(words.split(text))
     ]
     return environment
 
@@ -121,9 +125,13 @@ def _file(name: str) -> str:
 def _vega() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script.
 
-    Bundling takes 1.7 s in which no other Python of its process runs, so another one does it where one can be started.
+    Bundling takes 1.7 s in which no other Python of its process runs, so another one does it where
+    one can be started.
     """
-    code = f"import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle({_EMBED!r}).encode())"
+    code = (
+        "import sys, vl_convert;"
+        f" sys.stdout.buffer.write(vl_convert.javascript_bundle({_EMBED!r}).encode())"
+    )
     with suppress(OSError, TypeError, subprocess.SubprocessError):
         done = subprocess.run(  # noqa: S603 - Python, with the words above
             [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, check=True
@@ -133,7 +141,10 @@ def _vega() -> str:
 
 
 def _code(element: str, code: str) -> Markup:
-    """The content of a style or script, unescaped. Raises ValueError when it would end its own element."""
+    """The content of a style or script, unescaped.
+
+    Raises ValueError when it would end its own element.
+    """
     if f"</{element}" in code.lower() or "<!--" in code:
         raise ValueError(f"code for <{element}> contains its end tag or a comment opening")
     return Markup(code)  # noqa: S704 - files of the package, and Vega
@@ -149,7 +160,11 @@ def _parts(sections: list[Section], used: int) -> list[dict[str, Any]]:
 
     `used`: characters that drawings take of what may be embedded.
     """
-    tables = [(one, ordered(one)) for one in sections if one.frame.height > (one.analysis.name in _IN_CARDS)]
+    tables = [
+        (one, ordered(one))
+        for one in sections
+        if one.frame.height > (one.analysis.name in _IN_CARDS)
+    ]
     data = ((Markup(text), n_rows) for text, n_rows in embed(tables, used))  # noqa: S704 - base64
     packed = {id(one): table for (one, _), table in zip(tables, data, strict=True)}
     first = {note: one.analysis.name for one in reversed(sections) for note in one.notes}

@@ -11,9 +11,14 @@ from tracelens.views.formats.markdown import bullets, escape, table
 _MOST = 10
 _JUDGED = ("faster", "slower", "less", "more")
 SUMMARISED = (
-    "compare_setup", "compare_time", "compare_layers", "compare_blocks", "compare_kernels", "compare_ops",
+    "compare_setup",
+    "compare_time",
+    "compare_layers",
+    "compare_blocks",
+    "compare_kernels",
+    "compare_ops",
     "compare_memory",
-)  # fmt: skip
+)
 
 
 def gate_lines(verdicts: list[Verdict]) -> list[str]:
@@ -27,7 +32,9 @@ def _found(one: Verdict) -> str:
         return "no value"
     form = "{:+.2%}" if one.expr.rstrip().endswith("%") else "{:,.0f}"
     known = one.low is not None and one.high is not None
-    return form.format(one.value) + (f", {form.format(one.low)} to {form.format(one.high)}" if known else "")
+    return form.format(one.value) + (
+        f", {form.format(one.low)} to {form.format(one.high)}" if known else ""
+    )
 
 
 def to_summary(report: Report) -> str:
@@ -45,7 +52,11 @@ def to_summary(report: Report) -> str:
         parts += [said, "\n".join(lines)]
     if report.refused is not None:
         parts.append(escape(report.refused))
-    parts += [_section(one) for one in report.sections if one.analysis.name in SUMMARISED and one.missing is None]
+    parts += [
+        _section(one)
+        for one in report.sections
+        if one.analysis.name in SUMMARISED and one.missing is None
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -23,16 +23,23 @@ SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "FLOP/s": ((0, 1e12, "TFLOP/s"),),
     "frac": ((0, 0.01, "%"),),
 }
-"""For each stored unit, by magnitude: the least largest value of a column, its divisor, and the symbol."""
+"""For each stored unit, by magnitude: the least largest value of a column, its divisor, and the
+symbol."""
 
 _LABELS = {
-    "n_sm": "SMs", "sm_count": "SMs", "module_path": "layer", "is_communication": "communication", "op_name": "op",
-    "span_name": "op", "kernel_name": "kernel",
-}  # fmt: skip
+    "n_sm": "SMs",
+    "sm_count": "SMs",
+    "module_path": "layer",
+    "is_communication": "communication",
+    "op_name": "op",
+    "span_name": "op",
+    "kernel_name": "kernel",
+}
 """Labels that differ from the column's name."""
 
 _IDS = ("rank", "step", "line")
-"""Numbers that name something, shown without thousands separators, as are all columns that end in _id."""
+"""Numbers that name something, shown without thousands separators, as are all columns that end
+in _id."""
 
 _MOMENTS = ("start_ns", "time_ns", "example_ns")
 """Times since the clock began, shown in whole nanoseconds, by which an event can be found."""
@@ -58,7 +65,8 @@ class Scale:
 class Shown:
     """One column ready to be drawn: `label` and `symbol` for its head, and `cells` of printable text, row by row.
 
-    Numbers with `decimals` are written with that many, over the `divisor`; all else is shown as it is.
+    Numbers with `decimals` are written with that many, over the `divisor`; all else is shown as it
+    is.
     """
 
     name: str
@@ -79,7 +87,8 @@ class Shown:
 def shorten(text: str, width: int) -> str:
     """The text in at most `width` characters, without its middle.
 
-    For a signature most of the beginning is kept, which tells kernels apart; for a path as much of its end.
+    For a signature most of the beginning is kept, which tells kernels apart; for a path as much of
+    its end.
     """
     text = text.removeprefix("void ")
     if len(text) <= width:
@@ -92,8 +101,8 @@ def shorten(text: str, width: int) -> str:
 def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
     """Each text that is longer than the width in a short form; different texts have different forms.
 
-    Where two would be shortened to the same, the piece in which a text departs from its neighbours in the alphabet
-    stands in its middle; what is still the same gets a number.
+    Where two would be shortened to the same, the piece in which a text departs from its neighbours
+    in the alphabet stands in its middle; what is still the same gets a number.
     """
     by_form: dict[str, list[str]] = {}
     for text in sorted({*texts}):
@@ -129,7 +138,9 @@ def label_of(column: Column) -> str:
     if unit == "ns" and name.startswith(_SHARES):
         name = name.partition("_")[2]
     if unit is not None:
-        name = name.removesuffix("_bytes_per_s" if unit == "bytes/s" else "_per_s" if unit == "FLOP/s" else f"_{unit}")
+        name = name.removesuffix(
+            "_bytes_per_s" if unit == "bytes/s" else "_per_s" if unit == "FLOP/s" else f"_{unit}"
+        )
     return name.removeprefix("n_").replace("_", " ")
 
 
@@ -185,7 +196,10 @@ def decimals_for(scale: Scale, largest: float) -> int:
 def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
     """The frame's columns by name, as declared; an undeclared one is described by its dtype alone."""
     declared = {column.name: column for column in table}
-    return {name: declared.get(name, Column(name, dtype, "", nullable=True)) for name, dtype in frame.schema.items()}
+    return {
+        name: declared.get(name, Column(name, dtype, "", nullable=True))
+        for name, dtype in frame.schema.items()
+    }
 
 
 def informative(frame: pl.DataFrame) -> list[str]:
@@ -193,15 +207,20 @@ def informative(frame: pl.DataFrame) -> list[str]:
     if frame.is_empty():
         return frame.columns
     dull = {name for name in frame.columns if frame[name].null_count() == frame.height}
-    dull |= {name for name in frame.columns if name.startswith(_IF_ANY) and largest_of(frame[name]) == 0}
+    dull |= {
+        name for name in frame.columns if name.startswith(_IF_ANY) and largest_of(frame[name]) == 0
+    }
     dull |= {name for name in _PLACES if name in frame.columns and frame[name].n_unique() == 1}
     return [name for name in frame.columns if name not in dull]
 
 
-def show(table: Table, frame: pl.DataFrame, names: Sequence[str], rows: int | None = None) -> list[Shown]:
+def show(
+    table: Table, frame: pl.DataFrame, names: Sequence[str], rows: int | None = None
+) -> list[Shown]:
     """The named columns of the first `rows` rows as printable text.
 
-    `grid_x`, `grid_y` and `grid_z` become one column (64x7x1), and a `value` beside a `unit` one quantity.
+    `grid_x`, `grid_y` and `grid_z` become one column (64x7x1), and a `value` beside a `unit` one
+    quantity.
     """
     columns = columns_of(table, frame)
     head = frame if rows is None else frame.head(rows)
@@ -214,7 +233,16 @@ def show(table: Table, frame: pl.DataFrame, names: Sequence[str], rows: int | No
                 shown.append(_folded(stem, column, head))
         elif name == "value" and "unit" in columns:
             pairs = zip(head["value"], head["unit"], strict=True)
-            shown.append(Shown(name, "value", "", column.doc, [quantity(v, u) for v, u in pairs], is_number=True))
+            shown.append(
+                Shown(
+                    name,
+                    "value",
+                    "",
+                    column.doc,
+                    [quantity(v, u) for v, u in pairs],
+                    is_number=True,
+                )
+            )
         elif not (name == "unit" and "value" in columns):
             shown.append(_one(column, frame[name], head[name]))
     return shown
@@ -229,13 +257,21 @@ def _folded(stem: str, column: Column, head: pl.DataFrame) -> Shown:
 def _one(column: Column, whole: pl.Series, head: pl.Series) -> Shown:
     label = label_of(column)
     if not head.dtype.is_numeric() or column.name in _IDS or column.name.endswith("_id"):
-        return Shown(column.name, label, "", column.doc, [_text(v) for v in head], head.dtype.is_numeric())
+        return Shown(
+            column.name, label, "", column.doc, [_text(v) for v in head], head.dtype.is_numeric()
+        )
     if column.name in _MOMENTS:
         return Shown(column.name, label, "ns", column.doc, [_text(v) for v in head], is_number=True)
     largest = largest_of(whole)
     scale = scale_of(column, largest)
-    decimals = 0 if scale.divisor == 1 and _is_whole(whole) else decimals_for(scale, largest / scale.divisor)
-    cells = [number(v if v is None or scale.divisor == 1 else v / scale.divisor, decimals) for v in head]
+    decimals = (
+        0
+        if scale.divisor == 1 and _is_whole(whole)
+        else decimals_for(scale, largest / scale.divisor)
+    )
+    cells = [
+        number(v if v is None or scale.divisor == 1 else v / scale.divisor, decimals) for v in head
+    ]
     return Shown(column.name, label, scale.symbol, column.doc, cells, True, scale.divisor, decimals)
 
 

@@ -24,7 +24,9 @@ def list_cards(verdict: Section) -> list[dict[str, Any]]:
         frame = frame.filter(frame["step"].is_null())
     several = frame.height > 1
     rows = {row["rank"]: row for row in frame.iter_rows(named=True)}
-    texts = ((rank, f"{row['bound']}\n{_value(row)}\n{row['evidence']}") for rank, row in rows.items())
+    texts = (
+        (rank, f"{row['bound']}\n{_value(row)}\n{row['evidence']}") for rank, row in rows.items()
+    )
     found = []
     for ranks, text in group_ranks(texts)[:_MOST_CARDS]:
         bound, value, evidence = text.split("\n", 2)

@@ -1,8 +1,9 @@
 """Code that runs inside the program that `tracelens collect torch -- COMMAND` starts, or around a `tl.capture` block.
 
-Nothing here imports tracelens: the program's Python may be another one than tracelens runs in. `site/` is put on its
-PYTHONPATH, and `site/sitecustomize.py` loads this folder as the package `_tracelens_live`. Only the standard library
-and torch are used, and torch only after the program has imported it.
+Nothing here imports tracelens: the program's Python may be another one than tracelens runs in.
+`site/` is put on its PYTHONPATH, and `site/sitecustomize.py` loads this folder as the package
+`_tracelens_live`. Only the standard library and torch are used, and torch only after the program
+has imported it.
 
 - `settings`: the options of the capture, in one environment variable.
 - `bootstrap`: which processes record, and when they begin: right after the program's own `import torch`.
@@ -14,9 +15,10 @@ and torch are used, and torch only after the program has imported it.
 - `report`: the file that each process leaves beside its trace, for the collector and for messages.
 - `compile_provenance`: the kernels that torch.compile generates, and the modules they came from.
 
-A further recorder, like the last one, plugs in by the name of its module here, listed in `settings.recorders`. Its
-class `Recorder` has `start()`, called after torch is imported and before the program uses it; `write(stem)`, called
-when the window is over and again at the end, with the path that its files' names begin with; and `stop()`, called last.
-tracelens.collectors reads those files beside the trace. Whatever it raises is caught and reported as a note: a recorder
-never ends the program.
+A further recorder, like the last one, plugs in by the name of its module here, listed in
+`settings.recorders`. Its class `Recorder` has `start()`, called after torch is imported and before
+the program uses it; `write(stem)`, called when the window is over and again at the end, with the
+path that its files' names begin with; and `stop()`, called last. tracelens.collectors reads those
+files beside the trace. Whatever it raises is caught and reported as a note: a recorder never ends
+the program.
 """

@@ -17,12 +17,26 @@ from .report import TORCH, Report
 from .settings import Settings
 
 _LAUNCHERS = (
-    "torch.distributed.run", "torch.distributed.launch", "torch.distributed.elastic", "accelerate.commands",
+    "torch.distributed.run",
+    "torch.distributed.launch",
+    "torch.distributed.elastic",
+    "accelerate.commands",
     "deepspeed.launcher",
-)  # fmt: skip
-_LAUNCHER_PROGRAMS = ("torchrun", "accelerate", "accelerate-launch", "deepspeed", "deepspeed.pt", "ds")
-_HELPERS = ("torch._inductor.compile_worker", "torch/_inductor/compile_worker", "multiprocessing.resource_tracker",
-            "multiprocessing.forkserver")  # fmt: skip
+)
+_LAUNCHER_PROGRAMS = (
+    "torchrun",
+    "accelerate",
+    "accelerate-launch",
+    "deepspeed",
+    "deepspeed.pt",
+    "ds",
+)
+_HELPERS = (
+    "torch._inductor.compile_worker",
+    "torch/_inductor/compile_worker",
+    "multiprocessing.resource_tracker",
+    "multiprocessing.forkserver",
+)
 
 
 def begin() -> None:
@@ -68,7 +82,9 @@ def _told_to_run(words: Sequence[str]) -> tuple[str, str]:
 
 def is_spawned(words: Sequence[str]) -> bool:
     """Whether multiprocessing started this Python: for a data loader's worker or, where an optimizer steps, a rank."""
-    return any("multiprocessing.spawn" in word or word == "--multiprocessing-fork" for word in words)
+    return any(
+        "multiprocessing.spawn" in word or word == "--multiprocessing-fork" for word in words
+    )
 
 
 def _torch_is_here(settings: Settings, report: Report) -> None:
@@ -76,8 +92,8 @@ def _torch_is_here(settings: Settings, report: Report) -> None:
     from .recorder import Recorder  # noqa: PLC0415 - imports torch
 
     report.reach(TORCH)
-    # Describing the program's modules looks through all objects there are. Those of the imports, some hundred
-    # thousand, are none of them: frozen ones are passed over.
+    # Describing the program's modules looks through all objects there are. Those of the imports,
+    # some hundred thousand, are none of them: frozen ones are passed over.
     gc.freeze()
     try:
         Recorder(settings, report).watch(is_child=is_spawned(list(getattr(sys, "orig_argv", []))))

@@ -1,9 +1,10 @@
 """Recording, while torch.compile lowers a model, the modules that each kernel it generates or calls came from.
 
-Runs inside the profiled program, so it imports only the standard library and torch, and it never makes a compilation
-fail: what it cannot read is counted in the sidecar's notes. It changes Inductor in three ways: graphs that were
-compiled before are lowered again (an empty cache folder), the kernels' FX nodes are tracked
-(`trace.provenance_tracking_level`), and CUDA graphs are off, because a replay hides its kernels' ops.
+Runs inside the profiled program, so it imports only the standard library and torch, and it never
+makes a compilation fail: what it cannot read is counted in the sidecar's notes. It changes Inductor
+in three ways: graphs that were compiled before are lowered again (an empty cache folder), the
+kernels' FX nodes are tracked (`trace.provenance_tracking_level`), and CUDA graphs are off, because
+a replay hides its kernels' ops.
 """
 
 from __future__ import annotations
@@ -24,19 +25,24 @@ from .report import own_rank, write_whole
 LEVEL = "provenance_tracking_level"
 """Setting of `trace` that asks Inductor to track nodes.
 
-Torch 2.8 does not have it, and calls the hook only when it writes debug files (`trace.enabled`): its callers for
-generated kernels see that setting as on.
-"""
+Torch 2.8 does not have it, and calls the hook only when it writes debug files (`trace.enabled`):
+its callers for generated kernels see that setting as on."""
 ASKING = ("torch._inductor.codegen.cpp", "torch._inductor.codegen.simd")
 HOOK = "set_kernel_post_grad_provenance_tracing"
 HOMES = ("torch._inductor.debug", "torch._inductor.utils")
 """Modules that define the hook: debug from torch 2.9 on, utils in 2.8."""
 USERS = tuple(
-    f"torch._inductor.{name}" for name in (
-        "codegen.cpp", "codegen.triton", "codegen.simd", "codegen.wrapper", "codegen.cpp_wrapper_cpu", "ir",
+    f"torch._inductor.{name}"
+    for name in (
+        "codegen.cpp",
+        "codegen.triton",
+        "codegen.simd",
+        "codegen.wrapper",
+        "codegen.cpp_wrapper_cpu",
+        "ir",
         "scheduler",
     )
-)  # fmt: skip
+)
 """Modules that may import the hook by name, depending on the version."""
 ANNOTATION = "## Call CompiledFxGraph"
 """The annotation of each run of a graph in a trace, from torch 2.9 on."""
@@ -61,7 +67,9 @@ class Recorder:
         """Patch Inductor; where this torch has no hook, before 2.8, nothing is recorded but a note that says so."""
         original = next((found for home in HOMES if (found := _attribute(home, HOOK))), None)
         if original is None:
-            self.notes.append("this torch does not tell what kernels are made of; torch 2.8 and later do")
+            self.notes.append(
+                "this torch does not tell what kernels are made of; torch 2.8 and later do"
+            )
             return
         config: Any = importlib.import_module("torch._inductor.config")
         output: Any = importlib.import_module("torch._inductor.output_code")
@@ -74,7 +82,8 @@ class Recorder:
             self._set(config.triton, "cudagraphs", False)
             self.notes.append("CUDA graphs were off while provenance was recorded")
         extern: Any = importlib.import_module("torch._inductor.ir").ExternKernel
-        # Up to torch 2.9 the hook hears of some calls to libraries, after all generated kernels of the graph.
+        # Up to torch 2.9 the hook hears of some calls to libraries, after all generated kernels of
+        # the graph.
         hears_all = "kernel_name" in inspect.signature(extern.codegen_comment).parameters
         hook = self._hook(original if hasattr(config.trace, LEVEL) else _nothing, hears_all)
         for name in (*HOMES, *USERS):
@@ -85,7 +94,9 @@ class Recorder:
         if not hasattr(config.trace, LEVEL):
             for name in ASKING:
                 module = importlib.import_module(name)
-                self._set(module, "config", _Over(module.config, trace=_Over(config.trace, enabled=True)))
+                self._set(
+                    module, "config", _Over(module.config, trace=_Over(config.trace, enabled=True))
+                )
         graph = output.CompiledFxGraph
         self._set(graph, "__init__", self._compiled(graph.__init__))
         if ANNOTATION not in inspect.getsource(graph):
@@ -110,7 +121,10 @@ class Recorder:
         Where torch could not be watched, the sidecar says so.
         """
         if self.graphs or not self._undo:
-            write_whole(Path(f"{stem}.provenance.json.gz"), gzip.compress(json.dumps(self.sidecar()).encode()))
+            write_whole(
+                Path(f"{stem}.provenance.json.gz"),
+                gzip.compress(json.dumps(self.sidecar()).encode()),
+            )
 
     def sidecar(self) -> dict[str, Any]:
         """The recorded graphs, in the form that tracelens.collectors.provenance reads."""
@@ -125,7 +139,11 @@ class Recorder:
             "rank": own_rank(),
             "notes": notes,
             "graphs": [
-                {"key": str(getattr(compiled, "_fx_graph_cache_key", None)), "is_backward": is_backward, "calls": calls}
+                {
+                    "key": str(getattr(compiled, "_fx_graph_cache_key", None)),
+                    "is_backward": is_backward,
+                    "calls": calls,
+                }
                 for compiled, is_backward, calls in self.graphs
             ],
         }
@@ -135,7 +153,9 @@ class Recorder:
         setattr(owner, name, value)
 
     def _hook(self, original: Any, hears_all: bool) -> Any:
-        def hook(node_schedule: Any, kernel_name: str, is_extern: bool = False, *more: Any, **named: Any) -> Any:
+        def hook(
+            node_schedule: Any, kernel_name: str, is_extern: bool = False, *more: Any, **named: Any
+        ) -> Any:
             if hears_all or not is_extern:
                 self._note(node_schedule, kernel_name, is_extern)
             return original(node_schedule, kernel_name, is_extern, *more, **named)
@@ -145,7 +165,8 @@ class Recorder:
     def _commented(self, original: Any) -> Any:
         def codegen_comment(extern: Any, wrapper: Any) -> None:
             original(extern, wrapper)
-            # A Triton kernel that the user wrote has no such name; no hook of these versions tells of it either.
+            # A Triton kernel that the user wrote has no such name; no hook of these versions tells
+            # of it either.
             if extern.python_kernel_name:
                 self._note(extern, extern.python_kernel_name, True)
 
@@ -208,17 +229,28 @@ def _attribute(module: str, name: str) -> Any:
 def _call(node_schedule: Any, kernel_name: str, is_extern: bool) -> dict[str, Any]:
     """One kernel call: its name, and the FX nodes that it was made from."""
     if is_extern:
-        made_of = [node_schedule.origin_node] if node_schedule.origin_node is not None else list(node_schedule.origins)
+        made_of = (
+            [node_schedule.origin_node]
+            if node_schedule.origin_node is not None
+            else list(node_schedule.origins)
+        )
         users: list[Any] = []
     else:
         scheduled = [item for item in node_schedule if getattr(item, "node", None) is not None]
         made_of = [origin for item in scheduled for origin in item.node.origins]
-        users = [user.node for item in scheduled for out in item.get_outputs() for user in out.users]
+        users = [
+            user.node for item in scheduled for out in item.get_outputs() for user in out.users
+        ]
     nodes = _described(made_of)
     if not nodes:
-        # Copies that Inductor itself adds, such as a weight's to another layout, come from no node: whose result is
-        # made with theirs has them.
-        used_by = [o for user in users if getattr(user, "node", None) is not None for o in _origins(user.node)]
+        # Copies that Inductor itself adds, such as a weight's to another layout, come from no node:
+        # whose result is made with theirs has them.
+        used_by = [
+            o
+            for user in users
+            if getattr(user, "node", None) is not None
+            for o in _origins(user.node)
+        ]
         nodes = [{**node, "rule": "consumer"} for node in _described(used_by)]
     return {"name": kernel_name, "is_extern": is_extern, "nodes": nodes}
 
@@ -262,8 +294,12 @@ def _module(node: Any) -> tuple[str | None, str]:
 def clean_path(source: str) -> str:
     """Dynamo's `L['self']._modules['layer1']._modules['0'].conv1` as `layer1.0.conv1`."""
     path = _ROOT.sub("", source)
-    path = _ITEM.sub(lambda match: "." + (match[1] if match[1] is not None else match[2]), "." + path)
-    return ".".join(part for part in path.split(".") if part and part not in {"_orig_mod", "_modules"})
+    path = _ITEM.sub(
+        lambda match: "." + (match[1] if match[1] is not None else match[2]), "." + path
+    )
+    return ".".join(
+        part for part in path.split(".") if part and part not in {"_orig_mod", "_modules"}
+    )
 
 
 def _output_bytes(node: Any) -> int:

@@ -27,8 +27,9 @@ def is_main_thread() -> bool:
 def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable[[], None]:
     """Call `finish` when this process exits, raises, or is terminated; `in_child` in each process it forks.
 
-    Interrupts and exceptions lead to an exit by themselves. SIGTERM does not: unless the program handles it, it ends
-    the program after `finish`, still as a signal. Returns a function that undoes this.
+    Interrupts and exceptions lead to an exit by themselves. SIGTERM does not: unless the program
+    handles it, it ends the program after `finish`, still as a signal. Returns a function that
+    undoes this.
     """
     own = os.getpid()
     active = [True]
@@ -81,7 +82,9 @@ def before_fork(call: Callable[[], None]) -> Callable[[], None]:
     return active.clear
 
 
-def later(seconds: float, call: Callable[[], None], is_busy: Callable[[], bool]) -> Callable[[], None]:
+def later(
+    seconds: float, call: Callable[[], None], is_busy: Callable[[], bool]
+) -> Callable[[], None]:
     """Call in the main thread after some time, without a signal, when it is idle; returns a function to undo this."""
     timers: list[threading.Timer] = []
 

@@ -1,8 +1,9 @@
 """Record the graph of the model that the program runs: its operators, their tensors and what they read.
 
-Runs inside the profiled program, so it imports the standard library and torch alone. The model is exported once, after
-the steps were recorded, on tensors without data. What cannot be exported has the calls that its first run made, as
-observed; where that fails too, it is traced with torch.fx, which knows no shapes, or noted.
+Runs inside the profiled program, so it imports the standard library and torch alone. The model is
+exported once, after the steps were recorded, on tensors without data. What cannot be exported has
+the calls that its first run made, as observed; where that fails too, it is traced with torch.fx,
+which knows no shapes, or noted.
 """
 
 from __future__ import annotations
@@ -20,19 +21,50 @@ from torch.nn.modules import module as hooks
 
 from .report import own_rank, write_whole
 
-VIEWS = frozenset((
-    "view", "_unsafe_view", "reshape", "flatten", "transpose", "t", "permute", "expand", "slice", "select", "unsqueeze",
-    "squeeze", "alias", "detach", "split", "chunk", "getitem",
-))  # fmt: skip
+VIEWS = frozenset(
+    (
+        "view",
+        "_unsafe_view",
+        "reshape",
+        "flatten",
+        "transpose",
+        "t",
+        "permute",
+        "expand",
+        "slice",
+        "select",
+        "unsqueeze",
+        "squeeze",
+        "alias",
+        "detach",
+        "split",
+        "chunk",
+        "getitem",
+    )
+)
 """Operators whose result may be a view of their first input."""
-NAMES = {"_native_batch_norm_legit_no_training": "batch_norm", "cudnn_batch_norm": "batch_norm", "hardtanh": "relu6"}
+NAMES = {
+    "_native_batch_norm_legit_no_training": "batch_norm",
+    "cudnn_batch_norm": "batch_norm",
+    "hardtanh": "relu6",
+}
 """Operators under the name that the program called them by."""
-_MODULES = {"Conv2d": "conv2d", "BatchNorm2d": "batch_norm", "Linear": "linear", "MaxPool2d": "max_pool2d"}
+_MODULES = {
+    "Conv2d": "conv2d",
+    "BatchNorm2d": "batch_norm",
+    "Linear": "linear",
+    "MaxPool2d": "max_pool2d",
+}
 
 _DTYPES = {
-    "float": "float32", "double": "float64", "c10::Half": "float16", "c10::BFloat16": "bfloat16", "long int": "int64",
-    "int": "int32", "bool": "bool",
-}  # fmt: skip
+    "float": "float32",
+    "double": "float64",
+    "c10::Half": "float16",
+    "c10::BFloat16": "bfloat16",
+    "long int": "int64",
+    "int": "int32",
+    "bool": "bool",
+}
 _TENSOR = "Tensor("
 
 
@@ -76,9 +108,15 @@ class Recorder:
     def _begins(self, module: Any, inputs: Any) -> None:
         if not self._depth and not torch.compiler.is_compiling():
             size = sum(parameter.numel() for parameter in module.parameters())
-            if size > self._size and isinstance(inputs, tuple) and all(isinstance(i, torch.Tensor) for i in inputs):
+            if (
+                size > self._size
+                and isinstance(inputs, tuple)
+                and all(isinstance(i, torch.Tensor) for i in inputs)
+            ):
                 self._size, self._model = size, module
-                self._inputs = tuple((tuple(i.shape), i.stride(), i.dtype, i.device) for i in inputs)
+                self._inputs = tuple(
+                    (tuple(i.shape), i.stride(), i.dtype, i.device) for i in inputs
+                )
                 self._observe()
         self._depth += 1
 
@@ -115,11 +153,19 @@ def graph_of(model: Any, inputs: Any, observer: _Observer | None = None) -> dict
             break
         except Exception as error:  # noqa: BLE001 - what a model can be read by is torch's to say
             notes.append(f"{name}: {type(error).__name__}: {str(error)[:200]}")
-    key = hashlib.sha256(json.dumps([(r["op"], r["inputs"], r["shape"]) for r in rows]).encode()).hexdigest()[:16]
+    key = hashlib.sha256(
+        json.dumps([(r["op"], r["inputs"], r["shape"]) for r in rows]).encode()
+    ).hexdigest()[:16]
     return {
-        "format": "tracelens-graph", "version": 1, "torch": str(torch.__version__), "rank": own_rank(), "notes": notes,
-        "graph_key": key, "source": source, "nodes": rows,
-    }  # fmt: skip
+        "format": "tracelens-graph",
+        "version": 1,
+        "torch": str(torch.__version__),
+        "rank": own_rank(),
+        "notes": notes,
+        "graph_key": key,
+        "source": source,
+        "nodes": rows,
+    }
 
 
 def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
@@ -127,7 +173,8 @@ def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
     if model.training:
         raise ValueError("the model is in training mode")
     tensors = tuple(
-        torch.empty_strided(shape, strides, dtype=dtype, device=device) for shape, strides, dtype, device in inputs
+        torch.empty_strided(shape, strides, dtype=dtype, device=device)
+        for shape, strides, dtype, device in inputs
     )
     with torch.no_grad():
         program = torch.export.export(model, tensors).run_decompositions({})
@@ -142,7 +189,11 @@ def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
             continue
         value = node.meta.get("val")
         target = getattr(node.target, "__name__", str(node.target))
-        if target == "getitem" and node.args[1] == 0 and isinstance(node.args[0].meta.get("val"), (tuple, list)):
+        if (
+            target == "getitem"
+            and node.args[1] == 0
+            and isinstance(node.args[0].meta.get("val"), (tuple, list))
+        ):
             same[node.name] = node.args[0].name
             if same[node.name] in rows:
                 rows[same[node.name]]["is_output"] |= node.name in returned
@@ -156,21 +207,34 @@ def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
         path = [str(found[0]) for found in node.meta.get("nn_module_stack", {}).values()]
         rows[node.name] = _row(node.name, op, inputs, arguments) | {
             "alias_of": next((i for i in inputs if i), None) if op in VIEWS else None,
-            "is_output": node.name in returned, "module_path": path[-1] if path else None,
-        }  # fmt: skip
+            "is_output": node.name in returned,
+            "module_path": path[-1] if path else None,
+        }
         if isinstance(value, torch.Tensor) and all(isinstance(n, int) for n in value.shape):
             dtype = str(value.dtype).removeprefix("torch.")
-            rows[node.name] |= {"shape": list(value.shape), "dtype": dtype, "strides": list(value.stride())}
+            rows[node.name] |= {
+                "shape": list(value.shape),
+                "dtype": dtype,
+                "strides": list(value.stride()),
+            }
     return list(rows.values())
 
 
 def _row(node: str, op: str, inputs: list[str | None], arguments: list[Any]) -> dict[str, Any]:
     """A row of the graph, with what is known of every node."""
     return {
-        "node": node, "op": op, "inputs": inputs, "arguments": [own if _is_plain(own) else None for own in arguments],
-        "shape": None, "dtype": None, "strides": None, "alias_of": None, "is_input": op == "input", "is_output": False,
+        "node": node,
+        "op": op,
+        "inputs": inputs,
+        "arguments": [own if _is_plain(own) else None for own in arguments],
+        "shape": None,
+        "dtype": None,
+        "strides": None,
+        "alias_of": None,
+        "is_input": op == "input",
+        "is_output": False,
         "module_path": None,
-    }  # fmt: skip
+    }
 
 
 def _is_plain(value: Any) -> bool:
@@ -231,7 +295,10 @@ def _traced(model: Any) -> list[dict[str, Any]]:
             op = _called(getattr(node.target, "__name__", str(node.target)))
         rows.append(
             _row(node.name, op, [i.name for i in node.all_input_nodes], [])
-            | {"is_output": any(user.op == "output" for user in node.users), "module_path": path}
+            | {
+                "is_output": any(user.op == "output" for user in node.users),
+                "module_path": path,
+            }
         )
     return rows
 
@@ -270,8 +337,9 @@ class _Observer:
 def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict[str, Any]]:
     """Rows of the graph from an observer's nodes: the outermost operators in order, and what they are given.
 
-    An id is used again for another tensor once the first is gone, so that a reader reads what was written last. A
-    tensor that no call wrote is an input where it has the shape of one, the first that has; else a parameter.
+    An id is used again for another tensor once the first is gone, so that a reader reads what was
+    written last. A tensor that no call wrote is an input where it has the shape of one, the first
+    that has; else a parameter.
     """
     by_id = {node["id"]: node for node in nodes}
     rows: list[dict[str, Any]] = []
@@ -303,7 +371,9 @@ def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict
             continue
         read.update(name for name in names if name)
         name = _add(rows, _bare(node["name"]), names, arguments, results[0][1:])
-        first = next((v for v, _, kind, _ in _values(node["inputs"]) if kind.startswith(_TENSOR)), None)
+        first = next(
+            (v for v, _, kind, _ in _values(node["inputs"]) if kind.startswith(_TENSOR)), None
+        )
         if first and first[:1] != results[0][0][:1] and first[1:3] == results[0][0][1:3]:
             rows[-1]["alias_of"] = names[0]
         last.update((value[0], name) for value, *_ in results)
@@ -334,7 +404,9 @@ def _is_inside(node: dict[str, Any], by_id: dict[int, dict[str, Any]]) -> bool:
     return False
 
 
-def _add(rows: list[dict[str, Any]], op: str, names: list[Any], arguments: list[Any], about: Any) -> str:
+def _add(
+    rows: list[dict[str, Any]], op: str, names: list[Any], arguments: list[Any], about: Any
+) -> str:
     """Add a row; returns its name."""
     shape, kind, strides = about
     element = kind.removeprefix(_TENSOR).removesuffix(")")

@@ -23,22 +23,25 @@ _NAME = re.compile(rb'"name": *"(nn\.Module: [^"\\]+)"')
 def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
     """`module_paths`: path by the name the profiler gives each module; `layers`: facts by path.
 
-    Paths are attribute paths below the outermost module (`layer1.0.conv1`), which itself is named by its class; with
-    several models all but the main one's paths begin with the class. `seen` is each module's name in the trace and its
-    address.
+    Paths are attribute paths below the outermost module (`layer1.0.conv1`), which itself is named
+    by its class; with several models all but the main one's paths begin with the class. `seen` is
+    each module's name in the trace and its address.
     """
     alive = _alive()
     paths = _paths(alive, main, set(seen.values()))
     named = {name: paths[pointer] for name, pointer in seen.items() if pointer in paths}
-    layers = {paths[pointer]: _facts(alive[pointer]) for pointer in seen.values() if pointer in paths}
+    layers = {
+        paths[pointer]: _facts(alive[pointer]) for pointer in seen.values() if pointer in paths
+    }
     return {"module_paths": named, "layers": layers, "n_modules_unnamed": len(seen) - len(named)}
 
 
 def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
     """Each module's name in the trace (`Conv2d_3`) and its address.
 
-    The profiler numbers modules by class in the order of their first call; only its event tree has the numbers. Walking
-    it is slow and stops when every name in the trace was found: most are in the first step.
+    The profiler numbers modules by class in the order of their first call; only its event tree has
+    the numbers. Walking it is slow and stops when every name in the trace was found: most are in
+    the first step.
     """
     stack = list(profiler.profiler.kineto_results.experimental_event_tree())
     missing = _names_in(trace)
@@ -71,7 +74,10 @@ def _names_in(trace: Path) -> set[str]:
 
 
 def _alive() -> dict[int, Any]:
-    """Every existing module, by address. The type is checked, not the object: proxies pretend to be other types."""
+    """Every existing module, by address.
+
+    The type is checked, not the object: proxies pretend to be other types.
+    """
     kinds = set(_kinds(torch.nn.Module))
     found = [thing for thing in gc.get_objects() if type(thing) in kinds]
     return {id(module): module for module in found if _is_made(module)}
@@ -91,7 +97,12 @@ def _kinds(kind: type) -> Iterator[type]:
 
 def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]:
     """The path of every module below a root; the main root is the given one, else that with most modules that ran."""
-    inner = {id(child) for module in alive.values() for child in module._modules.values() if child is not None}
+    inner = {
+        id(child)
+        for module in alive.values()
+        for child in module._modules.values()
+        if child is not None
+    }
     roots = [module for address, module in alive.items() if address not in inner]
     trees = [(root, dict(_walk(root))) for root in roots]
     trees = [(root, tree) for root, tree in trees if called & set(tree)]
@@ -117,7 +128,10 @@ def _walk(root: Any) -> Iterator[tuple[int, str]]:
 
 def _is_wrapper(module: Any) -> bool:
     """Whether the module only wraps another one."""
-    return list(module._modules.keys()) in (["module"], ["_orig_mod"])  # a scripted module's cannot be iterated
+    return list(module._modules.keys()) in (
+        ["module"],
+        ["_orig_mod"],
+    )  # a scripted module's cannot be iterated
 
 
 def _unwrapped(module: Any) -> str:
@@ -127,7 +141,11 @@ def _unwrapped(module: Any) -> str:
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    found = next(word for n in range(1, len(taken) + 2) if (word := name if n == 1 else f"{name}_{n}") not in taken)
+    found = next(
+        word
+        for n in range(1, len(taken) + 2)
+        if (word := name if n == 1 else f"{name}_{n}") not in taken
+    )
     taken.add(found)
     return found
 
@@ -150,7 +168,11 @@ def _facts(module: Any) -> dict[str, Any]:
 def _class_name(module: Any) -> str:
     """The module's class; for a scripted module, the class that it was made from."""
     scripted = isinstance(module, torch.jit.ScriptModule)
-    return str(getattr(module, "original_name", type(module).__name__)) if scripted else type(module).__name__
+    return (
+        str(getattr(module, "original_name", type(module).__name__))
+        if scripted
+        else type(module).__name__
+    )
 
 
 def _hyperparameters(module: Any) -> dict[str, Any]:
@@ -168,7 +190,9 @@ def _hyperparameters(module: Any) -> dict[str, Any]:
             found[name] = True
         elif isinstance(value, (bool, int, float)) or (words and isinstance(value, str)):
             found[name] = value
-        elif isinstance(value, (tuple, list)) and all(isinstance(v, (bool, int, float)) for v in value):
+        elif isinstance(value, (tuple, list)) and all(
+            isinstance(v, (bool, int, float)) for v in value
+        ):
             found[name] = list(value)
         elif name == "bias" and name in parameters:
             found[name] = False
@@ -178,8 +202,8 @@ def _hyperparameters(module: Any) -> dict[str, Any]:
 class ModuleCalls:
     """While installed, each module call is an event named as the profiler would name it (`nn.Module: Conv2d_3`).
 
-    It costs less for each call than the profiler's own way through Python calls. Modules inside a compiled graph make
-    no calls.
+    It costs less for each call than the profiler's own way through Python calls. Modules inside a
+    compiled graph make no calls.
     """
 
     def __init__(self, on_outermost: Callable[[Any], None]) -> None:
@@ -203,8 +227,9 @@ class ModuleCalls:
                 self._on_outermost(called)
                 inside.a_call = True
             try:
-                # A mark that was set before the profiler began cannot be taken back after: torch raises (seen with
-                # torch 2.13 where a model compiles again in the call in which the window opens).
+                # A mark that was set before the profiler began cannot be taken back after: torch
+                # raises (seen with torch 2.13 where a model compiles again in the call in which the
+                # window opens).
                 if not autograd_profiler._is_profiler_enabled:
                     return original(called, *args, **kwargs)
                 with _RecordFunctionFast(names.get(id(called)) or self._name(called)):
@@ -222,7 +247,10 @@ class ModuleCalls:
             self._original = None
 
     def _name(self, module: Any) -> str:
-        """The module's name: class and number in the order of first calls. Keeps the module, and so its id unique."""
+        """The module's name: class and number in the order of first calls.
+
+        Keeps the module, and so its id unique.
+        """
         kind = type(module).__name__
         name = f"{kind}_{self._counts.get(kind, 0)}"
         self._counts[kind] = self._counts.get(kind, 0) + 1

@@ -23,8 +23,8 @@ from .window import Window, rename_parts
 
 _OPENING_S = 30.0
 FOREIGN = (
-    "the program runs torch.profiler itself, and two cannot run at once; collect the trace that it exports: "
-    "tracelens collect torch FILE"
+    "the program runs torch.profiler itself, and two cannot run at once; collect the trace that it"
+    " exports: tracelens collect torch FILE"
 )
 
 
@@ -76,7 +76,7 @@ class Recorder:
         """Start step 0 here, without waiting for a sign of it."""
         self._first()
 
-    # ---- steps -------------------------------------------------------------------------------------------------
+    # ---- steps
 
     def _first(self) -> None:
         """The work of step 0 begins."""
@@ -107,7 +107,9 @@ class Recorder:
             return PLAIN if self._n_after else SETTLING
         if self.settings.window_s is not None:
             # The mark of step 0 begins where the window does, which may be long before the step.
-            action = ProfilerAction.NONE if self._window is None or not self.n else ProfilerAction.RECORD
+            action = (
+                ProfilerAction.NONE if self._window is None or not self.n else ProfilerAction.RECORD
+            )
         else:
             action = self._action(self.n)
         if action is ProfilerAction.NONE:
@@ -123,7 +125,9 @@ class Recorder:
             return ProfilerAction.WARMUP if n >= settings.wait else ProfilerAction.NONE
         if settings.active is None or active < settings.active - 1:
             return ProfilerAction.RECORD
-        return ProfilerAction.RECORD_AND_SAVE if active == settings.active - 1 else ProfilerAction.NONE
+        return (
+            ProfilerAction.RECORD_AND_SAVE if active == settings.active - 1 else ProfilerAction.NONE
+        )
 
     def _follow(self, n: int) -> None:
         """Start what the schedule wants at the beginning of step n, while the profiler is off."""
@@ -131,12 +135,12 @@ class Recorder:
             self._close_opening()
         if self._action(n) is not ProfilerAction.NONE:
             if not self._opening_ended:
-                # Steps of another thread than the one that could stop it: the window ends it, and stopping it after
-                # that is a segmentation fault (torch 2.13).
+                # Steps of another thread than the one that could stop it: the window ends it, and
+                # stopping it after that is a segmentation fault (torch 2.13).
                 self._opening = None
             self._start()
 
-    # ---- the window --------------------------------------------------------------------------------------------
+    # ---- the window
 
     def _begin(self, length: float | None) -> None:
         """Called when the window of time begins."""
@@ -158,7 +162,10 @@ class Recorder:
             self._calls = ModuleCalls(self.finder.call_begins)
             self._calls.install()
         # The calls that are marked one by one need no module of the profiler's own.
-        with self._own(), self.finder.untouched_calls() if self._calls is None else contextlib.nullcontext():
+        with (
+            self._own(),
+            self.finder.untouched_calls() if self._calls is None else contextlib.nullcontext(),
+        ):
             self._window.start()
 
     def _step(self) -> None:
@@ -209,19 +216,21 @@ class Recorder:
     def _part_steps(self, profiler: Any) -> set[int]:
         """Steps that are marked but incomplete: after the last step, or cut by a window of time.
 
-        Without any complete step, as in a program without steps, the mark of the whole recording stays.
+        Without any complete step, as in a program without steps, the mark of the whole recording
+        stays.
         """
         whole = self.times.whole()
         return set(range(self._first_marked, profiler.step_num + 1)) - whole if whole else set()
 
     def _export(self, profiler: Any, part_steps: Iterable[int] = ()) -> None:
-        # An export that finds no room leaves its file open, and writes the rest into it at the end of the process.
+        # An export that finds no room leaves its file open, and writes the rest into it at the end
+        # of the process.
         part = Path(f"{self.report.trace}.{time.perf_counter_ns()}.part.json")
         profiler.export_chrome_trace(str(part))
         rename_parts(part, part_steps)
         part.replace(self.report.trace)
 
-    # ---- the beginning, kept in case no step is found ----------------------------------------------------------
+    # ---- the beginning, kept in case no step is found
 
     def _open(self) -> None:
         """Record ops from here on, without stacks, until the first step is over or half a minute has passed."""
@@ -241,7 +250,8 @@ class Recorder:
         with self._telling(), self._own():
             self._opening.stop()
             self._opening = profile(
-                activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=self.settings.shapes
+                activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
+                record_shapes=self.settings.shapes,
             )
             self._opening.start()
 
@@ -251,7 +261,7 @@ class Recorder:
             with self._telling(), self._own():
                 self._opening.stop()
 
-    # ---- the end -----------------------------------------------------------------------------------------------
+    # ---- the end
 
     def finish(self) -> None:
         """Called when the program or the capture ends: keep what was recorded."""
@@ -306,7 +316,8 @@ class Recorder:
     def _own(self) -> Iterator[None]:
         """Mark the profiler's calls in the body as this recorder's, not the program's.
 
-        A Ctrl-C waits for them: a profiler that is interrupted half-started can neither go on nor be stopped.
+        A Ctrl-C waits for them: a profiler that is interrupted half-started can neither go on nor
+        be stopped.
         """
         self._owns = True
         try:

@@ -36,7 +36,9 @@ def write_whole(target: Path, content: bytes) -> None:
 
 
 class Report:
-    """The facts of one process. `stage` is how far it came: python, torch (was imported), recording, done.
+    """The facts of one process.
+
+    `stage` is how far it came: python, torch (was imported), recording, done.
 
     Errors in writing it are ignored: the program must not fail for it.
     """

@@ -13,11 +13,12 @@ VARIABLE = "TRACELENS_LIVE"
 class Settings:
     """`folder` is where each process leaves its files.
 
-    Steps count from 0. The first `wait` run without the profiler, the next `warmup` under it without being kept, the
-    next `active` are kept (None: all to the end). With `window_s`, (start, length) in seconds since torch was imported,
-    time decides instead; a length of None is the rest of the run. `opening`: also keep, in case no step is found or the
-    program ends before the active ones, the ops of its beginning. `recorders` names modules of this package that record
-    beside the profiler.
+    Steps count from 0. The first `wait` run without the profiler, the next `warmup` under it
+    without being kept, the next `active` are kept (None: all to the end). With `window_s`, (start,
+    length) in seconds since torch was imported, time decides instead; a length of None is the rest
+    of the run. `opening`: also keep, in case no step is found or the program ends before the active
+    ones, the ops of its beginning. `recorders` names modules of this package that record beside the
+    profiler.
     """
 
     folder: str

@@ -10,18 +10,25 @@ from .window import Moment
 
 TIMED = 10
 """The most steps that are timed before the window, and after it."""
-FIRST, PLAIN, WARMUP, ACTIVE, PARTLY, SETTLING = "first", "plain", "warmup", "active", "partly", "settling"
-"""States of the profiler in a step: off in the program's first step, in a plain one, and in the first after the window;
-warming up, active, or active in a part of the step.
-"""
+FIRST, PLAIN, WARMUP, ACTIVE, PARTLY, SETTLING = (
+    "first",
+    "plain",
+    "warmup",
+    "active",
+    "partly",
+    "settling",
+)
+"""States of the profiler in a step: off in the program's first step, in a plain one, and in the
+first after the window; warming up, active, or active in a part of the step."""
 
 
 class StepTimes:
     """Times of the steps of one process, from pairs of `begin` and `end`.
 
-    `step_ns` has them all by the host's clock: (step, state, nanoseconds). Plain steps are also timed by the device's
-    clock where the program uses one, because the host runs ahead of it: see `Moment`. The first step, which warms up
-    and compiles, is not plain, nor is the first after the window, when clocks and caches have cooled off.
+    `step_ns` has them all by the host's clock: (step, state, nanoseconds). Plain steps are also
+    timed by the device's clock where the program uses one, because the host runs ahead of it: see
+    `Moment`. The first step, which warms up and compiles, is not plain, nor is the first after the
+    window, when clocks and caches have cooled off.
     """
 
     def __init__(self) -> None:
@@ -59,8 +66,8 @@ class StepTimes:
     def facts(self) -> dict[str, dict[str, int] | None]:
         """`unprofiled_step_ns` and `profiled_step_ns`: n, mean, median, min and max of each; null where none was timed.
 
-        The profiled ones are by the host's clock, which is right for their mean: no device is busy at the beginning of
-        the first and at the end of the last.
+        The profiled ones are by the host's clock, which is right for their mean: no device is busy
+        at the beginning of the first and at the end of the last.
         """
         plain = [began.until(ended) for began, ended in [*self._before, *self._after]]
         active = [duration for _, state, duration in self.step_ns if state == ACTIVE]
@@ -78,6 +85,9 @@ def _spread(durations: list[int]) -> dict[str, Any] | None:
     if not durations:
         return None
     return {
-        "n": len(durations), "mean": round(mean(durations)), "median": round(median(durations)), "min": min(durations),
+        "n": len(durations),
+        "mean": round(mean(durations)),
+        "median": round(median(durations)),
+        "min": min(durations),
         "max": max(durations),
-    }  # fmt: skip
+    }

@@ -21,12 +21,13 @@ _CALLS_OF_ONE_BATCH = 2
 class StepFinder:
     """Calls `first()` when the program's work begins and `boundary()` where one step ends and the next begins.
 
-    A step ends with a step of the optimizer that steps first; without one it begins where the data loader is asked for
-    a batch; else where the same outermost module with parameters is called again, or, once another one is called twice
-    in a row (made from a model that was tried before), where that one is called. Calls that torch.jit.trace makes are
-    no steps. A program that has made an optimizer is given some calls to step it. Only the thread that was seen first
-    counts. Evaluation before training counts as steps of its own. In a child of the program only an optimizer counts:
-    data loaders' workers call modules too.
+    A step ends with a step of the optimizer that steps first; without one it begins where the data
+    loader is asked for a batch; else where the same outermost module with parameters is called
+    again, or, once another one is called twice in a row (made from a model that was tried before),
+    where that one is called. Calls that torch.jit.trace makes are no steps. A program that has made
+    an optimizer is given some calls to step it. Only the thread that was seen first counts.
+    Evaluation before training counts as steps of its own. In a child of the program only an
+    optimizer counts: data loaders' workers call modules too.
     """
 
     def __init__(self, first: Callable[[], None], boundary: Callable[[], None]) -> None:
@@ -158,7 +159,8 @@ class StepFinder:
 
         # Not named self: the profiler looks for modules under that name in frames of module calls.
         def call(called: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_compiling():  # torch.compile may have got hold of this function: to it, it is nothing but the call
+            # torch.compile may have got hold of this function: to it, it is nothing but the call
+            if is_compiling():
                 return original(called, *args, **kwargs)
             module.__call__ = original
             finder.call_begins(called)
@@ -199,8 +201,8 @@ class StepFinder:
     def untouched_calls(self) -> Iterator[None]:
         """Keep nn.Module.__call__ torch's own while the recording begins, as torch identifies calls by its code.
 
-        Afterwards calls of the main module are watched from outside: a hook of its own would have a step begin inside
-        the call, and the time that marking takes would count for the module.
+        Afterwards calls of the main module are watched from outside: a hook of its own would have a
+        step begin inside the call, and the time that marking takes would count for the module.
         """
         self._put_back()
         self._is_recording = True
@@ -255,7 +257,8 @@ class StepFinder:
     def _hook(self, module: Any) -> None:
         """Put a hook on the module itself, which costs less than watching all calls.
 
-        Scripted modules take no hooks, and those of module.compile() would be compiled: their calls are still watched.
+        Scripted modules take no hooks, and those of module.compile() would be compiled: their calls
+        are still watched.
         """
         if not self._is_recording and getattr(module, "_compiled_call_impl", None) is None:
             with contextlib.suppress(RuntimeError):
@@ -267,7 +270,9 @@ class StepFinder:
             self._unhook = None
 
     def _called_again(self, _module: Any, _args: Any) -> None:
-        if torch.compiler.is_compiling():  # of a function around the module: this is no part of the program
+        if (
+            torch.compiler.is_compiling()
+        ):  # of a function around the module: this is no part of the program
             return
         if self.source == MODULE and self._thread == threading.get_ident() and not self._is_tracing:
             if not self._is_told:

@@ -22,8 +22,8 @@ _WHOLE, _PART = b'"ProfilerStep#%d"', b'"ProfilerPart#%d"'
 def drain() -> None:
     """Wait until every device that this process uses has finished its work.
 
-    It initialises nothing: a program without a device, or that has not used one yet, does not wait. Neither does one
-    that is capturing a graph, which waiting would break.
+    It initialises nothing: a program without a device, or that has not used one yet, does not wait.
+    Neither does one that is capturing a graph, which waiting would break.
     """
     module = _used()
     if module is None or _is_capturing(module):
@@ -37,15 +37,19 @@ def drain() -> None:
 def _used() -> Any:
     """The module torch.cuda, torch.xpu or the like that the program uses; null if it computes on the CPU only.
 
-    torch.accelerator is not asked: in torch 2.6 it counts the devices, and a child that is forked later could not use
-    them.
+    torch.accelerator is not asked: in torch 2.6 it counts the devices, and a child that is forked
+    later could not use them.
     """
     for name in _KINDS:
         module = getattr(torch, name, None)
         if module is not None and module.is_initialized():
             return module
     mps = getattr(torch, "mps", None)  # has no is_initialized, and is there on every Mac
-    return mps if mps is not None and torch.backends.mps.is_available() and mps.current_allocated_memory() else None
+    return (
+        mps
+        if mps is not None and torch.backends.mps.is_available() and mps.current_allocated_memory()
+        else None
+    )
 
 
 def _is_capturing(module: Any) -> bool:
@@ -71,7 +75,10 @@ class Moment:
 
     @classmethod
     def now(cls) -> Moment:
-        """The present moment. On a device without events, or while a graph is captured, it cannot be timed."""
+        """The present moment.
+
+        On a device without events, or while a graph is captured, it cannot be timed.
+        """
         module = _used()
         event = None
         if module is not None and hasattr(module, "Event") and not _is_capturing(module):
@@ -84,9 +91,9 @@ class Moment:
     def until(self, end: Moment) -> int | None:
         """Nanoseconds to a later moment, after waiting for the device; null where they cannot be measured.
 
-        For a program that uses a device it is the device's time between the two events, right to about a microsecond;
-        an event is at the host's moment or at the end of the work before, whichever is later. Otherwise it is the
-        host's time.
+        For a program that uses a device it is the device's time between the two events, right to
+        about a microsecond; an event is at the host's moment or at the end of the work before,
+        whichever is later. Otherwise it is the host's time.
         """
         if not end.is_device_used:
             return end.host_ns - self.host_ns
@@ -103,8 +110,9 @@ class Moment:
 class Window(profile):  # type: ignore[misc]
     """A profiler that waits for the devices right before its recording begins, and again before it ends.
 
-    Work that ran while it warmed up is over by then, so no kernel is recorded without its launch; and none is cut at
-    the end. The wait at the end comes after the last step's mark, and is over at `stopped_ns` of the host's clock.
+    Work that ran while it warmed up is over by then, so no kernel is recorded without its launch;
+    and none is cut at the end. The wait at the end comes after the last step's mark, and is over at
+    `stopped_ns` of the host's clock.
     """
 
     stopped_ns: int | None = None

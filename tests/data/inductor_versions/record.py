@@ -1,8 +1,9 @@
 """Record, with the torch that is installed, what a small compiled model's kernels came from: `python record.py OUT`.
 
-Writes OUT/train.json.gz and OUT/train.provenance.json.gz of two training steps on the CPU. Needs nothing but torch and
-a C++ compiler, so that it runs where tracelens cannot be installed. The folders beside it were recorded by the CPU
-builds for aarch64 of torch 2.8.0, 2.9.1 and 2.10.0, emulated.
+Writes OUT/train.json.gz and OUT/train.provenance.json.gz of two training steps on the CPU. Needs
+nothing but torch and a C++ compiler, so that it runs where tracelens cannot be installed. The
+folders beside it were recorded by the CPU builds for aarch64 of torch 2.8.0, 2.9.1 and 2.10.0,
+emulated.
 """
 
 import gzip
@@ -39,7 +40,9 @@ def main(out: Path) -> None:
     """Compile under the recorder, then profile."""
     sys.path.insert(0, str(RECORDERS.parent))
     module = importlib.import_module(f"{RECORDERS.name}.compile_provenance")
-    torch._inductor.config.compile_threads = 1  # worker processes cannot be started where Python is emulated
+    torch._inductor.config.compile_threads = (
+        1  # worker processes cannot be started where Python is emulated
+    )
     recorder = module.Recorder()
     recorder.start()
     torch.manual_seed(0)

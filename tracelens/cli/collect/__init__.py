@@ -21,7 +21,11 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-_OWN: dict[str, Callable[..., None]] = {"torch": collect_torch, "nsys": collect_nsys, "gdb": collect_gdb}
+_OWN: dict[str, Callable[..., None]] = {
+    "torch": collect_torch,
+    "nsys": collect_nsys,
+    "gdb": collect_gdb,
+}
 for name, command in _OWN.items():
     app.command(name)(command)
 for name, collector in COLLECTORS.items():

@@ -13,9 +13,14 @@ from tracelens.trace.directory import check_target
 
 
 def collect_calls(
-    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A call plan of tracelens advise: its candidates.")],
+    plan: Annotated[
+        Path,
+        typer.Argument(metavar="PLAN", help="A call plan of tracelens advise: its candidates."),
+    ],
     *,
-    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Timed calls of each candidate.")] = 20,
+    repeats: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Timed calls of each candidate.")
+    ] = 20,
     out: Out = None,
     force: Force = False,
 ) -> None:
@@ -24,9 +29,13 @@ def collect_calls(
     check_target(target, force=force)
     chosen = CallPlan.read(plan)
     if not chosen.candidates:
-        raise SourceError(f"{plan}: names no candidates: every call was measured; apply it with tl.apply_calls")
+        raise SourceError(
+            f"{plan}: names no candidates: every call was measured; apply it with tl.apply_calls"
+        )
     with progress(f"timing {len(chosen.candidates)} calls"):
         trace = time_calls(chosen.candidates, repeats)
     failed = trace.frame("call_costs")["problem"].count()
     tell_of(trace.write(target, force=force), target)
-    tell(f"timed {len(chosen.candidates) - failed:,} calls alone; {failed:,} failed (column problem)")
+    tell(
+        f"timed {len(chosen.candidates) - failed:,} calls alone; {failed:,} failed (column problem)"
+    )

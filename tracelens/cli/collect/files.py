@@ -15,8 +15,12 @@ _PROFILERS = [kind for kind, collector in COLLECTORS.items() if collector.is_pro
 
 
 def collect_files(  # noqa: PLR0913 - one parameter an option
-    paths: Annotated[list[Path], typer.Argument(metavar="PATHS", help="Sources of one program's run, of any kind; "
-        "detected by content.")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATHS", help="Sources of one program's run, of any kind; detected by content."
+        ),
+    ],
     *,
     out: asked.Out = None,
     force: asked.Force = False,
@@ -27,22 +31,33 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
     engine: asked.OnEngine = None,
     address: Address = None,
     min_ranks: asked.MinRanks = 0,
-    events: Annotated[str, typer.Option(metavar="|".join(_PROFILERS), help="Profiler whose events are kept where "
-        "several captured the same rank.")] = _PROFILERS[0],
-) -> None:  # fmt: skip
+    events: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(_PROFILERS),
+            help="Profiler whose events are kept where several captured the same rank.",
+        ),
+    ] = _PROFILERS[0],
+) -> None:
     """Collect several sources of one program into one trace."""
     if STANDARD_INPUT in paths:
         raise UsageError(f"standard input is read by tracelens collect {stdin_kind()} only")
     if events not in _PROFILERS:
         raise UsageError(f"--events {events}: the profilers are {', '.join(_PROFILERS)}")
     asked.write_files(
-        paths, None, asked.Request(out, force, rank, events, max_memory, step, force_mix, engine, address, min_ranks)
+        paths,
+        None,
+        asked.Request(
+            out, force, rank, events, max_memory, step, force_mix, engine, address, min_ranks
+        ),
     )
 
 
 def collect_one_kind(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILES", help="What to read.")] = None,
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILES", help="What to read.")
+    ] = None,
     *,
     out: asked.Out = None,
     force: asked.Force = False,
@@ -53,5 +68,7 @@ def collect_one_kind(  # noqa: PLR0913 - one parameter an option
     min_ranks: asked.MinRanks = 0,
 ) -> None:
     """Collect sources of one kind, or run a program under their collector."""
-    request = asked.Request(out, force, rank, None, None, None, force_mix, engine, address, min_ranks)
+    request = asked.Request(
+        out, force, rank, None, None, None, force_mix, engine, address, min_ranks
+    )
     asked.read_or_run(context, files, request)

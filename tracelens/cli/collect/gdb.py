@@ -16,27 +16,68 @@ _PRESETS = "; ".join(f"{name}: {', '.join(symbols)}" for name, symbols in collec
 
 def collect_gdb(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILES", help="Logs of gdb or cuda-gdb with the output "
-        "of bt at a breakpoint; or -- COMMAND.")] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILES",
+            help="Logs of gdb or cuda-gdb with the output of bt at a breakpoint; or -- COMMAND.",
+        ),
+    ] = None,
     *,
     out: Out = None,
     force: Force = False,
     rank: Rank = None,
-    break_: Annotated[list[str] | None, typer.Option("--break", metavar="SYMBOL", help="Function to stop in; repeat "
-        f"for several. By default {collector.DEFAULT_SYMBOL}.")] = None,
-    preset: Annotated[list[str] | None, typer.Option(metavar="|".join(collector.PRESETS), help="Functions by name "
-        f"({_PRESETS}).")] = None,
-    hits: Annotated[int, typer.Option(min=1, metavar="N", help="Stacks to keep of each function; then the program runs "
-        "on without stopping there.")] = _DEFAULTS.hits,
-    skip: Annotated[int, typer.Option(min=0, metavar="N", help="Calls of each function to pass over first; "
-        "--where-frame counts.")] = 0,
-    where_frame: Annotated[str | None, typer.Option(metavar="PATTERN", help="Keep a stack only where this function is "
-        "in it: a name or a pattern.")] = None,
-    timeout: Annotated[float | None, typer.Option(metavar="S", help="Kill the program after so many seconds; what was "
-        "taken is kept.")] = None,
-    gdb: Annotated[str | None, typer.Option(metavar="PATH", help="gdb or cuda-gdb to use; by default gdb, else "
-        "cuda-gdb, on PATH or in /usr/local/cuda*.")] = None,
-) -> None:  # fmt: skip
+    break_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--break",
+            metavar="SYMBOL",
+            help=f"Function to stop in; repeat for several. By default {collector.DEFAULT_SYMBOL}.",
+        ),
+    ] = None,
+    preset: Annotated[
+        list[str] | None,
+        typer.Option(metavar="|".join(collector.PRESETS), help=f"Functions by name ({_PRESETS})."),
+    ] = None,
+    hits: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Stacks to keep of each function; then the program runs "
+            "on without stopping there.",
+        ),
+    ] = _DEFAULTS.hits,
+    skip: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Calls of each function to pass over first; --where-frame counts.",
+        ),
+    ] = 0,
+    where_frame: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Keep a stack only where this function is in it: a name or a pattern.",
+        ),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S", help="Kill the program after so many seconds; what was taken is kept."
+        ),
+    ] = None,
+    gdb: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="gdb or cuda-gdb to use; by default gdb, else "
+            "cuda-gdb, on PATH or in /usr/local/cuda*.",
+        ),
+    ] = None,
+) -> None:
     """Collect call stacks that gdb or cuda-gdb printed, or take them from a program that is run under it.
 
     tracelens collect gdb --preset cudnn -- python train.py
@@ -54,5 +95,8 @@ def _symbols(breaks: list[str] | None, presets: list[str] | None) -> list[str]:
     unknown = [name for name in presets or [] if name not in collector.PRESETS]
     if unknown:
         raise UsageError(f"--preset {unknown[0]}: the presets are {', '.join(collector.PRESETS)}")
-    named = [*(breaks or []), *(symbol for name in presets or [] for symbol in collector.PRESETS[name])]
+    named = [
+        *(breaks or []),
+        *(symbol for name in presets or [] for symbol in collector.PRESETS[name]),
+    ]
     return named or [collector.DEFAULT_SYMBOL]

@@ -15,9 +15,16 @@ _OF_A_COMMAND = ("trace", "capture_range", "nsys_option", "nsys", "keep")
 
 def collect_nsys(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILES", help="Nsight Systems exports: .sqlite files, "
-        "or directories of --type parquetdir or arrowdir; where nsys is installed also reports (.nsys-rep). Or -- "
-        "COMMAND.")] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILES",
+            help="Nsight Systems exports: .sqlite files, "
+            "or directories of --type parquetdir or arrowdir; where nsys is installed also reports"
+            " (.nsys-rep). Or -- "
+            "COMMAND.",
+        ),
+    ] = None,
     *,
     out: asked.Out = None,
     force: asked.Force = False,
@@ -27,29 +34,67 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
     engine: asked.OnEngine = None,
     address: Address = None,
     min_ranks: asked.MinRanks = 0,
-    rank_by: Annotated[str, typer.Option(metavar="|".join(nsys_collector.RANK_BY), help="What a rank is, where a file "
-        "has several processes: each process with kernels, or the whole file; auto takes processes where they use "
-        "different devices.")] = nsys_collector.RANK_BY[0],
-    trace: Annotated[str, typer.Option(metavar="APIS", help="COMMAND: what nsys traces, as its own --trace takes "
-        "it.")] = live.Options().trace,
-    capture_range: Annotated[bool, typer.Option("--capture-range", help="COMMAND: record only from the program's "
-        "cudaProfilerStart to its cudaProfilerStop.")] = False,
-    nsys_option: Annotated[list[str] | None, typer.Option(metavar="OPTION", help="COMMAND: an option for nsys profile "
-        "as it is; repeat for several.")] = None,
-    nsys: Annotated[str | None, typer.Option(metavar="PATH", help="COMMAND: nsys to use; by default the one on PATH, "
-        "or in /opt/nvidia or /usr/local/cuda*.")] = None,
-    keep: Annotated[Path | None, typer.Option(metavar="FILE", help="COMMAND: keep the report of nsys there "
-        "(.nsys-rep).")] = None,
-) -> None:  # fmt: skip
+    rank_by: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(nsys_collector.RANK_BY),
+            help="What a rank is, where a file "
+            "has several processes: each process with kernels, or the whole file; auto takes"
+            " processes where they use "
+            "different devices.",
+        ),
+    ] = nsys_collector.RANK_BY[0],
+    trace: Annotated[
+        str,
+        typer.Option(
+            metavar="APIS", help="COMMAND: what nsys traces, as its own --trace takes it."
+        ),
+    ] = live.Options().trace,
+    capture_range: Annotated[
+        bool,
+        typer.Option(
+            "--capture-range",
+            help="COMMAND: record only from the program's "
+            "cudaProfilerStart to its cudaProfilerStop.",
+        ),
+    ] = False,
+    nsys_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OPTION",
+            help="COMMAND: an option for nsys profile as it is; repeat for several.",
+        ),
+    ] = None,
+    nsys: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="COMMAND: nsys to use; by default the one on PATH, "
+            "or in /opt/nvidia or /usr/local/cuda*.",
+        ),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="COMMAND: keep the report of nsys there (.nsys-rep)."),
+    ] = None,
+) -> None:
     """Collect exports of NVIDIA Nsight Systems, or run a program under nsys and collect what it records.
 
-    Kernels stay visible under CUDA graphs. Exits with the program's own code, with 1 when nothing was captured.
+    Kernels stay visible under CUDA graphs. Exits with the program's own code, with 1 when nothing
+    was captured.
     """
 
     def options(target: Path) -> dict[str, Any]:
         recorded = live.Options(trace, capture_range, tuple(nsys_option or ()))
-        return {"options": recorded, "nsys": nsys, "keep": keep, "raw": target.with_suffix(".qdstrm")}
+        return {
+            "options": recorded,
+            "nsys": nsys,
+            "keep": keep,
+            "raw": target.with_suffix(".qdstrm"),
+        }
 
-    request = asked.Request(out, force, rank, None, None, step, force_mix, engine, address, min_ranks)
+    request = asked.Request(
+        out, force, rank, None, None, step, force_mix, engine, address, min_ranks
+    )
     with nsys_collector.ranked_by(rank_by):
         asked.read_or_run(context, files, request, _OF_A_COMMAND, options)

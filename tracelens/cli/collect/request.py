@@ -24,25 +24,74 @@ from tracelens.trace.directory import build_folder, check_target
 from tracelens.trace.fetching import fetched
 from tracelens.trace.sources import STANDARD_INPUT, note_skipped, read_into, sources_of, stdin_kind
 
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_UNITS = {
+    "": 1,
+    "K": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+    "KI": 2**10,
+    "MI": 2**20,
+    "GI": 2**30,
+    "TI": 2**40,
+}
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) *((?:[KMGT]I?)?)B?", re.IGNORECASE)
 
-Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Directory or URL (s3://, gs://, az://) to write; by "
-    "default, in the current one, the source's stem (of several sources, the name of the folder they share) with "
-    ".tracelens.")]  # fmt: skip
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help=(
+            "Directory or URL (s3://, gs://, az://) to write; by default, in the current one, the"
+            " source's stem (of several sources, the name of the folder they share) with"
+            " .tracelens."
+        ),
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace the trace when it exists already.")]
-Rank = Annotated[list[int] | None, typer.Option(min=0, metavar="N", help="Rank of the source, where it does not say; "
-    "repeat for each source, in order.")]  # fmt: skip
-ForceMix = Annotated[bool, typer.Option("--force-mix", help="Put ranks together although they contradict each other; "
-    "the trace says so.")]  # fmt: skip
-MaxMemory = Annotated[str | None, typer.Option(metavar="SIZE", help="Memory, such as 2GB, that reading several large "
-    "traces may take: they are read in processes of their own, as many at a time as fit. By default half of the "
-    "machine's.")]  # fmt: skip
-OnEngine = Annotated[str | None, typer.Option("--engine", metavar="local|ray", help="Collect each rank as a task, and "
-    "keep what is finished: in processes of this machine, or on a Ray cluster. A trace in an object store is collected "
-    "so anyway, by default one rank after another.")]  # fmt: skip
-MinRanks = Annotated[int, typer.Option(min=0, metavar="N", help="Fail, and write no trace, where fewer ranks can be "
-    "read.")]  # fmt: skip
+Rank = Annotated[
+    list[int] | None,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Rank of the source, where it does not say; repeat for each source, in order.",
+    ),
+]
+ForceMix = Annotated[
+    bool,
+    typer.Option(
+        "--force-mix",
+        help="Put ranks together although they contradict each other; the trace says so.",
+    ),
+]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help=(
+            "Memory, such as 2GB, that reading several large traces may take: they are read in"
+            " processes of their own, as many at a time as fit. By default half of the machine's."
+        ),
+    ),
+]
+OnEngine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="local|ray",
+        help=(
+            "Collect each rank as a task, and keep what is finished: in processes of this machine,"
+            " or on a Ray cluster. A trace in an object store is collected so anyway, by default"
+            " one rank after another."
+        ),
+    ),
+]
+MinRanks = Annotated[
+    int,
+    typer.Option(
+        min=0, metavar="N", help="Fail, and write no trace, where fewer ranks can be read."
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +119,9 @@ def read_or_run(
 ) -> None:
     """Run a collector's command: collect the FILES, or run the COMMAND under it, and write the trace.
 
-    `of_a_command` are the parameters that make no sense with FILES; `options` returns the collector's own options of a
-    run for a target. Raises UsageError where FILES and a COMMAND were both given, or neither.
+    `of_a_command` are the parameters that make no sense with FILES; `options` returns the
+    collector's own options of a run for a target. Raises UsageError where FILES and a COMMAND were
+    both given, or neither.
     """
     collector, command = COLLECTORS[str(context.info_name)], context.obj or []
     name = collector.kind
@@ -79,9 +129,13 @@ def read_or_run(
         raise UsageError("FILES and a COMMAND were both given; give one of them")
     if not files and not command:
         program = f", or a program: tracelens collect {name} -- COMMAND..." if collector.run else ""
-        raise UsageError(f"nothing to collect; give FILES: tracelens collect {name} FILES...{program}")
+        raise UsageError(
+            f"nothing to collect; give FILES: tracelens collect {name} FILES...{program}"
+        )
     if files and STANDARD_INPUT in files and (not collector.reads_stdin or len(files) > 1):
-        raise UsageError(f"standard input is read by tracelens collect {stdin_kind()} only, and alone")
+        raise UsageError(
+            f"standard input is read by tracelens collect {stdin_kind()} only, and alone"
+        )
     if files:
         refuse_options(context, of_a_command, "a COMMAND")
         write_files(files, name, request)
@@ -111,7 +165,8 @@ def refuse_options(context: typer.Context, names: Sequence[str], where: str) -> 
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise UsageError(
-                f"--{name.strip('_').replace('_', '-')} belongs to a capture of {where}; leave it out here"
+                f"--{name.strip('_').replace('_', '-')} belongs to a capture of {where}; leave it"
+                " out here"
             )
 
 
@@ -132,13 +187,17 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
         except OSError as error:
             raise SourceError(f"{target}: cannot be written: {error}") from error
         damaged = note_skipped(captures, skipped)
-        trace = combine(captures, ranks=request.ranks or (), events=request.events, force_mix=request.force_mix)
+        trace = combine(
+            captures, ranks=request.ranks or (), events=request.events, force_mix=request.force_mix
+        )
         settle_ranks(trace, force_mix=request.force_mix or bool(request.ranks))
         if request.step is not None:
             trace = mark_anew(trace, request.step)
         trace = trace.write(target, force=request.force)
     tell_of(trace, target)
-    _end(f"{file}: is damaged gzip, of which nothing can be read; write it again" for file in damaged)
+    _end(
+        f"{file}: is damaged gzip, of which nothing can be read; write it again" for file in damaged
+    )
 
 
 def _end(failed: Iterable[str]) -> None:
@@ -150,15 +209,22 @@ def _end(failed: Iterable[str]) -> None:
 
 
 def _engine(request: Request, limit_bytes: int | None) -> Engine:
-    """The engine that is asked for, else this process. Raises UsageError, and ToolError where it is not to be had."""
+    """The engine that is asked for, else this process.
+
+    Raises UsageError, and ToolError where it is not to be had.
+    """
     if request.engine is None and request.address is None:
         return in_turn
-    from tracelens.jobs.engines import engine_of  # noqa: PLC0415 - processes take time to import, and few need them
+    from tracelens.jobs.engines import (
+        engine_of,
+    )
 
     return engine_of(request.engine, request.address, limit_bytes)
 
 
-def _write_job(paths: list[Path], target: Path, kind: str | None, request: Request, engine: Engine) -> None:
+def _write_job(
+    paths: list[Path], target: Path, kind: str | None, request: Request, engine: Engine
+) -> None:
     """Collect the sources rank by rank; one that cannot be read costs its ranks, and the command exits with 1."""
     options = Options(request.events, request.step)
     enough = request.force, request.min_ranks, request.force_mix

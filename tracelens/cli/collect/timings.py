@@ -23,30 +23,57 @@ from tracelens.trace.combine import add_timings
 from tracelens.trace.directory import check_target
 
 BEGUN: list[tuple[str, set[int], set[threading.Thread]]] = []
-"""The subject whose code this process runs, and the processes and threads that were there before it."""
+"""The subject whose code this process runs, and the processes and threads that were there before
+it."""
 
 
 def collect_timings(  # noqa: PLR0913 - one parameter an option
-    subject: Annotated[str, typer.Argument(metavar="FILE.py:FUNCTION", help="A function without parameters that "
-        "returns a model and its inputs (a tensor, a tuple or a dict); MODULE:FUNCTION too.")],
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE.py:FUNCTION",
+            help="A function without parameters that "
+            "returns a model and its inputs (a tensor, a tuple or a dict); MODULE:FUNCTION too.",
+        ),
+    ],
     *,
-    configuration: Annotated[list[str] | None, typer.Option(metavar="NAME", help="One of "
-        f"{', '.join(CONFIGURATIONS[:-1])}; repeat for several. By default all that run here.")] = None,
-    method: Annotated[list[str] | None, typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}; repeat for "
-        "several. By default all.")] = None,
-    compile_mode: Annotated[list[str] | None, typer.Option(metavar="MODE", help="A mode of torch.compile; repeat for "
-        "several.")] = None,
-    plan: Annotated[Path | None, typer.Option(metavar="FILE", help="Measure the model with this compile plan too, as "
-        "the custom configuration.")] = None,
+    configuration: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="One of "
+            f"{', '.join(CONFIGURATIONS[:-1])}; repeat for several. By default all that run here.",
+        ),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help=f"One of {', '.join(METHODS)}; repeat for several. By default all."
+        ),
+    ] = None,
+    compile_mode: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODE", help="A mode of torch.compile; repeat for several."),
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Measure the model with this compile plan too, as the custom configuration.",
+        ),
+    ] = None,
     rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Rounds of executions.")] = 10,
     executions: Annotated[int, typer.Option(min=1, metavar="N", help="Executions a round.")] = 2,
-    warmup: Annotated[int, typer.Option(min=1, metavar="N", help="Rounds of warm-up before them.")] = 2,
+    warmup: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Rounds of warm-up before them.")
+    ] = 2,
     out: Out = None,
     force: Force = False,
-) -> None:  # fmt: skip
+) -> None:
     """Measure how long a model's layers take, by several methods, and what measuring costs.
 
-    There is no limit of time; Ctrl-C ends it. Processes and threads that FUNCTION left running end with the command.
+    There is no limit of time; Ctrl-C ends it. Processes and threads that FUNCTION left running end
+    with the command.
     """
     target = out or Path(f"{Path(subject.rpartition(':')[0]).stem}.tracelens")
     check_target(target, force=force)
@@ -73,7 +100,10 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
 
 
 def _function(subject: str) -> Callable[[], Any]:
-    """The named function. Raises UsageError for a malformed name, SourceError where there is no such function."""
+    """The named function.
+
+    Raises UsageError for a malformed name, SourceError where there is no such function.
+    """
     place, _, name = subject.rpartition(":")
     if not place or not name.isidentifier():
         raise UsageError(f"expected FILE.py:FUNCTION or MODULE:FUNCTION, found {subject}")
@@ -81,14 +111,19 @@ def _function(subject: str) -> Callable[[], Any]:
         module = _loaded(Path(place)) if place.endswith(".py") else importlib.import_module(place)
     found = getattr(module, name, None)
     if not callable(found):
-        raise SourceError(f"{place}: expected a function {name}, found {'none' if found is None else 'something else'}")
+        raise SourceError(
+            f"{place}: expected a function {name}, found"
+            f" {'none' if found is None else 'something else'}"
+        )
     return found  # type: ignore[no-any-return]
 
 
 def _loaded(file: Path) -> Any:
     """The module in the file, which can import modules beside it, as when it is run."""
     if not file.is_file():
-        raise SourceError(f"{file}: no such file; name the file of the function that makes the model")
+        raise SourceError(
+            f"{file}: no such file; name the file of the function that makes the model"
+        )
     sys.path.insert(0, str(file.resolve().parent))
     name = f"{file.stem}_of_timings" if file.stem in sys.modules else file.stem  # such as json.py
     spec = importlib.util.spec_from_file_location(name, file)
@@ -101,12 +136,17 @@ def _loaded(file: Path) -> Any:
 
 
 def _made(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
-    """The model and its inputs. Raises SourceError where the function fails or returns something else."""
+    """The model and its inputs.
+
+    Raises SourceError where the function fails or returns something else.
+    """
     with _users_code(f"{subject}: fails"):
         made = make()
         is_pair = isinstance(made, tuple) and len(made) == 2 and hasattr(made[0], "named_modules")
     if not is_pair:
-        raise SourceError(f"{subject}: expected it to return (model, inputs), found {type(made).__name__}")
+        raise SourceError(
+            f"{subject}: expected it to return (model, inputs), found {type(made).__name__}"
+        )
     return made  # type: ignore[no-any-return]
 
 
@@ -118,10 +158,14 @@ def _users_code(what: str) -> Iterator[None]:
     except (TracelensError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if isinstance(error, SystemExit) and error.code == 128 + signal.SIGTERM:  # ours, of a SIGTERM
+        if (
+            isinstance(error, SystemExit) and error.code == 128 + signal.SIGTERM
+        ):  # ours, of a SIGTERM
             raise
         said = f"{type(error).__name__}: {first_line(error)}"
-        raise SourceError(f"{what}: {said}; tracelens --debug collect timings shows where") from error
+        raise SourceError(
+            f"{what}: {said}; tracelens --debug collect timings shows where"
+        ) from error
 
 
 def leave(ended: SystemExit) -> None:

@@ -12,15 +12,30 @@ from tracelens.collectors.torch.running import COMPILE_PROVENANCE, GRAPH
 from tracelens.errors import UsageError
 
 _OF_A_COMMAND = (
-    "wait", "warmup", "active", "window", "shapes", "stacks", "modules", "memory", "cuda_sync",
-    "compile_provenance", "graph", "keep",
-)  # fmt: skip
+    "wait",
+    "warmup",
+    "active",
+    "window",
+    "shapes",
+    "stacks",
+    "modules",
+    "memory",
+    "cuda_sync",
+    "compile_provenance",
+    "graph",
+    "keep",
+)
 
 
 def collect_torch(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILES", help="Chrome traces exported by torch.profiler "
-        "(.json, .json.gz); - is standard input.")] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILES",
+            help="Chrome traces exported by torch.profiler (.json, .json.gz); - is standard input.",
+        ),
+    ] = None,
     *,
     out: asked.Out = None,
     force: asked.Force = False,
@@ -31,40 +46,91 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
     engine: asked.OnEngine = None,
     address: Address = None,
     min_ranks: asked.MinRanks = 0,
-    wait: Annotated[int, typer.Option(min=0, metavar="N", help="COMMAND: steps to leave out first.")] = 2,
-    warmup: Annotated[int, typer.Option(min=0, metavar="N", help="COMMAND: steps to run under the profiler without "
-        "keeping them.")] = 1,
+    wait: Annotated[
+        int, typer.Option(min=0, metavar="N", help="COMMAND: steps to leave out first.")
+    ] = 2,
+    warmup: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="COMMAND: steps to run under the profiler without keeping them.",
+        ),
+    ] = 1,
     active: Annotated[int, typer.Option(min=1, metavar="N", help="COMMAND: steps to keep.")] = 3,
-    window: Annotated[str | None, typer.Option(metavar="START:SECONDS", help="COMMAND: record this time instead of "
-        "steps, in seconds since torch was imported; 5: is from the fifth second to the end.")] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(
+            metavar="START:SECONDS",
+            help="COMMAND: record this time instead of "
+            "steps, in seconds since torch was imported; 5: is from the fifth second to the end.",
+        ),
+    ] = None,
     shapes: Annotated[bool, typer.Option(help="COMMAND: record the shapes of inputs.")] = True,
-    stacks: Annotated[bool, typer.Option(help="COMMAND: record the calls of Python functions.")] = True,
-    modules: Annotated[bool, typer.Option(help="COMMAND: record the calls of modules, with their exact paths.")] = True,
+    stacks: Annotated[
+        bool, typer.Option(help="COMMAND: record the calls of Python functions.")
+    ] = True,
+    modules: Annotated[
+        bool, typer.Option(help="COMMAND: record the calls of modules, with their exact paths.")
+    ] = True,
     memory: Annotated[bool, typer.Option("--memory", help="COMMAND: record allocations.")] = False,
-    cuda_sync: Annotated[bool, typer.Option("--cuda-sync", help="COMMAND: record what the GPU waits for.")] = False,
-    compile_provenance: Annotated[bool, typer.Option("--compile-provenance", help="COMMAND: record which modules each "
-        "kernel of torch.compile came from. Everything is compiled anew.")] = False,
-    graph: Annotated[bool, typer.Option("--graph", help="COMMAND: record the model's graph, by torch.export, for "
-        "tracelens advise.")] = False,
-    keep: Annotated[Path | None, typer.Option(metavar="DIR", help="COMMAND: keep the profiler's own files "
-        "there.")] = None,
-) -> None:  # fmt: skip
+    cuda_sync: Annotated[
+        bool, typer.Option("--cuda-sync", help="COMMAND: record what the GPU waits for.")
+    ] = False,
+    compile_provenance: Annotated[
+        bool,
+        typer.Option(
+            "--compile-provenance",
+            help="COMMAND: record which modules each "
+            "kernel of torch.compile came from. Everything is compiled anew.",
+        ),
+    ] = False,
+    graph: Annotated[
+        bool,
+        typer.Option(
+            "--graph",
+            help="COMMAND: record the model's graph, by torch.export, for tracelens advise.",
+        ),
+    ] = False,
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="COMMAND: keep the profiler's own files there."),
+    ] = None,
+) -> None:
     """Collect traces of torch.profiler: of files, or of a program that is run with the profiler in it.
 
-    The program is not changed: python train.py, python -m pkg, torchrun. Its steps are found from the optimizer, the
-    data loader or the outermost module's calls. Exits with the program's own code, with 1 when nothing was captured.
+    The program is not changed: python train.py, python -m pkg, torchrun. Its steps are found from
+    the optimizer, the data loader or the outermost module's calls. Exits with the program's own
+    code, with 1 when nothing was captured.
     """
 
     def options(_: Path) -> dict[str, Any]:
         if window is not None:
-            asked.refuse_options(context, ("wait", "warmup", "active"), "steps, not of a --window of time")
+            asked.refuse_options(
+                context, ("wait", "warmup", "active"), "steps, not of a --window of time"
+            )
         settings = Settings(
-            "", wait, warmup, active, _window(window), shapes, stacks, modules, memory, cuda_sync,
-            recorders=[name for name, on in ((COMPILE_PROVENANCE, compile_provenance), (GRAPH, graph)) if on],
-        )  # fmt: skip
+            "",
+            wait,
+            warmup,
+            active,
+            _window(window),
+            shapes,
+            stacks,
+            modules,
+            memory,
+            cuda_sync,
+            recorders=[
+                name
+                for name, on in ((COMPILE_PROVENANCE, compile_provenance), (GRAPH, graph))
+                if on
+            ],
+        )
         return {"settings": settings, "keep": keep}
 
-    request = asked.Request(out, force, rank, None, max_memory, step, force_mix, engine, address, min_ranks)
+    request = asked.Request(
+        out, force, rank, None, max_memory, step, force_mix, engine, address, min_ranks
+    )
     asked.read_or_run(context, files, request, _OF_A_COMMAND, options)
 
 

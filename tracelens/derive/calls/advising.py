@@ -57,7 +57,9 @@ class Advice:
 def judgeable_ranks(trace: Trace) -> list[int]:
     """The ranks that ran inference, and were recorded with the shapes of inputs; sorted."""
     phases = trace.select("spans", "rank", "phase").lazy().unique().collect()
-    trained = phases.filter(pl.col("phase").cast(pl.String).is_in(["backward", "optimizer"]))["rank"]
+    trained = phases.filter(pl.col("phase").cast(pl.String).is_in(["backward", "optimizer"]))[
+        "rank"
+    ]
     inferred = {*phases["rank"]} - {*trained}
     if not inferred:
         return []
@@ -65,22 +67,29 @@ def judgeable_ranks(trace: Trace) -> list[int]:
     return sorted(inferred.intersection(shaped["rank"].unique()))
 
 
-def advise_rank(trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bool | None = None) -> Advice:
+def advise_rank(
+    trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bool | None = None
+) -> Advice:
     """The cheapest legal calls for what a rank ran; `others` are traces whose times of the same calls count too.
 
     Layouts are solved for with Z3 where it is installed (or as `z3` says), else by trying each.
     """
     calls = read_calls(trace, rank)
     bench = [other.frame("call_costs") for other in (trace, *others) if other.has("call_costs")]
-    measured = [read_calls(other, min(other.manifest.ranks)) for other in others if other.has("kernels")]
+    measured = [
+        read_calls(other, min(other.manifest.ranks)) for other in others if other.has("kernels")
+    ]
     costs = Costs(calls, measured, pl.concat(bench) if bench else None)
     uses_z3 = has_z3() if z3 is None else z3
     search = Search(costs, Z3Solver() if uses_z3 else enumerate_layouts)
     began = time.perf_counter()
     parts, each = advise_calls(calls, search), launch_ns(trace, rank)
-    if (longest := _longest_ns(parts, each)) > sum(call.cost.ns for part in parts for call in part.calls):
-        # A sequence takes the longer of its launches and its kernels, which is no sum over calls, so what is found is
-        # a bound: none takes less than half of the least sum of both, nor less than the least kernel time.
+    if (longest := _longest_ns(parts, each)) > sum(
+        call.cost.ns for part in parts for call in part.calls
+    ):
+        # A sequence takes the longer of its launches and its kernels, which is no sum over calls,
+        # so what is found is a bound: none takes less than half of the least sum of both, nor less
+        # than the least kernel time.
         other = advise_calls(calls, replace(search, launch_ns=each, _found={}))
         search.statistics.is_bound = True
         parts = other if _longest_ns(other, each) < longest else parts
@@ -91,8 +100,9 @@ def advise_rank(trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bo
 def launch_ns(trace: Trace, rank: int) -> float:
     """The median time from a call that launches a kernel to its begin, where launches limit the rank; else 0.
 
-    It is the least that a call takes a host which launches one after the other; the framework's own time is not in it.
-    Of the calls while the rank's devices were idle: a kernel that is launched while others run waits for them.
+    It is the least that a call takes a host which launches one after the other; the framework's own
+    time is not in it. Of the calls while the rank's devices were idle: a kernel that is launched
+    while others run waits for them.
     """
     if not any(judged.rank == rank and judged.bound == "launch" for judged in judged_ranks(trace)):
         return 0.0
@@ -100,7 +110,11 @@ def launch_ns(trace: Trace, rank: int) -> float:
     calls = trace.select("api_calls", *key, "start_ns", rank=rank).rename({"start_ns": "called_ns"})
     kernels = trace.select("kernels", *key, "start_ns", "duration_ns", rank=rank).sort("start_ns")
     ended = (begin + pl.col("duration_ns")).cum_max().shift(1, fill_value=0)
-    both = kernels.with_columns(ended=ended).join(calls, on=key).filter(pl.col("called_ns") >= pl.col("ended"))
+    both = (
+        kernels.with_columns(ended=ended)
+        .join(calls, on=key)
+        .filter(pl.col("called_ns") >= pl.col("ended"))
+    )
     return float(both.select((begin - pl.col("called_ns")).median().fill_null(0)).item())
 
 
@@ -133,7 +147,12 @@ def candidates_of(advice: Advice) -> list[dict[str, str]]:
     for node in (n for part in parts for n in part.part.given if len(n.shape) == 4):
         for layout in LAYOUTS:
             call = json.dumps(["contiguous", [list(node.shape)], []])
-            row = {"function": f"to_{layout.lower()}", "call": call, "dtype": node.dtype, "layout": layout}
+            row = {
+                "function": f"to_{layout.lower()}",
+                "call": call,
+                "dtype": node.dtype,
+                "layout": layout,
+            }
             found[repr(row)] = row
     return list(found.values())
 
@@ -142,29 +161,44 @@ def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
     """The advice as a call plan: what tl.apply_calls and tracelens collect calls read."""
     calls, statistics = advice.calls, advice.search.statistics
     return {
-        "format": "tracelens call plan", "plan_version": 1, "graph_key": calls.key, "source": calls.source,
+        "format": "tracelens call plan",
+        "plan_version": 1,
+        "graph_key": calls.key,
+        "source": calls.source,
         "solver": advice.solver,
         "inputs": [
-            {"name": n.name, "shape": list(n.shape), "dtype": n.dtype} for n in calls.given.values() if n.op == "input"
+            {"name": n.name, "shape": list(n.shape), "dtype": n.dtype}
+            for n in calls.given.values()
+            if n.op == "input"
         ],
         "calls": [
             {
-                "function": call.function, "realisation": call.realisation, "nodes": list(call.nodes),
-                "inputs": list(call.inputs), "layouts": list(call.layouts), "layout": call.layout,
-                "predicted_ns": round(call.cost.ns), "evidence": call.cost.evidence,
+                "function": call.function,
+                "realisation": call.realisation,
+                "nodes": list(call.nodes),
+                "inputs": list(call.inputs),
+                "layouts": list(call.layouts),
+                "layout": call.layout,
+                "predicted_ns": round(call.cost.ns),
+                "evidence": call.cost.evidence,
             }
             for part in advice.parts
             for call in part.calls
         ],
         "candidates": candidates_of(advice),
         "predicted": {
-            "now_ns": round(advice.now), "then_ns": round(advice.total()), "low_ns": round(advice.total("low")),
-            "high_ns": round(advice.total("high")), "host_now_ns": round(advice.host_now),
+            "now_ns": round(advice.now),
+            "then_ns": round(advice.total()),
+            "low_ns": round(advice.total("low")),
+            "high_ns": round(advice.total("high")),
+            "host_now_ns": round(advice.host_now),
             "host_then_ns": round(advice.host_then),
         },
         "search": {
-            "seconds": round(advice.seconds, 3), "states": statistics.n_states, "checks": statistics.n_checks,
+            "seconds": round(advice.seconds, 3),
+            "states": statistics.n_states,
+            "checks": statistics.n_checks,
             "is_bound": statistics.is_bound,
         },
         "made_from": about,
-    }  # fmt: skip
+    }

@@ -16,7 +16,8 @@ from tracelens.errors import SourceError
 _LONGEST_NS = 2**53
 MEASURED, OTHER_TRACE, BENCH, BOUND = "measured", "other trace", "bench", "bound"
 EVIDENCE = (BENCH, OTHER_TRACE, MEASURED, BOUND)
-"""From what was measured alone to what nothing was measured of; a sequence is as sure as its least sure call."""
+"""From what was measured alone to what nothing was measured of; a sequence is as sure as its
+least sure call."""
 _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2}
 _ALIGNED_CHANNELS = 4
 
@@ -35,7 +36,9 @@ class Cost:
 class Costs:
     """Costs by function, call, dtype and layout: of this trace, of others and of calls timed alone, in that order."""
 
-    def __init__(self, calls: Calls, others: Sequence[Calls] = (), bench: pl.DataFrame | None = None) -> None:
+    def __init__(
+        self, calls: Calls, others: Sequence[Calls] = (), bench: pl.DataFrame | None = None
+    ) -> None:
         self._known: dict[tuple[str, str, str, str], Cost] = {}
         self._keys: dict[object, tuple[str, str]] = {}
         self._derived: set[tuple[str, str, str, str]] = set()
@@ -74,15 +77,22 @@ class Costs:
                 found[_function_of(node), node.call, node.dtype, node.layout].append(node)
         for key, own in found.items():
             times = [node.device_ns or 0.0 for node in own]
-            moved, mean = (sum(ns) / len(own) for ns in ((node.transform_ns for node in own), times))
+            moved, mean = (
+                sum(ns) / len(own) for ns in ((node.transform_ns for node in own), times)
+            )
             low, high = (mean, mean) if evidence == MEASURED else (min(times), max(times))
             self._known.setdefault(key, Cost(mean, low, high, evidence, moved))
 
     def _take_bench(self, bench: pl.DataFrame) -> None:
         timed = bench.filter(pl.col("median_ns").is_not_null())
-        is_true = pl.all_horizontal(pl.col("median_ns", "q1_ns", "q3_ns").is_between(0, _LONGEST_NS))
+        is_true = pl.all_horizontal(
+            pl.col("median_ns", "q1_ns", "q3_ns").is_between(0, _LONGEST_NS)
+        )
         if (n_wrong := timed.height - timed.filter(is_true).height) > 0:
-            raise SourceError(f"{n_wrong:,} rows of call_costs have times that no call takes: time the calls again")
+            raise SourceError(
+                f"{n_wrong:,} rows of call_costs have times that no call takes: time the calls"
+                " again"
+            )
         columns = ("function", "call", "dtype", "layout", "median_ns", "q1_ns", "q3_ns")
         for *key, median, low, high in timed.select(columns).iter_rows():
             moved = float(median) if key[0].startswith("to_") else 0.0
@@ -91,8 +101,9 @@ class Costs:
     def _in_other_layout(self, node: Node) -> None:
         """A convolution that was measured in NCHW takes in NHWC what its kernels took without the transposes.
 
-        They stay where channels are not a multiple of 4, which cuDNN pads (16 bytes of float32). Other operators move
-        the same bytes in either layout, so the same time is taken for them until it was measured.
+        They stay where channels are not a multiple of 4, which cuDNN pads (16 bytes of float32).
+        Other operators move the same bytes in either layout, so the same time is taken for them
+        until it was measured.
         """
         if node.device_ns is None or node.layout != NCHW or len(node.shape) != 4:
             return
@@ -107,9 +118,13 @@ class Costs:
         bare = known.ns - known.transform_ns
         is_padded = any(n % _ALIGNED_CHANNELS for n in node.weight[:2]) and node.weight[1:2] != (1,)
         stays = known.transform_ns if is_padded else 0.0
-        self._known[key] = Cost(bare + stays, bare, known.ns if is_padded else bare, MEASURED, stays)
+        self._known[key] = Cost(
+            bare + stays, bare, known.ns if is_padded else bare, MEASURED, stays
+        )
 
-    def candidate(self, function: Function, nodes: Sequence[Node], layout: str) -> dict[str, str] | None:
+    def candidate(
+        self, function: Function, nodes: Sequence[Node], layout: str
+    ) -> dict[str, str] | None:
         """The call as `tracelens collect calls` takes it; None where it was measured already."""
         key = (_key(function, nodes[0]), bench_call(function, nodes), nodes[0].dtype, layout)
         if key in self._known and key not in self._derived:

@@ -16,23 +16,34 @@ from tracelens.trace import Trace
 
 EXPORT, OBSERVER, ADJACENCY = "export", "observer", "adjacency"
 GIVEN = ("input", "parameter")
-NAMES = {"_native_batch_norm_legit_no_training": "batch_norm", "cudnn_batch_norm": "batch_norm", "hardtanh": "relu6"}
+NAMES = {
+    "_native_batch_norm_legit_no_training": "batch_norm",
+    "cudnn_batch_norm": "batch_norm",
+    "hardtanh": "relu6",
+}
 MOST_KERNELS = 10_000
-"""Nothing is advised on a step of more kernels: no model launches as many, so its steps are not marked."""
+"""Nothing is advised on a step of more kernels: no model launches as many, so its steps are not
+marked."""
 MOST_STEPS = 50
 """Of more steps than this the first ones are looked at."""
 _TENSORS = {"conv2d": 3, "linear": 3, "add": 2, "mul": 2, "cat": 99}
 _ARGUED = {"conv2d": slice(0, 4), "max_pool2d": slice(0, 3), "avg_pool2d": slice(0, 3)}
 _SHAPES = list[list[int | list[int]]]
-_DTYPES = {"float": "float32", "c10::Half": "float16", "c10::BFloat16": "bfloat16", "double": "float64"}
+_DTYPES = {
+    "float": "float32",
+    "c10::Half": "float16",
+    "c10::BFloat16": "bfloat16",
+    "double": "float64",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """A call of a graph: what it computes of which nodes, and, where it was measured, its kernel time in one step.
 
-    `call` names the same call wherever it stands: operator, shapes and arguments. `transform_ns` of `device_ns` were
-    transposes and copies. A node that was not found among the measured calls has `device_ns` null.
+    `call` names the same call wherever it stands: operator, shapes and arguments. `transform_ns` of
+    `device_ns` were transposes and copies. A node that was not found among the measured calls has
+    `device_ns` null.
     """
 
     name: str
@@ -54,7 +65,8 @@ class Node:
 class Calls:
     """The calls of a graph in order, the tensors that it is given, and how sure that is.
 
-    `unmatched` counts graph nodes without a measured call; `unjudged_ns` is kernel time a step outside of the nodes.
+    `unmatched` counts graph nodes without a measured call; `unjudged_ns` is kernel time a step
+    outside of the nodes.
     """
 
     nodes: tuple[Node, ...]
@@ -68,7 +80,9 @@ class Calls:
     unjudged_ns: float = 0.0
 
 
-def call_key(op: str, shapes: Sequence[Sequence[int] | None], arguments: Sequence[Any] | None) -> str:
+def call_key(
+    op: str, shapes: Sequence[Sequence[int] | None], arguments: Sequence[Any] | None
+) -> str:
     """Operator, shapes of its first tensors (of an absent one []) and what else decides its time, as JSON."""
     n = _TENSORS.get(op, 1)
     kept = [list(shape or []) for shape in shapes[:n]]
@@ -90,14 +104,26 @@ def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Ex
     A row an op that launched kernels or was recorded with shapes; device_ns is its kernels' time.
     """
     columns = (
-        "span_id", "parent_id", "name", "module_path", "step", "start_ns", "input_shapes", "input_dtypes",
-        "input_strides", "concrete_inputs",
-    )  # fmt: skip
+        "span_id",
+        "parent_id",
+        "name",
+        "module_path",
+        "step",
+        "start_ns",
+        "input_shapes",
+        "input_dtypes",
+        "input_strides",
+        "concrete_inputs",
+    )
     ops = trace.select("spans", *columns, where=chosen & (pl.col("kind") == "op"), rank=rank)
-    parents = ops.select("span_id", "parent_id").join(ops.select(parent_id="span_id"), on="parent_id", how="semi")
+    parents = ops.select("span_id", "parent_id").join(
+        ops.select(parent_id="span_id"), on="parent_id", how="semi"
+    )
     is_wrong = (pl.col("parent_id") >= pl.col("span_id")) | pl.col("span_id").is_duplicated()
     if n_wrong := parents.filter(is_wrong).height:
-        raise SourceError(f"{trace.name}: the parent_id of {n_wrong:,} ops is no earlier span; collect it again")
+        raise SourceError(
+            f"{trace.name}: the parent_id of {n_wrong:,} ops is no earlier span; collect it again"
+        )
     ns, moves = pl.col("duration_ns"), pl.col("primitive") == "layout"
     launched = _to_outermost(kernels.drop_nulls("span_id"), parents).group_by("span_id")
     times = launched.agg(device_ns=ns.sum(), transform_ns=ns.filter(moves).sum())
@@ -110,7 +136,8 @@ def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Ex
 def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
     """Rows whose span_id is that of the outermost op around.
 
-    `parents` are the ops that are within others, each once and later than its parent: so the loop ends.
+    `parents` are the ops that are within others, each once and later than its parent: so the loop
+    ends.
     """
     while True:
         above = rows.join(parents, on="span_id", how="left", maintain_order="left")
@@ -126,16 +153,23 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
     strides = _recorded(row["input_strides"], _SHAPES)
     if op == "cat" and shapes and shapes[0] and isinstance(shapes[0][0], list):
         shapes, strides = shapes[0], (strides[0] if strides else [])
-    concrete = [value for value in _recorded(row["concrete_inputs"], list[Any]) if value is not None]
+    concrete = [
+        value for value in _recorded(row["concrete_inputs"], list[Any]) if value is not None
+    ]
     dtypes = _recorded(row["input_dtypes"], list[str]) or [""]
     first = shapes[0] if shapes and all(isinstance(n, int) for n in shapes[0]) else []
     known = layout_of(first, strides[0]) if strides and len(first) == 4 else None
     return {
-        "op": op, "call": call_key(op, shapes, concrete), "shape": tuple(first), "layout": known or NCHW,
+        "op": op,
+        "call": call_key(op, shapes, concrete),
+        "shape": tuple(first),
+        "layout": known or NCHW,
         "weight": tuple(shapes[1]) if op in ("conv2d", "linear") and len(shapes) > 1 else (),
-        "dtype": _DTYPES.get(str(dtypes[0]), str(dtypes[0])), "module_path": row["module_path"] or "",
-        "device_ns": float(row["device_ns"]), "transform_ns": float(row["transform_ns"]),
-    }  # fmt: skip
+        "dtype": _DTYPES.get(str(dtypes[0]), str(dtypes[0])),
+        "module_path": row["module_path"] or "",
+        "device_ns": float(row["device_ns"]),
+        "transform_ns": float(row["transform_ns"]),
+    }
 
 
 def _recorded(text: str | None, kind: Any) -> Any:
@@ -147,16 +181,23 @@ def _recorded(text: str | None, kind: Any) -> Any:
 
 
 def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
-    """The JSON of a cell of the graph; None of null. Raises SourceError for text of another kind."""
+    """The JSON of a cell of the graph; None of null.
+
+    Raises SourceError for text of another kind.
+    """
     try:
         return None if row[column] is None else msgspec.json.decode(row[column], type=kind)
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise SourceError(f"graph.{column} of {row['node']}: {first_line(error)}; collect it again") from error
+        raise SourceError(
+            f"graph.{column} of {row['node']}: {first_line(error)}; collect it again"
+        ) from error
 
 
 def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
     """The calls of one step, with times: means over steps that made the same calls, else the last but one."""
-    if ops["step"].n_unique() == 1 and n_steps > 1 and ops.height % n_steps == 0:  # steps without marks
+    if (
+        ops["step"].n_unique() == 1 and n_steps > 1 and ops.height % n_steps == 0
+    ):  # steps without marks
         ops = ops.with_columns(step=pl.int_range(pl.len()) // (ops.height // n_steps))
     same = pl.struct("name", "input_shapes", "module_path").hash()
     steps = ops.group_by("step", maintain_order=True).agg(same.implode().alias("calls"))
@@ -168,13 +209,17 @@ def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
         ops = ops.filter(pl.col("step").eq_missing(chosen))
     place = pl.int_range(pl.len()).over("step").alias("place")
     means = ops.group_by(place).agg(pl.col("device_ns", "transform_ns").mean()).sort("place")
-    one = ops.filter(pl.col("step").eq_missing(chosen)).with_columns(means["device_ns"], means["transform_ns"])
+    one = ops.filter(pl.col("step").eq_missing(chosen)).with_columns(
+        means["device_ns"], means["transform_ns"]
+    )
     return [_described(row) for row in one.iter_rows(named=True)]
 
 
 def read_calls(trace: Trace, rank: int) -> Calls:
     """The calls of the rank's model: of the recorded graph, else guessed by adjacency."""
-    kernels = trace.select("kernels", "rank", "span_id", "primitive", "duration_ns", "step", rank=rank)
+    kernels = trace.select(
+        "kernels", "rank", "span_id", "primitive", "duration_ns", "step", rank=rank
+    )
     steps = kernels["step"].unique().drop_nulls().sort()
     chosen = pl.lit(value=True)
     if len(steps) > MOST_STEPS:
@@ -185,14 +230,20 @@ def read_calls(trace: Trace, rank: int) -> Calls:
     is_marked = kernels.height <= MOST_KERNELS * n_steps
     rows = _one_step(measured_calls(trace, rank, kernels, chosen), n_steps) if is_marked else []
     moves = kernels.filter(pl.col("primitive") == "layout")
-    graph = trace.frame("graph").filter(pl.col("rank") == rank, pl.col("source").is_in([EXPORT, OBSERVER]))
+    graph = trace.frame("graph").filter(
+        pl.col("rank") == rank, pl.col("source").is_in([EXPORT, OBSERVER])
+    )
     found = _of_graph(graph, rows) if graph.height else _guessed(rows)
     judged = sum(node.device_ns or 0.0 for node in found.nodes)
     total = int(kernels["duration_ns"].sum()) / n_steps
     return replace(
-        found, total_ns=total, transform_ns=int(moves["duration_ns"].sum()) / n_steps, n_steps=n_steps,
-        n_transforming=moves.height / n_steps, unjudged_ns=total - judged,
-    )  # fmt: skip
+        found,
+        total_ns=total,
+        transform_ns=int(moves["duration_ns"].sum()) / n_steps,
+        n_steps=n_steps,
+        n_transforming=moves.height / n_steps,
+        unjudged_ns=total - judged,
+    )
 
 
 def _n_active(trace: Trace) -> int:
@@ -209,20 +260,34 @@ def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
         name = f"call{at}"
         inputs = (nodes[-1].name,) if follows else (f"given{at}",)
         nodes.append(Node(name=name, inputs=inputs, **row))
-    given = {n.inputs[0]: replace(n, name=n.inputs[0], op="input") for n in nodes if n.inputs[0].startswith("given")}
+    given = {
+        n.inputs[0]: replace(n, name=n.inputs[0], op="input")
+        for n in nodes
+        if n.inputs[0].startswith("given")
+    }
     read = {n.inputs[0] for n in nodes}
     # A row's shape is that of what it reads; what it gives is what the next one reads.
     shapes = {n.inputs[0]: n.shape for n in nodes}
-    nodes = [replace(n, shape=shapes.get(n.name, _result_shape(n)), is_output=n.name not in read) for n in nodes]
+    nodes = [
+        replace(n, shape=shapes.get(n.name, _result_shape(n)), is_output=n.name not in read)
+        for n in nodes
+    ]
     return Calls(tuple(nodes), given, ADJACENCY)
 
 
 def _reads(node: Node, before: dict[str, Any], row: dict[str, Any]) -> bool:
     """Whether a call may read the one before: same module above both, and the channels agree."""
     above = [path.rpartition(".")[0] for path in (before["module_path"], row["module_path"])]
-    is_near = above[0] == above[1] or before["module_path"] == above[1] or above[0] == row["module_path"]
+    is_near = (
+        above[0] == above[1] or before["module_path"] == above[1] or above[0] == row["module_path"]
+    )
     channels = before["weight"][:1] or before["shape"][1:2]
-    return is_near and channels == row["shape"][1:2] and len(before["shape"]) == len(row["shape"]) and bool(node.shape)
+    return (
+        is_near
+        and channels == row["shape"][1:2]
+        and len(before["shape"]) == len(row["shape"])
+        and bool(node.shape)
+    )
 
 
 def _result_shape(node: Node) -> tuple[int, ...]:
@@ -235,7 +300,8 @@ def _result_shape(node: Node) -> tuple[int, ...]:
 def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
     """The graph's nodes, each with the measured call of its module and operator, in order of calls.
 
-    What was observed knows no modules: its calls are those of the same operator, shapes and arguments, in order.
+    What was observed knows no modules: its calls are those of the same operator, shapes and
+    arguments, in order.
     """
     is_observed = graph["source"][0] == OBSERVER
     waiting: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
@@ -245,19 +311,32 @@ def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
     nodes: list[Node] = []
     known: dict[str, tuple[int, ...]] = {}
     # The model itself goes by its class in the trace, and by nothing in the graph.
-    root = next((row["module_path"] for row in rows if "." not in row["module_path"] and row["op"] in VIEWS), "")
+    root = next(
+        (
+            row["module_path"]
+            for row in rows
+            if "." not in row["module_path"] and row["op"] in VIEWS
+        ),
+        "",
+    )
     for row in graph.sort("call_order").iter_rows(named=True):
         shape = tuple(_decoded(row, "shape", list[int]) or ())
         known[row["node"]] = shape
         inputs: list[str | None] = _decoded(row, "inputs", list[str | None])
         shapes = [known.get(name, ()) if name else () for name in inputs]
         node = Node(
-            name=row["node"], op=row["op"], inputs=tuple(name for name in inputs if name), shape=shape,
-            call=call_key(row["op"], shapes, _decoded(row, "arguments", list[Any])), dtype=row["dtype"] or "",
-            weight=shapes[1] if row["op"] in ("conv2d", "linear") else (), module_path=row["module_path"] or "",
-            layout=layout_of(shape, _decoded(row, "strides", list[int])) or NCHW, is_output=row["is_output"],
+            name=row["node"],
+            op=row["op"],
+            inputs=tuple(name for name in inputs if name),
+            shape=shape,
+            call=call_key(row["op"], shapes, _decoded(row, "arguments", list[Any])),
+            dtype=row["dtype"] or "",
+            weight=shapes[1] if row["op"] in ("conv2d", "linear") else (),
+            module_path=row["module_path"] or "",
+            layout=layout_of(shape, _decoded(row, "strides", list[int])) or NCHW,
+            is_output=row["is_output"],
             alias_of=row["alias_of"] or "",
-        )  # fmt: skip
+        )
         if row["op"] in GIVEN:
             given[node.name] = node
             continue

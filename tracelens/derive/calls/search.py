@@ -12,11 +12,20 @@ from tracelens.derive.calls.costs import Cost, Costs
 from tracelens.derive.calls.functions import CONV, LINEAR, OTHER, Function
 from tracelens.derive.calls.graphs import GIVEN, Node
 from tracelens.derive.calls.libraries import TORCH
-from tracelens.derive.calls.terms import LAYOUTS, NCHW, NHWC, Facts, Solve, enumerate_layouts, strides_of
+from tracelens.derive.calls.terms import (
+    LAYOUTS,
+    NCHW,
+    NHWC,
+    Facts,
+    Solve,
+    enumerate_layouts,
+    strides_of,
+)
 
 MOST_NODES = 24
 MOST_STATES = 1_000
-"""The most that is looked at for one sub-graph: a damaged graph has no end of orders, ResNet-50's largest takes 156."""
+"""The most that is looked at for one sub-graph: a damaged graph has no end of orders,
+ResNet-50's largest takes 156."""
 _VIEW = "view"
 
 
@@ -79,8 +88,8 @@ _Found: TypeAlias = tuple[float, list[Call]] | None
 class Search:
     """Searches sub-graphs; `solve` says under which layouts a call is legal, `costs` what it takes.
 
-    A function of which nothing was measured has no cost, and is in no sequence. The cheapest sequence has the least
-    kernel time, and `launch_ns` for each of its calls.
+    A function of which nothing was measured has no cost, and is in no sequence. The cheapest
+    sequence has the least kernel time, and `launch_ns` for each of its calls.
     """
 
     costs: Costs
@@ -100,23 +109,35 @@ class Search:
         found, kept = [], frozenset(part.kept)
         for node in part.nodes:
             own = [m for function in self.functions if (m := _fit(function, node, readers, kept))]
-            found += own if any(len(m.nodes) == 1 for m in own) else [*own, _Match(OTHER, (node,), node.inputs)]
+            found += (
+                own
+                if any(len(m.nodes) == 1 for m in own)
+                else [*own, _Match(OTHER, (node,), node.inputs)]
+            )
         inside = {node.name for node in part.nodes} | {node.name for node in part.given}
-        return [replace(m, inputs=tuple(name for name in m.inputs if name in inside)) for m in found]
+        return [
+            replace(m, inputs=tuple(name for name in m.inputs if name in inside)) for m in found
+        ]
 
     def best(self, part: Part, given: Have, wanted: str) -> _Found:
         """The cheapest calls that compute the part of tensors in the given layouts; None where there are none.
 
-        What is wanted of it has the layout `wanted` then. None also after MOST_STATES states (`statistics.is_bound`).
+        What is wanted of it has the layout `wanted` then. None also after MOST_STATES states
+        (`statistics.is_bound`).
         """
         names = [node.name for node in (*part.given, *part.nodes)]
         index = {name: at for at, name in enumerate(names)}
         signature = (
-            tuple((n.op, tuple(index.get(i, -1) for i in n.inputs), n.shape, n.dtype, n.call) for n in part.nodes),
-            tuple((n.shape, n.op in GIVEN) for n in part.given), tuple(index[name] for name in part.wanted),
+            tuple(
+                (n.op, tuple(index.get(i, -1) for i in n.inputs), n.shape, n.dtype, n.call)
+                for n in part.nodes
+            ),
+            tuple((n.shape, n.op in GIVEN) for n in part.given),
+            tuple(index[name] for name in part.wanted),
             tuple(index[name] for name in part.returned),
-            frozenset((index[name], layout) for name, layout in given), wanted,
-        )  # fmt: skip
+            frozenset((index[name], layout) for name, layout in given),
+            wanted,
+        )
         if signature not in self._found:
             self._found[signature] = names, self._best_first(part, given, wanted)
         their_names, found = self._found[signature]
@@ -124,7 +145,11 @@ class Search:
             return None
         own = dict(zip(their_names, names, strict=True))
         return found[0], [
-            replace(call, nodes=tuple(own[n] for n in call.nodes), inputs=tuple(own[n] for n in call.inputs))
+            replace(
+                call,
+                nodes=tuple(own[n] for n in call.nodes),
+                inputs=tuple(own[n] for n in call.inputs),
+            )
             for call in found[1]
         ]
 
@@ -152,12 +177,18 @@ class Search:
             self.statistics.n_states += 1
             covered, have = state
             if covered == everything and all(
-                any((name, own) in have for own in (LAYOUTS if _is_flat(nodes[name]) else (wanted,)))
+                any(
+                    (name, own) in have for own in (LAYOUTS if _is_flat(nodes[name]) else (wanted,))
+                )
                 for name in part.wanted
             ):
                 return cost, list(calls)
             for call, new in self._next(part, nodes, matches, covered, have):
-                reached = covered | frozenset(call.nodes) if call.function not in ("to_nhwc", "to_nchw") else covered
+                reached = (
+                    covered | frozenset(call.nodes)
+                    if call.function not in ("to_nhwc", "to_nchw")
+                    else covered
+                )
                 kept = frozenset(
                     (name, layout)
                     for name, layout in have | new
@@ -165,7 +196,9 @@ class Search:
                 )
                 total = cost + call.cost.ns + self.launch_ns
                 rest = sum(own for name, own in least.items() if name not in reached)
-                heapq.heappush(queue, (total + rest, next(order), total, (reached, kept), (*calls, call)))
+                heapq.heappush(
+                    queue, (total + rest, next(order), total, (reached, kept), (*calls, call))
+                )
         return None
 
     def _least(self, part: Part, matches: Sequence[_Match]) -> dict[str, float]:
@@ -180,13 +213,20 @@ class Search:
         return {name: 0.0 if cost == math.inf else cost for name, cost in found.items()}
 
     def _next(
-        self, part: Part, nodes: dict[str, Node], matches: Sequence[_Match], covered: frozenset[str], have: Have
+        self,
+        part: Part,
+        nodes: dict[str, Node],
+        matches: Sequence[_Match],
+        covered: frozenset[str],
+        have: Have,
     ) -> Iterator[tuple[Call, Have]]:
         """Every call that can come next, with the tensors that it gives: computing ones, then transforming ones."""
         for match in matches:
             if any(node.name in covered for node in match.nodes):
                 continue
-            ways = [[layout for layout in LAYOUTS if (name, layout) in have] for name in match.inputs]
+            ways = [
+                [layout for layout in LAYOUTS if (name, layout) in have] for name in match.inputs
+            ]
             if not all(ways):
                 continue
             for layouts in itertools.product(*ways):
@@ -196,17 +236,27 @@ class Search:
                 function, last = match.function, match.nodes[-1]
                 names = tuple(node.name for node in match.nodes)
                 for out in self._legal_layouts(part, nodes, match, layouts, covered):
-                    call = Call(function.name, names, match.inputs, layouts, out, function.realisation, cost)
+                    call = Call(
+                        function.name, names, match.inputs, layouts, out, function.realisation, cost
+                    )
                     yield call, frozenset({(last.name, NCHW if _is_flat(last) else out)})
         for name, layout in have:
             other = NHWC if layout == NCHW else NCHW
             if (name, other) not in have and not _is_flat(nodes[name]):
                 which = f"to_{other.lower()}"
                 cost = self.costs.transform(nodes[name], other)
-                yield Call(which, (name,), (name,), (layout,), other, "contiguous", cost), frozenset({(name, other)})
+                yield (
+                    Call(which, (name,), (name,), (layout,), other, "contiguous", cost),
+                    frozenset({(name, other)}),
+                )
 
     def _legal_layouts(
-        self, part: Part, nodes: dict[str, Node], match: _Match, layouts: Sequence[str], covered: frozenset[str]
+        self,
+        part: Part,
+        nodes: dict[str, Node],
+        match: _Match,
+        layouts: Sequence[str],
+        covered: frozenset[str],
     ) -> list[str]:
         """Layouts that the call may give, as the solver says; each question is asked once.
 
@@ -221,8 +271,12 @@ class Search:
         fixed = first in given or of_view in given or (of_view != "" and of_view not in nodes)
         places = places_of(match.nodes, [nodes[name] for name in match.inputs], layouts)
         live = _is_live(first, part, after)
-        places["in0"] = replace(places["in0"], live=live, fixed=fixed, aliases=(_VIEW,) * bool(views))
-        places[_VIEW] = Facts((1, 1, 1, 1), (1, 1, 1, 1), live=any(_is_live(v, part, after) for v in views))
+        places["in0"] = replace(
+            places["in0"], live=live, fixed=fixed, aliases=(_VIEW,) * bool(views)
+        )
+        places[_VIEW] = Facts(
+            (1, 1, 1, 1), (1, 1, 1, 1), live=any(_is_live(v, part, after) for v in views)
+        )
         key = (match.function.name, tuple(sorted(places.items())))
         if key not in self._legal:
             self.statistics.n_checks += 1
@@ -230,7 +284,9 @@ class Search:
         return self._legal[key]
 
 
-def places_of(covered: Sequence[Node], inputs: Sequence[Node], layouts: Sequence[str]) -> dict[str, Facts]:
+def places_of(
+    covered: Sequence[Node], inputs: Sequence[Node], layouts: Sequence[str]
+) -> dict[str, Facts]:
     """The tensors of a call by place. Weights are laid out ahead, once, as the input is."""
     given = list(zip(inputs, layouts, strict=True))
     places = {f"in{at}": _facts(node.shape, layout) for at, (node, layout) in enumerate(given)}
@@ -240,7 +296,9 @@ def places_of(covered: Sequence[Node], inputs: Sequence[Node], layouts: Sequence
         places["in1"] = places["in0"]
     if covered[0].op in (CONV, LINEAR):
         weight = covered[0].weight
-        places["weight"] = _facts(weight, layouts[0] if layouts else NCHW) if weight else places["in0"]
+        places["weight"] = (
+            _facts(weight, layouts[0] if layouts else NCHW) if weight else places["in0"]
+        )
     if covered[0].op == CONV:
         places["window"] = Facts(_window(covered[0]), (1, 1, 1, 1))
     out = _facts(covered[-1].shape, None)
@@ -250,7 +308,10 @@ def places_of(covered: Sequence[Node], inputs: Sequence[Node], layouts: Sequence
 
 
 def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
-    """A tensor with four dimensions; any other is one run of numbers. Rows of a product are as long as its channels."""
+    """A tensor with four dimensions; any other is one run of numbers.
+
+    Rows of a product are as long as its channels.
+    """
     four = shape if len(shape) == 4 else (math.prod(shape), 1, 1, 1)
     inner = shape[1 if len(shape) == 4 else -1] if shape else 1
     align = 16 if inner % 4 == 0 else 4
@@ -270,10 +331,14 @@ def _is_flat(node: Node) -> bool:
 
 
 def _is_live(name: str, part: Part, covered: frozenset[str] | set[str]) -> bool:
-    return name in part.kept or any(name in node.inputs and node.name not in covered for node in part.nodes)
+    return name in part.kept or any(
+        name in node.inputs and node.name not in covered for node in part.nodes
+    )
 
 
-def _fit(function: Function, node: Node, readers: dict[str, list[Node]], wanted: Collection[str]) -> _Match | None:
+def _fit(
+    function: Function, node: Node, readers: dict[str, list[Node]], wanted: Collection[str]
+) -> _Match | None:
     """The function beginning at the node, where the operators that follow are those that it covers."""
     if not function.pattern or node.op != function.pattern[0]:
         return None

@@ -21,9 +21,10 @@ class Advised:
 def advise_calls(calls: Calls, search: Search) -> list[Advised]:
     """The cheapest sequence for the whole graph, part by part; empty where there is no graph.
 
-    Each part is searched for each pair of layouts of what it is given and gives, and the pairs are joined by dynamic
-    programming: cutting there costs nothing. A part of more than 24 nodes is cut anywhere, and one without a sequence
-    within MOST_STATES states stays as it ran: what is found is an upper bound then (`search.statistics.is_bound`).
+    Each part is searched for each pair of layouts of what it is given and gives, and the pairs are
+    joined by dynamic programming: cutting there costs nothing. A part of more than 24 nodes is cut
+    anywhere, and one without a sequence within MOST_STATES states stays as it ran: what is found is
+    an upper bound then (`search.statistics.is_bound`).
     """
     parts = split(calls, search)
     best: dict[str, tuple[float, list[Advised]]] = {NCHW: (0.0, [])}
@@ -33,20 +34,27 @@ def advise_calls(calls: Calls, search: Search) -> list[Advised]:
         for layout, (cost, done) in best.items():
             for wanted in LAYOUTS:
                 found = _searched(calls, part, search, layout, wanted)
-                if found is not None and (wanted not in reached or cost + found[0] < reached[wanted][0]):
+                if found is not None and (
+                    wanted not in reached or cost + found[0] < reached[wanted][0]
+                ):
                     reached[wanted] = cost + found[0], [*done, found[1]]
         best = reached or {NCHW: (cheapest[0], [*cheapest[1], _as_it_ran(part)])}
     return min(best.values(), key=lambda found: found[0])[1]
 
 
-def _searched(calls: Calls, part: Part, search: Search, layout: str, wanted: str) -> tuple[float, Advised] | None:
+def _searched(
+    calls: Calls, part: Part, search: Search, layout: str, wanted: str
+) -> tuple[float, Advised] | None:
     """Cost and calls of a part between two layouts. One that cannot be judged stays as it ran."""
     if any(node.device_ns is None for node in part.nodes):
         return (0.0, _as_it_ran(part)) if layout == wanted == NCHW else None
     # Where edges are guessed, all tensors but the first only seem to come from outside.
     outside = set(calls.given) if calls.source != ADJACENCY else {next(iter(calls.given))}
     given: Have = frozenset(
-        (node.name, NCHW if len(node.shape) != 4 else node.layout if node.name in outside else layout)
+        (
+            node.name,
+            NCHW if len(node.shape) != 4 else node.layout if node.name in outside else layout,
+        )
         for node in part.given
     )
     found = search.best(part, given, wanted)
@@ -68,7 +76,11 @@ def split(calls: Calls, search: Search) -> list[Part]:
         if is_cut or is_full or place == len(nodes) - 1:
             search.statistics.is_bound |= is_full and not is_cut and place < len(nodes) - 1
             parts.append(_part(calls, nodes[begin : place + 1], alive, last_read, place))
-            alive = [own for own in (*alive, *nodes[begin : place + 1]) if last_read.get(own.name, -1) > place]
+            alive = [
+                own
+                for own in (*alive, *nodes[begin : place + 1])
+                if last_read.get(own.name, -1) > place
+            ]
             begin = place + 1
     return parts
 
@@ -90,12 +102,19 @@ def _crossed(calls: Calls, search: Search) -> set[int]:
     return {place for own in (*ranges, *readers.values()) for place in range(min(own), max(own))}
 
 
-def _part(calls: Calls, own: Sequence[Node], alive: Sequence[Node], last_read: dict[str, int], end: int) -> Part:
+def _part(
+    calls: Calls, own: Sequence[Node], alive: Sequence[Node], last_read: dict[str, int], end: int
+) -> Part:
     """The part of its own nodes; `alive` are results of the nodes before that it or what follows reads."""
     read = dict.fromkeys(name for node in own for name in node.inputs)
     given = [node for node in alive if node.name in read]
-    given += [node for name in read if (node := calls.given.get(name)) is not None and node.op != "parameter"]
-    # Where edges are guessed, what a chain ends with is read by the next one, as far as anybody knows.
+    given += [
+        node
+        for name in read
+        if (node := calls.given.get(name)) is not None and node.op != "parameter"
+    ]
+    # Where edges are guessed, what a chain ends with is read by the next one, as far as anybody
+    # knows.
     ends = {node.name for node in own if node.is_output}
     handed = {node.name for node in own if last_read.get(node.name, -1) > end}
     handed |= ends if calls.source == ADJACENCY else set()

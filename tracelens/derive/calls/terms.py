@@ -1,9 +1,10 @@
 """Constraints of library functions as data, over unknown properties of tensors, and two ways to solve them.
 
-A constraint is a nested tuple: ("STRIDE", t, d), ("SHAPE", t, d), ("DTYPE", t), ("DEVICE", t), ("ALIGN", t) are
-numbers; ("ALIAS", t, u), ("LIVE", t), ("FIXED", t) are truths; ==, !=, <=, *, and, or, not combine them. `t` is a place
-of the function: in0, in1, weight, out, view. With Z3 the properties are uninterpreted functions; without it, strides
-that are not known are tried one layout after the other. Both give the same layouts.
+A constraint is a nested tuple: ("STRIDE", t, d), ("SHAPE", t, d), ("DTYPE", t), ("DEVICE", t),
+("ALIGN", t) are numbers; ("ALIAS", t, u), ("LIVE", t), ("FIXED", t) are truths; ==, !=, <=, *, and,
+or, not combine them. `t` is a place of the function: in0, in1, weight, out, view. With Z3 the
+properties are uninterpreted functions; without it, strides that are not known are tried one layout
+after the other. Both give the same layouts.
 """
 
 import importlib
@@ -26,8 +27,8 @@ _VIEW = "view"
 class Facts:
     """What is known of the tensor at one place of a call: `strides` is null where the call decides them.
 
-    `live`: it is read after the call, or is not the graph's own; `aliases`: places that share its memory; `fixed`: it
-    is an input of the model or a parameter, which no call may overwrite.
+    `live`: it is read after the call, or is not the graph's own; `aliases`: places that share its
+    memory; `fixed`: it is an input of the model or a parameter, which no call may overwrite.
     """
 
     shape: tuple[int, ...]
@@ -66,7 +67,11 @@ Solve: TypeAlias = Callable[[Term, Places], list[str]]
 
 def enumerate_layouts(constraint: Term, places: Places) -> list[str]:
     """The layouts of `out` under which the constraint holds, by trying each."""
-    return [layout for layout, out in _outs(places).items() if _holds(constraint, {**places, "out": out})]
+    return [
+        layout
+        for layout, out in _outs(places).items()
+        if _holds(constraint, {**places, "out": out})
+    ]
 
 
 def _outs(places: Places) -> dict[str, Facts]:
@@ -78,13 +83,25 @@ def _outs(places: Places) -> dict[str, Facts]:
     return {layout: replace(out, strides=strides_of(out.shape, layout)) for layout in layouts}
 
 
-_PROPERTIES = {"SHAPE": 2, "STRIDE": 2, "DTYPE": 1, "DEVICE": 1, "ALIGN": 1, "ALIAS": 2, "LIVE": 1, "FIXED": 1}
+_PROPERTIES = {
+    "SHAPE": 2,
+    "STRIDE": 2,
+    "DTYPE": 1,
+    "DEVICE": 1,
+    "ALIGN": 1,
+    "ALIAS": 2,
+    "LIVE": 1,
+    "FIXED": 1,
+}
 """Words of properties, with how many arguments each takes."""
 _TRUTHS = ("ALIAS", "LIVE", "FIXED")
 _OPERATORS: dict[str, Callable[..., Any]] = {
-    "==": operator.eq, "!=": operator.ne, "<=": operator.le, "*": lambda *values: math.prod(values),
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<=": operator.le,
+    "*": lambda *values: math.prod(values),
     "not": operator.not_,
-}  # fmt: skip
+}
 
 
 def _holds(term: Term, places: Places) -> Any:
@@ -95,7 +112,9 @@ def _holds(term: Term, places: Places) -> Any:
     if word in _PROPERTIES:
         return _property(places[rest[0]], word, *rest[1:])
     values = (_holds(part, places) for part in rest)
-    return all(values) if word == "and" else any(values) if word == "or" else _OPERATORS[word](*values)
+    return (
+        all(values) if word == "and" else any(values) if word == "or" else _OPERATORS[word](*values)
+    )
 
 
 def _property(facts: Facts, word: str, of: Any = None) -> Any:
@@ -155,7 +174,8 @@ class Z3Solver:
         return self._z3.Or(
             [
                 self._z3.And(
-                    choice == LAYOUTS.index(layout), *(stride(n, d) == own for d, own in enumerate(one.strides or ()))
+                    choice == LAYOUTS.index(layout),
+                    *(stride(n, d) == own for d, own in enumerate(one.strides or ())),
                 )
                 for layout, one in _outs({"out": out}).items()
             ]
@@ -164,7 +184,11 @@ class Z3Solver:
     def _facts(self, place: str, facts: Facts) -> list[Any]:
         own, n = self._functions, self._number(place)
         known = [own["ALIAS"](n, self._number(_VIEW)) == (_VIEW in facts.aliases)]
-        known += [own[word](n) == _property(facts, word) for word, places in _PROPERTIES.items() if places == 1]
+        known += [
+            own[word](n) == _property(facts, word)
+            for word, places in _PROPERTIES.items()
+            if places == 1
+        ]
         for word in ("SHAPE",) if facts.strides is None else ("SHAPE", "STRIDE"):
             known += [own[word](n, d) == _property(facts, word, d) for d in range(4)]
         return known
@@ -177,6 +201,8 @@ class Z3Solver:
             return term
         word, *rest = term
         if word in _PROPERTIES:
-            return self._functions[word](*(self._number(one) if isinstance(one, str) else one for one in rest))
+            return self._functions[word](
+                *(self._number(one) if isinstance(one, str) else one for one in rest)
+            )
         parts = [self._formula(part) for part in rest]
         return self._operators[word](*parts)

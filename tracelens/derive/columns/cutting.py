@@ -13,7 +13,9 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
     row = last_before(starts, edges)
     inside = (edges > starts.gather(row)) & (edges < ends.gather(row))
     begun = pl.DataFrame({"row": row, "start_ns": edges}).filter(inside.fill_null(value=False))
-    pieces = pl.concat([starts.to_frame().select(row=pl.int_range(pl.len()), start_ns="start_ns"), begun])
+    pieces = pl.concat(
+        [starts.to_frame().select(row=pl.int_range(pl.len()), start_ns="start_ns"), begun]
+    )
     pieces = pieces.sort("start_ns")
     until = pl.min_horizontal("end_ns", pl.col("start_ns").shift(-1))
     return frame[pieces["row"]].with_columns(pieces["start_ns"]).with_columns(end_ns=until)
@@ -33,12 +35,19 @@ def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
 def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Disjoint segments of time, each taken from the first of the layers that covers it.
 
-    Each layer has disjoint start_ns, end_ns and further columns, by start. Returns the same columns, by start; an
-    interval may come back in several pieces. `layer` and `at` are the layer's number and the row in it.
+    Each layer has disjoint start_ns, end_ns and further columns, by start. Returns the same
+    columns, by start; an interval may come back in several pieces. `layer` and `at` are the layer's
+    number and the row in it.
     """
-    edges = pl.concat([part[edge] for part in layers for edge in ("start_ns", "end_ns")]).unique().sort()
+    edges = (
+        pl.concat([part[edge] for part in layers for edge in ("start_ns", "end_ns")])
+        .unique()
+        .sort()
+    )
     begins = edges.head(max(len(edges) - 1, 0)).alias("start_ns")
-    chosen = pl.Series([None], dtype=pl.Int64).new_from_index(0, len(begins))  # a tenth of the time of pl.repeat
+    chosen = pl.Series([None], dtype=pl.Int64).new_from_index(
+        0, len(begins)
+    )  # a tenth of the time of pl.repeat
     offset, number = 0, []
     for layer, part in enumerate(layers):
         at = last_before(part["start_ns"], begins)
@@ -47,5 +56,7 @@ def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
         number.append(pl.Series("layer", [layer], pl.Int8).new_from_index(0, part.height))
         offset += part.height
     intervals = pl.concat([*layers]).drop("start_ns", "end_ns").with_columns(pl.concat(number))
-    found = pl.DataFrame({"start_ns": begins, "end_ns": edges.slice(1), "at": chosen}).drop_nulls("at")
+    found = pl.DataFrame({"start_ns": begins, "end_ns": edges.slice(1), "at": chosen}).drop_nulls(
+        "at"
+    )
     return found.hstack(intervals[found["at"]])

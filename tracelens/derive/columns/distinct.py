@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import polars as pl
 
-# Categories are numbered over all columns of a program's life: a table by number may be so much longer than a column.
+# Categories are numbered over all columns of a program's life: a table by number may be so much
+# longer than a column.
 _SPARSE, _FEW = 4, 1 << 16
 _AT_ONCE = 1 << 16
 """Texts that are held as such at a time; a million distinct names would take hundreds of MB."""
@@ -14,7 +15,10 @@ def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
     """For each pattern, whether it matches the text of each row of a Categorical column; false for null."""
     distinct = words.unique()
     has = _of_texts(
-        [distinct], lambda texts: texts.select(pl.nth(0).str.contains(p).alias(str(i)) for i, p in enumerate(patterns))
+        [distinct],
+        lambda texts: texts.select(
+            pl.nth(0).str.contains(p).alias(str(i)) for i, p in enumerate(patterns)
+        ),
     )
     found = (distinct.filter(own.fill_null(value=False)) for own in has.get_columns())
     return [words.is_in(own.implode()).fill_null(value=False) for own in found]
@@ -26,34 +30,47 @@ def each_once(words: pl.Series, compute: Callable[[pl.Expr], pl.Expr]) -> pl.Ser
     A result of strings is returned as Categorical.
     """
     rows, places = distinct_rows(words.cast(pl.Categorical).to_physical())
-    results = _of_texts([words.gather(rows)], lambda texts: texts.select(compute(pl.nth(0)).alias(words.name)))
+    results = _of_texts(
+        [words.gather(rows)], lambda texts: texts.select(compute(pl.nth(0)).alias(words.name))
+    )
     return results.to_series().gather(places)
 
 
-def each_pair_once(one: pl.Series, other: pl.Series, compute: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+def each_pair_once(
+    one: pl.Series, other: pl.Series, compute: Callable[[pl.DataFrame], pl.DataFrame]
+) -> pl.DataFrame:
     """The columns that `compute` returns for a frame of two text columns, called with each distinct pair once.
 
     Columns of strings are returned as Categorical.
     """
-    (_, first), (of_other, second) = (distinct_rows(words.cast(pl.Categorical).to_physical()) for words in (one, other))
+    (_, first), (of_other, second) = (
+        distinct_rows(words.cast(pl.Categorical).to_physical()) for words in (one, other)
+    )
     n_others = len(of_other)
     pair = first if n_others == 1 else first.cast(pl.Int64) * n_others + second
     rows, places = distinct_rows(pair)
-    return _of_texts([words.gather(rows) for words in (one, other)], compute).select(pl.all().gather(places))
+    return _of_texts([words.gather(rows) for words in (one, other)], compute).select(
+        pl.all().gather(places)
+    )
 
 
-def _of_texts(words: list[pl.Series], compute: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+def _of_texts(
+    words: list[pl.Series], compute: Callable[[pl.DataFrame], pl.DataFrame]
+) -> pl.DataFrame:
     """The function `compute` of rows of text, called for _AT_ONCE of them at a time; strings become Categorical."""
     parts = [
         compute(pl.DataFrame([column.slice(first, _AT_ONCE).cast(pl.String) for column in words]))
         for first in range(0, max(1, len(words[0])), _AT_ONCE)
     ]
-    return pl.concat(part.with_columns(pl.selectors.string().cast(pl.Categorical)) for part in parts)
+    return pl.concat(
+        part.with_columns(pl.selectors.string().cast(pl.Categorical)) for part in parts
+    )
 
 
 def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
     """The rows where each distinct number, null included, first stands; and each row's index among those rows."""
-    # Mostly the first rows have all numbers, and looking a number up is far cheaper than finding all distinct ones.
+    # Mostly the first rows have all numbers, and looking a number up is far cheaper than finding
+    # all distinct ones.
     rows = numbers.head(_FEW).arg_unique()
     places = _places(numbers, rows)
     if len(numbers) > _FEW and (places.max() == len(rows) or places.null_count()):
@@ -65,17 +82,24 @@ def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
 def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
     """Each number's index among the numbers at `rows`.
 
-    The index of a number that is not there is `len(rows)`; that of a null that is not there is null.
+    The index of a number that is not there is `len(rows)`; that of a null that is not there is
+    null.
     """
     distinct, n = numbers.gather(rows), len(rows)
     places = pl.int_range(n, dtype=pl.UInt32, eager=True)
     is_null = distinct.is_null()
     lowest, highest = numbers.min(), numbers.max()
-    if isinstance(lowest, int) and isinstance(highest, int) and highest - lowest <= _SPARSE * len(numbers) + _FEW:
+    if (
+        isinstance(lowest, int)
+        and isinstance(highest, int)
+        and highest - lowest <= _SPARSE * len(numbers) + _FEW
+    ):
         # Checked casts and gathering nulls take several times as long.
         place_of, width = _from_zero(lowest, highest)
         table = pl.repeat(n, width, dtype=pl.UInt32, eager=True)
-        found = table.scatter(place_of(distinct.filter(~is_null)), places.filter(~is_null)).gather(place_of(numbers))
+        found = table.scatter(place_of(distinct.filter(~is_null)), places.filter(~is_null)).gather(
+            place_of(numbers)
+        )
     else:
         found = numbers.replace_strict(distinct, places, default=n, return_dtype=pl.UInt32)
     return found.fill_null(is_null.arg_max()) if is_null.any() else found
@@ -85,4 +109,7 @@ def _from_zero(lowest: int, highest: int) -> tuple[Callable[[pl.Series], pl.Seri
     """A function that maps numbers to indices of a table from 0 on, and the table's length."""
     if 0 <= lowest <= _FEW:
         return lambda numbers: numbers.cast(pl.UInt32, wrap_numerical=True), highest + 1
-    return lambda numbers: (numbers.cast(pl.Int64) - lowest).cast(pl.UInt32, wrap_numerical=True), highest - lowest + 1
+    return (
+        lambda numbers: (numbers.cast(pl.Int64) - lowest).cast(pl.UInt32, wrap_numerical=True),
+        highest - lowest + 1,
+    )

@@ -12,8 +12,8 @@ END = pl.col("start_ns") + pl.col("duration_ns")
 def union(intervals: pl.DataFrame, pause: int = 0, by: str | None = None) -> pl.DataFrame:
     """The disjoint pieces (start_ns, end_ns; by start) that the intervals (start_ns, end_ns) cover together.
 
-    Intervals that touch, or are less than `pause` apart, make one piece; empty pieces are left out. With `by`, those of
-    each of its values for themselves, by value and start.
+    Intervals that touch, or are less than `pause` apart, make one piece; empty pieces are left out.
+    With `by`, those of each of its values for themselves, by value and start.
     """
     key = [] if by is None else [by]
     if by is not None or not intervals["start_ns"].is_sorted():
@@ -23,7 +23,9 @@ def union(intervals: pl.DataFrame, pause: int = 0, by: str | None = None) -> pl.
         return measure if by is None else measure.over(by)
 
     start, end, before = pl.col("start_ns"), pl.col("end_ns"), pl.col("before")
-    reached = intervals.lazy().select(*key, start, before=own(end.cum_max().shift(1)), last=own(end.max()))
+    reached = intervals.lazy().select(
+        *key, start, before=own(end.cum_max().shift(1)), last=own(end.max())
+    )
     begins = reached.filter((start > before + max(pause - 1, 0)).fill_null(value=True))
     pieces = begins.select(*key, start, end_ns=own(before.shift(-1)).fill_null(pl.col("last")))
     return pieces.filter(start < end).collect()
@@ -35,8 +37,12 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
     moments = pl.concat([times["end_ns"], times["start_ns"]])
     at = last_before(starts, moments)
     before = (ends - starts).cum_sum().shift(1, fill_value=0)
-    found = pl.DataFrame({"at": moments, "low": starts.gather(at), "high": ends.gather(at), "sum": before.gather(at)})
-    found = found.select((pl.col("sum") + pl.min_horizontal("at", "high") - pl.col("low")).fill_null(0))
+    found = pl.DataFrame(
+        {"at": moments, "low": starts.gather(at), "high": ends.gather(at), "sum": before.gather(at)}
+    )
+    found = found.select(
+        (pl.col("sum") + pl.min_horizontal("at", "high") - pl.col("low")).fill_null(0)
+    )
     return found.to_series().head(times.height) - found.to_series().tail(times.height)
 
 
@@ -46,7 +52,9 @@ def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> p
     parts = frame.select(*by, *times).with_row_index("row").partition_by(by, as_dict=True)
     found = pl.repeat(0, frame.height, dtype=pl.Int64, eager=True).alias("covered_ns")
     for key, part in parts.items():
-        is_own = pl.all_horizontal(pl.col(name).eq_missing(value) for name, value in zip(by, key, strict=True))
+        is_own = pl.all_horizontal(
+            pl.col(name).eq_missing(value) for name, value in zip(by, key, strict=True)
+        )
         own = cover.filter(is_own)  # which copies nothing where all are
         if own.height:
             found = found.scatter(part["row"], covered_by(union(own.select(times)), part))

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 AT_ONCE = 1 << 17
-"""Rows that are compared with their numbers at a time: fresh memory for all would take longer than comparing."""
+"""Rows that are compared with their numbers at a time: fresh memory for all would take longer
+than comparing."""
 
 
 def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFrame]]:
@@ -24,8 +25,8 @@ def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFra
 def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
     """The row number of each wanted (rank, id) in a table with these rank and id columns; null where it has none.
 
-    Collected tables number their rows from 0 in each rank; then this is arithmetic, which takes a tenth of a join's
-    time.
+    Collected tables number their rows from 0 in each rank; then this is arithmetic, which takes a
+    tenth of a join's time.
     """
     wanted = wanted.rename(dict(zip(wanted.columns, ("rank", "id"), strict=True)))
     runs = rank.rle().struct.unnest().select(rank="value", n=pl.col("len").cast(pl.Int64))
@@ -33,16 +34,20 @@ def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
     of_ranks = (ids.slice(first, n) for n, first in runs.select("n", "first").iter_rows())
     if not runs.height or not runs["rank"].is_unique().all() or not all(map(are_rows, of_ranks)):
         rows = pl.DataFrame({"rank": rank, "id": ids}).with_row_index("row")
-        return wanted.join(rows, on=["rank", "id"], how="left", maintain_order="left")["row"].cast(pl.Int64)
+        return wanted.join(rows, on=["rank", "id"], how="left", maintain_order="left")["row"].cast(
+            pl.Int64
+        )
     if runs.height == 1:
-        (only, n, first) = runs.row(0)
+        only, n, first = runs.row(0)
         if ((wanted["rank"] == only) & wanted["id"].is_between(0, n - 1)).all():
             return wanted["id"].cast(pl.Int64).alias("row")
         found = wanted.with_columns(n=pl.when(pl.col("rank") == only).then(n), first=pl.lit(first))
     else:
         found = wanted.join(runs, on="rank", how="left", maintain_order="left")
     at = pl.col("id")
-    return found.select(row=pl.when((at >= 0) & (at < pl.col("n"))).then(at + pl.col("first"))).to_series()
+    return found.select(
+        row=pl.when((at >= 0) & (at < pl.col("n"))).then(at + pl.col("first"))
+    ).to_series()
 
 
 def are_rows(ids: pl.Series) -> bool:

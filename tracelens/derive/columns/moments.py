@@ -28,14 +28,19 @@ def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
     ordered = intervals.filter(pl.col("end_ns") > pl.col("start_ns"))
     ordered = ordered.sort("process_id", "start_ns", "end_ns", descending=[False, False, True])
     columns = ordered.select("process_id", "start_ns", "end_ns", label)
-    is_disjoint = (pl.col("start_ns") >= pl.col("end_ns").shift()) | pl.col("process_id").diff().ne(0)
+    is_disjoint = (pl.col("start_ns") >= pl.col("end_ns").shift()) | pl.col("process_id").diff().ne(
+        0
+    )
     if columns.select(is_disjoint.all()).item():
         return columns.sort("start_ns")
     pieces: list[tuple[int, int, int, object]] = []
     for (process,), group in ordered.group_by("process_id", maintain_order=True):
         under_way: list[tuple[int, object]] = []
         cursor = 0
-        for start, end, word in [*group.select("start_ns", "end_ns", label).iter_rows(), (None, None, None)]:
+        for start, end, word in [
+            *group.select("start_ns", "end_ns", label).iter_rows(),
+            (None, None, None),
+        ]:
             while under_way and (start is None or under_way[-1][0] <= start):
                 over, its = under_way.pop()
                 if over > cursor:
@@ -48,5 +53,7 @@ def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
             under_way.append((end, word))
             cursor = start
     return pl.DataFrame(
-        pieces, schema=intervals.select("process_id", "start_ns", "end_ns", label).schema, orient="row"
+        pieces,
+        schema=intervals.select("process_id", "start_ns", "end_ns", label).schema,
+        orient="row",
     ).sort("start_ns")

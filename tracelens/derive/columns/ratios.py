@@ -18,9 +18,15 @@ def percent(part: float, whole: float) -> str:
     return f"{part / whole:.1%}" if whole else "0.0%"
 
 
-def which_side(base: str, other: str, words: tuple[str, str, str] = ("only_base", "only_other", "both")) -> pl.Expr:
+def which_side(
+    base: str, other: str, words: tuple[str, str, str] = ("only_base", "only_other", "both")
+) -> pl.Expr:
     """The word for rows that base has alone (`other` is null), that other has alone, and that both have."""
     only_base, only_other, both = map(pl.lit, words)
     return (
-        pl.when(pl.col(other).is_null()).then(only_base).when(pl.col(base).is_null()).then(only_other).otherwise(both)
+        pl.when(pl.col(other).is_null())
+        .then(only_base)
+        .when(pl.col(base).is_null())
+        .then(only_other)
+        .otherwise(both)
     )

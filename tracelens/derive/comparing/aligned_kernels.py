@@ -12,18 +12,23 @@ _PAIRS = {"rank": pl.Int32, "base_id": pl.Int64, "other_id": pl.Int64}
 
 
 def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
-    """Pairs of kernels that correspond: rank, base_id, other_id. Each kernel is in one pair at most.
+    """Pairs of kernels that correspond: rank, base_id, other_id.
 
-    Within a rank and step, in launch order, kernels with equal grid, block, registers and name are matched; names of
-    two profilers without template arguments and parameters. Steps are taken in order, whatever their numbers; where
-    one capture has none, each rank is one sequence. Equal sequences take time in proportion to their length.
+    Each kernel is in one pair at most.
+
+    Within a rank and step, in launch order, kernels with equal grid, block, registers and name are
+    matched; names of two profilers without template arguments and parameters. Steps are taken in
+    order, whatever their numbers; where one capture has none, each rank is one sequence. Equal
+    sequences take time in proportion to their length.
     """
     sides = [_sequence(trace, is_bare=tools(base) != tools(other)) for trace in (base, other)]
     if any(not side["step"].count() for side in sides):
         sides = [side.with_columns(unit=0) for side in sides]
     what = ["name", *SHAPE, "registers_per_thread"]
     both = pl.concat([side.select(what) for side in sides])
-    known = [c for c in what if all(side[c].count() for side in sides)]  # not every source tells registers
+    known = [
+        c for c in what if all(side[c].count() for side in sides)
+    ]  # not every source tells registers
     codes = both.select(pl.struct(known).rank("dense").cast(pl.Int64)).to_series()
     one, two = sides[0].height, sides[1].height
     coded = sides[0].with_columns(code=codes.head(one)), sides[1].with_columns(code=codes.tail(two))
@@ -31,9 +36,15 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
     found = []
     for key, mine in coded[0].group_by("rank", "unit", maintain_order=True):
         if key in theirs:
-            place = pl.Series(align(tuple(mine["code"]), tuple(theirs[key]["code"])), dtype=pl.Int64)
+            place = pl.Series(
+                align(tuple(mine["code"]), tuple(theirs[key]["code"])), dtype=pl.Int64
+            )
             other_id = theirs[key]["kernel_id"].gather(place)
-            found.append(mine.select("rank", base_id="kernel_id").with_columns(other_id=other_id).drop_nulls())
+            found.append(
+                mine.select("rank", base_id="kernel_id")
+                .with_columns(other_id=other_id)
+                .drop_nulls()
+            )
     return pl.concat(found) if found else pl.DataFrame(schema=_PAIRS)
 
 
@@ -42,4 +53,6 @@ def _sequence(trace: Trace, *, is_bare: bool) -> pl.DataFrame:
     name = BARE_NAME if is_bare else pl.col("name").cast(pl.String)
     unit = pl.col("step").rank("dense").over("rank").cast(pl.Int64).fill_null(-1)
     kernels = in_launch_order(trace).with_columns(name, unit=unit)
-    return kernels.select("rank", "kernel_id", "step", "unit", "name", *SHAPE, "registers_per_thread")
+    return kernels.select(
+        "rank", "kernel_id", "step", "unit", "name", *SHAPE, "registers_per_thread"
+    )

@@ -41,8 +41,8 @@ _EXAMPLE = "as in gpu_time > +5%, exposed_copy > 1 ms or layer:layer1.*:duration
 class Expression:
     """A gate: `kind` is metric, layer, kernel or op; `name` the metric or the pattern; `measure` what of it.
 
-    `limit` is a share of base (form share), what other may have more (more), or may have at all (most); in ns, bytes or
-    calls.
+    `limit` is a share of base (form share), what other may have more (more), or may have at all
+    (most); in ns, bytes or calls.
     """
 
     text: str
@@ -55,7 +55,11 @@ class Expression:
     @property
     def counted_in(self) -> str:
         """TIME, BYTES or COUNT."""
-        return METRICS[self.name] if self.kind == "metric" else {"duration": TIME, "count": COUNT}[self.measure]
+        return (
+            METRICS[self.name]
+            if self.kind == "metric"
+            else {"duration": TIME, "count": COUNT}[self.measure]
+        )
 
 
 class ExpressionError(UsageError):
@@ -72,8 +76,12 @@ def parse(text: str) -> Expression:
     """The expression. Raises ExpressionError, a UsageError, where it is none."""
     left, sign, right = text.rpartition(">")
     if not sign:
-        raise ExpressionError(text, slice(len(text.rstrip()), None), f"expected > and a limit, {_EXAMPLE}")
-    one = Expression(text, *_target(text, left.strip(), len(left) - len(left.lstrip())), "most", 0.0)
+        raise ExpressionError(
+            text, slice(len(text.rstrip()), None), f"expected > and a limit, {_EXAMPLE}"
+        )
+    one = Expression(
+        text, *_target(text, left.strip(), len(left) - len(left.lstrip())), "most", 0.0
+    )
     form, limit = _limit(text, len(left) + 1, right, one.counted_in)
     return replace(one, form=form, limit=limit)
 
@@ -84,19 +92,25 @@ def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
     if not colon:
         if target not in METRICS:
             at = slice(begin, begin + max(len(target), 1))
-            found = near(target, [*METRICS, *(f"{kind}:PATTERN:{MEASURES[kind][0]}" for kind in MEASURES)])
+            found = near(
+                target, [*METRICS, *(f"{kind}:PATTERN:{MEASURES[kind][0]}" for kind in MEASURES)]
+            )
             raise ExpressionError(text, at, f"no measure is called {target!r}; {found}")
         return "metric", target, ""
     if kind not in MEASURES:
         raise ExpressionError(
-            text, slice(begin, begin + len(kind)), f"no {kind!r} can be asked of; near: {', '.join(MEASURES)}"
+            text,
+            slice(begin, begin + len(kind)),
+            f"no {kind!r} can be asked of; near: {', '.join(MEASURES)}",
         )
     # Names of kernels have colons.
     pattern, colon, measure = rest.rpartition(":")
     if measure not in MEASURES[kind] or not pattern:
         end = begin + len(target)
         at = slice(end - len(measure), end)
-        said = f"expected {kind}:PATTERN:{' or '.join(MEASURES[kind])}, found {measure!r} at its end"
+        said = (
+            f"expected {kind}:PATTERN:{' or '.join(MEASURES[kind])}, found {measure!r} at its end"
+        )
         raise ExpressionError(text, at, said)
     return kind, pattern, measure
 
@@ -116,5 +130,7 @@ def _limit(text: str, begin: int, words: str, counted_in: str) -> tuple[Form, fl
     units = UNITS[counted_in]
     if unit not in units and number:
         known = ", ".join(word for word in units if word) or "none"
-        raise ExpressionError(text, at, f"{unit!r} is no unit of this; the units are {known}, or % after a +")
+        raise ExpressionError(
+            text, at, f"{unit!r} is no unit of this; the units are {known}, or % after a +"
+        )
     return ("more" if sign else "most"), number * units.get(unit, 1)

@@ -38,7 +38,8 @@ _ABSENT = "only one of the runs has it"
 class Verdict:
     """The outcome of a gate: `value` is compared with `limit` and lies, at 95 %, between `low` and `high`.
 
-    Shares are of base; else ns, bytes or calls a step. unclear: nothing could be judged. `outcome` is that of `judge`.
+    Shares are of base; else ns, bytes or calls a step. unclear: nothing could be judged. `outcome`
+    is that of `judge`.
     """
 
     expr: str
@@ -59,21 +60,32 @@ class Verdict:
 def evaluate(
     base: Trace, other: Trace, /, expressions: Sequence[Expression], *, rules: Rules = DEFAULT
 ) -> list[Verdict]:
-    """A verdict an expression. It fails where a row that it asks of is judged worse, and lies beyond the limit.
+    """A verdict an expression.
 
-    All rows that all expressions ask of are judged together. Raises SourceError where the two cannot be compared, and
-    ExpressionError for a pattern that finds nothing in either.
+    It fails where a row that it asks of is judged worse, and lies beyond the limit.
+
+    All rows that all expressions ask of are judged together. Raises SourceError where the two
+    cannot be compared, and ExpressionError for a pattern that finds nothing in either.
     """
     _check(base, other, rules)
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
-    names = {kind: _names(kind, [*runs[0], *runs[1]]) for kind in {one.kind for one in expressions} - {"metric"}}
+    names = {
+        kind: _names(kind, [*runs[0], *runs[1]])
+        for kind in {one.kind for one in expressions} - {"metric"}
+    }
     for one in expressions:
         if one.kind != "metric" and one.measure != "count" and not _found(one, names):
             at = one.text.find(one.name)
-            said = f"no {one.kind} of either run is called {one.name!r}; {near(one.name, names[one.kind])}"
+            said = (
+                f"no {one.kind} of either run is called {one.name!r};"
+                f" {near(one.name, names[one.kind])}"
+            )
             raise ExpressionError(one.text, slice(at, at + len(one.name)), said)
     sides = [
-        pl.concat(of_runs(side, partial(_values, gate=at, one=one, names=names)) for at, one in enumerate(expressions))
+        pl.concat(
+            of_runs(side, partial(_values, gate=at, one=one, names=names))
+            for at, one in enumerate(expressions)
+        )
         for side in runs
     ]
     tick = pl.when(pl.col("counted_in") == TIME).then(float(TICK_NS)).otherwise(0.0)
@@ -94,11 +106,17 @@ def _check(base: Trace, other: Trace, rules: Rules) -> None:
 
 def _names(kind: str, traces: Iterable[Trace]) -> list[str]:
     """The layers, kernels or ops of any of the traces."""
-    table, column = {"layer": ("layers", "module_path"), "kernel": ("kernels", "name"), "op": ("spans", "name")}[kind]
+    table, column = {
+        "layer": ("layers", "module_path"),
+        "kernel": ("kernels", "name"),
+        "op": ("spans", "name"),
+    }[kind]
     where = pl.col("kind") == "op" if kind == "op" else None
     found: set[str] = set()
     for trace in traces:
-        found |= set(trace.select(table, column, where=where)[column].unique().drop_nulls().cast(pl.String))
+        found |= set(
+            trace.select(table, column, where=where)[column].unique().drop_nulls().cast(pl.String)
+        )
         found |= set(layer_work(trace)["layer"]) if kind == "layer" else set()
     return sorted(found)
 
@@ -113,17 +131,25 @@ def _values(trace: Trace, gate: int, one: Expression, names: dict[str, list[str]
     part = _PARTS.get(one.name, one.name)
     if one.kind == "layer":
         work = layer_work(trace).filter(pl.col("layer").is_in(_found(one, names)))
-        work = work.with_columns(what=pl.concat_str("layer", "phase", separator=" ", ignore_nulls=True))
+        work = work.with_columns(
+            what=pl.concat_str("layer", "phase", separator=" ", ignore_nulls=True)
+        )
         found = each_step(work, in_steps(trace), ["rank", "what"])
     elif one.name in _MEMORY:
         rows = memory_values(trace) if trace.has("allocations") else pl.DataFrame(schema=_NOTHING)
-        found = rows.filter(measure=_MEMORY[one.name]).with_columns(what=pl.format("device {}", "device"))
+        found = rows.filter(measure=_MEMORY[one.name]).with_columns(
+            what=pl.format("device {}", "device")
+        )
     elif one.kind == "metric" and part in PARTS:
-        found = time_values(trace).filter(part=part).with_columns(what=pl.format("device {}", "device"))
+        found = (
+            time_values(trace).filter(part=part).with_columns(what=pl.format("device {}", "device"))
+        )
     else:
         found = _summed(trace, _work(trace, one, names))
         value = "n" if one.counted_in == COUNT else "value"
-        found = found.with_columns(value=pl.col(value).cast(pl.Float64), what=pl.lit(None, pl.String))
+        found = found.with_columns(
+            value=pl.col(value).cast(pl.Float64), what=pl.lit(None, pl.String)
+        )
     told = {"gate": pl.lit(gate, pl.Int64), "counted_in": pl.lit(one.counted_in)}
     return found.with_columns(pl.col("what").cast(pl.String), **told).select(*_KEY, "value")
 
@@ -149,30 +175,48 @@ def _summed(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
     """rank, value and n of each step, 0 where nothing is; of a rank that marks none, of all."""
     steps = in_steps(trace)
     bare = [rank for rank in trace.manifest.ranks if rank not in set(steps["rank"])]
-    every = pl.concat([steps, pl.DataFrame({"rank": bare, "step": [None] * len(bare)}, schema=steps.schema)])
+    every = pl.concat(
+        [steps, pl.DataFrame({"rank": bare, "step": [None] * len(bare)}, schema=steps.schema)]
+    )
     known = work.join(steps, on=["rank", "step"], how="semi") if steps.height else work.clear()
     own = work.filter(pl.col("rank").is_in(bare)).with_columns(step=pl.lit(None, pl.Int64))
     sums = pl.concat([known, own]).group_by("rank", "step").agg(pl.col("value", "n").sum())
-    found = every.join(sums, on=["rank", "step"], how="left", nulls_equal=True, maintain_order="left")
+    found = every.join(
+        sums, on=["rank", "step"], how="left", nulls_equal=True, maintain_order="left"
+    )
     return found.with_columns(pl.col("value", "n").fill_null(0))
 
 
 def _verdict(one: Expression, rows: pl.DataFrame) -> Verdict:
     """The verdict on the rows of a gate: of the one that fails worst, else of the one nearest to failing."""
     base = pl.col("base_value")
-    start, whole = (base, 1.0) if one.form == "most" else (0.0, base if one.form == "share" else 1.0)
+    start, whole = (
+        (base, 1.0) if one.form == "most" else (0.0, base if one.form == "share" else 1.0)
+    )
     more = {"value": pl.col("other_value") - base, "low": pl.col("low"), "high": pl.col("high")}
     rows = rows.drop_nulls(["base_value", "other_value"]).with_columns(
         ((start + by) / whole).fill_nan(0.0).alias(name) for name, by in more.items()
     )
     if rows.is_empty():
-        return Verdict(one.text, UNCLEAR, None, one.limit, None, None, _NO_MEMORY if one.name in _MEMORY else _ABSENT)
+        return Verdict(
+            one.text,
+            UNCLEAR,
+            None,
+            one.limit,
+            None,
+            None,
+            _NO_MEMORY if one.name in _MEMORY else _ABSENT,
+        )
     beyond, worse = pl.col("value") > one.limit, pl.col("outcome") == "slower"
     is_known = pl.col("reason").ne_missing(pl.lit(FEW))
     state = pl.when(beyond & worse).then(2).when(is_known).then(1).otherwise(0)
-    ordered = rows.with_columns(state=state).sort("state", "value", descending=True, maintain_order=True)
+    ordered = rows.with_columns(state=state).sort(
+        "state", "value", descending=True, maintain_order=True
+    )
     row, n_failed = ordered.row(0, named=True), int((ordered["state"] == 2).sum())
-    said = row["reason"] or ("more than in base" if row["outcome"] == "slower" else "less than in base")
+    said = row["reason"] or (
+        "more than in base" if row["outcome"] == "slower" else "less than in base"
+    )
     if row["value"] > one.limit and row["state"] != 2:
         said = f"beyond the limit, but {said}"
     place = [row["what"], f"rank {row['rank']}" if rows["rank"].n_unique() > 1 else None]
@@ -180,4 +224,6 @@ def _verdict(one: Expression, rows: pl.DataFrame) -> Verdict:
     of = ", ".join(word for word in place if word)
     reason = f"{of}: {said}" if of else said
     verdict = (UNCLEAR, PASSED, FAILED)[row["state"]]
-    return Verdict(one.text, verdict, row["value"], one.limit, row["low"], row["high"], reason, row["outcome"])
+    return Verdict(
+        one.text, verdict, row["value"], one.limit, row["low"], row["high"], reason, row["outcome"]
+    )

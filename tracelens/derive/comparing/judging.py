@@ -14,9 +14,11 @@ LEVEL = 0.05
 FEWEST = 3
 """Fewer values than this have no spread to judge by; so many runs are judged by one value each."""
 MOST = 30
-"""Values of a row; more are averaged in groups that follow each other, which are less alike than neighbours are."""
+"""Values of a row; more are averaged in groups that follow each other, which are less alike than
+neighbours are."""
 TICK_NS = 32
-"""The clock of recent NVIDIA GPUs as CUPTI tells it (H200, driver 580); a difference of one tick is none."""
+"""The clock of recent NVIDIA GPUs as CUPTI tells it (H200, driver 580); a difference of one tick
+is none."""
 _MOST_FREEDOM = 20
 """From here on a median's spread, which rests on the values in the middle, is known no better."""
 FEW = "fewer than three steps (or runs) on a side"
@@ -28,8 +30,8 @@ SMALL = "less than the least effect"
 class Rules:
     """The rules of judging a comparison.
 
-    `base_runs` and `other_runs` are more runs of the same two programs. `across_devices`: runs on two kinds of GPU are
-    judged too.
+    `base_runs` and `other_runs` are more runs of the same two programs. `across_devices`: runs on
+    two kinds of GPU are judged too.
     """
 
     min_effect: float = 0.01
@@ -53,20 +55,24 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
 ) -> pl.DataFrame:
     """A row a key of either side: the key, base_value, other_value, n_base_values, n_other_values, low, high, outcome.
 
-    Both sides have the key, `run` and `value`, a row a step. A value is the median over the steps, or over the runs'
-    medians where both sides have three. `low` and `high` bound other less base, for all rows together at 95 %; outcome
-    is faster (less), slower, or unclear for the `reason` beside it; null where one side lacks the row.
+    Both sides have the key, `run` and `value`, a row a step. A value is the median over the steps,
+    or over the runs' medians where both sides have three. `low` and `high` bound other less base,
+    for all rows together at 95 %; outcome is faster (less), slower, or unclear for the `reason`
+    beside it; null where one side lacks the row.
 
-    The spread of a median is that of its bootstrap distribution, which for a median needs no resampling (Maritz and
-    Jarrett, JASA 73, 1978). Few steps know it badly, so the interval is Student's, with the fewer side's degrees of
-    freedom twice; Holm's correction (1979) is over the rows. A difference counts from `min_effect` on, as a share of
-    the value in base, or of `whole`, an expression of base_value.
+    The spread of a median is that of its bootstrap distribution, which for a median needs no
+    resampling (Maritz and Jarrett, JASA 73, 1978). Few steps know it badly, so the interval is
+    Student's, with the fewer side's degrees of freedom twice; Holm's correction (1979) is over the
+    rows. A difference counts from `min_effect` on, as a share of the value in base, or of `whole`,
+    an expression of base_value.
     """
     key = list(key)
     by_run = all(side.height and side["run"].n_unique() >= FEWEST for side in (base, other))
     sides = [_units(side, key, by_run=by_run) for side in (base, other)]
     found = [
-        side.group_by(key).agg(pl.col("value").median().alias(f"{which}_value"), pl.len().alias(f"n_{which}_values"))
+        side.group_by(key).agg(
+            pl.col("value").median().alias(f"{which}_value"), pl.len().alias(f"n_{which}_values")
+        )
         for which, side in zip(("base", "other"), sides, strict=True)
     ]
     rows = found[0].join(found[1], on=key, how="full", coalesce=True, nulls_equal=True)
@@ -77,8 +83,12 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
         n=pl.when(pl.col("effect").is_not_null()).then(fewest)
     )
     spreads = [_spread(side, rows, key).alias(f"{at}") for at, side in enumerate(sides)]
-    rows = rows.with_columns(*spreads).with_columns(error=(pl.col("0") + pl.col("1") + 2 * (tick / 2) ** 2).sqrt())
-    return _decided(rows, rules, refusal).drop("effect", "difference", "n", "0", "1", "error", "chance", "freedom")
+    rows = rows.with_columns(*spreads).with_columns(
+        error=(pl.col("0") + pl.col("1") + 2 * (tick / 2) ** 2).sqrt()
+    )
+    return _decided(rows, rules, refusal).drop(
+        "effect", "difference", "n", "0", "1", "error", "chance", "freedom"
+    )
 
 
 def _units(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFrame:
@@ -89,14 +99,21 @@ def _units(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFrame:
     if not values.height or values.group_by(key).len()["len"].max() <= MOST:  # type: ignore[operator]  # a number
         return values
     at = (pl.int_range(pl.len()) * pl.min_horizontal(pl.len(), MOST) // pl.len()).over(key)
-    return values.with_columns(group=at).group_by(*key, "group").agg(pl.col("value").mean()).drop("group")
+    return (
+        values.with_columns(group=at)
+        .group_by(*key, "group")
+        .agg(pl.col("value").mean())
+        .drop("group")
+    )
 
 
 def _spread(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:
     """The bootstrap variance of the median of each of the rows; null where it has fewer than FEWEST values."""
     known = rows.filter(pl.col("n") >= FEWEST).select(key)
     mine = side.join(known, on=key, how="semi", nulls_equal=True).sort("value")
-    placed = mine.with_columns(n=pl.len().over(key).cast(pl.Int64), at=pl.int_range(pl.len()).over(key))
+    placed = mine.with_columns(
+        n=pl.len().over(key).cast(pl.Int64), at=pl.int_range(pl.len()).over(key)
+    )
     value, weight = pl.col("value"), pl.col("weight")
     sums = placed.join(_weights(), on=["n", "at"]).group_by(key)
     found = sums.agg(variance=((weight * value**2).sum() - (weight * value).sum() ** 2).clip(0))
@@ -107,18 +124,22 @@ def _spread(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series
 def _weights() -> pl.DataFrame:
     """n, at, weight: the chance that the median of n draws from n values is the one at that place of their order.
 
-    Of an even number it is the mean of two; the chance of either is taken, which spreads a little more. The outermost
-    tenth counts as the value next to it, so that from ten values on an outlier does no harm. Of medians of equal runs
-    (normal, log-normal and exponential values, 3 to 30 of them) 0.1 to 0.9 of the chance that Student's t says lie
-    beyond it, from 5 % to 0.01 %.
+    Of an even number it is the mean of two; the chance of either is taken, which spreads a little
+    more. The outermost tenth counts as the value next to it, so that from ten values on an outlier
+    does no harm. Of medians of equal runs (normal, log-normal and exponential values, 3 to 30 of
+    them) 0.1 to 0.9 of the chance that Student's t says lie beyond it, from 5 % to 0.01 %.
     """
     rows = []
     for n in range(1, MOST + 1):
         middles = {(n + 1) // 2, n // 2 + 1}
         below = [[_at_least(middle, n, at / n) for at in range(n + 1)] for middle in middles]
         chances = [sum(one[at + 1] - one[at] for one in below) / len(middles) for at in range(n)]
-        rows += [(n, min(max(at, n // 10), n - 1 - n // 10), chance) for at, chance in enumerate(chances)]
-    frame = pl.DataFrame(rows, schema={"n": pl.Int64, "at": pl.Int64, "weight": pl.Float64}, orient="row")
+        rows += [
+            (n, min(max(at, n // 10), n - 1 - n // 10), chance) for at, chance in enumerate(chances)
+        ]
+    frame = pl.DataFrame(
+        rows, schema={"n": pl.Int64, "at": pl.Int64, "weight": pl.Float64}, orient="row"
+    )
     return frame.group_by("n", "at").sum()
 
 
@@ -134,9 +155,16 @@ def _decided(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFr
     rows = rows.with_columns(freedom=freedom)
     n_rows = rows.filter(known).height
     # Only what is large enough to matter can be judged; the others count as rows all the same.
-    parts = rows.select(pl.when(known & large).then("difference").alias("d"), "error", "freedom").iter_rows()
-    chances = [1.0 if d is None else _chance(abs(d) / error if error else inf, freedom) for d, error, freedom in parts]
-    rows = rows.with_columns(chance=pl.Series(chances, dtype=pl.Float64)).sort("chance", maintain_order=True)
+    parts = rows.select(
+        pl.when(known & large).then("difference").alias("d"), "error", "freedom"
+    ).iter_rows()
+    chances = [
+        1.0 if d is None else _chance(abs(d) / error if error else inf, freedom)
+        for d, error, freedom in parts
+    ]
+    rows = rows.with_columns(chance=pl.Series(chances, dtype=pl.Float64)).sort(
+        "chance", maintain_order=True
+    )
     levels: list[float] = []
     has_failed = False
     for at, chance in enumerate(rows["chance"]):
@@ -145,16 +173,25 @@ def _decided(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFr
     is_judged = rows["chance"] <= pl.Series(levels, dtype=pl.Float64)
     pairs = zip(levels, rows["freedom"], rows["error"].is_null(), strict=True)
     reach = [None if unknown else _quantile(level, freedom) for level, freedom, unknown in pairs]
-    rows = rows.with_columns(reach=pl.Series(reach, dtype=pl.Float64) * pl.col("error"), judged=is_judged)
+    rows = rows.with_columns(
+        reach=pl.Series(reach, dtype=pl.Float64) * pl.col("error"), judged=is_judged
+    )
     difference = pl.col("difference")
     allowed = pl.lit(refusal is None)
     outcome = (
-        pl.when(difference.is_null()).then(None)
-        .when(~(allowed & known & pl.col("judged"))).then(pl.lit("unclear"))
-        .when(difference < 0).then(pl.lit("faster"))
+        pl.when(difference.is_null())
+        .then(None)
+        .when(~(allowed & known & pl.col("judged")))
+        .then(pl.lit("unclear"))
+        .when(difference < 0)
+        .then(pl.lit("faster"))
         .otherwise(pl.lit("slower"))
-    )  # fmt: skip
-    why = pl.when(known).then(pl.when(large).then(pl.lit(SPREAD)).otherwise(pl.lit(SMALL))).otherwise(pl.lit(FEW))
+    )
+    why = (
+        pl.when(known)
+        .then(pl.when(large).then(pl.lit(SPREAD)).otherwise(pl.lit(SMALL)))
+        .otherwise(pl.lit(FEW))
+    )
     reason = pl.when(allowed).then(why).otherwise(pl.lit(refusal, pl.String))
     return rows.with_columns(
         low=difference - pl.col("reach"),

@@ -21,7 +21,9 @@ PARTS = ("window", "compute", "exposed_communication", "exposed_copy", "idle", *
 
 def of_runs(traces: Iterable[Trace], values: Callable[[Trace], pl.DataFrame]) -> pl.DataFrame:
     """The values of several runs of a program, one below the other, with `run` counted from 0."""
-    found = [values(trace).with_columns(run=pl.lit(at, pl.Int64)) for at, trace in enumerate(traces)]
+    found = [
+        values(trace).with_columns(run=pl.lit(at, pl.Int64)) for at, trace in enumerate(traces)
+    ]
     return pl.concat([frame for frame in found if frame.height] or found[:1])
 
 
@@ -34,14 +36,16 @@ def in_steps(trace: Trace) -> pl.DataFrame:
 def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """The key (with rank), value and n: sums of `value` and `n` in each of the rank's steps, 0 where a row is in none.
 
-    `measured` has rank, the key, step, value and n. Work outside of steps is left out; of a rank that marks none, each
-    row of `measured` stays as it is: a call is then what one can compare.
+    `measured` has rank, the key, step, value and n. Work outside of steps is left out; of a rank
+    that marks none, each row of `measured` stays as it is: a call is then what one can compare.
     """
     marked = steps["rank"].unique().implode()
     inside = measured.filter(pl.col("rank").is_in(marked)).drop_nulls("step")
     sums = inside.lazy().group_by(*key, "step").agg(pl.col("value", "n").sum()).collect()
     every = sums.select(key).unique(maintain_order=True).join(steps, on="rank")
-    full = every.join(sums, on=[*key, "step"], how="left", nulls_equal=True, maintain_order="left").sort("step")
+    full = every.join(
+        sums, on=[*key, "step"], how="left", nulls_equal=True, maintain_order="left"
+    ).sort("step")
     columns = [*key, "value", "n"]
     calls = measured.filter(~pl.col("rank").is_in(marked)).select(columns)
     return pl.concat([full.with_columns(pl.col("value", "n").fill_null(0)).select(columns), calls])
@@ -55,13 +59,17 @@ def layer_values(trace: Trace) -> pl.DataFrame:
 def layer_work(trace: Trace) -> pl.DataFrame:
     """Time of each layer's and phase's kernels by step: rank, layer, phase, step, value, n."""
     found = layer_step_times(trace)
-    return found.select("rank", "layer", "phase", "step", value=pl.col("duration_ns").cast(pl.Float64), n=pl.lit(1))
+    return found.select(
+        "rank", "layer", "phase", "step", value=pl.col("duration_ns").cast(pl.Float64), n=pl.lit(1)
+    )
 
 
 def kernel_work(trace: Trace) -> pl.DataFrame:
     """Every kernel: rank, name, step, value (its duration), n (1)."""
     found = trace.select("kernels", "rank", "name", "step", "duration_ns")
-    return found.select("rank", "name", "step", value=pl.col("duration_ns").cast(pl.Float64), n=pl.lit(1))
+    return found.select(
+        "rank", "name", "step", value=pl.col("duration_ns").cast(pl.Float64), n=pl.lit(1)
+    )
 
 
 def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
@@ -76,7 +84,11 @@ def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
             own = of_rank(kernels, tree)
             within = nearest_row(tree["parent_id"], is_op, own["span_id"])
             value = charge(within, own["duration_ns"], tree.height)
-        found.append(tree.select("rank", "name", "step", value=value.cast(pl.Float64), n=pl.lit(1)).filter(is_op))
+        found.append(
+            tree.select("rank", "name", "step", value=value.cast(pl.Float64), n=pl.lit(1)).filter(
+                is_op
+            )
+        )
     return pl.concat(found) if found else kernel_work(trace).clear()
 
 
@@ -102,5 +114,7 @@ def memory_values(trace: Trace) -> pl.DataFrame:
         pl.col("reserved_bytes").max().alias("reserved_peak"),
         pl.col("size_bytes").filter(pl.col("size_bytes") > 0).sum().alias("allocated_in_all"),
     )
-    found = wide.drop("step").unpivot(index=["rank", "device"], variable_name="measure", value_name="value")
+    found = wide.drop("step").unpivot(
+        index=["rank", "device"], variable_name="measure", value_name="value"
+    )
     return found.drop_nulls("value").cast({"value": pl.Float64})

@@ -14,17 +14,18 @@ PLANNED = "custom"
 """The configuration that a plan is measured in."""
 
 _ALONE = (
-    "A plan was measured and nothing to compare it with: measure the model without it on the same device too "
-    "(tracelens collect timings --configuration interpreted, or cuda, --method e2e --plan FILE)."
+    "A plan was measured and nothing to compare it with: measure the model without it on the same"
+    " device too (tracelens collect timings --configuration interpreted, or cuda, --method e2e"
+    " --plan FILE)."
 )
 
 
 def planned_outcome(*traces: Trace) -> list[str]:
     """A sentence each on what a measured plan gained over the uncompiled model and over the one compiled as a whole.
 
-    Plan and model may have been measured in one trace or several, the first of which counts. Each is judged against the
-    spread of both, see `judge`, and the first against what was predicted, where the measurement recorded that. Nothing
-    where no plan was measured.
+    Plan and model may have been measured in one trace or several, the first of which counts. Each
+    is judged against the spread of both, see `judge`, and the first against what was predicted,
+    where the measurement recorded that. Nothing where no plan was measured.
     """
     pure: dict[str, pl.DataFrame] = {}
     for trace in reversed(traces):
@@ -38,7 +39,9 @@ def planned_outcome(*traces: Trace) -> list[str]:
     found = []
     for name in sorted(set(pure) - {PLANNED}, key=lambda one: one not in EAGER):
         if device is None or DEVICES.get(name) == ("cpu" if device == "cpu" else "gpu"):
-            predicted = about.get("plan", {}).get(f"predicted_speedup_over_{'base' if name in EAGER else 'other'}")
+            predicted = about.get("plan", {}).get(
+                f"predicted_speedup_over_{'base' if name in EAGER else 'other'}"
+            )
             found.append(_beside(name, pure[name], pure[PLANNED], predicted))
     return found or [_ALONE]
 
@@ -50,7 +53,10 @@ def _pure(trace: Trace) -> dict[str, pl.DataFrame]:
         ~pl.col("is_warmup") & ~pl.col("profiled") & ~pl.col("synchronized"),
     )
     ways = rows.partition_by("configuration", "compile_mode", maintain_order=True)
-    values = [(way["configuration"][0], way.select(plan=0, run="round", value="duration_ns")) for way in ways]
+    values = [
+        (way["configuration"][0], way.select(plan=0, run="round", value="duration_ns"))
+        for way in ways
+    ]
     values.sort(key=lambda one: _median(one[1]), reverse=True)
     return {name: frame for name, frame in values if _median(frame) > 0}
 
@@ -67,14 +73,17 @@ def _beside(name: str, base: pl.DataFrame, plan: pl.DataFrame, predicted: float 
     said += [] if predicted is None else [f"predicted {predicted:.2f}"]
     brackets = f" ({'; '.join(filter(None, said))})" if any(said) else ""
     return (
-        f"The measured plan ({PLANNED}) takes {after / 1e6:.3f} ms end to end, {name} {before / 1e6:.3f} ms: a speedup "
-        f"of {before / after:.2f}{brackets}, {_told(row['outcome'], row['reason'])}."
+        f"The measured plan ({PLANNED}) takes {after / 1e6:.3f} ms end to end, {name}"
+        f" {before / 1e6:.3f} ms: a speedup of {before / after:.2f}{brackets},"
+        f" {_told(row['outcome'], row['reason'])}."
     )
 
 
 def _told(outcome: str, reason: str | None) -> str:
     """The outcome as the end of a sentence, with the reason where there is none."""
-    said = {"faster": "it helps", "slower": "it does harm", "unclear": "no difference can be told"}[outcome]
+    said = {"faster": "it helps", "slower": "it does harm", "unclear": "no difference can be told"}[
+        outcome
+    ]
     return said if reason is None else f"{said}: {reason}"
 
 

@@ -21,9 +21,9 @@ def compare_rows(  # noqa: PLR0913, PLR0917 - two runs, what their rows are, and
 ) -> pl.DataFrame:
     """The key, change, calls and times of both, speedups, and what `judge` says, a row a key that either run has.
 
-    `work` gives rank, the key, step, value and n of a run. Where all runs mark steps, calls, times and the judgement
-    are of a step; else calls and times are of the whole capture, a call is judged, and there is a speedup of totals
-    only where both made as many.
+    `work` gives rank, the key, step, value and n of a run. Where all runs mark steps, calls, times
+    and the judgement are of a step; else calls and times are of the whole capture, a call is
+    judged, and there is a speedup of totals only where both made as many.
     """
     key = list(key)
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
@@ -38,8 +38,12 @@ def compare_rows(  # noqa: PLR0913, PLR0917 - two runs, what their rows are, and
     rows = judge(sides[0], sides[1], key, rules, tick=tick, refusal=not_judged(base, other, rules))
     for which, side, traces in zip(("base", "other"), sides, runs, strict=True):
         sums = side.group_by(key).agg(
-            (pl.col("n").median() if by_step else pl.col("n").sum() / len(traces)).alias(f"{which}_n_calls"),
-            (pl.col("value").median() if by_step else pl.col("value").sum() / len(traces)).alias(f"{which}_ns"),
+            (pl.col("n").median() if by_step else pl.col("n").sum() / len(traces)).alias(
+                f"{which}_n_calls"
+            ),
+            (pl.col("value").median() if by_step else pl.col("value").sum() / len(traces)).alias(
+                f"{which}_ns"
+            ),
             (pl.col("value").sum() / pl.col("n").sum()).alias(f"{which}_call_ns"),
         )
         rows = rows.join(sums, on=key, how="left", nulls_equal=True)
@@ -57,10 +61,16 @@ def compare_rows(  # noqa: PLR0913, PLR0917 - two runs, what their rows are, and
 
 def outcomes_in_words(frame: pl.DataFrame, what: str) -> str:
     """A sentence: how many rows are judged faster, slower and neither, and what only one run has."""
-    counts = {word: int((frame["outcome"] == word).sum()) for word in ("faster", "slower", "unclear")}
+    counts = {
+        word: int((frame["outcome"] == word).sum()) for word in ("faster", "slower", "unclear")
+    }
     said = ", ".join(f"{n:,} {word}" for word, n in counts.items())
     why = frame.filter(outcome="unclear")["reason"].value_counts(sort=True)
     reason = f" ({why['reason'][0]})" if why.height == 1 else ""
-    alone = {word: int((frame["change"] == word).sum()) for word in ("added", "removed")} if "change" in frame else {}
+    alone = (
+        {word: int((frame["change"] == word).sum()) for word in ("added", "removed")}
+        if "change" in frame
+        else {}
+    )
     more = "".join(f", {n:,} {word}" for word, n in alone.items() if n)
     return f"Of {frame.height:,} {what}: {said}{reason}{more}."

@@ -25,8 +25,17 @@ INVALIDATES = {
     "profiler": "host times: profilers cost different amounts",
     "options": "host times: recording more costs more",
 }
-"""Properties that may differ between two runs; for each, the comparisons that a difference invalidates."""
-_OPTIONS = ("record_shapes", "with_stack", "with_modules", "profile_memory", "with_flops", "traced", "cuda_graph_trace")
+"""Properties that may differ between two runs; for each, the comparisons that a difference
+invalidates."""
+_OPTIONS = (
+    "record_shapes",
+    "with_stack",
+    "with_modules",
+    "profile_memory",
+    "with_flops",
+    "traced",
+    "cuda_graph_trace",
+)
 _TOOLS = ("schemaVersion", "cupti_version", "nsys", "nsys_schema", "gdb", "py-spy")
 _NOT_RECORDED = "not recorded (record_shapes=True does)"
 _SOME, _MOST = 0.1, 0.5
@@ -48,8 +57,9 @@ def same_steps(base: Trace, other: Trace) -> bool:
 def shares(base: Trace, other: Trace) -> dict[str, float]:
     """How much both have, by kind, as far as both know it: of kernel time, layers, or ops where neither has kernels.
 
-    Of kernels and ops the share of the run that has less of it in common, as common code has common kernels; of layers
-    the share of the run that has more, as a compiled one may name its outermost only.
+    Of kernels and ops the share of the run that has less of it in common, as common code has common
+    kernels; of layers the share of the run that has more, as a compiled one may name its outermost
+    only.
     """
     found = {}
     for kind, table, key, weight in (
@@ -62,7 +72,8 @@ def shares(base: Trace, other: Trace) -> dict[str, float]:
         sides = [_weights(trace, table, key, weight) for trace in (base, other)]
         if all(side.height for side in sides):
             of = [
-                float(one.join(two, on="key", how="semi").select(pl.col("n").sum()).item()) / float(one["n"].sum())
+                float(one.join(two, on="key", how="semi").select(pl.col("n").sum()).item())
+                / float(one["n"].sum())
                 for one, two in (sides, sides[::-1])
             ]
             found[kind] = max(of) if kind == "layers" else min(of)
@@ -73,7 +84,12 @@ def _weights(trace: Trace, table: str, key: str, weight: str | None) -> pl.DataF
     where = pl.col("kind") == "op" if table == "spans" else None
     frame = trace.select(table, key, *([weight] if weight else []), where=where)
     n = pl.col(weight).sum() if weight else pl.lit(1)
-    return frame.group_by(pl.col(key).alias("key")).agg(n=n).filter(pl.col("n") > 0).cast({"key": pl.String})
+    return (
+        frame.group_by(pl.col(key).alias("key"))
+        .agg(n=n)
+        .filter(pl.col("n") > 0)
+        .cast({"key": pl.String})
+    )
 
 
 def unrelated(base: Trace, other: Trace) -> str | None:
@@ -83,7 +99,10 @@ def unrelated(base: Trace, other: Trace) -> str | None:
     if not found or (layers or 0) >= _MOST or (rest or 0) >= (_SOME if layers is None else _MOST):
         return None
     said = " and ".join(f"{share:.0%} of {kind}" for kind, share in found.items())
-    return f"{base.name} and {other.name} are two programs: only {said} are in both; compare runs of one program"
+    return (
+        f"{base.name} and {other.name} are two programs: only {said} are in both; compare runs of"
+        " one program"
+    )
 
 
 def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]:
@@ -94,7 +113,10 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
     for what, about in _ABOUT.items():
         rows.append((what, about(base), about(other)))
         if what == "calls":
-            rows += [(column, *_inputs(base, other, f"input_{column}")) for column in ("shapes", "dtypes")]
+            rows += [
+                (column, *_inputs(base, other, f"input_{column}"))
+                for column in ("shapes", "dtypes")
+            ]
     return rows
 
 
@@ -117,19 +139,31 @@ def _calls(trace: Trace) -> str | None:
     kernels = trace.select("kernels", "rank", "step")
     inside = kernels.drop_nulls("step")
     n = (inside if inside.height else kernels).group_by("rank", "step").len()["len"]
-    return f"{_between(n.to_list())} kernels {'a step' if inside.height else 'in all'}" if len(n) else None
+    return (
+        f"{_between(n.to_list())} kernels {'a step' if inside.height else 'in all'}"
+        if len(n)
+        else None
+    )
 
 
 def _inputs(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
     """How much of the calls of the ops that both ran has the same inputs in both, with an example where not all has."""
     spans = (trace.select("spans", "kind", "name", column).lazy() for trace in (base, other))
-    calls = (frame.filter(pl.col("kind") == "op").group_by("name", column).len("n").collect() for frame in spans)
+    calls = (
+        frame.filter(pl.col("kind") == "op").group_by("name", column).len("n").collect()
+        for frame in spans
+    )
     sides = [frame.cast({pl.Categorical: pl.String}) for frame in calls]
     if not all(side[column].count() for side in sides):
-        told = [None if not side.height else "known" if side[column].count() else _NOT_RECORDED for side in sides]
+        told = [
+            None if not side.height else "known" if side[column].count() else _NOT_RECORDED
+            for side in sides
+        ]
         return (told[0], told[1]) if None not in told and told[0] != told[1] else (None, None)
     own = [
-        one.join(two, on="name", how="semi").join(two, on=["name", column], how="anti", nulls_equal=True)
+        one.join(two, on="name", how="semi").join(
+            two, on=["name", column], how="anti", nulls_equal=True
+        )
         for one, two in (sides, sides[::-1])
     ]
     strange = [side.sort(-pl.col("n").cast(pl.Int64), "name", column) for side in own]
@@ -146,7 +180,9 @@ def _example(strange: pl.DataFrame, name: str, column: str) -> str:
 
 def _options(trace: Trace) -> str | None:
     settings = [source.get("settings") or {} for source in trace.manifest.sources]
-    return _listed({f"{key}={own[key]}" for own in settings for key in _OPTIONS if own.get(key)}) or (
+    return _listed(
+        {f"{key}={own[key]}" for own in settings for key in _OPTIONS if own.get(key)}
+    ) or (
         "none" if any(source.get("kind") == "torch" for source in trace.manifest.sources) else None
     )
 
@@ -168,7 +204,11 @@ _ABOUT = {
     "steps": _steps,
     "calls": _calls,
     "compiled": lambda trace: "yes" if shows_compilation(trace) else "no",
-    "graphs": lambda trace: ("replayed" if has_replays(trace) else "none") if trace.has("kernels") else None,
-    "profiler": lambda trace: _listed({str(s.get("producer", s.get("kind"))) for s in trace.manifest.sources}),
+    "graphs": lambda trace: (
+        ("replayed" if has_replays(trace) else "none") if trace.has("kernels") else None
+    ),
+    "profiler": lambda trace: _listed(
+        {str(s.get("producer", s.get("kind"))) for s in trace.manifest.sources}
+    ),
     "options": _options,
 }

@@ -1,7 +1,7 @@
 """Values that a span takes from the spans around it or below it: computed in C if compiled, else by pointer doubling.
 
-`parent` holds row numbers, null at the top. Doubling takes log2(depth) passes over whole columns: 0.3 to 0.8 s for 5.4
-million spans, where C takes 0.03 s.
+`parent` holds row numbers, null at the top. Doubling takes log2(depth) passes over whole columns:
+0.3 to 0.8 s for 5.4 million spans, where C takes 0.03 s.
 """
 
 from itertools import accumulate
@@ -42,7 +42,9 @@ def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
     return _flagged_row(parent, flags, None, outermost=True)
 
 
-def _flagged_row(parent: pl.Series, flags: pl.Series, rows: pl.Series | None, *, outermost: bool) -> pl.Series:
+def _flagged_row(
+    parent: pl.Series, flags: pl.Series, rows: pl.Series | None, *, outermost: bool
+) -> pl.Series:
     found = _in_c(_OUTERMOST if outermost else _NEAREST, parent, flags)
     if found is not None:
         found = found if rows is None else found.gather(rows)
@@ -75,18 +77,27 @@ def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series:
     if found is not None:
         return found.alias(own.name)
     total = own + 0  # scatter changes its series in place
-    below = pl.DataFrame({"up": parent, "level": count_among(parent, parent.is_not_null())}).with_row_index("row")
+    below = pl.DataFrame(
+        {"up": parent, "level": count_among(parent, parent.is_not_null())}
+    ).with_row_index("row")
     levels = below.drop_nulls("up").partition_by("level", as_dict=True)
     for level in sorted(levels, reverse=True):
         rows = levels[level]
-        sums = rows.select("up", sum=total.gather(rows["row"])).group_by("up").agg(pl.col("sum").sum())
+        sums = (
+            rows.select("up", sum=total.gather(rows["row"])).group_by("up").agg(pl.col("sum").sum())
+        )
         total = total.scatter(sums["up"], total.gather(sums["up"]) + sums["sum"])
     return total
 
 
 def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
     """Whether a wanted row's code stands again further up, where `above` leads from row to row (null at the top)."""
-    left = pl.DataFrame({"up": above, "code": code}).with_row_index("row").filter(wanted).drop_nulls("up")
+    left = (
+        pl.DataFrame({"up": above, "code": code})
+        .with_row_index("row")
+        .filter(wanted)
+        .drop_nulls("up")
+    )
     flags = pl.repeat(False, len(code), dtype=pl.Boolean, eager=True).alias(code.name)
     while left.height:
         same = code.gather(left["up"]) == left["code"]
@@ -99,13 +110,18 @@ def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
 def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame:
     """For each of `rows`, over the row and its ancestors: `top`, `n_ones` and `n_twos`; 0 and null for a null row.
 
-    `marks` has a byte for each row of the tree: `top` is the outermost row marked 1 (null for none), `n_ones` and
-    `n_twos` are the numbers of rows marked 1 and 2.
+    `marks` has a byte for each row of the tree: `top` is the outermost row marked 1 (null for
+    none), `n_ones` and `n_twos` are the numbers of rows marked 1 and 2.
     """
     is_one, is_two = marks == 1, marks == 2
     counts = (count_among(parent, flags).gather(rows).fill_null(0) for flags in (is_one, is_two))
     columns = outermost_row(parent, is_one).gather(rows), *counts
-    return pl.DataFrame([column.alias(name) for column, name in zip(columns, ("top", "n_ones", "n_twos"), strict=True)])
+    return pl.DataFrame(
+        [
+            column.alias(name)
+            for column, name in zip(columns, ("top", "n_ones", "n_twos"), strict=True)
+        ]
+    )
 
 
 def joined_paths(words: pl.Series, parent: pl.Series, separator: str) -> pl.Series:
@@ -120,13 +136,16 @@ def joined_paths(words: pl.Series, parent: pl.Series, separator: str) -> pl.Seri
 def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
     """The words behind those above them, where there are any; each pair is joined once."""
     joined = pl.concat_str(pl.nth(0) + separator, pl.nth(1), ignore_nulls=True).alias(words.name)
-    return each_pair_once(above.alias("above"), words.alias("words"), lambda pairs: pairs.select(joined)).to_series()
+    return each_pair_once(
+        above.alias("above"), words.alias("words"), lambda pairs: pairs.select(joined)
+    ).to_series()
 
 
 def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
     """The result of a pass in C over flags, or numbers to sum; null without the library, or if a child comes first.
 
-    It takes a tree in the chunks in which its columns were read, so that no column is copied as a whole.
+    It takes a tree in the chunks in which its columns were read, so that no column is copied as a
+    whole.
     """
     if LIBRARY is None:
         return None
@@ -139,7 +158,9 @@ def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
     firsts = [0, *accumulate(len(part) for part in parts)]
     order = range(len(parts))
     is_done = all(
-        LIBRARY.among(what, memory(parts[k].cast(pl.Int64).fill_null(_NONE), _I64), firsts[k], marks, found)
+        LIBRARY.among(
+            what, memory(parts[k].cast(pl.Int64).fill_null(_NONE), _I64), firsts[k], marks, found
+        )
         for k in (reversed(order) if what == _WITHIN else order)
     )
     return series(found, _I64) if is_done else None

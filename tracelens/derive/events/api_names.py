@@ -11,15 +11,22 @@ _KINDS = (
     ("graph_launch", r"^(cuda|cu|hip)Graph(Exec)?Launch"),
     ("memcpy", r"^(cuda|cu|hip)(Drv)?Memcpy"),
     ("memset", r"^(cuda|cu|hip)(Drv)?Memset"),
-    # Waits of the host, and of a stream for another (StreamWaitEvent): both are rows of `synchronizations`.
-    ("sync", r"^(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Synchronize|^(cuda|cu|hip)StreamWait"),
+    # Waits of the host, and of a stream for another (StreamWaitEvent): both are rows of
+    # `synchronizations`.
+    (
+        "sync",
+        r"^(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Synchronize|^(cuda|cu|hip)StreamWait",
+    ),
     # Allocation, release, registration, mapping and the questions about them.
     (
         "memory",
         r"^(cuda|cu|hip)(Ext)?(Mem|Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister)|(Mipmapped)?Array(Create|Destroy|3DCreate))",
     ),
     # Intel's Unified Runtime, its predecessor (pi) and Level Zero; MTIA's runtime.
-    ("kernel_launch", r"^(ur|pi)Enqueue\w*KernelLaunch|^zeCommandList\w*Launch(Cooperative)?Kernel|^runFunction"),
+    (
+        "kernel_launch",
+        r"^(ur|pi)Enqueue\w*KernelLaunch|^zeCommandList\w*Launch(Cooperative)?Kernel|^runFunction",
+    ),
     ("memcpy", r"^(ur|pi)(ext)?Enqueue\w*(Memcpy|Copy)|^zeCommandListAppendMemoryCopy"),
     ("memset", r"^(ur|pi)(ext)?Enqueue\w*(Memset|Fill)|^zeCommandListAppendMemoryFill"),
     ("sync", r"^(ur|pi)(QueueFinish|EventWait|EventsWait)|^ze\w+Synchronize"),
@@ -30,7 +37,8 @@ _KINDS = (
 def strip_version(raw: pl.Expr) -> pl.Expr:
     """The function name without a trailing `_v` and exactly four digits.
 
-    nsys prints names so: `cudaLaunchKernel_v7000` loses it, `cudaLaunchKernelExC_v11060` and `cuMemAlloc_v2` keep it.
+    nsys prints names so: `cudaLaunchKernel_v7000` loses it, `cudaLaunchKernelExC_v11060` and
+    `cuMemAlloc_v2` keep it.
     """
     return raw.str.replace(r"_v\d{4}$", "")
 
@@ -38,7 +46,11 @@ def strip_version(raw: pl.Expr) -> pl.Expr:
 def api_kind(api: pl.Expr) -> pl.Expr:
     """The kind of call of a runtime's or driver's function, as `api_calls.kind` has it; unknown without a name."""
     known = (pl.when(api.str.contains(pattern)).then(pl.lit(kind)) for kind, pattern in _KINDS)
-    return pl.when(api.is_null()).then(pl.lit("unknown")).otherwise(pl.coalesce(*known, pl.lit("other")))
+    return (
+        pl.when(api.is_null())
+        .then(pl.lit("unknown"))
+        .otherwise(pl.coalesce(*known, pl.lit("other")))
+    )
 
 
 def waits_for_device(api: pl.Expr) -> pl.Expr:

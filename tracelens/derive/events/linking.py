@@ -1,6 +1,7 @@
 """Linking device work to the API call that started it, and through the call to span and step.
 
-A node of a CUDA graph is linked to the span in which it was made, for sources that record when nodes are created.
+A node of a CUDA graph is linked to the span in which it was made, for sources that record when
+nodes are created.
 """
 
 import polars as pl
@@ -13,16 +14,18 @@ _HAS_ID = pl.col("correlation_id").fill_null(0) != 0
 """CUPTI writes 0 for no correlation."""
 _NODE = ["process_id", "graph_node_id"]
 _CLONES = 8
-"""How many times in a row a node may have been copied: capturing makes it, instantiating the graph copies it first."""
+"""How many times in a row a node may have been copied: capturing makes it, instantiating the
+graph copies it first."""
 _STARTS_WORK = pl.col("kind").is_in(["kernel_launch", "graph_launch", "memcpy", "memset"])
 
 
 class Callers:
     """API calls indexed by process and correlation id, to link several tables of device work to.
 
-    A runtime call and the driver call below it may have one correlation id: then the call that starts work is taken,
-    and of two such the outer one. Work without a recorded call is pre_window when it started before the first recorded
-    call, or its correlation id is below every recorded one (ids count up), else unlinked.
+    A runtime call and the driver call below it may have one correlation id: then the call that
+    starts work is taken, and of two such the outer one. Work without a recorded call is pre_window
+    when it started before the first recorded call, or its correlation id is below every recorded
+    one (ids count up), else unlinked.
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
@@ -48,27 +51,36 @@ class Callers:
                 is_before = is_before.scatter(part["row"], calls.is_before(part))
         is_graph = self._is_graph.gather(row)
         link = pl.select(
-            pl.when(is_graph).then(pl.lit("graph", pl.Categorical))
-            .when(row.is_not_null()).then(pl.lit("launched", pl.Categorical))
-            .when(is_before).then(pl.lit("pre_window", pl.Categorical))
+            pl.when(is_graph)
+            .then(pl.lit("graph", pl.Categorical))
+            .when(row.is_not_null())
+            .then(pl.lit("launched", pl.Categorical))
+            .when(is_before)
+            .then(pl.lit("pre_window", pl.Categorical))
             .otherwise(pl.lit("unlinked", pl.Categorical))
             .alias("link")
-        )  # fmt: skip
-        return work.with_columns(*(column.gather(row) for column in self._answers.get_columns()), link["link"])
+        )
+        return work.with_columns(
+            *(column.gather(row) for column in self._answers.get_columns()), link["link"]
+        )
 
 
 class _Process:
     """The calls of one process by correlation id: of two with the same, the one that starts work, then the outer one.
 
-    Ids count up and work is looked up in order of start, so that neighbours lie in the same memory: a million look-ups
-    take 0.05 s, a join 0.2 s.
+    Ids count up and work is looked up in order of start, so that neighbours lie in the same memory:
+    a million look-ups take 0.05 s, a join 0.2 s.
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
         known = calls.filter(_HAS_ID).with_columns(pl.col("correlation_id").cast(pl.Int64))
         if (known["correlation_id"].diff() <= 0).any():
             known = known.sort(
-                "correlation_id", ~_STARTS_WORK, "start_ns", pl.col("duration_ns").neg(), maintain_order=True
+                "correlation_id",
+                ~_STARTS_WORK,
+                "start_ns",
+                pl.col("duration_ns").neg(),
+                maintain_order=True,
             ).unique("correlation_id", keep="first", maintain_order=True)
         self._ids, self._rows = known["correlation_id"], known["row"]
         self._first_id = self._ids.filter(self._ids > 0).min()
@@ -84,14 +96,16 @@ class _Process:
     def is_before(self, work: pl.DataFrame) -> pl.Series:
         """Whether the work's call came before the first recorded one."""
         older = _HAS_ID & (pl.col("correlation_id") < pl.lit(self._first_id, pl.Int64))
-        return work.select(older.fill_null(value=False) | (pl.col("start_ns") < self._first_ns)).to_series()
+        return work.select(
+            older.fill_null(value=False) | (pl.col("start_ns") < self._first_ns)
+        ).to_series()
 
 
 def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.DataFrame:
     """Device work with process_id: the source's own, else its call's process, else `fallback`.
 
-    Correlation ids are unique within a process only: work whose id several processes used gets process -1, so that it
-    stays unlinked rather than linked to the wrong process.
+    Correlation ids are unique within a process only: work whose id several processes used gets
+    process -1, so that it stays unlinked rather than linked to the wrong process.
     """
     if "process_id" in work.columns:
         return work
@@ -111,11 +125,14 @@ def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.D
 def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     """process_id, graph_node_id and node_span_id of each node that was made within a span, a row a node.
 
-    `nodes` has process_id, thread_id, start_ns, graph_node_id and original_id: the node that it is a copy of, or null.
-    A copy counts as made where its original was. `spans` are in order, with span_id as row number.
+    `nodes` has process_id, thread_id, start_ns, graph_node_id and original_id: the node that it is
+    a copy of, or null. A copy counts as made where its original was. `spans` are in order, with
+    span_id as row number.
     """
     made = nodes.select(*_NODE, "original_id", "thread_id", "start_ns").cast(pl.Int64)
-    made = made.sort("start_ns", maintain_order=True).unique(_NODE, keep="first", maintain_order=True)
+    made = made.sort("start_ns", maintain_order=True).unique(
+        _NODE, keep="first", maintain_order=True
+    )
     originals = made.rename({"graph_node_id": "above"})
     for _ in range(_CLONES):
         if not made["original_id"].count():
@@ -125,7 +142,8 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
         )
         is_known = found["start_ns"].is_not_null()
         made = made.with_columns(
-            found["original_id"], *(found[name].zip_with(is_known, made[name]) for name in ("thread_id", "start_ns"))
+            found["original_id"],
+            *(found[name].zip_with(is_known, made[name]) for name in ("thread_id", "start_ns")),
         )
     calls = made.with_columns(duration_ns=pl.lit(0, pl.Int64))
     span = as_rows(nest(spans, calls).call_span).cast(pl.Int64)
@@ -135,4 +153,6 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 def mark_nodes(work: pl.DataFrame, made: pl.DataFrame) -> pl.DataFrame:
     """The work with node_span_id, null where its node is not in `made`."""
     keys = work.select(pl.col(_NODE).cast(pl.Int64))
-    return work.with_columns(keys.join(made, on=_NODE, how="left", maintain_order="left")["node_span_id"])
+    return work.with_columns(
+        keys.join(made, on=_NODE, how="left", maintain_order="left")["node_span_id"]
+    )

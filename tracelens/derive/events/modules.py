@@ -7,24 +7,32 @@ from tracelens.derive.events.ancestry import count_among, joined_paths, nearest,
 from tracelens.limits import MODULES
 
 MODULE_PREFIX = "nn.Module: "
-COMPILED_GRAPH = r"^nn\.Module: (GraphModule|GraphModuleImpl|_?LazyGraphModule|<eval_with_key>[.\d]*)_\d+$"
+COMPILED_GRAPH = (
+    r"^nn\.Module: (GraphModule|GraphModuleImpl|_?LazyGraphModule|<eval_with_key>[.\d]*)_\d+$"
+)
 """Calls of graphs that Dynamo or another FX tracer made of a module's forward."""
-_HOLDERS = r"^nn\.Module: (OptimizedModule|DistributedDataParallel|DataParallel|FullyShardedDataParallel)_\d+$"
+_HOLDERS = (
+    r"^nn\.Module:"
+    r" (OptimizedModule|DistributedDataParallel|DataParallel|FullyShardedDataParallel)_\d+$"
+)
 WRAPPER = f"{_HOLDERS}|{COMPILED_GRAPH}"
-"""Calls of modules that only hold another module or its graph: they are no layers and take no place in a path."""
+"""Calls of modules that only hold another module or its graph: they are no layers and take no
+place in a path."""
 _NODE = ("process_id", "forward_thread_id", "sequence_number")
 
 
 def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int, int]:
     """module_path of each span (null outside modules), the number of ambiguous backward spans, and of too deep modules.
 
-    Modules nested deeper than the limit get no path; what is in them counts to the last module above.
+    Modules nested deeper than the limit get no path; what is in them counts to the last module
+    above.
 
-    Forward: the path of the module call around the span where `exact_path` has it, else the chain of module calls.
-    Backward: the path of the forward op that made the autograd node, which is the last op to start with that sequence
-    number; checked against Kineto's own fwdbwd flows. Sequence numbers are per thread, and a backward op names its
-    forward thread by a number of torch's own: the thread whose ops match most of that number's sequence numbers is
-    taken, and where two match equally many, the span is ambiguous.
+    Forward: the path of the module call around the span where `exact_path` has it, else the chain
+    of module calls. Backward: the path of the forward op that made the autograd node, which is the
+    last op to start with that sequence number; checked against Kineto's own fwdbwd flows. Sequence
+    numbers are per thread, and a backward op names its forward thread by a number of torch's own:
+    the thread whose ops match most of that number's sequence numbers is taken, and where two match
+    equally many, the span is ambiguous.
     """
     forward, n_too_deep = _chains(parent, spans)
     if not spans["sequence_number"].count():
@@ -33,13 +41,21 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
     rows = pl.int_range(pl.len(), dtype=pl.get_index_type())
     lead = outermost(parent, spans.select(pl.when(is_backward).then(rows)).to_series())
     numbered = pl.col("sequence_number").is_not_null()
-    keyed = spans.select(*_NODE, "thread_id", "start_ns", path=forward, is_backward=is_backward).filter(numbered)
+    keyed = spans.select(
+        *_NODE, "thread_id", "start_ns", path=forward, is_backward=is_backward
+    ).filter(numbered)
     paths = _paths_of_nodes(keyed)
     leads = lead.drop_nulls().unique()
-    through = spans.select(*_NODE)[leads].join(paths, on=[*_NODE], how="left", maintain_order="left")
+    through = spans.select(*_NODE)[leads].join(
+        paths, on=[*_NODE], how="left", maintain_order="left"
+    )
     place = _numbered(leads, spans.height).gather(lead)
     n_ambiguous = through["is_ambiguous"].gather(place).sum()
-    return forward.zip_with(forward.is_not_null(), through["path"].gather(place)), int(n_ambiguous), n_too_deep
+    return (
+        forward.zip_with(forward.is_not_null(), through["path"].gather(place)),
+        int(n_ambiguous),
+        n_too_deep,
+    )
 
 
 def _numbered(rows: pl.Series, height: int) -> pl.Series:
@@ -56,9 +72,13 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.col("path").sort_by("start_ns").last(), made_ns=pl.col("start_ns").max())
     )
     nodes = keyed.filter("is_backward").group_by(*_NODE).agg(run_ns=pl.col("start_ns").max())
-    pairs = nodes.join(makers, on=["process_id", "sequence_number"]).filter(pl.col("made_ns") <= pl.col("run_ns"))
+    pairs = nodes.join(makers, on=["process_id", "sequence_number"]).filter(
+        pl.col("made_ns") <= pl.col("run_ns")
+    )
     votes = pairs.group_by("process_id", "forward_thread_id", "thread_id").agg(votes=pl.len())
-    best = votes.filter(pl.col("votes") == pl.col("votes").max().over("process_id", "forward_thread_id"))
+    best = votes.filter(
+        pl.col("votes") == pl.col("votes").max().over("process_id", "forward_thread_id")
+    )
     chosen = best.with_columns(is_ambiguous=pl.len().over("process_id", "forward_thread_id") > 1)
     found = pairs.join(chosen, on=["process_id", "forward_thread_id", "thread_id"]).group_by(*_NODE)
     path, is_ambiguous = pl.col("path").first(), pl.col("is_ambiguous").any()
@@ -68,13 +88,15 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
 def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
     """The path of module names around each span, and the number of calls that are deeper than the limit.
 
-    Names are joined with dots, outermost first; an exact path replaces what is above it. The limit bounds memory: all
-    paths together grow with the square of the depth. Wrappers are left out unless the capture gave them the path of
-    what they wrap.
+    Names are joined with dots, outermost first; an exact path replaces what is above it. The limit
+    bounds memory: all paths together grow with the square of the depth. Wrappers are left out
+    unless the capture gave them the path of what they wrap.
     """
     modules = ((spans["kind"] == "module") & spans["name"].is_not_null()).arg_true()
     if len(modules):
-        is_wrapper = each_once(spans["name"].gather(modules), lambda name: name.str.contains(WRAPPER))
+        is_wrapper = each_once(
+            spans["name"].gather(modules), lambda name: name.str.contains(WRAPPER)
+        )
         modules = modules.filter(~is_wrapper | spans["exact_path"].gather(modules).is_not_null())
     if not len(modules):
         return pl.repeat(None, spans.height, dtype=pl.Categorical, eager=True), 0
@@ -84,10 +106,15 @@ def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
     if is_deep.any():
         modules = modules.filter(~is_deep)
         enclosing = nearest(parent, _numbered(modules, spans.height))
-    path = each_once(spans["name"].gather(modules), lambda name: name.str.strip_prefix(MODULE_PREFIX))
+    path = each_once(
+        spans["name"].gather(modules), lambda name: name.str.strip_prefix(MODULE_PREFIX)
+    )
     up = enclosing.gather(parent.gather(modules))
     exact = spans["exact_path"].gather(modules).cast(pl.Categorical)
-    path, up = exact.zip_with(exact.is_not_null(), path), up.zip_with(exact.is_null(), up.clear(len(up)))
+    path, up = (
+        exact.zip_with(exact.is_not_null(), path),
+        up.zip_with(exact.is_null(), up.clear(len(up))),
+    )
     return joined_paths(path, up, ".").gather(enclosing), int(is_deep.sum())
 
 
@@ -97,16 +124,22 @@ def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
     A wrapper and what it wraps may have one path in the capture: then the class is the latter's.
     """
     calls = spans.filter((pl.col("kind") == "module") & pl.col("module_path").is_not_null())
-    is_wrapper = each_once(calls["name"], lambda name: name.str.contains(WRAPPER)).alias("is_wrapper")
+    is_wrapper = each_once(calls["name"], lambda name: name.str.contains(WRAPPER)).alias(
+        "is_wrapper"
+    )
     return (
         calls.select("module_path", "start_ns", "name", is_wrapper)
         .group_by("module_path")
-        .agg(pl.col("start_ns").min(), pl.col("name").sort_by("is_wrapper", "start_ns").first().cast(pl.String))
+        .agg(
+            pl.col("start_ns").min(),
+            pl.col("name").sort_by("is_wrapper", "start_ns").first().cast(pl.String),
+        )
         .sort("start_ns", pl.col("module_path").cast(pl.String))
         .with_row_index("call_order")
         .select(
             "module_path",
-            # NVTX hooks record the path in a dictionary, TensorRT a layer's name, and neither a class.
+            # NVTX hooks record the path in a dictionary, TensorRT a layer's name, and neither a
+            # class.
             class_name=pl.when(pl.col("name").str.starts_with(MODULE_PREFIX))
             .then(pl.col("name").str.strip_prefix(MODULE_PREFIX).str.replace(r"_\d+$", ""))
             .otherwise(pl.lit("unknown")),

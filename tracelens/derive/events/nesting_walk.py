@@ -6,16 +6,17 @@ from dataclasses import dataclass
 import polars as pl
 
 TOLERANCE_NS = 1000
-"""A child may outlast its parent by this much: profilers stop the two clocks one after the other."""
+"""A child may outlast its parent by this much: profilers stop the two clocks one after the
+other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nesting:
     """Parent row (-1: none), depth and self time of each span; enclosing span of each call; counts of misfits.
 
-    `n_overlaps` counts spans that start inside another and outlast it by more than the tolerance; they become its
-    successors, not its children. `n_unreturned` counts calls that the profiler closed only at the trace's end though
-    their recorded parent went on to call others.
+    `n_overlaps` counts spans that start inside another and outlast it by more than the tolerance;
+    they become its successors, not its children. `n_unreturned` counts calls that the profiler
+    closed only at the trace's end though their recorded parent went on to call others.
     """
 
     parent: Sequence[int] | pl.Series
@@ -47,13 +48,17 @@ def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
             walk.enter(row, start, end)
         else:
             call_span[row - n_spans] = walk.around(start, end)
-    return Nesting(walk.parent, walk.depth, walk.self_ns, call_span, walk.n_overlaps, walk.n_unreturned)
+    return Nesting(
+        walk.parent, walk.depth, walk.self_ns, call_span, walk.n_overlaps, walk.n_unreturned
+    )
 
 
 def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Row (calls after spans), lane, start and end of both, sorted so that a parent comes before its children."""
     columns = ["process_id", "thread_id", "start_ns", "duration_ns"]
-    both = pl.concat([spans.select(columns), calls.select(columns)], how="vertical_relaxed").with_row_index("row")
+    both = pl.concat(
+        [spans.select(columns), calls.select(columns)], how="vertical_relaxed"
+    ).with_row_index("row")
     return (
         both.with_columns(
             lane=pl.struct("process_id", "thread_id").rank("dense").cast(pl.Int64),
@@ -78,7 +83,11 @@ class _Walk:
         self._starts: list[int] = spans["start_ns"].to_list()
         self._ends: list[int] = (spans["start_ns"] + spans["duration_ns"]).to_list()
         self._covered = list(self._starts)
-        hints = spans["parent_hint"].fill_null(-1).to_list() if "parent_hint" in spans.columns else [-1] * n
+        hints = (
+            spans["parent_hint"].fill_null(-1).to_list()
+            if "parent_hint" in spans.columns
+            else [-1] * n
+        )
         self._hints = hints
         self._hinted = {row for row, hint in enumerate(hints) if hint >= 0}
 
@@ -122,8 +131,8 @@ class _Walk:
     def _close_unreturned(self, caller: int, moment: int) -> None:
         """Drop open spans above the recorded caller from the first one on that has a recorded caller itself.
 
-        They were over by that moment, so neither their own time nor the time that their caller loses to them goes on
-        after it.
+        They were over by that moment, so neither their own time nor the time that their caller
+        loses to them goes on after it.
         """
         stack = self.open
         try:

@@ -11,11 +11,18 @@ from tracelens.derive.events.ancestry import nearest
 _MARKERS = (
     (
         "backward",
-        r"^autograd::engine::evaluate_function|^CompiledFunctionBackward|^## Call CompiledFxGraph .* backward",
+        (
+            r"^autograd::engine::evaluate_function|^CompiledFunctionBackward|^## Call"
+            r" CompiledFxGraph .* backward"
+        ),
     ),
     ("optimizer", r"^Optimizer\.(?:step|zero_grad)#"),
 )
-_ANNOTATIONS = (("forward", r"(?i)\bforward\b"), ("backward", r"(?i)\bbackward\b"), ("optimizer", r"(?i)\boptimizer\b"))
+_ANNOTATIONS = (
+    ("forward", r"(?i)\bforward\b"),
+    ("backward", r"(?i)\bbackward\b"),
+    ("optimizer", r"(?i)\boptimizer\b"),
+)
 _PHASES = ("forward", "backward", "optimizer", "other")
 _OTHER = r"(?i)^\W*(?:h2d|data|dataloader|loss)\W*$|^enumerate\(DataLoader\)"
 
@@ -23,8 +30,9 @@ _OTHER = r"(?i)^\W*(?:h2d|data|dataloader|loss)\W*$|^enumerate\(DataLoader\)"
 def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
     """The phase of each span: its own marker's or nearest ancestor's, else that of the annotation open at its start.
 
-    Markers: autograd's evaluate_function and compiled backward graphs, Optimizer.step and zero_grad, annotations and
-    NVTX ranges named forward, backward or optimizer, and module calls (forward).
+    Markers: autograd's evaluate_function and compiled backward graphs, Optimizer.step and
+    zero_grad, annotations and NVTX ranges named forward, backward or optimizer, and module calls
+    (forward).
     """
     kind = pl.col("kind")
     is_annotation = kind.is_in(["annotation", "nvtx"])
@@ -35,13 +43,23 @@ def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
         pl.when((kind == "module") | pl.col("is_compiled")).then(_code("forward")),
     )
     names = each_once(spans["name"], _by_name).struct.unnest()
-    marked = spans.select("kind", "forward_thread_id", *names).select(phase=own, is_annotation=is_annotation)
+    marked = spans.select("kind", "forward_thread_id", *names).select(
+        phase=own, is_annotation=is_annotation
+    )
     inherited = nearest(parent, marked["phase"])
-    times = spans.select("process_id", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
-    annotations = times.with_columns(marked["phase"]).filter(marked["is_annotation"] & marked["phase"].is_not_null())
+    times = spans.select(
+        "process_id", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns")
+    )
+    annotations = times.with_columns(marked["phase"]).filter(
+        marked["is_annotation"] & marked["phase"].is_not_null()
+    )
     lost = inherited.is_null().arg_true()
-    open_then = during(times[lost].select("process_id", "start_ns"), annotations, "phase", pl.UInt8)["phase"]
-    return pl.Series("phase", _PHASES).cast(pl.Categorical).gather(inherited.scatter(lost, open_then))
+    open_then = during(
+        times[lost].select("process_id", "start_ns"), annotations, "phase", pl.UInt8
+    )["phase"]
+    return (
+        pl.Series("phase", _PHASES).cast(pl.Categorical).gather(inherited.scatter(lost, open_then))
+    )
 
 
 def _by_name(name: pl.Expr) -> pl.Expr:
@@ -55,7 +73,9 @@ def _by_name(name: pl.Expr) -> pl.Expr:
 
 def _first(name: pl.Expr, rules: Iterable[tuple[str, str]]) -> pl.Expr:
     """The number of the first phase whose pattern is found."""
-    return pl.coalesce(pl.when(name.str.contains(pattern)).then(_code(phase)) for phase, pattern in rules)
+    return pl.coalesce(
+        pl.when(name.str.contains(pattern)).then(_code(phase)) for phase, pattern in rules
+    )
 
 
 def _code(phase: str) -> pl.Expr:

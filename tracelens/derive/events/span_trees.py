@@ -26,10 +26,15 @@ def refuse_circles(parents: pl.Series, rank: int) -> None:
         part = parents.slice(at, AT_ONCE)
         n_wrong += int(((part < 0) | (part >= pl.int_range(at, at + len(part), eager=True))).sum())
     if n_wrong:
-        raise SourceError(f"spans of rank {rank}: the parent_id of {n_wrong:,} is no earlier span; collect it again")
+        raise SourceError(
+            f"spans of rank {rank}: the parent_id of {n_wrong:,} is no earlier span; collect it"
+            " again"
+        )
 
 
-def with_trees(spans: pl.DataFrame, frame: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+def with_trees(
+    spans: pl.DataFrame, frame: pl.DataFrame
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Each rank's span tree with the frame's rows of that rank, from `of_rank`.
 
     Rows of ranks without spans come last, with an empty tree.

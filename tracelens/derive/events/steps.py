@@ -8,39 +8,52 @@ from tracelens.errors import UsageError
 
 FAMILIES = {
     "profiler": r"^ProfilerStep#(\d+)$",
-    "annotation": r"(?i)^(?:(?:train(?:ing)?|test|val(?:idation)?|eval)[ _-]?)?(?:step|iter(?:ation)?)[ _#:-]*(\d+)$",
+    "annotation": (
+        r"(?i)^(?:(?:train(?:ing)?|test|val(?:idation)?|eval)[ _-]?)?(?:step|iter(?:ation)?)["
+        r" _#:-]*(\d+)$"
+    ),
     "server": r"^(?:execute_\w|step\[)",
 }
-"""Names of spans that mark steps, outermost first: torch's own, programs' own, batches of vLLM and SGLang."""
+"""Names of spans that mark steps, outermost first: torch's own, programs' own, batches of vLLM
+and SGLang."""
 
 STEP_NAME = "|".join(f"(?:{FAMILIES[family]})" for family in ("profiler", "annotation"))
 """Names of marks that contain the step's number."""
 
 _MARKS = {
-    "process_id": pl.Int64, "thread_id": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "until_ns": pl.Int64,
-    "step": pl.Int64, "window": pl.Int64, "name": pl.String,
-}  # fmt: skip
+    "process_id": pl.Int64,
+    "thread_id": pl.Int64,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "until_ns": pl.Int64,
+    "step": pl.Int64,
+    "window": pl.Int64,
+    "name": pl.String,
+}
 _MAX_DIGITS = 18
 
 
 def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
     """The marks of steps in spans (process_id, thread_id, kind, name, start_ns, duration_ns), by start.
 
-    A row a mark: process_id, thread_id, start_ns, end_ns, until_ns (the begin of the process's next mark; for a
-    window's last mark, its end), step, window, name. Of marks of several families, the first in FAMILIES with at least
-    two marks is taken; of marks within each other, the outer ones. A step has the number in its mark's name, unless no
-    name has one or a process uses one twice: then marks are counted from 0. A window is a run of steps with consecutive
-    numbers. `pattern` replaces the known marks, for spans of any kind; its first group, if any, is the number.
+    A row a mark: process_id, thread_id, start_ns, end_ns, until_ns (the begin of the process's next
+    mark; for a window's last mark, its end), step, window, name. Of marks of several families, the
+    first in FAMILIES with at least two marks is taken; of marks within each other, the outer ones.
+    A step has the number in its mark's name, unless no name has one or a process uses one twice:
+    then marks are counted from 0. A window is a run of steps with consecutive numbers. `pattern`
+    replaces the known marks, for spans of any kind; its first group, if any, is the number.
     """
     chosen = _chosen(_named(spans, pattern))
-    return _windows(_numbered(chosen)).select(pl.col(name).cast(dtype) for name, dtype in _MARKS.items())
+    return _windows(_numbered(chosen)).select(
+        pl.col(name).cast(dtype) for name, dtype in _MARKS.items()
+    )
 
 
 def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     """The frame with `step`: that of the last mark to begin in the process before start_ns.
 
-    Null before the first mark, and after the end of a window's last one. Where marks of several threads overlap, the
-    later one counts.
+    Null before the first mark, and after the end of a window's last one. Where marks of several
+    threads overlap, the later one counts.
     """
     return during(frame, marks.with_columns(end_ns="until_ns"), "step", pl.Int64)
 
@@ -48,20 +61,23 @@ def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
 def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> pl.DataFrame:
     """The steps: step, name, start_ns, duration_ns, host_ns, window; by start.
 
-    A step ends when the host has begun the next one and the device has finished what was launched before, whichever is
-    later. A window's first step begins with its mark, or when earlier work ends; its last one ends with its own mark,
-    or with the last device work launched in it. `ends` (step, end_ns) has the ends of device work launched in steps,
-    `loose` (launch_ns, end_ns) those of work launched in none; launch_ns is null where the launch came before the trace
-    began.
+    A step ends when the host has begun the next one and the device has finished what was launched
+    before, whichever is later. A window's first step begins with its mark, or when earlier work
+    ends; its last one ends with its own mark, or with the last device work launched in it. `ends`
+    (step, end_ns) has the ends of device work launched in steps, `loose` (launch_ns, end_ns) those
+    of work launched in none; launch_ns is null where the launch came before the trace began.
     """
     one_each = marks.group_by("step", maintain_order=True).agg(
-        pl.col("name", "window").first(), pl.col("start_ns").min(), pl.col("end_ns", "until_ns").max()
+        pl.col("name", "window").first(),
+        pl.col("start_ns").min(),
+        pl.col("end_ns", "until_ns").max(),
     )
     steps = one_each.sort("start_ns", "step")
     is_last = (pl.col("window") != pl.col("window").shift(-1)).fill_null(value=True)
     last_end = ends.group_by("step").agg(pl.col("end_ns").max().alias("done"))
     steps = steps.join(last_end, on="step", how="left", maintain_order="left").with_columns(
-        is_last=is_last, host_end=pl.when(is_last).then("end_ns").otherwise(pl.col("start_ns").shift(-1))
+        is_last=is_last,
+        host_end=pl.when(is_last).then("end_ns").otherwise(pl.col("start_ns").shift(-1)),
     )
     before = _done_by(loose, steps["start_ns"])
     done = pl.max_horizontal("done", _done_by(loose, steps["host_end"])).cum_max().forward_fill()
@@ -69,7 +85,12 @@ def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> 
     begins = pl.max_horizontal("start_ns", before, pl.col("end").shift(1))
     host_ns = pl.col("host_end") - pl.col("start_ns")
     return steps.select(
-        "step", "name", start_ns=begins, duration_ns=pl.col("end") - begins, host_ns=host_ns, window="window"
+        "step",
+        "name",
+        start_ns=begins,
+        duration_ns=pl.col("end") - begins,
+        host_ns=host_ns,
+        window="window",
     )
 
 
@@ -95,7 +116,11 @@ class StepTimes:
         loose = work.select("start_ns", "api_call_id", "link")[rows]
         launched = self._call_starts.gather(loose["api_call_id"]).cast(pl.Int64)
         # Work without a call was launched before the trace, or else by its own start.
-        unknown = pl.when(pl.col("link") == "pre_window").then(None).otherwise(pl.col("start_ns").cast(pl.Int64))
+        unknown = (
+            pl.when(pl.col("link") == "pre_window")
+            .then(None)
+            .otherwise(pl.col("start_ns").cast(pl.Int64))
+        )
         at = loose.select(pl.when(launched.is_null()).then(unknown).otherwise(launched)).to_series()
         self._loose.append(pl.DataFrame([at.alias("launch_ns"), found["end_ns"].gather(rows)]))
         if name == "kernels":
@@ -106,11 +131,18 @@ class StepTimes:
         if not self._marks.height:
             return pl.DataFrame()
         found = list_steps(
-            self._marks, *(pl.concat(parts, how="vertical_relaxed") for parts in (self._ends, self._loose))
+            self._marks,
+            *(pl.concat(parts, how="vertical_relaxed") for parts in (self._ends, self._loose)),
         )
-        starts = pl.concat(self._kernel_starts).sort() if self._kernel_starts else pl.Series([], dtype=pl.Int64)
+        starts = (
+            pl.concat(self._kernel_starts).sort()
+            if self._kernel_starts
+            else pl.Series([], dtype=pl.Int64)
+        )
         edges = found.select("start_ns", end=pl.col("start_ns") + pl.col("duration_ns"))
-        first, after = (starts.search_sorted(edges[edge]).cast(pl.Int64) for edge in ("start_ns", "end"))
+        first, after = (
+            starts.search_sorted(edges[edge]).cast(pl.Int64) for edge in ("start_ns", "end")
+        )
         return found.with_columns(n_kernels=after - first)
 
 
@@ -118,7 +150,9 @@ def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
     """The latest end of work (launch_ns, end_ns) that was launched before each moment; null where there is none."""
     ordered = work.sort("launch_ns", nulls_last=False)
     reached = ordered["end_ns"].cum_max()
-    n_launched = ordered["launch_ns"].fill_null(-(2**63)).search_sorted(moments, side="left").cast(pl.Int64)
+    n_launched = (
+        ordered["launch_ns"].fill_null(-(2**63)).search_sorted(moments, side="left").cast(pl.Int64)
+    )
     return reached.gather((n_launched - 1).set(n_launched == 0, None)).alias("done_by")
 
 
@@ -139,26 +173,32 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
         name="name",
     )
     is_mark = found["family"].is_not_null()
-    return pl.concat([columns.filter(is_mark), found.filter(is_mark)], how="horizontal").with_columns(
-        pl.col("name").cast(pl.String), pl.col("number").cast(pl.String)
-    )
+    return pl.concat(
+        [columns.filter(is_mark), found.filter(is_mark)], how="horizontal"
+    ).with_columns(pl.col("name").cast(pl.String), pl.col("number").cast(pl.String))
 
 
 def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
     """The index of the first pattern that a name matches, as `family`, and the digits in it, as `number`."""
     family = pl.coalesce(
-        pl.when(name.str.contains(words)).then(pl.lit(place, pl.UInt8)) for place, words in enumerate(families)
+        pl.when(name.str.contains(words)).then(pl.lit(place, pl.UInt8))
+        for place, words in enumerate(families)
     )
     number = pl.coalesce(
-        name.str.extract(words).str.extract(r"^(\d+)$")
-        if pl.select(pl.lit("").str.extract_groups(words)).to_series().struct.fields  # a group at all
-        else pl.lit(None, pl.String)
+        (
+            name.str.extract(words).str.extract(r"^(\d+)$")
+            if pl.select(pl.lit("").str.extract_groups(words))
+            .to_series()
+            .struct.fields  # a group at all
+            else pl.lit(None, pl.String)
+        )
         for words in families
     )
     # A number past what an integer holds is no count of steps.
     too_long = number.str.len_bytes() > _MAX_DIGITS
     return pl.struct(
-        family=pl.when(too_long.fill_null(value=False)).then(None).otherwise(family), number=number.fill_null("")
+        family=pl.when(too_long.fill_null(value=False)).then(None).otherwise(family),
+        number=number.fill_null(""),
     )
 
 
@@ -166,11 +206,17 @@ def _chosen(found: pl.DataFrame) -> pl.DataFrame:
     """The marks of one family, none within another of its thread unless both have the same number."""
     candidates = []
     for _, family in sorted(found.partition_by("family", as_dict=True).items()):
-        ordered = family.sort("process_id", "thread_id", "start_ns", "end_ns", descending=[False, False, False, True])
+        ordered = family.sort(
+            "process_id", "thread_id", "start_ns", "end_ns", descending=[False, False, False, True]
+        )
         reached = pl.col("end_ns").cum_max().shift(1).over("process_id", "thread_id")
         is_inner = (pl.col("end_ns") <= reached).fill_null(value=False)
         candidates += [ordered.filter(~is_inner), ordered.filter(is_inner)]
-    several = [marks for marks in candidates if marks.select(pl.struct("number", "start_ns").n_unique()).item() > 1]
+    several = [
+        marks
+        for marks in candidates
+        if marks.select(pl.struct("number", "start_ns").n_unique()).item() > 1
+    ]
     whole = [marks for marks in candidates if marks.height]
     return (several or whole or [found])[0].sort("start_ns", "end_ns")
 
@@ -186,7 +232,9 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
     marks = marks.group_by("process_id", "place", maintain_order=True).agg(
         pl.col("thread_id", "start_ns", "stated", "name").first(), pl.col("end_ns").max()
     )
-    repeats = marks["stated"].has_nulls() or marks.select("process_id", "stated").is_duplicated().any()
+    repeats = (
+        marks["stated"].has_nulls() or marks.select("process_id", "stated").is_duplicated().any()
+    )
     return marks.with_columns(step=pl.col("place" if repeats else "stated"))
 
 
@@ -196,4 +244,6 @@ def _windows(marks: pl.DataFrame) -> pl.DataFrame:
     window = ((~follows).fill_null(value=False).cum_sum()).over("process_id")
     marks = marks.sort("process_id", "start_ns").with_columns(window=window)
     following = pl.col("start_ns").shift(-1).over("process_id", "window")
-    return marks.with_columns(until_ns=following.fill_null(pl.col("end_ns"))).sort("start_ns", "step")
+    return marks.with_columns(until_ns=following.fill_null(pl.col("end_ns"))).sort(
+        "start_ns", "step"
+    )

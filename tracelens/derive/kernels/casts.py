@@ -14,8 +14,8 @@ _WINDOW = 8
 """How many pieces of device work after a copy, on its stream, are searched for its cast."""
 
 _CAST_NAME = r"direct_copy_kernel|float16_copy_kernel|bfloat16_copy_kernel|LoadWithCast"
-# CUPTI through Kineto and nsys demangle differently: `{lambda(float)#1}`, `2ul>, 4` and `[lambda(float) (instance 1)]`,
-# `(unsigned long)2>, (int)4`.
+# CUPTI through Kineto and nsys demangle differently: `{lambda(float)#1}`, `2ul>, 4` and
+# `[lambda(float) (instance 1)]`, `(unsigned long)2>, (int)4`.
 _BLOCK_WORK = r"(?:std::array|Array)<char ?\*, (?:\([a-z ]+\))?\d+(?:ul|u)?>, (?:\(int\))?(\d+), "
 _TARGET = r"[{\[]lambda\((double|float|c10::Half|c10::BFloat16)\)"
 _WIDTHS = {"double": 8, "float": 4, "c10::Half": 2, "c10::BFloat16": 2}
@@ -28,14 +28,15 @@ _made: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
 def casts_after_copies(trace: Trace) -> pl.DataFrame:
     """Each host-to-device copy that a narrowing cast follows.
 
-    rank, memcpy_id, read_bytes and written_bytes (of an element), elements, dtype (of the copied elements) and
-    is_recorded (whether the dtype comes from the op that copied or cast).
+    rank, memcpy_id, read_bytes and written_bytes (of an element), elements, dtype (of the copied
+    elements) and is_recorded (whether the dtype comes from the op that copied or cast).
 
-    The cast is the first kernel among the next few pieces of work on the copy's stream that is one of ATen's casting
-    copies and covers size_bytes / 8 or / 4 elements: as many as its grid reaches, short of one block. The element type
-    that it writes is in its functor's name. Size and count give the bytes of an element that was read, but not whether
-    it was an integer or a float. Where the op around the copy or the cast recorded types and sizes of its tensors, one
-    of them has to match: counts of other tensors may be equal by chance.
+    The cast is the first kernel among the next few pieces of work on the copy's stream that is one
+    of ATen's casting copies and covers size_bytes / 8 or / 4 elements: as many as its grid reaches,
+    short of one block. The element type that it writes is in its functor's name. Size and count
+    give the bytes of an element that was read, but not whether it was an integer or a float. Where
+    the op around the copy or the cast recorded types and sizes of its tensors, one of them has to
+    match: counts of other tensors may be equal by chance.
 
     The result is cached, as several analyses need it.
     """
@@ -46,9 +47,9 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
 
 def _casts_after_copies(trace: Trace) -> pl.DataFrame:
     columns = ["rank", "device_id", "stream_id", "start_ns"]
-    copies = trace.memcpys.filter((pl.col("direction") == "h2d") & (pl.col("size_bytes") > 0)).select(
-        *columns, "memcpy_id", "size_bytes", "span_id", end=END
-    )
+    copies = trace.memcpys.filter(
+        (pl.col("direction") == "h2d") & (pl.col("size_bytes") > 0)
+    ).select(*columns, "memcpy_id", "size_bytes", "span_id", end=END)
     if not copies.height:
         return _SCHEMA.to_frame()
     kernels = trace.select("kernels", *columns, "span_id", "name", *SHAPE)
@@ -57,7 +58,9 @@ def _casts_after_copies(trace: Trace) -> pl.DataFrame:
         *columns,
         "span_id",
         work=pl.col("name").str.extract(_BLOCK_WORK).cast(pl.Int64, strict=False).fill_null(4),
-        written_bytes=pl.col("name").str.extract(_TARGET).replace_strict(_WIDTHS, default=None, return_dtype=pl.Int64),
+        written_bytes=pl.col("name")
+        .str.extract(_TARGET)
+        .replace_strict(_WIDTHS, default=None, return_dtype=pl.Int64),
         blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
         threads=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
     )
@@ -84,7 +87,9 @@ def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
     span = f"{of}_span_id"
     recorded = recorded_inputs(trace, near.select("rank", span_id=span)).rename({"span_id": span})
     one, elements = pl.col("inputs").struct, pl.col("elements")
-    fits = (one.field("width") == pl.col("read_bytes")) & (one.field("elements") == elements).fill_null(value=True)
+    fits = (one.field("width") == pl.col("read_bytes")) & (
+        one.field("elements") == elements
+    ).fill_null(value=True)
     return (
         near.with_row_index("pair")
         .join(recorded, on=["rank", span], how="left", maintain_order="left")
@@ -101,9 +106,13 @@ def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
     by = ["rank", "device_id", "stream_id"]
     ordered = casts.sort("start_ns").with_columns(place=pl.int_range(pl.len()).over(by))
     first = copies.sort("end").join_asof(
-        ordered.select(*by, "start_ns", "place"), left_on="end", right_on="start_ns", by=by, strategy="forward",
+        ordered.select(*by, "start_ns", "place"),
+        left_on="end",
+        right_on="start_ns",
+        by=by,
+        strategy="forward",
         check_sortedness=False,
-    )  # fmt: skip
+    )
     next_copy = pl.col("start_ns").sort().shift(-1).over(by)
     first = first.sort("start_ns").with_columns(until=next_copy.fill_null(2**62))
     ahead = pl.DataFrame({"ahead": range(_WINDOW)}, schema={"ahead": pl.Int64})
@@ -129,7 +138,12 @@ def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
 
 _SCHEMA = pl.Schema(
     {
-        "rank": pl.Int32, "memcpy_id": pl.Int64, "read_bytes": pl.Int64, "written_bytes": pl.Int64,
-        "elements": pl.Int64, "dtype": pl.String, "is_recorded": pl.Boolean,
+        "rank": pl.Int32,
+        "memcpy_id": pl.Int64,
+        "read_bytes": pl.Int64,
+        "written_bytes": pl.Int64,
+        "elements": pl.Int64,
+        "dtype": pl.String,
+        "is_recorded": pl.Boolean,
     }
-)  # fmt: skip
+)

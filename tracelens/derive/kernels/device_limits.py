@@ -4,10 +4,10 @@ import polars as pl
 
 _KB = 1024
 
-# Compute capability; warps, blocks, KB of shared memory that an SM holds; KB of it that a block may have; registers
-# that a block may have; parts an SM's warps and registers are split into.
-# Sources: CUDA programming guide 13.0, Technical Specifications per Compute Capability (for 5.x to 7.2, the guide of
-# CUDA 12.9; 10.1 became 11.0 in CUDA 13); partitions from cuda_occupancy.h of the toolkit.
+# Compute capability; warps, blocks, KB of shared memory that an SM holds; KB of it that a block may
+# have; registers that a block may have; parts an SM's warps and registers are split into. Sources:
+# CUDA programming guide 13.0, Technical Specifications per Compute Capability (for 5.x to 7.2, the
+# guide of CUDA 12.9; 10.1 became 11.0 in CUDA 13); partitions from cuda_occupancy.h of the toolkit.
 _LIMITS = (
     ("5.0", 64, 32, 64, 48, 65536, 4),
     ("5.2", 64, 32, 96, 48, 65536, 4),
@@ -34,9 +34,13 @@ _LIMITS = (
 LIMITS = pl.DataFrame(
     _LIMITS,
     schema={
-        "compute_capability": pl.String, "max_warps_per_sm": pl.Int32, "max_blocks_per_sm": pl.Int32,
-        "shared_memory_per_sm_bytes": pl.Int64, "shared_memory_per_block_bytes": pl.Int64,
-        "registers_per_block": pl.Int32, "n_partitions": pl.Int32,
+        "compute_capability": pl.String,
+        "max_warps_per_sm": pl.Int32,
+        "max_blocks_per_sm": pl.Int32,
+        "shared_memory_per_sm_bytes": pl.Int64,
+        "shared_memory_per_block_bytes": pl.Int64,
+        "registers_per_block": pl.Int32,
+        "n_partitions": pl.Int32,
     },
     orient="row",
 ).with_columns(
@@ -44,23 +48,29 @@ LIMITS = pl.DataFrame(
     warp_size=pl.lit(32, pl.Int32),
     max_threads_per_sm=pl.col("max_warps_per_sm") * 32,
     registers_per_sm=pl.lit(65536, pl.Int32),
-)  # fmt: skip
+)
 """A row for each compute capability that CUDA documents."""
 
 FILLED = (
-    "warp_size", "max_threads_per_sm", "max_warps_per_sm", "max_blocks_per_sm", "registers_per_sm",
+    "warp_size",
+    "max_threads_per_sm",
+    "max_warps_per_sm",
+    "max_blocks_per_sm",
+    "registers_per_sm",
     "shared_memory_per_sm_bytes",
-)  # fmt: skip
+)
 """Columns of `devices` that follow from the compute capability."""
 
 
 def cuda_capability() -> pl.Expr:
     """The compute capability of a row of `devices`, null on an AMD device.
 
-    PyTorch for ROCm reports the gfx number as a compute capability (gfx90a as 9.0, gfx1100 as 11.0): warps of 64 and
-    the name give such a device away.
+    PyTorch for ROCm reports the gfx number as a compute capability (gfx90a as 9.0, gfx1100 as
+    11.0): warps of 64 and the name give such a device away.
     """
-    amd = pl.col("name").str.contains(r"(?i)\b(AMD|Instinct|Radeon|gfx[0-9a-f]+|MI[0-9]{2,3}[AX]?)\b")
+    amd = pl.col("name").str.contains(
+        r"(?i)\b(AMD|Instinct|Radeon|gfx[0-9a-f]+|MI[0-9]{2,3}[AX]?)\b"
+    )
     return pl.when((pl.col("warp_size").fill_null(32) == 32) & ~amd).then("compute_capability")
 
 
@@ -71,6 +81,13 @@ def complete_devices(devices: pl.DataFrame) -> pl.DataFrame:
     """
     known = LIMITS.select("compute_capability", *FILLED)
     joined = devices.with_columns(_capability=cuda_capability()).join(
-        known, left_on="_capability", right_on="compute_capability", how="left", suffix="_known", maintain_order="left"
+        known,
+        left_on="_capability",
+        right_on="compute_capability",
+        how="left",
+        suffix="_known",
+        maintain_order="left",
     )
-    return joined.with_columns(pl.coalesce(column, f"{column}_known") for column in FILLED).select(devices.columns)
+    return joined.with_columns(pl.coalesce(column, f"{column}_known") for column in FILLED).select(
+        devices.columns
+    )

@@ -15,10 +15,10 @@ _LARGEST = 1 << 40
 class Work:
     """The work of a call: operations and bytes.
 
-    `flops` is torch's number. `needed_flops` leaves out what torch counts and no kernel has to compute: half of causal
-    attention, and of the weights' gradient of a convolution of n groups, all but one nth. `least_bytes` is each
-    input's memory read once and each output written once; null where an element type is unknown. `dtype` is that of
-    what is multiplied.
+    `flops` is torch's number. `needed_flops` leaves out what torch counts and no kernel has to
+    compute: half of causal attention, and of the weights' gradient of a convolution of n groups,
+    all but one nth. `least_bytes` is each input's memory read once and each output written once;
+    null where an element type is unknown. `dtype` is that of what is multiplied.
     """
 
     flops: int
@@ -41,7 +41,10 @@ class _Call:
     values: Sequence[Any]
 
     def shape(self, at: int, n_least: int = 2) -> list[int]:
-        """The sizes of a tensor of at least so many dimensions. Raises _UnknownError where there is none."""
+        """The sizes of a tensor of at least so many dimensions.
+
+        Raises _UnknownError where there is none.
+        """
         found = self.shapes[at] if at < len(self.shapes) else None
         if not _are_sizes(found) or len(found) < n_least:
             raise _UnknownError
@@ -52,7 +55,10 @@ class _Call:
         return self.values[at] if at < len(self.values) else None
 
     def sizes(self, at: int, n: int) -> list[int]:
-        """A list of n numbers, where one number may stand for all. Raises _UnknownError where there is none."""
+        """A list of n numbers, where one number may stand for all.
+
+        Raises _UnknownError where there is none.
+        """
         found = self.value(at)
         if not _are_sizes(found) or len(found) not in {1, n}:
             raise _UnknownError
@@ -67,7 +73,9 @@ class _Call:
         strides = self.strides[at] if at < len(self.strides) else None
         if not isinstance(strides, list) or len(strides) != len(shape):
             strides = [1] * len(shape)
-        return kind[1] * prod(size for size, stride in zip(shape, strides, strict=True) if stride != 0)
+        return kind[1] * prod(
+            size for size, stride in zip(shape, strides, strict=True) if stride != 0
+        )
 
 
 _Counted = tuple[int, int, Sequence[int], Sequence[int]]
@@ -76,7 +84,9 @@ _Formula = Callable[[_Call], _Counted]
 
 
 def _are_sizes(found: object) -> TypeGuard[list[int]]:
-    return isinstance(found, list) and all(type(size) is int and 0 <= size <= _LARGEST for size in found)
+    return isinstance(found, list) and all(
+        type(size) is int and 0 <= size <= _LARGEST for size in found
+    )
 
 
 def _product(first: int, n_dimensions: int) -> _Formula:
@@ -108,11 +118,15 @@ def _convolution(*, padding: int, stride: int, dilation: int, transposed: int | 
             if type(groups) is not int:
                 raise _UnknownError
             out = [
-                (s - 1) * t - 2 * p + r + m + 1 for s, t, p, r, m in zip(x[2:], steps, pads, reach, more, strict=True)
+                (s - 1) * t - 2 * p + r + m + 1
+                for s, t, p, r, m in zip(x[2:], steps, pads, reach, more, strict=True)
             ]
             flops, channels = 2 * prod(x[2:]) * x[0] * prod(weight), weight[1] * groups
         else:
-            out = [(s + 2 * p - r - 1) // t + 1 for s, t, p, r in zip(x[2:], steps, pads, reach, strict=True)]
+            out = [
+                (s + 2 * p - r - 1) // t + 1
+                for s, t, p, r in zip(x[2:], steps, pads, reach, strict=True)
+            ]
             flops, channels = 2 * prod(out) * x[0] * prod(weight), weight[0]
         if any(size < 0 for size in out):
             raise _UnknownError
@@ -134,7 +148,11 @@ def _convolution_backward(call: _Call) -> _Counted:
     met = prod((x if transposed else grad)[2:]) * x[0]
     of_input = 2 * met * prod(weight) if mask[0] else 0
     of_weight = 2 * met * x[1] * grad[1] * prod(weight[2:]) if mask[1] else 0
-    outputs = [size for size, is_asked in zip((prod(x), prod(weight), grad[1]), mask, strict=True) if is_asked]
+    outputs = [
+        size
+        for size, is_asked in zip((prod(x), prod(weight), grad[1]), mask, strict=True)
+        if is_asked
+    ]
     unread = [at for at, is_asked in ((1, mask[1]), (2, mask[0])) if not is_asked]
     return of_input + of_weight, of_input + of_weight // groups, outputs, unread
 
@@ -142,7 +160,8 @@ def _convolution_backward(call: _Call) -> _Counted:
 def _attention(*, causal: int, backward: bool = False) -> _Formula:
     """softmax(q kᵀ) v, of queries, keys and values (batch, heads, length, width); keys may have fewer heads.
 
-    `backward`: the gradients of all three, which come after that of the result; the scores are computed anew.
+    `backward`: the gradients of all three, which come after that of the result; the scores are
+    computed anew.
     """
 
     def count(call: _Call) -> _Counted:
@@ -173,7 +192,10 @@ _FORMULAS: dict[str, tuple[int, _Formula]] = {
     "aten::_scaled_dot_product_efficient_attention": (0, _attention(causal=6)),
     "aten::_scaled_dot_product_cudnn_attention": (0, _attention(causal=6)),
     "aten::_scaled_dot_product_flash_attention_backward": (0, _attention(causal=11, backward=True)),
-    "aten::_scaled_dot_product_efficient_attention_backward": (0, _attention(causal=11, backward=True)),
+    "aten::_scaled_dot_product_efficient_attention_backward": (
+        0,
+        _attention(causal=11, backward=True),
+    ),
     "aten::_scaled_dot_product_cudnn_attention_backward": (0, _attention(causal=14, backward=True)),
 }
 """For each op, the place of what it multiplies, and its formula."""
@@ -181,7 +203,9 @@ MODELLED = tuple(_FORMULAS)
 """Names of the ops whose operations are counted. Attention by products is counted as these."""
 
 
-def work_of(name: str, shapes: str | None, dtypes: str | None, strides: str | None, values: str | None) -> Work | None:
+def work_of(
+    name: str, shapes: str | None, dtypes: str | None, strides: str | None, values: str | None
+) -> Work | None:
     """What a call of the op computes and moves, from its recorded inputs (JSON); null where they do not tell."""
     at, formula = _FORMULAS[name]
     types = [element_type(word) if isinstance(word, str) else None for word in listed(dtypes)]
@@ -199,14 +223,19 @@ def work_of(name: str, shapes: str | None, dtypes: str | None, strides: str | No
 
 
 _OUTPUT_WIDTHS = {5: 2, 6: 4, 15: 2}
-"""Bytes an element of the output type that a scaled product names by torch's number: float16, float32, bfloat16."""
+"""Bytes an element of the output type that a scaled product names by torch's number: float16,
+float32, bfloat16."""
 
 
 def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:
     """Sizes and element types of an op's tensors, to be shown: `32x3x224x224 64x3x7x7`, `float32`."""
     pairs = zip(listed(shapes), listed(dtypes) or listed(shapes), strict=False)
-    told = [(size, kind if isinstance(kind, str) else "") for size, kind in pairs if _are_sizes(size)]
+    told = [
+        (size, kind if isinstance(kind, str) else "") for size, kind in pairs if _are_sizes(size)
+    ]
     # Of what has no sizes, tensors have an element type.
     found = [(size, kind) for size, kind in told if size or element_type(kind) is not None]
     words = [(element_type(kind) or (kind,))[0] for _, kind in found if kind]
-    return " ".join("x".join(map(str, size)) or "()" for size, _ in found), " ".join(dict.fromkeys(words))
+    return " ".join("x".join(map(str, size)) or "()" for size, _ in found), " ".join(
+        dict.fromkeys(words)
+    )

@@ -14,10 +14,13 @@ SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 def by_grid(trace: Trace, keys: Sequence[str]) -> pl.DataFrame:
     """A row for each distinct (keys, grid, block) of the trace's kernels, longest total time first.
 
-    With n_calls, duration_total_ns, _mean_ns, _median_ns, _min_ns, _max_ns, n_blocks and threads_per_block.
+    With n_calls, duration_total_ns, _mean_ns, _median_ns, _min_ns, _max_ns, n_blocks and
+    threads_per_block.
     """
     key = [*keys, *SHAPE]
-    grids = trace.select("kernels", *key, "duration_ns").lazy().group_by(key).agg(durations()).collect()
+    grids = (
+        trace.select("kernels", *key, "duration_ns").lazy().group_by(key).agg(durations()).collect()
+    )
     return grids.with_columns(
         # From integers, so that it does not depend on the order of the rows.
         duration_mean_ns=pl.col("duration_total_ns") / pl.col("n_calls"),

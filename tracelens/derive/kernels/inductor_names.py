@@ -1,10 +1,11 @@
 """Primitives of Inductor's Triton kernels, as far as their names prove them.
 
-A name lists the ops that were fused, alphabetically, each once: `triton_poi_fused_gelu_view_7`. Views cost nothing by
-themselves, nor does `copy_`, which only names the destination; a kernel whose other ops are all of one kind is of that
-kind, any other is `fused`. A pointwise kernel that names no op computes none: it copies, for example a weight into
-another layout. A convolution or matrix product in the list is not computed there (that is a library call or a `tem`
-kernel): what remains may be its bias, its weights' layout or padding, so a name with one is `fused`, even
+A name lists the ops that were fused, alphabetically, each once: `triton_poi_fused_gelu_view_7`.
+Views cost nothing by themselves, nor does `copy_`, which only names the destination; a kernel whose
+other ops are all of one kind is of that kind, any other is `fused`. A pointwise kernel that names
+no op computes none: it copies, for example a weight into another layout. A convolution or matrix
+product in the list is not computed there (that is a library call or a `tem` kernel): what remains
+may be its bias, its weights' layout or padding, so a name with one is `fused`, even
 `triton_poi_fused_convolution_0`.
 """
 
@@ -30,27 +31,39 @@ _POOLING = (
     "_?adaptive_(avg|max)_pool[123]d(_backward)?"
 )
 _SOFTMAX = "_?(log_|safe_)?softmax(_backward_data)?|prepare_softmax_online"
-_REDUCTION = "sum|mean|amax|amin|max|min|prod|any|all|argmax|argmin|var|var_mean|std|linalg_vector_norm"
+_REDUCTION = (
+    "sum|mean|amax|amin|max|min|prod|any|all|argmax|argmin|var|var_mean|std|linalg_vector_norm"
+)
 _LOSS = "nll_loss(2d)?_(forward|backward)|(mse|l1|huber|smooth_l1)_loss|binary_cross_entropy(_with_logits)?"
-_RNG = (
-    "rand|randn|randint|bernoulli|native_dropout|inductor_random|inductor_randint|inductor_seeds|inductor_lookup_seed"
-)
-_INDEXING = (
-    "embedding|embedding_dense_backward|gather|index|index_put|index_select|scatter|scatter_add|sort|topk|cumsum"
-)
+_RNG = "rand|randn|randint|bernoulli|native_dropout|inductor_random|inductor_randint|inductor_seeds|inductor_lookup_seed"
+_INDEXING = "embedding|embedding_dense_backward|gather|index|index_put|index_select|scatter|scatter_add|sort|topk|cumsum"
 _SORTS = (
-    (_LAYOUT, "layout"), (_ELEMENTWISE, "elementwise"), (_NORMALIZATION, "normalization"), (_POOLING, "pooling"),
-    (_SOFTMAX, "softmax"), (_REDUCTION, "reduction"), (_LOSS, "loss"), (_RNG, "rng"), (_INDEXING, "indexing"),
-)  # fmt: skip
+    (_LAYOUT, "layout"),
+    (_ELEMENTWISE, "elementwise"),
+    (_NORMALIZATION, "normalization"),
+    (_POOLING, "pooling"),
+    (_SOFTMAX, "softmax"),
+    (_REDUCTION, "reduction"),
+    (_LOSS, "loss"),
+    (_RNG, "rng"),
+    (_INDEXING, "indexing"),
+)
 
 INDUCTOR_RULES: tuple[tuple[str, str, str], ...] = (
-    ("head", r"^triton_tem_.*flex_(attention|decoding)|^triton_flex_(attention|decoding)", "attention"),
+    (
+        "head",
+        r"^triton_tem_.*flex_(attention|decoding)|^triton_flex_(attention|decoding)",
+        "attention",
+    ),
     ("head", r"^triton_(tem_.*_)?(mm|addmm|bmm|baddbmm|scaled_mm|grouped_mm)(_|$)", "gemm"),
     ("head", r"^triton_(tem_.*_)?convolution(2d)?(_|$)", "conv"),
     ("head", r"^triton_tem_", "unknown"),
     ("head", r"^triton_poi_fused(_[0-9]+)?$", "layout"),
     # Every op of the name is one of these or a view.
-    *(("head", rf"^triton_[a-z_]+?_fused(_({ops}|{_VIEW}))+(_[0-9]+)?$", primitive) for ops, primitive in _SORTS),
+    *(
+        ("head", rf"^triton_[a-z_]+?_fused(_({ops}|{_VIEW}))+(_[0-9]+)?$", primitive)
+        for ops, primitive in _SORTS
+    ),
     # torch 2.0 named kernels triton__0d1d2d: nothing of the operation is left.
     ("head", r"^triton_[a-z_]+?_fused|^triton__", "fused"),
 )
@@ -61,4 +74,5 @@ VIEW_OP = rf"^({_VIEW})$"
 OP_RULES: tuple[tuple[str, str, str], ...] = tuple(
     ("op", rf"^(_foreach_)?({ops})_?$", primitive) for ops, primitive in _SORTS
 )
-"""(`op`, pattern over an op's name without namespace, what it computes), for ops that no kernel's name speaks for."""
+"""(`op`, pattern over an op's name without namespace, what it computes), for ops that no
+kernel's name speaks for."""

@@ -18,7 +18,8 @@ from tracelens.derive.kernels.kernel_primitives import (
 )
 
 _LOOKED_AT = 2000
-"""Characters of a name that are read: all that the rules look for is at the front, and names may be 100 KB long."""
+"""Characters of a name that are read: all that the rules look for is at the front, and names may
+be 100 KB long."""
 
 _NAMESPACE = r"^.*(::|: )"
 
@@ -31,10 +32,11 @@ _MANGLED_PART = re.compile(r"[0-9]{1,3}")
 def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFrame:
     """Library, primitive, primitive_source (Categorical) and is_communication of each kernel, a row a name, in order.
 
-    `contexts` holds, for each kernel, the name of the innermost op that launched it, null where unknown; the word
-    `triton` stands for an op that the profiler marks as a Triton launch. The op is better evidence than the kernel's
-    name: one GEMM kernel is a convolution below `aten::cudnn_convolution` and a product below `aten::addmm`.
-    `primitive_source` is `context` where the op decided and `name` otherwise.
+    `contexts` holds, for each kernel, the name of the innermost op that launched it, null where
+    unknown; the word `triton` stands for an op that the profiler marks as a Triton launch. The op
+    is better evidence than the kernel's name: one GEMM kernel is a convolution below
+    `aten::cudnn_convolution` and a product below `aten::addmm`. `primitive_source` is `context`
+    where the op decided and `name` otherwise.
     """
     if contexts is None:
         contexts = pl.repeat(None, len(names), dtype=pl.Categorical, eager=True)
@@ -57,33 +59,44 @@ def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
         .with_columns(functor=pl.col("text").str.slice(pl.col("head").str.len_chars()))
     )
     by_name = (
-        pl.when(pl.col("head").str.contains(GENERIC_HEAD)).then(_first(FUNCTOR_RULES)).otherwise(_first(NAME_RULES))
+        pl.when(pl.col("head").str.contains(GENERIC_HEAD))
+        .then(_first(FUNCTOR_RULES))
+        .otherwise(_first(NAME_RULES))
     )
     by_context = _first(CONTEXT_RULES)
     found = prepared.with_columns(by_name=by_name.fill_null("unknown"), by_context=by_context)
     decides = pl.col("by_context").is_not_null() & (
-        (pl.col("by_name") == "unknown") | (pl.col("by_name") == pl.col("by_context")) | _may_decide()
+        (pl.col("by_name") == "unknown")
+        | (pl.col("by_name") == pl.col("by_context"))
+        | _may_decide()
     )
     return found.select(
-        library=pl.when(pl.col("name") == "").then(pl.lit("unknown"))
-        .when(pl.col("context") == "triton").then(pl.lit("triton"))
+        library=pl.when(pl.col("name") == "")
+        .then(pl.lit("unknown"))
+        .when(pl.col("context") == "triton")
+        .then(pl.lit("triton"))
         .otherwise(_first(LIBRARY_RULES).fill_null("other")),
         primitive=pl.when(decides).then("by_context").otherwise("by_name"),
         primitive_source=pl.when(decides).then(pl.lit("context")).otherwise(pl.lit("name")),
-    ).with_columns(is_communication=pl.col("primitive") == "communication")  # fmt: skip
+    ).with_columns(is_communication=pl.col("primitive") == "communication")
 
 
 def _head() -> pl.Expr:
     """The qualified name: the text up to the first template argument or parameter; a mangled name is demangled."""
     plain = pl.col("text").str.extract(r"^([^<(]*)", 1)
     mangled = pl.col("text").str.starts_with("_Z")
-    return pl.when(mangled).then(plain.map_elements(unmangled_head, return_dtype=pl.String)).otherwise(plain)
+    return (
+        pl.when(mangled)
+        .then(plain.map_elements(unmangled_head, return_dtype=pl.String))
+        .otherwise(plain)
+    )
 
 
 def unmangled_head(name: str) -> str:
     """The qualified name at the start of an Itanium-mangled one, which profilers leave mangled when it is too long.
 
-    `_ZN17cutlass__5x_cudnn6KernelI…` gives `cutlass__5x_cudnn::Kernel`; anything else is returned unchanged.
+    `_ZN17cutlass__5x_cudnn6KernelI…` gives `cutlass__5x_cudnn::Kernel`; anything else is returned
+    unchanged.
     """
     if not name.startswith("_Z"):
         return name
@@ -105,7 +118,9 @@ def _op(name: pl.Expr) -> pl.Expr:
 def _first(rules: Iterable[tuple[str, str, str]], text: pl.Expr | None = None) -> pl.Expr:
     """The word of the first rule whose pattern is found, in its column or in `text`; null where none is."""
     where = pl.col if text is None else lambda _: text
-    return pl.coalesce(pl.when(where(column).str.contains(p)).then(pl.lit(word)) for column, p, word in rules)
+    return pl.coalesce(
+        pl.when(where(column).str.contains(p)).then(pl.lit(word)) for column, p, word in rules
+    )
 
 
 def _may_decide() -> pl.Expr:

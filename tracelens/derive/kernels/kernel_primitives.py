@@ -1,13 +1,14 @@
 """The primitive that a kernel computes, by its name and by the op that launched it: ordered tables, first match wins.
 
-Patterns are Rust regular expressions (no lookaround, linear in the text), searched in `head`, the qualified name
-without return type, template arguments and parameters; in `text`, the name's start with them; or, for ATen's generic
-kernels, whose head says nothing, in `functor`, the template arguments.
+Patterns are Rust regular expressions (no lookaround, linear in the text), searched in `head`, the
+qualified name without return type, template arguments and parameters; in `text`, the name's start
+with them; or, for ATen's generic kernels, whose head says nothing, in `functor`, the template
+arguments.
 
-Border cases: a copy or cast is layout, and so are im2col, concatenation and padding; a fill is memory; `where` and
-masked scaling are elementwise; a split-K reduction belongs to its product; an interpolation, which reads computed
-positions, is indexing; `_foreach_` arithmetic is elementwise (its phase shows that it is the optimizer's), and only a
-fused optimizer step is `optimizer`.
+Border cases: a copy or cast is layout, and so are im2col, concatenation and padding; a fill is
+memory; `where` and masked scaling are elementwise; a split-K reduction belongs to its product; an
+interpolation, which reads computed positions, is indexing; `_foreach_` arithmetic is elementwise
+(its phase shows that it is the optimizer's), and only a fused optimizer step is `optimizer`.
 """
 
 from tracelens.derive.kernels.inductor_names import INDUCTOR_RULES
@@ -23,15 +24,27 @@ FUNCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ("functor", r"(^|[ <:])(Adam|SGD|Adagrad|LAMB)[A-Za-z0-9]*Functor", "optimizer"),
     ("head", r"reduce_kernel$", "reduction"),
     ("functor", r"(^|[ <:])(LpNorm|L2Norm|LpMax|MaxNorm)[A-Za-z]*Functor", "reduction"),
-    ("functor", r"copy_kernel|(^|[ <:])Copy<|CopyFunctor|copy_device_to_device|copy_impl", "layout"),
+    (
+        "functor",
+        r"copy_kernel|(^|[ <:])Copy<|CopyFunctor|copy_device_to_device|copy_impl",
+        "layout",
+    ),
     ("functor", r"FillFunctor|fill_kernel|(^|[ <:])ZeroFunctor", "memory"),
     ("functor", r"(mse|smooth_l1|huber|kl_div|poisson_nll)(_backward)?(_cuda)?_kernel", "loss"),
     ("functor", r"l1_loss|binary_cross_entropy", "loss"),
-    ("functor", r"batch_norm_|(GroupNorm|LayerNorm|group_norm|layer_norm)[A-Za-z_]*", "normalization"),
+    (
+        "functor",
+        r"batch_norm_|(GroupNorm|LayerNorm|group_norm|layer_norm)[A-Za-z_]*",
+        "normalization",
+    ),
     ("functor", r"uniform_and_transform|normal_and_transform|bernoulli_", "rng"),
-    ("functor", r"(^|[ <:])(gpu_)?(index|take|put|gather|scatter|flip|roll)[a-z_]*_kernel", "indexing"),
+    (
+        "functor",
+        r"(^|[ <:])(gpu_)?(index|take|put|gather|scatter|flip|roll)[a-z_]*_kernel",
+        "indexing",
+    ),
     ("head", r"", "elementwise"),
-)  # fmt: skip
+)
 """Used for generic heads only, so that a word inside some lambda's type (`lamb`) never decides."""
 
 _ATTENTION = (
@@ -60,65 +73,149 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"^(nccl|rccl|hccl|cncl|oneccl)|nvshmem", "communication"),
     ("head", r"multimem_|(one|two)_shot_all_reduce|cross_device_reduce", "communication"),
     ("head", r"[aA]ll_?[rR]educe", "communication"),
-    ("head", r"[rR]educe_?[sS]catter|[aA]ll_?[gG]ather|[aA]ll_?[tT]o_?[aA]ll|^deep_ep::", "communication"),
+    (
+        "head",
+        r"[rR]educe_?[sS]catter|[aA]ll_?[gG]ather|[aA]ll_?[tT]o_?[aA]ll|^deep_ep::",
+        "communication",
+    ),
     ("head", r"::ep::(inter|intra)node|lamport", "communication"),
     *INDUCTOR_RULES,
     # TorchScript's fuser lists the ops it joined: fused_batch_norm_add.
     ("head", r"^fused(_batch_norm)+(_(add|sub|mul|relu|clamp|hardtanh))+(_[0-9]+)?$", "fused"),
-    ("head", r"^(Memcpy|Memset|memset|dma(_|:|$)|__amd_rocclr_fill|hipMemset)|init_device_workspace", "memory"),
-    ("head", r"nchwToNhwc|nhwcToNchw|nchwToFolded|nhwcToFolded|foldedNhwc|[aA]ddPadding|convertTensor", "layout"),
+    (
+        "head",
+        r"^(Memcpy|Memset|memset|dma(_|:|$)|__amd_rocclr_fill|hipMemset)|init_device_workspace",
+        "memory",
+    ),
+    (
+        "head",
+        r"nchwToNhwc|nhwcToNchw|nchwToFolded|nhwcToFolded|foldedNhwc|[aA]ddPadding|convertTensor",
+        "layout",
+    ),
     ("head", r"tensorTransform", "layout"),
-    ("head", r"[tT]ranspose|permutationKernel|convert_dq|[iI]m[23]?d?2[cC]ol|[cC]ol2[iI]m|flip_filter", "layout"),
+    (
+        "head",
+        r"[tT]ranspose|permutationKernel|convert_dq|[iI]m[23]?d?2[cC]ol|[cC]ol2[iI]m|flip_filter",
+        "layout",
+    ),
     ("head", r"__amd_rocclr_copy", "layout"),
     ("head", _ATTENTION, "attention"),
-    ("text", r"^cutlass[a-z0-9_]*::(device_kernel|Kernel2?)<.{0,200}([fF]lash|[fF]mha|FMHA)", "attention"),
+    (
+        "text",
+        r"^cutlass[a-z0-9_]*::(device_kernel|Kernel2?)<.{0,200}([fF]lash|[fF]mha|FMHA)",
+        "attention",
+    ),
     ("text", _EMBEDDED + r".{0,300}[fF]mha", "attention"),
-    ("head", r"scalePackedTensor|op_(generic_)?tensor_kernel|SubTensorOp|^Op[0-9A-Z]?[0-9a-z]*Tensor", "elementwise"),
+    (
+        "head",
+        r"scalePackedTensor|op_(generic_)?tensor_kernel|SubTensorOp|^Op[0-9A-Z]?[0-9a-z]*Tensor",
+        "elementwise",
+    ),
     ("head", r"epilogue::impl|^scal_kernel", "elementwise"),
     ("head", r"^cudnn::(cnn|detail)::|conv_depthwise", "conv"),
     ("head", _CONV, "conv"),
-    ("text", r"^cutlass[a-z0-9_]*::(device_kernel|Kernel2?)<.{0,300}(fprop|dgrad|wgrad|conv::|ConvUniversal)", "conv"),
+    (
+        "text",
+        r"^cutlass[a-z0-9_]*::(device_kernel|Kernel2?)<.{0,300}(fprop|dgrad|wgrad|conv::|ConvUniversal)",
+        "conv",
+    ),
     ("text", _EMBEDDED + r".{0,300}(ImplicitGemm|[cC]onv(olution)?[0-9A-Z_])", "conv"),
-    ("head", r"(^|_|:)bn_(fw|bw)_|[bB]atch_?[nN]orm|[lL]ayer_?[nN]orm|[gG]roup_?[nN]orm", "normalization"),
+    (
+        "head",
+        r"(^|_|:)bn_(fw|bw)_|[bB]atch_?[nN]orm|[lL]ayer_?[nN]orm|[gG]roup_?[nN]orm",
+        "normalization",
+    ),
     ("head", r"[rR][mM][sS]_?[nN]orm", "normalization"),
-    ("head", r"RowwiseMoments|ComputeFusedParams|Compute1dBackwardFused|ComputeInternalGradients", "normalization"),
+    (
+        "head",
+        r"RowwiseMoments|ComputeFusedParams|Compute1dBackwardFused|ComputeInternalGradients",
+        "normalization",
+    ),
     ("head", r"GammaBeta|ComputeBackwardFusedParams", "normalization"),
     ("head", r"([mM]ax|[aA]vg|[aA]verage)_?[pP]ool|pooling_(fw|bw)|mloPool", "pooling"),
     ("head", r"[sS]oft_?[mM]ax", "softmax"),
     ("head", r"nll_loss|[cC]ross_?[eE]ntropy|ClassNLL|ctc_loss|multi_?[mM]argin", "loss"),
     ("head", r"(^|_|:)(fused_)?(adamw?|sgd|lamb|adagrad)(_|$)|rowwise_adagrad", "optimizer"),
     ("head", r"split_embedding_[a-z_]*backward", "optimizer"),
-    ("head", r"[dD]ropout|philox|curand|rand(perm|om|int)|distribution_(elementwise|nullary)|bernoulli", "rng"),
+    (
+        "head",
+        r"[dD]ropout|philox|curand|rand(perm|om|int)|distribution_(elementwise|nullary)|bernoulli",
+        "rng",
+    ),
     ("head", _GEMM, "gemm"),
-    ("text", r"^cutlass[a-z0-9_]*::(device_kernel|Kernel2?)<.{0,300}([gG]emm|ReduceSplitK)", "gemm"),
+    (
+        "text",
+        r"^cutlass[a-z0-9_]*::(device_kernel|Kernel2?)<.{0,300}([gG]emm|ReduceSplitK)",
+        "gemm",
+    ),
     ("text", _EMBEDDED + r".{0,300}[gG]emm", "gemm"),
     ("text", r"^[a-zA-Z_:]*kernel[a-z0-9_]*<.{0,100}cublas(Dot|Gemv|Gemm)", "gemm"),
     ("head", r"[rR]otary|(^|_)rope(_|$)|parallel_for|for_each", "elementwise"),
     ("head", r"Device(Segmented)?Reduce|cuda_cub::[a-z_]*reduce::", "reduction"),
     ("head", r"^(at_cuda_detail::)?(cub|thrust)(::|[0-9_])|^rocprim::|^hipcub::", "indexing"),
-    ("head", r"[iI]ndex(_|[A-Z]|$)|[gG]ather|[sS]catter|[sS]ort(_|[A-Z]|$)|[tT]op_?[kK]|[nN]on_?[zZ]ero", "indexing"),
+    (
+        "head",
+        r"[iI]ndex(_|[A-Z]|$)|[gG]ather|[sS]catter|[sS]ort(_|[A-Z]|$)|[tT]op_?[kK]|[nN]on_?[zZ]ero",
+        "indexing",
+    ),
     ("head", r"unique|[eE]mbedding|(^|_|:)emb_", "indexing"),
-    ("head", r"[cC]um(sum|prod)|(^|_)[sS]can(_|$|[A-Z])|bucketize|searchsorted|roll_cuda|flip_kernel", "indexing"),
+    (
+        "head",
+        r"[cC]um(sum|prod)|(^|_)[sS]can(_|$|[A-Z])|bucketize|searchsorted|roll_cuda|flip_kernel",
+        "indexing",
+    ),
     ("head", r"triu|tril|compute_grad_weight", "indexing"),
-    ("head", r"compute_num_of_partial|krn_partial|segment|jagged|bounds_check|linearize", "indexing"),
+    (
+        "head",
+        r"compute_num_of_partial|krn_partial|segment|jagged|bounds_check|linearize",
+        "indexing",
+    ),
     ("head", r"reshape_and_cache|kv_?cache|moe_align|routing", "indexing"),
     ("head", r"[uU]psample|grid_sampl|interpolate", "indexing"),
-    ("head", r"CatArray|[cC]opy(_|[A-Z]|$)|(^|_)pad(_|$|ding)|chunk_cat|split_with_sizes|(^|_)pack_", "layout"),
+    (
+        "head",
+        r"CatArray|[cC]opy(_|[A-Z]|$)|(^|_)pad(_|$|ding)|chunk_cat|split_with_sizes|(^|_)pack_",
+        "layout",
+    ),
     ("head", r"reflection_pad|(^|_)cast(_|$)", "layout"),
-    ("head", r"[rR]educe(_|[A-Z]|$)|[rR]eduction|lpnorm|(^|_)(amax|amin|argmax|argmin|sum|mean)(_|$)", "reduction"),
+    (
+        "head",
+        r"[rR]educe(_|[A-Z]|$)|[rR]eduction|lpnorm|(^|_)(amax|amin|argmax|argmin|sum|mean)(_|$)",
+        "reduction",
+    ),
     ("head", r"(^|_)(fill|memset|zero)(_|$)", "memory"),
     ("head", r"elementwise|[pP]ointwise", "elementwise"),
-    ("head", r"(^|_)(bias|relu|gelu|silu|swiglu|geglu|sigmoid|tanh|activation|add|mul)(_|$)", "elementwise"),
+    (
+        "head",
+        r"(^|_)(bias|relu|gelu|silu|swiglu|geglu|sigmoid|tanh|activation|add|mul)(_|$)",
+        "elementwise",
+    ),
     ("head", r"act_and_mul", "elementwise"),
-    ("head", r"([sS]i|[gG]e|[rR]e)[lL][uU]|(^|_)(de)?quant|per_token_quant|scaled_fp8_quant", "elementwise"),
-)  # fmt: skip
+    (
+        "head",
+        r"([sS]i|[gG]e|[rR]e)[lL][uU]|(^|_)(de)?quant|per_token_quant|scaled_fp8_quant",
+        "elementwise",
+    ),
+)
 """(where to look, pattern, primitive); a name that nothing matches is `unknown`."""
 
 CONTEXT_RULES: tuple[tuple[str, str, str], ...] = (
-    ("op", r"attention(_|$)|scaled_dot_product|^FlashAttn|^ScaledDotProduct|^flash_attn", "attention"),
-    ("op", r"(^|_)conv(olution)?([123]d)?(_|$)|^(Cudnn|Miopen|Slow|Thnn)?Conv(olution|[123]D|Depthwise)", "conv"),
+    (
+        "op",
+        r"attention(_|$)|scaled_dot_product|^FlashAttn|^ScaledDotProduct|^flash_attn",
+        "attention",
+    ),
+    (
+        "op",
+        r"(^|_)conv(olution)?([123]d)?(_|$)|^(Cudnn|Miopen|Slow|Thnn)?Conv(olution|[123]D|Depthwise)",
+        "conv",
+    ),
     ("op", r"^_?(fused_)?(adamw?|sgd|adagrad)_?$|^_fused_(adamw?|sgd|adagrad)", "optimizer"),
-    ("op", r"(batch|layer|group|instance|rms)_norm(_|$)|(Batch|Layer|Group|RMS)Norm", "normalization"),
+    (
+        "op",
+        r"(batch|layer|group|instance|rms)_norm(_|$)|(Batch|Layer|Group|RMS)Norm",
+        "normalization",
+    ),
     ("op", r"pool[123]d(_|$)|(Max|Avg)Pool", "pooling"),
     ("op", r"(^|_)softmax(_|$)|SoftmaxBackward", "softmax"),
     ("op", r"_loss([123]d|_nd)?(_|$)|cross_entropy|NllLoss|(^|_)kl_div(_|$)", "loss"),
@@ -126,14 +223,28 @@ CONTEXT_RULES: tuple[tuple[str, str, str], ...] = (
     ("op", r"^(_addmm_activation|baddbmm_?|matmul|linear|v?dot)$", "gemm"),
     ("op", r"_(int[48]pack|scaled|grouped|int|sparse_semi_structured)_(add)?mm", "gemm"),
     ("op", r"^(Mm|Addmm|Bmm|Baddbmm)Backward", "gemm"),
-    ("op", r"^_?(embedding|index|gather|scatter|sort|argsort|topk|cumsum|nonzero|unique)(_|$)", "indexing"),
-    ("op", r"^record_param_comms$|^(all_?reduce|broadcast|reduce_scatter|all_?gather|all_?to_?all)", "communication"),
+    (
+        "op",
+        r"^_?(embedding|index|gather|scatter|sort|argsort|topk|cumsum|nonzero|unique)(_|$)",
+        "indexing",
+    ),
+    (
+        "op",
+        r"^record_param_comms$|^(all_?reduce|broadcast|reduce_scatter|all_?gather|all_?to_?all)",
+        "communication",
+    ),
     ("op", r"^(native_dropout|bernoulli|uniform|normal|random|exponential|multinomial)_?$", "rng"),
     ("op", r"^(rand|randn|randint|randperm)$", "rng"),
-)  # fmt: skip
+)
 """(`op`, pattern for the op's name without namespace, the op's primitive)."""
 
-ALLOCATING = (("op", r"^(new_)?(empty|zeros|ones|full)(_like|_strided)?$|^(empty_|zero_|fill_|resize_)", "memory"),)
+ALLOCATING = (
+    (
+        "op",
+        r"^(new_)?(empty|zeros|ones|full)(_like|_strided)?$|^(empty_|zero_|fill_|resize_)",
+        "memory",
+    ),
+)
 """Ops that make or fill memory, as rules for ops alone."""
 
 CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
@@ -146,6 +257,5 @@ CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
     "loss": ("elementwise", "reduction"),
     "optimizer": ("elementwise", "reduction"),
 }
-"""For an op's primitive, the primitives by name that it overrules, besides itself and `unknown`. Any other primitive by
-name (a format change, a bias or a fill below a convolution) stands.
-"""
+"""For an op's primitive, the primitives by name that it overrules, besides itself and `unknown`.
+Any other primitive by name (a format change, a bias or a fill below a convolution) stands."""

@@ -15,23 +15,29 @@ from tracelens.trace import Trace
 
 _INPUTS = ("name", "input_shapes", "input_dtypes", "input_strides", "concrete_inputs")
 _IS_TF32 = r"(?i)tf32|_s1688"
-"""CUTLASS names a product after its instruction; that of 16x8x8 with sums in float32 takes float32 as TF32."""
+"""CUTLASS names a product after its instruction; that of 16x8x8 with sums in float32 takes
+float32 as TF32."""
 _PRECISIONS = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float8": "fp8"}
 _WORK = pl.Schema(
     {
-        "op": pl.String(), "shapes": pl.String(), "dtypes": pl.String(), "dtype": pl.String(), "flops": pl.Float64(),
-        "needed_flops": pl.Float64(), "least_bytes": pl.Float64(),
+        "op": pl.String(),
+        "shapes": pl.String(),
+        "dtypes": pl.String(),
+        "dtype": pl.String(),
+        "flops": pl.Float64(),
+        "needed_flops": pl.Float64(),
+        "least_bytes": pl.Float64(),
     }
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Modelled:
     """The modelled calls that ran kernels, and the kernels of a trace with what they belong to.
 
-    `calls`: rank, device_id, step, op, shapes, dtypes, precision (null for one without a peak), flops, needed_flops,
-    least_bytes, duration_ns and n_kernels of its kernels. `rest`: rank, device_id, step and duration_ns of
-    kernels in no such call.
+    `calls`: rank, device_id, step, op, shapes, dtypes, precision (null for one without a peak),
+    flops, needed_flops, least_bytes, duration_ns and n_kernels of its kernels. `rest`: rank,
+    device_id, step and duration_ns of kernels in no such call.
     """
 
     calls: pl.DataFrame
@@ -41,16 +47,24 @@ class Modelled:
 def modelled(trace: Trace) -> Modelled:
     """The trace's kernels, split into modelled calls and the rest.
 
-    Ops nest (conv2d, convolution, _convolution, cudnn_convolution): the innermost whose operations can be counted is
-    the call. Raises MissingTableError where the trace has no kernels, or no shapes.
+    Ops nest (conv2d, convolution, _convolution, cudnn_convolution): the innermost whose operations
+    can be counted is the call. Raises MissingTableError where the trace has no kernels, or no
+    shapes.
     """
     trace.require("roofline", "kernels")
-    is_known = (pl.col("kind") == "op") & pl.col("name").is_in(MODELLED) & pl.col("input_shapes").is_not_null()
+    is_known = (
+        (pl.col("kind") == "op")
+        & pl.col("name").is_in(MODELLED)
+        & pl.col("input_shapes").is_not_null()
+    )
     found = trace.select("spans", "rank", "span_id", *_INPUTS, where=is_known)
-    if not found.height and not trace.scan("spans").select(pl.col("input_shapes").count()).collect().item():
+    if (
+        not found.height
+        and not trace.scan("spans").select(pl.col("input_shapes").count()).collect().item()
+    ):
         raise MissingTableError(
-            "roofline needs the shapes of the ops' inputs, and this trace has none: profile with record_shapes=True "
-            "(tracelens collect torch records them with --shapes)"
+            "roofline needs the shapes of the ops' inputs, and this trace has none: profile with"
+            " record_shapes=True (tracelens collect torch records them with --shapes)"
         )
     works = _works(found)
     kernels = trace.select("kernels", "rank", "device_id", "span_id", "step", "name", "duration_ns")
@@ -77,7 +91,11 @@ def _works(found: pl.DataFrame) -> pl.DataFrame:
         name, shapes, dtypes = inputs[:3]
         numbers = float(work.flops), float(work.needed_flops), size
         rows.append((name, *tensors_of(shapes, dtypes), work.dtype, *numbers))
-    known = distinct.select("rank", "span_id").hstack(pl.DataFrame(rows, schema=_WORK, orient="row")).drop_nulls("op")
+    known = (
+        distinct.select("rank", "span_id")
+        .hstack(pl.DataFrame(rows, schema=_WORK, orient="row"))
+        .drop_nulls("op")
+    )
     return known.explode("rank", "span_id")
 
 
@@ -89,10 +107,13 @@ def _of_ranks(
     for tree, of_tree in with_trees(spans, kernels):
         parent = tree["parent_id"]
         of_rank = known.get(tree["rank"][0], works.clear()) if tree.height else works.clear()
-        is_call = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True).scatter(of_rank["span_id"], True)
+        is_call = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True).scatter(
+            of_rank["span_id"], True
+        )
         above, of_kernels = parent.gather(of_rank["span_id"]), of_tree["span_id"].cast(pl.Int64)
         nearest = nearest_row(parent, is_call, pl.concat([above, of_kernels]))
-        # Above a call that has another one in it, each is such a one, too: kernels in it alone are in none that counts.
+        # Above a call that has another one in it, each is such a one, too: kernels in it alone are
+        # in none that counts.
         is_inner = is_call.scatter(nearest.head(len(above)).drop_nulls().unique(), False)
         call = nearest.tail(len(of_kernels)).cast(pl.Int64)
         own = of_tree.with_columns(call=call.set(~is_inner.gather(call), None))
@@ -100,7 +121,15 @@ def _of_ranks(
         calls = (
             own.drop_nulls("call")
             .group_by("rank", "device_id", "call", maintain_order=True)
-            .agg(pl.col("step").first(), pl.col("duration_ns").sum(), pl.col("is_tf32").any(), n_kernels=n)
+            .agg(
+                pl.col("step").first(),
+                pl.col("duration_ns").sum(),
+                pl.col("is_tf32").any(),
+                n_kernels=n,
+            )
             .join(of_rank.drop("rank"), left_on="call", right_on="span_id", maintain_order="left")
         )
-        yield calls, own.filter(pl.col("call").is_null()).select("rank", "device_id", "step", "duration_ns")
+        yield (
+            calls,
+            own.filter(pl.col("call").is_null()).select("rank", "device_id", "step", "duration_ns"),
+        )

@@ -22,21 +22,27 @@ _UNBOUNDED = 1 << 30
 def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
     """The launches, in order, with the blocks and warps that an SM holds of each.
 
-    `launches` has rank, device_id, threads_per_block, registers_per_thread, shared_bytes (static plus dynamic, a block)
-    and is_cluster_launch. Added are sm_count, blocks_per_sm, occupancy_limiter, theoretical_occupancy_frac (resident
-    warps over the most an SM can hold) and occupancy_reason, set exactly where the others but sm_count are null.
+    `launches` has rank, device_id, threads_per_block, registers_per_thread, shared_bytes (static
+    plus dynamic, a block) and is_cluster_launch. Added are sm_count, blocks_per_sm,
+    occupancy_limiter, theoretical_occupancy_frac (resident warps over the most an SM can hold) and
+    occupancy_reason, set exactly where the others but sm_count are null.
 
-    The rules are those of cudaOccupancyMaxActiveBlocksPerMultiprocessor (cuda_occupancy.h, CUDA 13.0), with all the
-    shared memory that an SM can give to blocks. A trace does not record how many barriers a kernel uses: one with many
-    named barriers may hold fewer blocks than stated here.
+    The rules are those of cudaOccupancyMaxActiveBlocksPerMultiprocessor (cuda_occupancy.h, CUDA
+    13.0), with all the shared memory that an SM can give to blocks. A trace does not record how
+    many barriers a kernel uses: one with many named barriers may hold fewer blocks than stated
+    here.
     """
-    frame = launches.join(_rules(devices), on=["rank", "device_id"], how="left", maintain_order="left")
+    frame = launches.join(
+        _rules(devices), on=["rank", "device_id"], how="left", maintain_order="left"
+    )
     frame = frame.with_columns(_warps=_ceil_div(pl.col("threads_per_block").cast(pl.Int64), _WARP))
     # Where several limit alike, the first of these is named.
     limits = {
-        "warps": _by_warps(), "registers": _by_registers(), "shared_memory": _by_shared_memory(),
+        "warps": _by_warps(),
+        "registers": _by_registers(),
+        "shared_memory": _by_shared_memory(),
         "blocks": pl.col("_max_blocks").cast(pl.Int64),
-    }  # fmt: skip
+    }
     fitting = pl.min_horizontal(limits.values())
     frame = frame.with_columns(occupancy_reason=_reason(fitting))
     blocks = pl.when(pl.col("occupancy_reason").is_null()).then(fitting)
@@ -44,7 +50,9 @@ def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
         *launches.columns,
         "sm_count",
         blocks_per_sm=blocks,
-        occupancy_limiter=pl.coalesce(pl.when(by == blocks).then(pl.lit(name)) for name, by in limits.items()),
+        occupancy_limiter=pl.coalesce(
+            pl.when(by == blocks).then(pl.lit(name)) for name, by in limits.items()
+        ),
         theoretical_occupancy_frac=blocks * pl.col("_warps") / pl.col("_max_warps"),
         occupancy_reason="occupancy_reason",
     )
@@ -53,7 +61,10 @@ def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
 def _rules(devices: pl.DataFrame) -> pl.DataFrame:
     """Each device's resources and allocation units; null where CUDA documents none."""
     limits = LIMITS.select(
-        "compute_capability", "shared_memory_per_block_bytes", "registers_per_block", _partitions="n_partitions"
+        "compute_capability",
+        "shared_memory_per_block_bytes",
+        "registers_per_block",
+        _partitions="n_partitions",
     )
     major = pl.col("_capability").str.extract(r"^([0-9]+)\.", 1).cast(pl.Int64)
     ruled = (
@@ -81,7 +92,9 @@ def _rules(devices: pl.DataFrame) -> pl.DataFrame:
 def _by_warps() -> pl.Expr:
     """The blocks that fit into the SM's warp slots."""
     return (
-        pl.when(pl.col("threads_per_block") <= _MAX_THREADS).then(pl.col("_max_warps") // pl.col("_warps")).otherwise(0)
+        pl.when(pl.col("threads_per_block") <= _MAX_THREADS)
+        .then(pl.col("_max_warps") // pl.col("_warps"))
+        .otherwise(0)
     )
 
 
@@ -89,27 +102,45 @@ def _by_registers() -> pl.Expr:
     """The blocks that fit into the register file: registers go to warps, in units, separately in each partition."""
     registers, parts = pl.col("registers_per_thread").cast(pl.Int64), pl.col("_partitions")
     a_warp = _round_up(registers * _WARP, _REGISTER_UNIT)
-    fits = (registers <= _MAX_REGISTERS) & (a_warp * _round_up(pl.col("_warps"), parts) <= pl.col("_block_registers"))
+    fits = (registers <= _MAX_REGISTERS) & (
+        a_warp * _round_up(pl.col("_warps"), parts) <= pl.col("_block_registers")
+    )
     n_warps = pl.col("_registers") // parts // a_warp * parts
-    return pl.when(registers == 0).then(_UNBOUNDED).when(fits).then(n_warps // pl.col("_warps")).otherwise(0)
+    return (
+        pl.when(registers == 0)
+        .then(_UNBOUNDED)
+        .when(fits)
+        .then(n_warps // pl.col("_warps"))
+        .otherwise(0)
+    )
 
 
 def _by_shared_memory() -> pl.Expr:
     """The blocks that fit into the shared memory."""
     taken = _round_up(pl.col("shared_bytes") + pl.col("_reserved"), pl.col("_shared_unit"))
     fits = pl.col("shared_bytes") <= pl.col("_block_shared")
-    return pl.when(taken == 0).then(_UNBOUNDED).when(fits).then(pl.col("_shared") // taken).otherwise(0)
+    return (
+        pl.when(taken == 0)
+        .then(_UNBOUNDED)
+        .when(fits)
+        .then(pl.col("_shared") // taken)
+        .otherwise(0)
+    )
 
 
 def _reason(fitting: pl.Expr) -> pl.Expr:
     """The reason why there is no occupancy, null where there is one."""
     sizes = ("threads_per_block", "registers_per_thread", "shared_bytes")
     return (
-        pl.when(pl.col("is_cluster_launch").fill_null(value=False)).then(pl.lit(REASONS["cluster"]))
-        .when(pl.col("_partitions").is_null()).then(pl.lit(REASONS["device"]))
-        .when(pl.any_horizontal(pl.col(*sizes).is_null())).then(pl.lit(REASONS["launch"]))
-        .when(fitting < 1).then(pl.lit(REASONS["misfit"]))
-    )  # fmt: skip
+        pl.when(pl.col("is_cluster_launch").fill_null(value=False))
+        .then(pl.lit(REASONS["cluster"]))
+        .when(pl.col("_partitions").is_null())
+        .then(pl.lit(REASONS["device"]))
+        .when(pl.any_horizontal(pl.col(*sizes).is_null()))
+        .then(pl.lit(REASONS["launch"]))
+        .when(fitting < 1)
+        .then(pl.lit(REASONS["misfit"]))
+    )
 
 
 def _ceil_div(value: pl.Expr, unit: int | pl.Expr) -> pl.Expr:

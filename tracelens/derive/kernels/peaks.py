@@ -18,7 +18,8 @@ PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8")
 class Peaks:
     """Peaks of the device of that name: operations a second by precision, bytes a second, and where they are from.
 
-    `link_bytes_per_s`: bytes a second that its links to other devices carry in one direction, where stated.
+    `link_bytes_per_s`: bytes a second that its links to other devices carry in one direction, where
+    stated.
     """
 
     device: str
@@ -47,14 +48,18 @@ def read_peaks(path: Path) -> Peaks:
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror or error}; {again}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SourceError(f"{path}: expected peaks as JSON, found {first_line(error)}; {again}") from error
+        raise SourceError(
+            f"{path}: expected peaks as JSON, found {first_line(error)}; {again}"
+        ) from error
     rates = {"bandwidth": found.bandwidth_bytes_per_s, **found.flops_per_s}
     rates |= {} if found.link_bytes_per_s is None else {"link": found.link_bytes_per_s}
     for name, rate in rates.items():
         if not (isfinite(rate) and rate > 0):
             raise SourceError(f"{path}: expected a peak above 0 of {name}, found {rate}; {again}")
     source = f"measured on {found.date} with torch {found.torch}"
-    return Peaks(found.device, found.flops_per_s, found.bandwidth_bytes_per_s, source, found.link_bytes_per_s)
+    return Peaks(
+        found.device, found.flops_per_s, found.bandwidth_bytes_per_s, source, found.link_bytes_per_s
+    )
 
 
 def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
@@ -65,18 +70,28 @@ def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
     if row is None:
         return None
     source, bandwidth, *rates = row
-    known = {name: rate * 1e12 for name, rate in zip(PRECISIONS, rates, strict=True) if rate is not None}
+    known = {
+        name: rate * 1e12 for name, rate in zip(PRECISIONS, rates, strict=True) if rate is not None
+    }
     return Peaks(device, known, bandwidth * 1e9, source)
 
 
-# Operations a second are of dense matrices, with sums in float32. Datasheets of Hopper and later give sparse ones,
-# which are twice these. Source and date, GB/s, then TFLOP/s by precision.
+# Operations a second are of dense matrices, with sums in float32. Datasheets of Hopper and later
+# give sparse ones, which are twice these. Source and date, GB/s, then TFLOP/s by precision.
 _H200 = "datasheet: NVIDIA H200 Tensor Core GPU, 2024"
 _H100 = "datasheet: NVIDIA H100 Tensor Core GPU, 2023"
 _A100 = "datasheet: NVIDIA A100 Tensor Core GPU, 2021"
 _V100 = "datasheet: NVIDIA V100 Tensor Core GPU, 2020"
 _DATASHEETS: dict[str, tuple[Any, ...]] = {
-    "B200": ("NVIDIA Blackwell architecture technical brief, 2024", 8000, None, 1125, 2250, 2250, 4500),
+    "B200": (
+        "NVIDIA Blackwell architecture technical brief, 2024",
+        8000,
+        None,
+        1125,
+        2250,
+        2250,
+        4500,
+    ),
     "H200": (_H200, 4800, 67, 494.5, 989.5, 989.5, 1979),
     "H100 80GB HBM3": (_H100, 3350, 67, 494.5, 989.5, 989.5, 1979),
     "H100 PCIe": (_H100, 2000, 51, 378, 756.5, 756.5, 1513),
@@ -92,12 +107,49 @@ _DATASHEETS: dict[str, tuple[Any, ...]] = {
     "L4": ("datasheet: NVIDIA L4 Tensor Core GPU, 2023", 300, 30.3, 60, 121, 121, 242.5),
     "A10": ("datasheet: NVIDIA A10 Tensor Core GPU, 2021", 600, 31.2, 62.5, 125, 125, None),
     "T4": ("NVIDIA Turing GPU architecture (WP-09183-001), 2018", 320, 8.1, None, None, 65, None),
-    "GeForce RTX 4090": ("NVIDIA Ada GPU architecture, 2022", 1008, 82.6, 82.6, 165.2, 165.2, 330.3),
-    "GeForce RTX 3090": ("NVIDIA Ampere GA102 GPU architecture, 2020", 936, 35.6, 35.6, 71, 71, None),
-    "GeForce GTX 1080 Ti": ("NVIDIA Turing GPU architecture (WP-09183-001), 2018", 484, 11.3, None, None, None, None),
-    "AMD Instinct MI300X": ("datasheet: AMD Instinct MI300X, 2023", 5300, 163.4, 653.7, 1307.4, 1307.4, 2614.9),
+    "GeForce RTX 4090": (
+        "NVIDIA Ada GPU architecture, 2022",
+        1008,
+        82.6,
+        82.6,
+        165.2,
+        165.2,
+        330.3,
+    ),
+    "GeForce RTX 3090": (
+        "NVIDIA Ampere GA102 GPU architecture, 2020",
+        936,
+        35.6,
+        35.6,
+        71,
+        71,
+        None,
+    ),
+    "GeForce GTX 1080 Ti": (
+        "NVIDIA Turing GPU architecture (WP-09183-001), 2018",
+        484,
+        11.3,
+        None,
+        None,
+        None,
+        None,
+    ),
+    "AMD Instinct MI300X": (
+        "datasheet: AMD Instinct MI300X, 2023",
+        5300,
+        163.4,
+        653.7,
+        1307.4,
+        1307.4,
+        2614.9,
+    ),
     "AMD Instinct MI250X": (
         "datasheet: AMD Instinct MI250X (half of it, the device that torch sees), 2021",
-        1638.4, 47.85, None, 191.5, 191.5, None,
+        1638.4,
+        47.85,
+        None,
+        191.5,
+        191.5,
+        None,
     ),
-}  # fmt: skip
+}

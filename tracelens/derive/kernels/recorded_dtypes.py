@@ -10,27 +10,46 @@ from tracelens.trace import Trace
 
 # Names as C++ prints them, which the profiler records, and as torch does.
 _DTYPES = {
-    "double": ("float64", 8), "float": ("float32", 4), "c10::half": ("float16", 2), "half": ("float16", 2),
-    "c10::bfloat16": ("bfloat16", 2), "bfloat16": ("bfloat16", 2), "long int": ("int64", 8), "long": ("int64", 8),
-    "long long": ("int64", 8), "__int64": ("int64", 8), "int": ("int32", 4), "short int": ("int16", 2),
-    "short": ("int16", 2), "signed char": ("int8", 1), "char": ("int8", 1), "unsigned char": ("uint8", 1),
-    "bool": ("bool", 1), "unsigned short": ("uint16", 2), "unsigned int": ("uint32", 4),
-    "unsigned long": ("uint64", 8), "c10::complex<float>": ("complex64", 8), "c10::complex<double>": ("complex128", 16),
-}  # fmt: skip
+    "double": ("float64", 8),
+    "float": ("float32", 4),
+    "c10::half": ("float16", 2),
+    "half": ("float16", 2),
+    "c10::bfloat16": ("bfloat16", 2),
+    "bfloat16": ("bfloat16", 2),
+    "long int": ("int64", 8),
+    "long": ("int64", 8),
+    "long long": ("int64", 8),
+    "__int64": ("int64", 8),
+    "int": ("int32", 4),
+    "short int": ("int16", 2),
+    "short": ("int16", 2),
+    "signed char": ("int8", 1),
+    "char": ("int8", 1),
+    "unsigned char": ("uint8", 1),
+    "bool": ("bool", 1),
+    "unsigned short": ("uint16", 2),
+    "unsigned int": ("uint32", 4),
+    "unsigned long": ("uint64", 8),
+    "c10::complex<float>": ("complex64", 8),
+    "c10::complex<double>": ("complex128", 16),
+}
 _FLOAT8 = ("float8", 1)
 
 
 def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
     """rank, span_id and `inputs` of those spans (rank, span_id) whose op recorded element types.
 
-    `inputs` is a list of {dtype, width (bytes an element), elements (null where no shape is known)}, one for each
-    element type and size among the op's tensors: a copy converts, so the type of one may come with the size of another.
+    `inputs` is a list of {dtype, width (bytes an element), elements (null where no shape is
+    known)}, one for each element type and size among the op's tensors: a copy converts, so the type
+    of one may come with the size of another.
     """
     columns = ["rank", "span_id", "input_shapes", "input_dtypes"]
     if not spans.height:
         return pl.DataFrame(schema=_SCHEMA)
     wanted = spans.select("rank", "span_id").drop_nulls().unique()
-    is_asked = pl.col("span_id").is_in(wanted["span_id"].implode()) & pl.col("input_dtypes").is_not_null()
+    is_asked = (
+        pl.col("span_id").is_in(wanted["span_id"].implode()) & pl.col("input_dtypes").is_not_null()
+    )
     rows = trace.select("spans", *columns, where=is_asked).cast({pl.Categorical: pl.String})
     rows = rows.join(wanted, on=["rank", "span_id"], how="semi")
     distinct = rows.select("input_shapes", "input_dtypes").unique()
@@ -68,4 +87,8 @@ def element_type(word: str) -> tuple[str, int] | None:
 
 def _elements(shape: Any) -> int | None:
     """The number of elements of a shape; null for no shape and for a list of shapes."""
-    return prod(shape) if isinstance(shape, list) and all(isinstance(size, int) for size in shape) else None
+    return (
+        prod(shape)
+        if isinstance(shape, list) and all(isinstance(size, int) for size in shape)
+        else None
+    )

@@ -12,7 +12,9 @@ def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
     """
     shorter = min(len(mine), len(theirs))
     head = next((i for i in range(shorter) if mine[i] != theirs[i]), shorter)
-    tail = next((i for i in range(shorter - head) if mine[-1 - i] != theirs[-1 - i]), shorter - head)
+    tail = next(
+        (i for i in range(shorter - head) if mine[-1 - i] != theirs[-1 - i]), shorter - head
+    )
     found: list[int | None] = [*range(head), *[None] * (len(mine) - head)]
     middles = mine[head : len(mine) - tail], theirs[head : len(theirs) - tail]
     for at, place in _few_edits(*middles) or _blocks(*middles):
@@ -31,15 +33,19 @@ def _blocks(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, i
 def _few_edits(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, int]]:
     """Places paired in a longest common subsequence, by Myers' greedy algorithm; none past _MOST_EDITS differences.
 
-    Difflib's time grows with the square of how often names repeat; of two runs of a program that differ little, this
-    one's grows with the length alone.
+    Difflib's time grows with the square of how often names repeat; of two runs of a program that
+    differ little, this one's grows with the length alone.
     """
     reach, steps = {1: 0}, []
     for n_edits in range(min(_MOST_EDITS, len(mine) + len(theirs)) + 1):
         steps.append(reach.copy())
         for diagonal in range(-n_edits, n_edits + 1, 2):
             x = _onward(reach, diagonal, n_edits)
-            while x < len(mine) and 0 <= x - diagonal < len(theirs) and mine[x] == theirs[x - diagonal]:
+            while (
+                x < len(mine)
+                and 0 <= x - diagonal < len(theirs)
+                and mine[x] == theirs[x - diagonal]
+            ):
                 x += 1
             reach[diagonal] = x
             if x >= len(mine) and x - diagonal >= len(theirs):
@@ -49,7 +55,9 @@ def _few_edits(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int
 
 def _onward(reach: dict[int, int], diagonal: int, n_edits: int) -> int:
     """The place in `mine` where a diagonal begins: one of mine is skipped from below, or one of theirs from above."""
-    down = diagonal == -n_edits or (diagonal != n_edits and reach[diagonal - 1] < reach[diagonal + 1])
+    down = diagonal == -n_edits or (
+        diagonal != n_edits and reach[diagonal - 1] < reach[diagonal + 1]
+    )
     return reach[diagonal + 1] if down else reach[diagonal - 1] + 1
 
 

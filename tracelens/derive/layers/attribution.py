@@ -10,32 +10,53 @@ from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.layers.graph_captures import EVIDENCE as CAPTURE_EVIDENCE
 from tracelens.derive.layers.graph_captures import captured_graphs
 from tracelens.derive.layers.provenance import split_kernels
-from tracelens.derive.layers.replays import BASE_EVIDENCE, UNATTRIBUTED, has_replays, pairs_by_name, place_replays
+from tracelens.derive.layers.replays import (
+    BASE_EVIDENCE,
+    UNATTRIBUTED,
+    has_replays,
+    pairs_by_name,
+    place_replays,
+)
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace
 
 PRE_WINDOW = "(pre-window)"
 ROOT_ONLY = "root module only"
-"""Evidence of kernels launched in the model's root module, or a wrapper of it, and in no module below."""
+"""Evidence of kernels launched in the model's root module, or a wrapper of it, and in no module
+below."""
 _KIND = [
-    "rank", "module_path", "is_root", "phase", "accumulates", "library", "primitive", "link", "is_communication",
+    "rank",
+    "module_path",
+    "is_root",
+    "phase",
+    "accumulates",
+    "library",
+    "primitive",
+    "link",
+    "is_communication",
     "by_node",
-]  # fmt: skip
+]
 _KEY = ["rank", "layer", "class_name", "phase"]
 
 
-def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | None = None) -> pl.DataFrame:
+def attribute_kernels(
+    trace: Trace, *, in_steps: bool = False, base: Trace | None = None
+) -> pl.DataFrame:
     """A row for each rank, layer and phase, most time first, as LAYER_ATTRIBUTION declares; empty without kernels.
 
-    `in_steps` leaves out kernels outside of steps, on ranks that mark steps. `base`, a trace of the same program
-    without CUDA graphs or of their capture, gives replayed kernels their layers.
+    `in_steps` leaves out kernels outside of steps, on ranks that mark steps. `base`, a trace of the
+    same program without CUDA graphs or of their capture, gives replayed kernels their layers.
     """
     ns, bounds = pl.col("duration_ns"), ("low_ns", "high_ns")
     placed = _placed_work(trace, in_steps=in_steps, base=base)
     sums = placed.group_by(*_KEY, "evidence", "library", "primitive")
     sorts = sums.agg(pl.col("duration_ns", *bounds, "n").sum())
-    by_evidence = sorts.group_by(*_KEY, "evidence").agg(ns.sum()).sort("duration_ns", "evidence", descending=True)
+    by_evidence = (
+        sorts.group_by(*_KEY, "evidence")
+        .agg(ns.sum())
+        .sort("duration_ns", "evidence", descending=True)
+    )
     evidence = by_evidence.group_by(_KEY).agg(pl.col("evidence").first())
     frame = (
         sorts.group_by(_KEY)
@@ -45,12 +66,20 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
             ns.sum().alias("estimate_ns"),
             pl.col(bounds).sum(),
             ns.filter(pl.col("evidence") == ROOT_ONLY).sum().alias("root_only_ns"),
-            *(ns.filter(pl.col("library") == word).sum().alias(f"library_{word}_ns") for word in LIBRARIES),
-            *(ns.filter(pl.col("primitive") == word).sum().alias(f"primitive_{word}_ns") for word in PRIMITIVES),
+            *(
+                ns.filter(pl.col("library") == word).sum().alias(f"library_{word}_ns")
+                for word in LIBRARIES
+            ),
+            *(
+                ns.filter(pl.col("primitive") == word).sum().alias(f"primitive_{word}_ns")
+                for word in PRIMITIVES
+            ),
         )
         .join(evidence, on=_KEY, nulls_equal=True)
         .with_columns(
-            share_frac=over(pl.col("duration_total_ns"), pl.col("duration_total_ns").sum().over("rank"), 0.0),
+            share_frac=over(
+                pl.col("duration_total_ns"), pl.col("duration_total_ns").sum().over("rank"), 0.0
+            ),
             layout_frac=over(pl.col("primitive_layout_ns"), pl.col("duration_total_ns"), 0.0),
         )
         .sort("rank", "duration_total_ns", "layer", "phase", descending=[False, True, False, False])
@@ -64,7 +93,9 @@ def layer_step_times(trace: Trace) -> pl.DataFrame:
     return placed.group_by("rank", "layer", "phase", "step").agg(pl.col("duration_ns").sum())
 
 
-def _placed_work(trace: Trace, *, in_steps: bool, base: Trace | None, key: Sequence[str] = ()) -> pl.DataFrame:
+def _placed_work(
+    trace: Trace, *, in_steps: bool, base: Trace | None, key: Sequence[str] = ()
+) -> pl.DataFrame:
     """Kernels, parts or kinds of them (told apart by `key` too) with layer, phase, evidence, times and number n."""
     replays = _replays(trace, base)
     if not trace.has("provenance") and not replays:
@@ -109,11 +140,24 @@ def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.Data
         return located.group_by(*_KIND, *more).agg(measures)
     key = ["rank", "site_id", "library", "primitive", "link", "is_communication"]
     kernels = trace.select("kernels", *key, "duration_ns", "step")
-    kinds = kernels.lazy().group_by(*key, *more, in_step=pl.col("step").is_not_null()).agg(measures).collect()
+    kinds = (
+        kernels.lazy()
+        .group_by(*key, *more, in_step=pl.col("step").is_not_null())
+        .agg(measures)
+        .collect()
+    )
     marked = kinds.filter("in_step")["rank"].unique()
-    kinds = kinds.filter(pl.col("in_step") | ~pl.col("rank").is_in(marked.implode())) if in_steps else kinds
-    sites = trace.select("sites", "rank", "site_id", "is_root", "accumulates", "module_path", "phase")
-    return kinds.join(sites, on=["rank", "site_id"], how="left").with_columns(by_node=pl.lit(value=False))
+    kinds = (
+        kinds.filter(pl.col("in_step") | ~pl.col("rank").is_in(marked.implode()))
+        if in_steps
+        else kinds
+    )
+    sites = trace.select(
+        "sites", "rank", "site_id", "is_root", "accumulates", "module_path", "phase"
+    )
+    return kinds.join(sites, on=["rank", "site_id"], how="left").with_columns(
+        by_node=pl.lit(value=False)
+    )
 
 
 def _in_steps(trace: Trace) -> pl.Expr:
@@ -125,14 +169,18 @@ def _in_steps(trace: Trace) -> pl.Expr:
 def place_parts(trace: Trace) -> pl.DataFrame:
     """Every kernel with layer, class_name, phase and evidence; a fused one as a row for each module it was made from.
 
-    Its duration_ns is then split, and low_ns and high_ns are added. What was recorded at compile time outweighs the
-    module around the launch, which is the one that was compiled; communication and gradient accumulation keep their own
-    layer.
+    Its duration_ns is then split, and low_ns and high_ns are added. What was recorded at compile
+    time outweighs the module around the launch, which is the one that was compiled; communication
+    and gradient accumulation keep their own layer.
     """
-    placed = name_layers(_located(trace), trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
+    placed = name_layers(_located(trace), trace).with_columns(
+        low_ns="duration_ns", high_ns="duration_ns"
+    )
     parts = split_kernels(in_launch_order(trace), trace.spans, trace.provenance)
     key = ["rank", "kernel_id"]
-    split = parts.join(placed.filter(~pl.col("evidence").is_in(_OWN_ROWS)), on=key, how="inner", suffix="_around")
+    split = parts.join(
+        placed.filter(~pl.col("evidence").is_in(_OWN_ROWS)), on=key, how="inner", suffix="_around"
+    )
     inner = pl.format("{}.{}", "module_path_around", "module_path")
     known = trace.layers.select("rank", inner=pl.col("module_path"), is_known=pl.lit(True))
     split = split.with_columns(inner=inner).join(known, on=["rank", "inner"], how="left")
@@ -140,7 +188,9 @@ def place_parts(trace: Trace) -> pl.DataFrame:
     split = split.with_columns(
         module_path=path,
         layer=path.fill_null(UNATTRIBUTED),
-        evidence=pl.when(path.is_null()).then(pl.lit(ROOT_ONLY)).otherwise("compile provenance: " + pl.col("rule")),
+        evidence=pl.when(path.is_null())
+        .then(pl.lit(ROOT_ONLY))
+        .otherwise("compile provenance: " + pl.col("rule")),
         phase=pl.when("is_backward").then(pl.lit("backward")).otherwise("phase"),
         duration_ns="estimate_ns",
     )
@@ -173,7 +223,9 @@ def _located(trace: Trace) -> pl.DataFrame:
     columns = ["rank", "kernel_id", "span_id", "duration_ns", "is_communication", "step"]
     columns += ["library", "primitive", "link", *(["node_span_id"] if _knows_nodes(trace) else [])]
     kernels = trace.select("kernels", *columns)
-    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase")
+    spans = trace.select(
+        "spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase"
+    )
     found = []
     for tree, part in with_trees(spans, kernels):
         at, by_node = _where(tree, part)
@@ -182,7 +234,9 @@ def _located(trace: Trace) -> pl.DataFrame:
         accumulates = within.gather(part["span_id"]).fill_null(value=False)
         is_root, phase = path.is_in(roots.implode()), tree["phase"].gather(at)
         is_root = is_root.fill_null(value=False) | only_in_wrapper(tree, part["span_id"])
-        located = part.with_columns(path, by_node=by_node, accumulates=accumulates, phase=phase, is_root=is_root)
+        located = part.with_columns(
+            path, by_node=by_node, accumulates=accumulates, phase=phase, is_root=is_root
+        )
         found.append(located)
     return pl.concat(found)
 
@@ -204,8 +258,8 @@ def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Ser
 def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Kernels or ops, or groups of them, with layer, class_name and evidence; strings as pl.String.
 
-    They have module_path, phase, accumulates, is_root, is_communication, by_node and link. Rows that no rule places are
-    unattributed.
+    They have module_path, phase, accumulates, is_root, is_communication, by_node and link. Rows
+    that no rule places are unattributed.
     """
     located = located.cast({pl.Categorical: pl.String})
     path, phase = pl.col("module_path"), pl.col("phase")
@@ -220,10 +274,13 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
         (pl.col("link") == "pre_window", PRE_WINDOW, "launched before the trace began"),
         (path.is_not_null() | pl.col("is_root"), UNATTRIBUTED, ROOT_ONLY),
     )
-    layers = (pl.when(when).then(pl.lit(layer) if layer else "module_path") for when, layer, _ in rows)
+    layers = (
+        pl.when(when).then(pl.lit(layer) if layer else "module_path") for when, layer, _ in rows
+    )
     reasons = (pl.when(when).then(pl.lit(evidence)) for when, _, evidence in rows)
     named = located.with_columns(
-        layer=pl.coalesce(*layers, pl.lit(UNATTRIBUTED)), evidence=pl.coalesce(*reasons, pl.lit("none"))
+        layer=pl.coalesce(*layers, pl.lit(UNATTRIBUTED)),
+        evidence=pl.coalesce(*reasons, pl.lit("none")),
     )
     return _with_classes(trace, named)
 
@@ -236,5 +293,7 @@ def kernel_layers(trace: Trace) -> pl.DataFrame:
     if not trace.has("provenance") and not replays:
         return name_layers(_located(trace), trace).select("rank", "kernel_id", "layer")
     return (
-        _placed_parts(trace, replays).group_by("rank", "kernel_id").agg(pl.col("layer").unique().sort().str.join(", "))
+        _placed_parts(trace, replays)
+        .group_by("rank", "kernel_id")
+        .agg(pl.col("layer").unique().sort().str.join(", "))
     )

@@ -7,15 +7,18 @@ import polars as pl
 from tracelens.derive.layers.layer_times import EAGER
 from tracelens.trace import Trace
 
-# Inductor's prefixes for pointwise, reduction, persistent reduction, template, foreach, scan and other kernels, and
-# what torch 2.0 called them all. A Triton kernel that somebody wrote by hand says nothing of compilation.
+# Inductor's prefixes for pointwise, reduction, persistent reduction, template, foreach, scan and
+# other kernels, and what torch 2.0 called them all. A Triton kernel that somebody wrote by hand
+# says nothing of compilation.
 _KERNELS = r"^triton_(poi|red|per|tem|for|spl|unk|[a-z]+_fused|(add)?mm|b(add)?bmm|convolution|flex)|^triton__[0-9]"
 _SPANS = (
-    r"CompiledFxGraph|^Torch-Compiled Region|^CompiledFunction|^TorchDynamo Cache Lookup|^nn\.Module: OptimizedModule_"
+    r"CompiledFxGraph|^Torch-Compiled Region|^CompiledFunction|^TorchDynamo Cache"
+    r" Lookup|^nn\.Module: OptimizedModule_"
     r"|(^|_)cpp_fused_"
 )
 EVIDENCE = (
-    "kernels of Inductor, annotations of torch.compile, compile provenance or timings of a compiled configuration"
+    "kernels of Inductor, annotations of torch.compile, compile provenance or timings of a compiled"
+    " configuration"
 )
 """The evidence for a compiled run, in words."""
 
@@ -25,7 +28,9 @@ def shows_compilation(trace: Trace) -> bool:
     if trace.has("provenance"):
         return True
     return any(
-        bool(trace.select(table, "name")["name"].unique().cast(pl.String).str.contains(pattern).any())
+        bool(
+            trace.select(table, "name")["name"].unique().cast(pl.String).str.contains(pattern).any()
+        )
         for table, pattern in (("kernels", _KERNELS), ("spans", _SPANS))
     )
 
@@ -41,9 +46,13 @@ def compiled_sides(base: Trace, other: Trace, way: dict[str, Any]) -> tuple[bool
 def other_device(base: Trace, other: Trace) -> str | None:
     """A sentence on the devices of two runs if these differ; null where they are the same or unknown."""
     names = [
-        sorted(set(trace.devices.filter(pl.col("name") != "unknown")["name"].drop_nulls())) for trace in (base, other)
+        sorted(set(trace.devices.filter(pl.col("name") != "unknown")["name"].drop_nulls()))
+        for trace in (base, other)
     ]
     if not all(names) or names[0] == names[1]:
         return None
     one, two = (", ".join(found) for found in names)
-    return f"base ran on {one}, other on {two}: what differs between their times is the devices' doing too"
+    return (
+        f"base ran on {one}, other on {two}: what differs between their times is the devices'"
+        " doing too"
+    )

@@ -8,19 +8,27 @@ from tracelens.trace import Trace
 MOST_ROWS = 10_000
 """Rows beyond this are put together, layer by layer."""
 PATHS = {
-    "phase": pl.String, "layer": pl.String, "op": pl.String, "kernel": pl.String, "primitive": pl.String,
-    "n": pl.Int64, "duration_ns": pl.Int64,
-}  # fmt: skip
+    "phase": pl.String,
+    "layer": pl.String,
+    "op": pl.String,
+    "kernel": pl.String,
+    "primitive": pl.String,
+    "n": pl.Int64,
+    "duration_ns": pl.Int64,
+}
 _SITE = ("rank", "site_id")
 
 
 def kernel_paths(trace: Trace, rank: int, most: int = MOST_ROWS) -> pl.DataFrame:
     """A row for each phase, layer, outermost op around the launch and kernel by name: its kernels' number and time.
 
-    The times sum to the rank's kernel total. A kernel stands in the layer that launched it, so that what was compiled
-    or replayed stands where it was called. Most time first; empty without kernels, or where no sites are recorded.
+    The times sum to the rank's kernel total. A kernel stands in the layer that launched it, so that
+    what was compiled or replayed stands where it was called. Most time first; empty without
+    kernels, or where no sites are recorded.
     """
-    kernels = trace.select("kernels", *_SITE, "name", "primitive", "link", "is_communication", "duration_ns")
+    kernels = trace.select(
+        "kernels", *_SITE, "name", "primitive", "link", "is_communication", "duration_ns"
+    )
     groups = kernels.lazy().filter(pl.col("rank") == rank).group_by(pl.exclude("duration_ns"))
     sums = groups.agg(pl.col("duration_ns").sum(), n=pl.len().cast(pl.Int64)).collect()
     if sums.is_empty() or not trace.has("sites"):
@@ -31,5 +39,9 @@ def kernel_paths(trace: Trace, rank: int, most: int = MOST_ROWS) -> pl.DataFrame
     totals = [pl.col("n", "duration_ns").sum()]
     named = name_layers(located, trace).rename({"name": "kernel"}).group_by(key).agg(totals)
     named = named.sort("duration_ns", *key, descending=[True] + [False] * len(key))
-    small = named.slice(most).with_columns(op=pl.lit("(small)"), kernel=pl.lit("(small)"), primitive=pl.lit("unknown"))
-    return pl.concat([named.head(most), small.group_by(key, maintain_order=True).agg(totals)]).select(*PATHS)
+    small = named.slice(most).with_columns(
+        op=pl.lit("(small)"), kernel=pl.lit("(small)"), primitive=pl.lit("unknown")
+    )
+    return pl.concat(
+        [named.head(most), small.group_by(key, maintain_order=True).agg(totals)]
+    ).select(*PATHS)

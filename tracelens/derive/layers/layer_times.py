@@ -25,14 +25,17 @@ _KEY = ("rank", "layer", "phase")
 def kernel_times(trace: Trace) -> pl.DataFrame:
     """GPU time a step of each layer and phase: rank, layer, class_name, phase, evidence, n, bounds, primitive_*_ns.
 
-    Where steps are marked, work outside of them is left out; where none is, the whole trace counts as one.
+    Where steps are marked, work outside of them is left out; where none is, the whole trace counts
+    as one.
     """
     steps = trace.select("kernels", "rank", "step").unique()
     n_steps = steps.group_by("rank").agg(n_steps=pl.col("step").drop_nulls().len().clip(1))
     per_step = [*_BOUNDS, *(f"primitive_{word}_ns" for word in PRIMITIVES)]
     found = attribute_kernels(trace, in_steps=True).join(n_steps, on="rank")
     n = (pl.col("n_kernels") / pl.col("n_steps")).round().cast(pl.Int64).alias("n")
-    return found.select("rank", "layer", "class_name", "phase", "evidence", n, pl.col(per_step) / pl.col("n_steps"))
+    return found.select(
+        "rank", "layer", "class_name", "phase", "evidence", n, pl.col(per_step) / pl.col("n_steps")
+    )
 
 
 def both_kernel_times(base: Trace, other: Trace) -> Sides | None:
@@ -47,10 +50,13 @@ def both_kernel_times(base: Trace, other: Trace) -> Sides | None:
 def measured_times(trace: Trace) -> pl.DataFrame:
     """Medians and quartiles of each layer's measured times, warm-up left out, for each configuration and variant.
 
-    rank, configuration, compile_mode, method, synchronized, profiled, clock, quantity, layer, class_name, n, bounds.
+    rank, configuration, compile_mode, method, synchronized, profiled, clock, quantity, layer,
+    class_name, n, bounds.
     """
     ns = pl.col("duration_ns")
-    classes = trace.layers.select("rank", "class_name", layer="module_path").unique(["rank", "layer"])
+    classes = trace.layers.select("rank", "class_name", layer="module_path").unique(
+        ["rank", "layer"]
+    )
     return (
         trace.timings.filter(~pl.col("is_warmup"), pl.col("module_path").is_not_null())
         .rename({"module_path": "layer"})
@@ -82,7 +88,9 @@ def are_numbered(layers: pl.DataFrame) -> bool:
     """Whether the layers' paths number modules by class (ResNet_0.Conv2d_3), as traces do, not by attribute."""
     named = layers.drop_nulls("class_name")
     last = pl.col("layer").str.extract(r"([^.]+?)_\d+$")
-    return bool(named.height) and bool(named.select((last == pl.col("class_name")).fill_null(False).all()).item())
+    return bool(named.height) and bool(
+        named.select((last == pl.col("class_name")).fill_null(False).all()).item()
+    )
 
 
 class Way(NamedTuple):
@@ -96,9 +104,9 @@ class Way(NamedTuple):
 def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFrame:
     """A row for each layer, phase and way of timing that both traces have, as COMPARE_LAYERS up to the evidence.
 
-    One way is GPU time of kernels, from `both_kernel_times`. Another is each pair of measured configurations, for each
-    method that measured both: eager configurations of base where it has any, with compiled ones of other where it has
-    any, on the same device where possible.
+    One way is GPU time of kernels, from `both_kernel_times`. Another is each pair of measured
+    configurations, for each method that measured both: eager configurations of base where it has
+    any, with compiled ones of other where it has any, on the same device where possible.
     """
     parts = []
     if kernels is not None:
@@ -125,16 +133,25 @@ def executions(trace: Trace, way: Way) -> pl.DataFrame:
     """Every execution of a layer measured in that way, warm-up left out: rank, layer, phase, run (the round), value."""
     rows = trace.timings.filter(~pl.col("is_warmup"), pl.col("module_path").is_not_null())
     rows = _of(rows.rename({"module_path": "layer", "duration_ns": "value"}), way)
-    return rows.select(*_KEY, run=pl.col("round").cast(pl.Int64), value=pl.col("value").cast(pl.Float64))
+    return rows.select(
+        *_KEY, run=pl.col("round").cast(pl.Int64), value=pl.col("value").cast(pl.Float64)
+    )
 
 
 def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     """Both sides joined by rank, layer and phase; `match` says which side has the row."""
     sides = [
-        frame.select(*_KEY, "class_name", **{f"{which}_{name}": name for name in _SIDE}, **{f"n_{which}": "n"})
+        frame.select(
+            *_KEY,
+            "class_name",
+            **{f"{which}_{name}": name for name in _SIDE},
+            **{f"n_{which}": "n"},
+        )
         for which, frame in (("base", base), ("other", other))
     ]
-    both = sides[0].join(sides[1], on=_KEY, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
+    both = sides[0].join(
+        sides[1], on=_KEY, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right"
+    )
     return both.with_columns(
         class_name=pl.coalesce("class_name", "class_name_right"),
         match=which_side("base_estimate_ns", "other_estimate_ns"),
@@ -143,7 +160,10 @@ def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
 
 def _ways(measured: pl.DataFrame) -> list[Way]:
     rows = measured.select("configuration", "compile_mode", *VARIANT).unique(maintain_order=True)
-    return [Way(configuration, mode, tuple(variant)) for configuration, mode, *variant in rows.iter_rows()]
+    return [
+        Way(configuration, mode, tuple(variant))
+        for configuration, mode, *variant in rows.iter_rows()
+    ]
 
 
 def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
@@ -158,7 +178,9 @@ def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
     return measured.filter(
         pl.col(name).eq_missing(pl.lit(value))
         for name, value in zip(("configuration", "compile_mode", *VARIANT), wanted, strict=True)
-    ).with_columns(phase=pl.lit("forward"), evidence=pl.lit(", ".join(word for word in details if word)))
+    ).with_columns(
+        phase=pl.lit("forward"), evidence=pl.lit(", ".join(word for word in details if word))
+    )
 
 
 def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
@@ -166,10 +188,16 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
     eager = [way for way in base if way.configuration in EAGER] or base
     compiled = [way for way in other if way.configuration not in EAGER] or other
     pairs = [(one, two) for one, two in product(eager, compiled) if _comparable(one, two)]
-    near = [(one, two) for one, two in pairs if _device(one) in {_device(two), None} or _device(two) is None]
+    near = [
+        (one, two)
+        for one, two in pairs
+        if _device(one) in {_device(two), None} or _device(two) is None
+    ]
     best: dict[tuple[Any, ...], tuple[Way, Way]] = {}
     # Unprofiled before profiled, then synchronised before not.
-    for one, two in sorted(near or pairs, key=lambda pair: (pair[0].variant[2], not pair[0].variant[1])):
+    for one, two in sorted(
+        near or pairs, key=lambda pair: (pair[0].variant[2], not pair[0].variant[1])
+    ):
         best.setdefault((*one[:2], *two[:2], one.variant[0]), (one, two))
     return list(best.values())
 
@@ -178,8 +206,12 @@ def _comparable(one: Way, two: Way) -> bool:
     """Whether both were measured alike; the profiler's quantity is self time on the CPU or GPU, by the device."""
     if one.variant[0] != "profiler":
         return one.variant == two.variant
-    self_time = [(way.variant[4], "CUDA_self" if _device(way) == "gpu" else "CPU_self") for way in (one, two)]
-    return one.variant[:4] == two.variant[:4] and all(found == wanted for found, wanted in self_time)
+    self_time = [
+        (way.variant[4], "CUDA_self" if _device(way) == "gpu" else "CPU_self") for way in (one, two)
+    ]
+    return one.variant[:4] == two.variant[:4] and all(
+        found == wanted for found, wanted in self_time
+    )
 
 
 def _device(way: Way) -> str | None:

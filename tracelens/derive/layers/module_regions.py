@@ -18,9 +18,10 @@ class Regions:
 def regions(is_compiled: Mapping[str, bool]) -> Regions:
     """The fewest submodules to compile, and to disable within them, that give each layer its choice.
 
-    `is_compiled` has the choice of each layer by its path; `layer1.0` beside `layer1.0.conv1` is what that module does
-    itself, outside its children. A module without a choice of its own (a container, a layer without time) goes along
-    when all layers below it agree, and otherwise with what is around it.
+    `is_compiled` has the choice of each layer by its path; `layer1.0` beside `layer1.0.conv1` is
+    what that module does itself, outside its children. A module without a choice of its own (a
+    container, a layer without time) goes along when all layers below it agree, and otherwise with
+    what is around it.
     """
     below: dict[str, dict[str, None]] = {}
     for path in is_compiled:
@@ -33,7 +34,11 @@ def regions(is_compiled: Mapping[str, bool]) -> Regions:
 
 
 def _visit(
-    path: str, inside: bool, is_compiled: Mapping[str, bool], below: Mapping[str, dict[str, None]], found: Regions
+    path: str,
+    inside: bool,
+    is_compiled: Mapping[str, bool],
+    below: Mapping[str, dict[str, None]],
+    found: Regions,
 ) -> None:
     """Settle the module and what is below it; `inside` says whether a compiled region surrounds it."""
     own = is_compiled.get(path)
@@ -49,4 +54,8 @@ def _visit(
 def _choices(path: str, is_compiled: Mapping[str, bool]) -> set[bool]:
     """The choices for the layers below the module: none, one or both."""
     prefix = f"{path}." if path else ""
-    return {choice for layer, choice in is_compiled.items() if layer.startswith(prefix) and layer != path}
+    return {
+        choice
+        for layer, choice in is_compiled.items()
+        if layer.startswith(prefix) and layer != path
+    }

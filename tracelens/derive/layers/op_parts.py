@@ -15,16 +15,18 @@ from tracelens.trace import Trace
 _COLUMNS = ("rank", "kernel_id", "library", "primitive", "duration_ns")
 _OPERATOR = "::"
 _NOT_IN_THERE = ("gemm", "conv", "attention")
-"""What a generated kernel that lists them does not compute: a library does, or a kernel of a name of its own."""
+"""What a generated kernel that lists them does not compute: a library does, or a kernel of a
+name of its own."""
 
 
 def op_parts(trace: Trace) -> pl.DataFrame:
     """A row a kernel: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns.
 
-    op is the outermost operator around the launch (aten::conv2d, a node of autograd), or, where there is none, the
-    outermost op (a compiled region), and op_id its span; both are null where no op is. A fused kernel of a compiled
-    graph of which provenance was recorded has a row an op that it was made of instead, without op_id: its time is split
-    as `layer_attribution` splits it among modules, by the bytes that the ops put out.
+    op is the outermost operator around the launch (aten::conv2d, a node of autograd), or, where
+    there is none, the outermost op (a compiled region), and op_id its span; both are null where no
+    op is. A fused kernel of a compiled graph of which provenance was recorded has a row an op that
+    it was made of instead, without op_id: its time is split as `layer_attribution` splits it among
+    modules, by the bytes that the ops put out.
     """
     kernels = _with_ops(trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     parts = _split(trace) if trace.has("provenance") else None
@@ -56,14 +58,19 @@ def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:
     calls = trace.select("api_calls", "rank", "api_call_id", "op_span_id")
     site = rows_of(sites["rank"], sites["site_id"], kernels.select("rank", "site_id"))
     call = rows_of(calls["rank"], calls["api_call_id"], kernels.select("rank", "api_call_id"))
-    return kernels.select(*_COLUMNS, op=sites["op"].gather(site), op_id=calls["op_span_id"].gather(call))
+    return kernels.select(
+        *_COLUMNS, op=sites["op"].gather(site), op_id=calls["op_span_id"].gather(call)
+    )
 
 
 def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
     """The outermost operator among the spans at `rows` and those around each, else the outermost op."""
     is_op = (tree["kind"] == "op").fill_null(value=False)
     (is_named,) = matching(tree["name"], _OPERATOR)
-    operator, op = (above(tree["parent_id"], flags.cast(pl.UInt8), rows)["top"] for flags in (is_op & is_named, is_op))
+    operator, op = (
+        above(tree["parent_id"], flags.cast(pl.UInt8), rows)["top"]
+        for flags in (is_op & is_named, is_op)
+    )
     return operator.zip_with(operator.is_not_null(), op)
 
 
@@ -73,7 +80,9 @@ def _split(trace: Trace) -> pl.DataFrame:
     if not calls.height:
         return pl.DataFrame()
     call = ["graph_key", "call_order"]
-    fused = calls.filter(pl.col("primitive") == "fused").select("rank", "kernel_id", "library", "duration_ns", *call)
+    fused = calls.filter(pl.col("primitive") == "fused").select(
+        "rank", "kernel_id", "library", "duration_ns", *call
+    )
     shares = shares_of(_computing_nodes(trace.provenance), ["op", "primitive"])
     parts = split_duration(fused.join(shares, on=call, maintain_order="left_right"))
     return parts.with_columns(duration_ns="estimate_ns", op_id=pl.lit(None, pl.Int64))
@@ -83,7 +92,9 @@ def _computing_nodes(provenance: pl.DataFrame) -> pl.DataFrame:
     """The nodes whose work a generated kernel does, with op (`aten::add`) and primitive: no views, no library's."""
     name = pl.col("aten_op").str.extract_groups(r"^(?<space>\w+)\.(?<word>\w+)")
     space, word = name.struct.field("space"), name.struct.field("word")
-    nodes = provenance.filter(~pl.col("is_extern")).with_columns(word=word, op=pl.format("{}::{}", space, word))
+    nodes = provenance.filter(~pl.col("is_extern")).with_columns(
+        word=word, op=pl.format("{}::{}", space, word)
+    )
     nodes = nodes.filter(pl.col("op").is_not_null() & ~pl.col("word").str.contains(VIEW_OP))
     primitive = op_primitives(nodes["op"]).cast(pl.String).alias("primitive")
     return nodes.with_columns(primitive).filter(~pl.col("primitive").is_in(_NOT_IN_THERE))

@@ -15,23 +15,28 @@ Row = dict[str, Any]
 TOTAL = "(total)"
 _WORDS = ("eager", "compiled")
 _MOVES = ("layout", "memory")
-"""Primitives that only prepare others: an eager convolution and the layout transform before it are one operation."""
+"""Primitives that only prepare others: an eager convolution and the layout transform before it
+are one operation."""
 
 
 def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> list[int]:
     """The configuration of each layer for which times and changes sum to the least, by dynamic programming.
 
-    `times` has each layer's time in either configuration, infinite where it cannot run in one; `change_cost` is paid
-    wherever the configuration changes, and by a path that begins or ends compiled: what calls the model is eager. Of
-    equal paths the one that stays longer in its configuration is taken; where changes cost nothing, a layer that is
-    equally fast in both is eager. With a cost of 0 this is the recurrence of the thesis "Evaluating the PyTorch
-    Compiler in the Vision Domain": the faster one, layer by layer.
+    `times` has each layer's time in either configuration, infinite where it cannot run in one;
+    `change_cost` is paid wherever the configuration changes, and by a path that begins or ends
+    compiled: what calls the model is eager. Of equal paths the one that stays longer in its
+    configuration is taken; where changes cost nothing, a layer that is equally fast in both is
+    eager. With a cost of 0 this is the recurrence of the thesis "Evaluating the PyTorch Compiler in
+    the Vision Domain": the faster one, layer by layer.
     """
     cost = [0.0, inf]
     came_from: list[list[int]] = []
     for layer in times:
         origin = [_cheaper_origin(cost, at, change_cost) for at in (EAGER, COMPILED)]
-        cost = [cost[origin[at]] + change_cost * (origin[at] != at) + layer[at] for at in (EAGER, COMPILED)]
+        cost = [
+            cost[origin[at]] + change_cost * (origin[at] != at) + layer[at]
+            for at in (EAGER, COMPILED)
+        ]
         came_from.append(origin)
     at = _cheaper_origin(cost, EAGER, change_cost)
     path = []
@@ -65,14 +70,22 @@ def best_of_two(layers: Sequence[Row]) -> list[Row]:
 def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list[Row]:
     """The cheapest path with `change_cost` for every change between eager and compiled.
 
-    `region_ns` is the part of each layer's time in other that calling it as a compiled region of its own takes; it is
-    subtracted, as the changes pay for it.
+    `region_ns` is the part of each layer's time in other that calling it as a compiled region of
+    its own takes; it is subtracted, as the changes pay for it.
     """
     bare = [
-        layer | {"other_ns": None if layer["other_ns"] is None else max(layer["other_ns"] - region_ns, 0.0)}
+        layer
+        | {
+            "other_ns": (
+                None if layer["other_ns"] is None else max(layer["other_ns"] - region_ns, 0.0)
+            )
+        }
         for layer in layers
     ]
-    sides = ([inf if layer[side] is None else layer[side] for layer in bare] for side in ("base_ns", "other_ns"))
+    sides = (
+        [inf if layer[side] is None else layer[side] for layer in bare]
+        for side in ("base_ns", "other_ns")
+    )
     return _walk(bare, cheapest_path([*zip(*sides, strict=True)], change_cost), change_cost)
 
 
@@ -87,7 +100,9 @@ def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) 
         base, other = operations.get(row["layer"], ({}, {}))
         if base.keys() == other.keys() and len(base) > 1:
             picked = {name: _faster(base[name], other[name]) for name in base}
-            row["chosen_ns"] = float(sum((base, other)[pick][name] for name, pick in picked.items()))
+            row["chosen_ns"] = float(
+                sum((base, other)[pick][name] for name, pick in picked.items())
+            )
             chosen = set(picked.values())
             row["choice"] = _WORDS[chosen.pop()] if len(chosen) == 1 else "mixed"
         cumulative += row["chosen_ns"]
@@ -96,29 +111,54 @@ def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) 
 
 
 def with_total(rows: Sequence[Row]) -> list[Row]:
-    """The rows after their total. Speedups are over layers that both runs have: a forced choice is no gain."""
+    """The rows after their total.
+
+    Speedups are over layers that both runs have: a forced choice is no gain.
+    """
     free = [row for row in rows if not row["is_forced"]]
-    base, other, chosen = (sum(row[name] for row in free) for name in ("base_ns", "other_ns", "chosen_ns"))
+    base, other, chosen = (
+        sum(row[name] for row in free) for name in ("base_ns", "other_ns", "chosen_ns")
+    )
     switches = sum(row["switch_ns"] for row in rows)
     cost = chosen + switches
-    ratio = {name: over / cost if cost > 0 and free else None for name, over in (("base", base), ("other", other))}
+    ratio = {
+        name: over / cost if cost > 0 and free else None
+        for name, over in (("base", base), ("other", other))
+    }
     known = [value for value in ratio.values() if value is not None]
     total = {
-        "position": None, "layer": TOTAL, "class_name": None, "choice": None, "is_forced": False, "is_clear": None,
-        "base_ns": base, "other_ns": other, "chosen_ns": chosen, "switch_ns": switches,
+        "position": None,
+        "layer": TOTAL,
+        "class_name": None,
+        "choice": None,
+        "is_forced": False,
+        "is_clear": None,
+        "base_ns": base,
+        "other_ns": other,
+        "chosen_ns": chosen,
+        "switch_ns": switches,
         "cumulative_ns": rows[-1]["cumulative_ns"] if rows else 0.0,
-        "speedup_over_base": ratio["base"], "speedup_over_other": ratio["other"],
+        "speedup_over_base": ratio["base"],
+        "speedup_over_other": ratio["other"],
         "speedup_over_best": min(known, default=None),
-    }  # fmt: skip
+    }
     return [total, *rows]
 
 
 def _walk(layers: Sequence[Row], path: Sequence[int], change_cost: float) -> list[Row]:
     rows, cumulative = [], 0.0
     for layer, at, change in zip(layers, path, change_costs(path, change_cost), strict=True):
-        chosen, is_forced = layer[("base_ns", "other_ns")[at]], None in (layer["base_ns"], layer["other_ns"])
+        chosen, is_forced = (
+            layer[("base_ns", "other_ns")[at]],
+            None in (layer["base_ns"], layer["other_ns"]),
+        )
         cumulative += chosen + change
-        own = {"choice": _WORDS[at], "is_forced": is_forced, "chosen_ns": chosen, "switch_ns": change}
+        own = {
+            "choice": _WORDS[at],
+            "is_forced": is_forced,
+            "chosen_ns": chosen,
+            "switch_ns": change,
+        }
         rows.append(layer | own | {"cumulative_ns": cumulative})
     return rows
 
@@ -130,8 +170,8 @@ def _faster(base: float | None, other: float | None) -> int:
 def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
     """For each layer the GPU time of its operations in both runs: by primitive, over all phases, per step.
 
-    `kernels` is from `both_kernel_times`. Time in layout transforms and memory operations counts for the layer's
-    longest other primitive.
+    `kernels` is from `both_kernel_times`. Time in layout transforms and memory operations counts
+    for the layer's longest other primitive.
     """
     sides = [_by_primitive(times.filter(pl.col("rank") == rank)) for times in kernels]
     return {layer: (sides[0][layer], sides[1][layer]) for layer in sides[0] if layer in sides[1]}
@@ -141,7 +181,11 @@ def _by_primitive(times: pl.DataFrame) -> dict[str, Row]:
     columns = [f"primitive_{word}_ns" for word in PRIMITIVES]
     found = {}
     for row in times.group_by("layer").agg(pl.col(columns).sum()).iter_rows(named=True):
-        spent = {word: row[f"primitive_{word}_ns"] for word in PRIMITIVES if row[f"primitive_{word}_ns"] > 0}
+        spent = {
+            word: row[f"primitive_{word}_ns"]
+            for word in PRIMITIVES
+            if row[f"primitive_{word}_ns"] > 0
+        }
         moved = sum(spent.pop(word, 0.0) for word in _MOVES)
         main = max(spent, key=lambda word: spent[word], default=_MOVES[0])
         found[row["layer"]] = spent | {main: spent.get(main, 0.0) + moved}

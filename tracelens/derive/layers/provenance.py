@@ -1,8 +1,9 @@
 """The modules that a compiled graph's kernels came from: the trace's calls aligned with those recorded when compiling.
 
-Inductor wraps every run of a compiled graph in an annotation `## Call CompiledFxGraph KEY ##`; the recorder's sidecar
-lists, by that key and in order, the kernels that the graph calls and the FX nodes each was made from. Names repeat
-within a graph, so a call is found by name and place: the two sequences are aligned, each distinct one once.
+Inductor wraps every run of a compiled graph in an annotation `## Call CompiledFxGraph KEY ##`; the
+recorder's sidecar lists, by that key and in order, the kernels that the graph calls and the FX
+nodes each was made from. Names repeat within a graph, so a call is found by name and place: the two
+sequences are aligned, each distinct one once.
 """
 
 import re
@@ -16,32 +17,44 @@ from tracelens.derive.layers.aligning import align
 _GRAPH_SPAN = r"^## Call CompiledFxGraph (\S+) ##$"
 _PREFIX = re.compile(r"^graph_\d+_")
 MAIN = ("conv", "gemm", "attention")
-"""Primitives of which a library call runs exactly one kernel; its other kernels prepare or finish that one."""
+"""Primitives of which a library call runs exactly one kernel; its other kernels prepare or
+finish that one."""
 _FINISHES = ("reduction",)
 """Primitives of kernels that finish a library call's work."""
 _SUMS = r"(?i)split_?k_?reduce"
-"""Kernels that add up the parts of a product's depth: of primitive gemm, but after the one that multiplies."""
+"""Kernels that add up the parts of a product's depth: of primitive gemm, but after the one that
+multiplies."""
 PARTS = pl.Schema(
     {
-        "rank": pl.Int32, "kernel_id": pl.Int64, "module_path": pl.String, "rule": pl.String,
-        "is_backward": pl.Boolean, "estimate_ns": pl.Int64, "low_ns": pl.Int64, "high_ns": pl.Int64,
+        "rank": pl.Int32,
+        "kernel_id": pl.Int64,
+        "module_path": pl.String,
+        "rule": pl.String,
+        "is_backward": pl.Boolean,
+        "estimate_ns": pl.Int64,
+        "low_ns": pl.Int64,
+        "high_ns": pl.Int64,
     }
-)  # fmt: skip
+)
 
 
-def split_kernels(kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
+def split_kernels(
+    kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.DataFrame
+) -> pl.DataFrame:
     """A row for each kernel and module it was made from: rule, is_backward, estimate_ns, low_ns and high_ns; see PARTS.
 
-    A fused kernel's time is split by the bytes that each module's nodes write; an equal split and the whole for the
-    module with most bytes give the range. The estimates of a kernel sum to its duration. Kernels that no recorded call
-    explains are left out. `kernels` needs rank, kernel_id, name, span_id, primitive, link, start_ns and duration_ns, in
-    the order of their launches.
+    A fused kernel's time is split by the bytes that each module's nodes write; an equal split and
+    the whole for the module with most bytes give the range. The estimates of a kernel sum to its
+    duration. Kernels that no recorded call explains are left out. `kernels` needs rank, kernel_id,
+    name, span_id, primitive, link, start_ns and duration_ns, in the order of their launches.
     """
     placed = recorded_calls(kernels, spans, provenance)
     return _parts(placed, kernel_shares(provenance)) if placed.height else PARTS.to_frame()
 
 
-def recorded_calls(kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
+def recorded_calls(
+    kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.DataFrame
+) -> pl.DataFrame:
     """The kernels, as `split_kernels` takes them, that a recorded call explains: graph_key and call_order are gained.
 
     An empty frame without columns where there is nothing to align.
@@ -56,11 +69,17 @@ def recorded_calls(kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.Da
 def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
     """One rank's kernels that ran in a compiled graph, with the graph's key, its run, and the call in it.
 
-    The call is the outermost op between the kernel's launch and the graph, or, where there is none, the kernel alone.
+    The call is the outermost op between the kernel's launch and the graph, or, where there is none,
+    the kernel alone.
     """
     keys = tree["name"].str.extract(_GRAPH_SPAN)
     is_op = tree["kind"] == "op"
-    walk = kernels.select("span_id").drop_nulls().unique().with_columns(up="span_id", op=pl.lit(None, pl.Int64))
+    walk = (
+        kernels.select("span_id")
+        .drop_nulls()
+        .unique()
+        .with_columns(up="span_id", op=pl.lit(None, pl.Int64))
+    )
     found = [walk.clear()]
     while walk.height:
         at_graph = keys.gather(walk["up"]).is_not_null()
@@ -69,10 +88,16 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
         op = walk["up"].zip_with(is_op.gather(walk["up"]), walk["op"])
         walk = walk.with_columns(op=op, up=tree["parent_id"].gather(walk["up"])).drop_nulls("up")
     within = pl.concat(found)
-    within = within.with_columns(graph_key=keys.gather(within["up"]), op_name=tree["name"].gather(within["op"]))
-    joined = kernels.join(within.rename({"up": "run"}), on="span_id", how="inner", maintain_order="left")
+    within = within.with_columns(
+        graph_key=keys.gather(within["up"]), op_name=tree["name"].gather(within["op"])
+    )
+    joined = kernels.join(
+        within.rename({"up": "run"}), on="span_id", how="inner", maintain_order="left"
+    )
     return joined.with_columns(
-        label=pl.when(pl.col("name").str.starts_with("triton_")).then("name").otherwise(pl.col("op_name")),
+        label=pl.when(pl.col("name").str.starts_with("triton_"))
+        .then("name")
+        .otherwise(pl.col("op_name")),
         call=pl.coalesce("op", -1 - pl.col("kernel_id")),
     )
 
@@ -84,10 +109,14 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
     """
     run = ["rank", "graph_key", "run"]
     finishes = pl.col("name").cast(pl.String).str.contains(_SUMS)
-    calls = calls.with_columns(primitive=pl.when(finishes).then(pl.lit(_FINISHES[0])).otherwise("primitive"))
+    calls = calls.with_columns(
+        primitive=pl.when(finishes).then(pl.lit(_FINISHES[0])).otherwise("primitive")
+    )
     label = pl.coalesce("label", pl.lit("?") + pl.col("primitive")).cast(pl.Categorical)
     kernels = calls.with_columns(label=label, n=pl.int_range(pl.len()).over(run))
-    kernels = kernels.with_columns(is_new=(pl.col("call") != pl.col("call").shift()).fill_null(True))
+    kernels = kernels.with_columns(
+        is_new=(pl.col("call") != pl.col("call").shift()).fill_null(True)
+    )
     element = pl.struct(pl.col("label").to_physical(), "is_new", "n").hash(seed=0)
     runs = kernels.group_by(run).agg(signature=element.sum(), n_kernels=pl.len())
     kind = ["graph_key", "signature", "n_kernels"]
@@ -101,19 +130,31 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
         places = _align(_as_calls(one), recorded[key])
         schema = {"n": pl.Int64, "call_order": pl.Int64}
         frame = pl.DataFrame({"n": range(n_kernels), "call_order": places}, schema).drop_nulls()
-        aligned.append(frame.with_columns(graph_key=pl.lit(key), signature=pl.lit(signature, runs["signature"].dtype)))
+        aligned.append(
+            frame.with_columns(
+                graph_key=pl.lit(key), signature=pl.lit(signature, runs["signature"].dtype)
+            )
+        )
     if not aligned:
         return kernels.clear().with_columns(call_order=pl.lit(None, pl.Int64))
     kernels = kernels.join(runs, on=run, how="left", maintain_order="left")
-    return kernels.join(pl.concat(aligned), on=["graph_key", "signature", "n"], how="inner", maintain_order="left")
+    return kernels.join(
+        pl.concat(aligned), on=["graph_key", "signature", "n"], how="inner", maintain_order="left"
+    )
 
 
 def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:
     """The recorded calls of each graph: call_order and label, in order."""
-    calls = provenance.select("graph_key", "call_order", "kernel_name", "is_extern").unique().sort("call_order")
+    calls = (
+        provenance.select("graph_key", "call_order", "kernel_name", "is_extern")
+        .unique()
+        .sort("call_order")
+    )
     found: dict[str, list[tuple[int, str]]] = {}
     for key, order, name, is_extern in calls.iter_rows():
-        found.setdefault(key, []).append((order, _extern_label(name) if is_extern else _PREFIX.sub("", name)))
+        found.setdefault(key, []).append(
+            (order, _extern_label(name) if is_extern else _PREFIX.sub("", name))
+        )
     return found
 
 
@@ -142,13 +183,18 @@ def _as_calls(kernels: pl.DataFrame) -> list[tuple[str, list[str]]]:
 def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) -> list[int | None]:
     """For each kernel of a run the call_order of its recorded call, or None.
 
-    Calls are aligned by their names first; what lies between two of those is filled in by `_fill_gaps`.
+    Calls are aligned by their names first; what lies between two of those is filled in by
+    `_fill_gaps`.
     """
     labels, expected = [label for label, _ in calls], [label for _, label in recorded]
     both = set(labels) & set(expected)
-    mine, theirs = ([at for at, label in enumerate(of) if label in both] for of in (labels, expected))
+    mine, theirs = (
+        [at for at, label in enumerate(of) if label in both] for of in (labels, expected)
+    )
     codes = {label: code for code, label in enumerate(sorted(both))}
-    places = align(tuple(codes[labels[at]] for at in mine), tuple(codes[expected[at]] for at in theirs))
+    places = align(
+        tuple(codes[labels[at]] for at in mine), tuple(codes[expected[at]] for at in theirs)
+    )
     matched: list[int | None] = [None] * len(calls)
     for at, place in zip(mine, places, strict=True):
         matched[at] = None if place is None else theirs[place]
@@ -160,10 +206,13 @@ def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) 
     ]
 
 
-def _fill_gaps(calls: list[tuple[str, list[str]]], expected: list[str], matched: list[int | None]) -> None:
+def _fill_gaps(
+    calls: list[tuple[str, list[str]]], expected: list[str], matched: list[int | None]
+) -> None:
     """Match kernels that have no op, as in the replay of a CUDA graph, with the library calls recorded at their place.
 
-    Between two known kernels there may be several such calls; `calls_in_gap` tells which kernel is whose.
+    Between two known kernels there may be several such calls; `calls_in_gap` tells which kernel is
+    whose.
     """
     at, last = 0, -1
     while at < len(calls):
@@ -189,12 +238,14 @@ _MOST_SKIPPED = 2
 def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | None]:
     """For each of a gap's kernels, by primitive, the index of the library call recorded there that it is of, or None.
 
-    Both are in order. A call has one kernel that does its work, after what prepares it and before what finishes it, and
-    kernels of a call that has none stay unmatched; a call that is alone has all kernels.
+    Both are in order. A call has one kernel that does its work, after what prepares it and before
+    what finishes it, and kernels of a call that has none stay unmatched; a call that is alone has
+    all kernels.
     """
     if len(calls) < 2:
         return [0 if calls else None] * len(primitives)
-    # By the last call begun and whether its main kernel came: the best score, and the calls of the kernels so far.
+    # By the last call begun and whether its main kernel came: the best score, and the calls of the
+    # kernels so far.
     best: dict[tuple[int, bool], tuple[float, tuple[int, ...]]] = {(-1, True): (0.0, ())}
     for primitive in primitives:
         after: dict[tuple[int, bool], tuple[float, tuple[int, ...]]] = {}
@@ -205,9 +256,16 @@ def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | 
                 if state not in after or score + gain > after[state][0]:
                     after[state] = score + gain, (*path, call)
         best = after
-    ends = [(score - 2 * (len(calls) - last) - (not is_done), path) for (last, is_done), (score, path) in best.items()]
+    ends = [
+        (score - 2 * (len(calls) - last) - (not is_done), path)
+        for (last, is_done), (score, path) in best.items()
+    ]
     path = max(ends)[1]
-    done = {call for primitive, call in zip(primitives, path, strict=True) if _fit(calls[call], primitive)}
+    done = {
+        call
+        for primitive, call in zip(primitives, path, strict=True)
+        if _fit(calls[call], primitive)
+    }
     return [call if call in done else None for call in path]
 
 
@@ -215,7 +273,9 @@ def _gain(primitive: str, call: str, *, is_done: bool, n_begun: int) -> float:
     """The score of a kernel as one of a call: the call before it goes on where `n_begun` is 0, else calls begin."""
     fit = _fit(call, primitive)
     if n_begun:
-        return fit - 2 * (n_begun - 1) - (not is_done) + 0.25 * (primitive not in (*_FINISHES, *MAIN))
+        return (
+            fit - 2 * (n_begun - 1) - (not is_done) + 0.25 * (primitive not in (*_FINISHES, *MAIN))
+        )
     if not is_done:
         return fit
     if primitive in MAIN:
@@ -245,8 +305,8 @@ def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
 def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFrame:
     """A row for each recorded call and value of `by`: estimate_frac by the bytes its nodes write, low_frac, high_frac.
 
-    The range is that of the split by bytes, an equal one, and all for the value with most bytes. `more`: aggregates of
-    the nodes to keep.
+    The range is that of the split by bytes, an equal one, and all for the value with most bytes.
+    `more`: aggregates of the nodes to keep.
     """
     call = ["graph_key", "call_order"]
     shares = nodes.group_by(*call, *by, maintain_order=True).agg(
@@ -269,7 +329,9 @@ def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
 
     A fallback's origins gather neighbours that were inlined on the way (seen with torch 2.11).
     """
-    words = pl.col("kernel_name", "aten_op").str.replace(r"^(extern_kernels|torch\.ops\.aten|aten)\.", "")
+    words = pl.col("kernel_name", "aten_op").str.replace(
+        r"^(extern_kernels|torch\.ops\.aten|aten)\.", ""
+    )
     names = nodes.select(words.str.extract(r"^([^.]+)"))
     nodes = nodes.with_columns(is_run=names["kernel_name"].eq_missing(names["aten_op"]))
     has_run = pl.col("is_run").any().over("graph_key", "call_order")
@@ -287,16 +349,21 @@ def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
 def cumulated(shares: pl.DataFrame, key: list[str]) -> pl.DataFrame:
     """The shares with until_frac, the running sum of estimate_frac within each group, and is_last."""
     is_last = pl.int_range(pl.len()).over(key) == pl.len().over(key) - 1
-    return shares.with_columns(until_frac=pl.col("estimate_frac").cum_sum().over(key), is_last=is_last)
+    return shares.with_columns(
+        until_frac=pl.col("estimate_frac").cum_sum().over(key), is_last=is_last
+    )
 
 
 def split_duration(parts: pl.DataFrame) -> pl.DataFrame:
     """The parts of kernels with estimate_ns, low_ns and high_ns.
 
-    `parts` has rank, kernel_id, the kernel's duration_ns, low_frac and high_frac, and the columns of `cumulated`.
+    `parts` has rank, kernel_id, the kernel's duration_ns, low_frac and high_frac, and the columns
+    of `cumulated`.
     """
     ns = pl.col("duration_ns")
-    until = pl.when("is_last").then(ns).otherwise((ns * pl.col("until_frac")).floor().cast(pl.Int64))
+    until = (
+        pl.when("is_last").then(ns).otherwise((ns * pl.col("until_frac")).floor().cast(pl.Int64))
+    )
     estimate = until - until.shift(1, fill_value=0).over("rank", "kernel_id")
     return parts.with_columns(
         estimate_ns=estimate,

@@ -25,12 +25,16 @@ def one_rank_each(base: Trace, other: Trace) -> bool:
 def _as_rank(trace: Trace, rank: int) -> Trace:
     """The trace of one rank under another number; cached, so that a comparison and its notes read it once."""
     if trace not in _renamed or _renamed[trace].manifest.ranks != [rank]:
-        tables = {name: trace.scan(name).with_columns(rank=pl.lit(rank, pl.Int32)) for name in TABLES}
+        tables = {
+            name: trace.scan(name).with_columns(rank=pl.lit(rank, pl.Int32)) for name in TABLES
+        }
         _renamed[trace] = Trace(replace(trace.manifest, ranks=[rank]), tables, trace.path)
     return _renamed[trace]
 
 
-def pairs_ranks(compare: Callable[Concatenate[Trace, Trace, _P], _T]) -> Callable[Concatenate[Trace, Trace, _P], _T]:
+def pairs_ranks(
+    compare: Callable[Concatenate[Trace, Trace, _P], _T],
+) -> Callable[Concatenate[Trace, Trace, _P], _T]:
     """A comparison that, given traces of one rank each, compares these two ranks."""
 
     @wraps(compare)
@@ -40,7 +44,10 @@ def pairs_ranks(compare: Callable[Concatenate[Trace, Trace, _P], _T]) -> Callabl
             rules: Any = more.get("rules")
             if rules is not None:
                 sides = {"base_runs": rules.base_runs, "other_runs": rules.other_runs}
-                runs = {side: [_as_rank(run, other.manifest.ranks[0]) for run in own] for side, own in sides.items()}
+                runs = {
+                    side: [_as_rank(run, other.manifest.ranks[0]) for run in own]
+                    for side, own in sides.items()
+                }
                 more["rules"] = replace(rules, **runs)
         return compare(base, other, *args, **more)
 
@@ -57,7 +64,9 @@ def says_ranks(
         found = pairs_ranks(notes)(base, other, *args, **more)
         if one_rank_each(base, other):
             one, two = base.manifest.ranks[0], other.manifest.ranks[0]
-            found.insert(0, f"Rank {one} of base is compared with rank {two} of other, the only one of each.")
+            found.insert(
+                0, f"Rank {one} of base is compared with rank {two} of other, the only one of each."
+            )
         return found
 
     return with_ranks

@@ -1,9 +1,10 @@
 """Layers of replayed CUDA graphs' kernels, taken from kernels that correspond to them.
 
-A replay is one call, so nothing around it says which layer each of its kernels belongs to. `graph_captures` finds the
-launches that were recorded while the graph was captured. Here a capture without graphs is used: in it the same program
-launches the same kernels in the same order, one by one: the two sequences of names are aligned, each distinct one once,
-and a replayed kernel takes the layer of the kernel it is aligned with.
+A replay is one call, so nothing around it says which layer each of its kernels belongs to.
+`graph_captures` finds the launches that were recorded while the graph was captured. Here a capture
+without graphs is used: in it the same program launches the same kernels in the same order, one by
+one: the two sequences of names are aligned, each distinct one once, and a replayed kernel takes the
+layer of the kernel it is aligned with.
 """
 
 import polars as pl
@@ -15,18 +16,22 @@ from tracelens.trace import Trace
 BASE_EVIDENCE = "base capture"
 UNATTRIBUTED = "(unattributed)"
 BARE_NAME = pl.col("name").cast(pl.String).str.extract(r"^(?:void )?([^<(]+)")
-"""A kernel's name up to what tools write in different ways: template arguments, parameters, unnamed namespaces."""
+"""A kernel's name up to what tools write in different ways: template arguments, parameters,
+unnamed namespaces."""
 _LEAST_ALIKE = 0.5
 """With a smaller part of a sequence matched, the base ran another program, and nothing is placed.
 
-Nor is anything with fewer of the matched kernels on equal grids: that was another batch size. Compiled twice, the same
-program keeps 72 to 92 % of them, with another batch size 8 % (seen on an H200).
-"""
+Nor is anything with fewer of the matched kernels on equal grids: that was another batch size.
+Compiled twice, the same program keeps 72 to 92 % of them, with another batch size 8 % (seen on an
+H200)."""
 _LONGEST_RUN = 20_000
-"""Kernels taken of a base without steps: alignment takes time proportional to the product of both lengths."""
+"""Kernels taken of a base without steps: alignment takes time proportional to the product of
+both lengths."""
 _PATHS_ONLY = ("none", "root module only", "module span", "backward sequence")
 """Evidence from the launch, which all kernels of a replay share."""
-PAIRS = pl.Schema({"rank": pl.Int32, "kernel_id": pl.Int64, "base_rank": pl.Int32, "base_id": pl.Int64})
+PAIRS = pl.Schema(
+    {"rank": pl.Int32, "kernel_id": pl.Int64, "base_rank": pl.Int32, "base_id": pl.Int64}
+)
 """Kernels of a replay, each with the kernel of a base that it corresponds to."""
 _OF_BASE = ("layer", "class_name", "phase")
 
@@ -36,25 +41,36 @@ def has_replays(trace: Trace) -> bool:
     return bool((trace.select("kernels", "link")["link"] == "graph").any())
 
 
-def place_replays(placed: pl.DataFrame, pairs: pl.DataFrame, base_parts: pl.DataFrame, evidence: str) -> pl.DataFrame:
+def place_replays(
+    placed: pl.DataFrame, pairs: pl.DataFrame, base_parts: pl.DataFrame, evidence: str
+) -> pl.DataFrame:
     """The kernels of `placed`, with replayed ones placed as the kernels of a base that they are paired with.
 
-    `placed` and `base_parts` hold a row a kernel and layer, `pairs` what `pairs_by_name` returns. A kernel that was
-    split in the base is split in the same proportions; its parts sum to its own duration.
+    `placed` and `base_parts` hold a row a kernel and layer, `pairs` what `pairs_by_name` returns. A
+    kernel that was split in the base is split in the same proportions; its parts sum to its own
+    duration.
     """
     open_rows = placed.filter((pl.col("link") == "graph") & pl.col("evidence").is_in(_PATHS_ONLY))
     replayed = open_rows.join(pairs, on=["rank", "kernel_id"]).join(
-        _fractions(base_parts), on=["base_rank", "base_id"], suffix="_base", maintain_order="left_right"
+        _fractions(base_parts),
+        on=["base_rank", "base_id"],
+        suffix="_base",
+        maintain_order="left_right",
     )
     if replayed.is_empty():
         return placed
     key = ["rank", "kernel_id"]
-    finer = (pl.col("layer") == UNATTRIBUTED) | (pl.col("layer_base") + ".").str.starts_with(pl.col("layer") + ".")
+    finer = (pl.col("layer") == UNATTRIBUTED) | (pl.col("layer_base") + ".").str.starts_with(
+        pl.col("layer") + "."
+    )
     replayed = replayed.filter((finer & (pl.col("layer_base") != UNATTRIBUTED)).any().over(key))
     replayed = split_duration(replayed).with_columns(
-        layer="layer_base", class_name="class_name_base", phase=pl.coalesce("phase_base", "phase"),
-        evidence=pl.lit(evidence), duration_ns="estimate_ns",
-    )  # fmt: skip
+        layer="layer_base",
+        class_name="class_name_base",
+        phase=pl.coalesce("phase_base", "phase"),
+        evidence=pl.lit(evidence),
+        duration_ns="estimate_ns",
+    )
     rest = placed.join(replayed.select(key).unique(), on=key, how="anti", maintain_order="left")
     return pl.concat([rest, replayed.select(rest.columns)])
 
@@ -89,7 +105,9 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
         place = pl.Series(aligned[base_rank, codes], dtype=pl.Int64)
         run = runs[base_rank]
         paired = unit.select("rank", "kernel_id", "link", "grid").with_columns(
-            base_rank=pl.lit(base_rank, pl.Int32), base_id=run["kernel_id"].gather(place), own=run["grid"].gather(place)
+            base_rank=pl.lit(base_rank, pl.Int32),
+            base_id=run["kernel_id"].gather(place),
+            own=run["grid"].gather(place),
         )
         paired = paired.filter(pl.col("link") == "graph")
         same_grid = paired.select((pl.col("grid") == pl.col("own")).mean().fill_null(1.0)).item()
@@ -103,13 +121,24 @@ def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     mine, theirs = _sequences(trace), _sequences(base).filter(pl.col("link") != "graph")
     if tools(trace) != tools(base):
         mine, theirs = mine.with_columns(BARE_NAME), theirs.with_columns(BARE_NAME)
-    names = pl.concat([mine["name"], theirs["name"]]).cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1)
-    return mine.with_columns(code=names.head(mine.height)), theirs.with_columns(code=names.slice(mine.height))
+    names = (
+        pl.concat([mine["name"], theirs["name"]])
+        .cast(pl.Categorical)
+        .to_physical()
+        .cast(pl.Int64)
+        .fill_null(-1)
+    )
+    return mine.with_columns(code=names.head(mine.height)), theirs.with_columns(
+        code=names.slice(mine.height)
+    )
 
 
 def tools(trace: Trace) -> set[object]:
     """The profilers whose captures the trace was made of."""
-    return {source.get("producer") for source in trace.manifest.sources} & {"torch.profiler", "Nsight Systems"}
+    return {source.get("producer") for source in trace.manifest.sources} & {
+        "torch.profiler",
+        "Nsight Systems",
+    }
 
 
 def _sequences(trace: Trace) -> pl.DataFrame:
@@ -117,13 +146,28 @@ def _sequences(trace: Trace) -> pl.DataFrame:
 
     `unit` groups them: a step (0 or more), or outside of steps a launch (below 0).
     """
-    columns = ("rank", "kernel_id", "name", "link", "step", "api_call_id", "graph_node_id", "start_ns")
+    columns = (
+        "rank",
+        "kernel_id",
+        "name",
+        "link",
+        "step",
+        "api_call_id",
+        "graph_node_id",
+        "start_ns",
+    )
     axes = ("grid_x", "grid_y", "grid_z")
-    launches = trace.select("api_calls", "rank", "api_call_id", "start_ns").rename({"start_ns": "launch_ns"})
-    kernels = trace.select("kernels", *columns, *axes).join(launches, on=["rank", "api_call_id"], how="left")
+    launches = trace.select("api_calls", "rank", "api_call_id", "start_ns").rename(
+        {"start_ns": "launch_ns"}
+    )
+    kernels = trace.select("kernels", *columns, *axes).join(
+        launches, on=["rank", "api_call_id"], how="left"
+    )
     x, y, z = (pl.col(axis).cast(pl.Int64) for axis in axes)
     kernels = kernels.with_columns(grid=x + y * 2**31 + z * 2**47)
-    ordered = kernels.sort("rank", pl.coalesce("launch_ns", "start_ns"), "graph_node_id", "start_ns", "kernel_id")
+    ordered = kernels.sort(
+        "rank", pl.coalesce("launch_ns", "start_ns"), "graph_node_id", "start_ns", "kernel_id"
+    )
     return ordered.with_columns(unit=pl.coalesce("step", -1 - pl.col("api_call_id")))
 
 
@@ -133,4 +177,6 @@ def _run(kernels: pl.DataFrame) -> pl.DataFrame:
     if steps.is_empty():
         return kernels.head(_LONGEST_RUN)
     alike = steps.group_by("code", maintain_order=True).agg(pl.len(), pl.col("step").first())
-    return kernels.filter(pl.col("step") == alike.sort("len", descending=True, maintain_order=True)["step"][0])
+    return kernels.filter(
+        pl.col("step") == alike.sort("len", descending=True, maintain_order=True)["step"][0]
+    )

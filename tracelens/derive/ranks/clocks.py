@@ -1,9 +1,10 @@
 """Clocks of a job's ranks, from its collectives: each rank's offset and drift against one clock, with bounds.
 
-Ranks of one host share a clock. Between hosts, a collective in which every rank needs every other's data cannot end
-anywhere before its last start, and a receive not before its send starts: every such pair bounds the difference of two
-clocks from one side. The offset is taken as a straight line over time. Of the lines that meet all bounds, the one
-nearest to the ends of collectives is the estimate: ranks leave a collective within microseconds of each other.
+Ranks of one host share a clock. Between hosts, a collective in which every rank needs every other's
+data cannot end anywhere before its last start, and a receive not before its send starts: every such
+pair bounds the difference of two clocks from one side. The offset is taken as a straight line over
+time. Of the lines that meet all bounds, the one nearest to the ends of collectives is the estimate:
+ranks leave a collective within microseconds of each other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,22 +17,40 @@ from tracelens.derive.ranks.lines import Line, line_between
 from tracelens.trace import Trace
 
 _EVERYONE_WAITS = r"(?i)all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier"
-"""Collectives that need data of every rank. A broadcast's root leaves before the others come, by 0.2 ms in a real one.
-"""
+"""Collectives that need data of every rank. A broadcast's root leaves before the others come, by
+0.2 ms in a real one."""
 _JITTER_NS = 100_000
-"""On one host, a collective may seem to end so long before its last start: device times are converted to the host's."""
+"""On one host, a collective may seem to end so long before its last start: device times are
+converted to the host's."""
 _BINS = 64
 """Of so many stretches of time each, the tightest bounds are kept."""
 CLOCKS = {
-    "rank": pl.Int32, "node": pl.Int32, "clock": pl.Int32, "basis": pl.String, "origin_ns": pl.Int64,
-    "offset_ns": pl.Int64, "drift_ppm": pl.Float64, "low_ns": pl.Int64, "high_ns": pl.Int64,
-    "uncertainty_ns": pl.Int64, "strain_ns": pl.Int64,
-}  # fmt: skip
-"""A row a rank. Ranks of the same `clock` share one; clock 0 is the job's. `basis`: one host, assumed (nothing shows
-that the hosts' clocks differ), estimated, or unknown (no offset: too few collectives shared). The rank's clock minus
-the job's is `offset_ns` at the job's `origin_ns`, within `low_ns` and `high_ns`, and grows by `drift_ppm`; between the
-first and the last collective it is known to `uncertainty_ns`. `strain_ns`: how far its bounds contradict each other."""
-_IDENTITY = {"offset_ns": 0, "drift_ppm": 0.0, "low_ns": 0, "high_ns": 0, "uncertainty_ns": 0, "strain_ns": 0}
+    "rank": pl.Int32,
+    "node": pl.Int32,
+    "clock": pl.Int32,
+    "basis": pl.String,
+    "origin_ns": pl.Int64,
+    "offset_ns": pl.Int64,
+    "drift_ppm": pl.Float64,
+    "low_ns": pl.Int64,
+    "high_ns": pl.Int64,
+    "uncertainty_ns": pl.Int64,
+    "strain_ns": pl.Int64,
+}
+"""A row a rank. Ranks of the same `clock` share one; clock 0 is the job's. `basis`: one host,
+assumed (nothing shows that the hosts' clocks differ), estimated, or unknown (no offset: too few
+collectives shared). The rank's clock minus the job's is `offset_ns` at the job's `origin_ns`,
+within `low_ns` and `high_ns`, and grows by `drift_ppm`; between the first and the last
+collective it is known to `uncertainty_ns`. `strain_ns`: how far its bounds contradict each
+other."""
+_IDENTITY = {
+    "offset_ns": 0,
+    "drift_ppm": 0.0,
+    "low_ns": 0,
+    "high_ns": 0,
+    "uncertainty_ns": 0,
+    "strain_ns": 0,
+}
 _CALL = ("group_key", "call")
 _Points: TypeAlias = list[tuple[float, float]]
 
@@ -39,20 +58,29 @@ _Points: TypeAlias = list[tuple[float, float]]
 def clocks_of(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     """The clocks of a trace's ranks, from its matched collectives as for `estimate_clocks`; see CLOCKS."""
     nodes: dict[int, int | None] = dict.fromkeys(trace.manifest.ranks)
-    if trace.manifest.time_base == "unix_epoch":  # else times count from each capture's own begin, on one host too
-        nodes |= {rank: node for rank, node in trace.ranks.select("rank", "node").iter_rows() if rank in nodes}
+    if (
+        trace.manifest.time_base == "unix_epoch"
+    ):  # else times count from each capture's own begin, on one host too
+        nodes |= {
+            rank: node
+            for rank, node in trace.ranks.select("rank", "node").iter_rows()
+            if rank in nodes
+        }
     return estimate_clocks(calls, nodes)
 
 
 def estimate_clocks(calls: pl.DataFrame, nodes: Mapping[int, int | None]) -> pl.DataFrame:
     """The clocks of the ranks that `nodes` has, each with its node, or null where that is unknown; see CLOCKS.
 
-    `calls` are matched collectives, a row a rank's: rank, group_key, call, issued (its name), start_ns and end_ns as
-    recorded, and in_split and out_split, lists of elements a rank as JSON or null.
+    `calls` are matched collectives, a row a rank's: rank, group_key, call, issued (its name),
+    start_ns and end_ns as recorded, and in_split and out_split, lists of elements a rank as JSON or
+    null.
     """
     bounds = _bounds(calls)
     clock, basis = _shared(bounds, nodes)
-    of_job = bounds.filter(pl.col("rank").is_in([rank for rank, number in clock.items() if number == 0]))
+    of_job = bounds.filter(
+        pl.col("rank").is_in([rank for rank, number in clock.items() if number == 0])
+    )
     origin_ns = int(of_job.select(pl.col("end_ns").min().fill_null(0)).item())
     lines: dict[int, dict[str, float]] = {0: _IDENTITY}
     if len({*clock.values()}) > 1:
@@ -70,7 +98,10 @@ def on_job_clock(
     frame: pl.DataFrame, clocks: pl.DataFrame, columns: Sequence[str] = ("start_ns", "end_ns")
 ) -> pl.DataFrame:
     """The frame, which has a rank, with these columns of times on the job's clock; unchanged where it is unknown."""
-    if not (clocks["offset_ns"].fill_null(0) != 0).any() and not (clocks["drift_ppm"].fill_null(0) != 0).any():
+    if (
+        not (clocks["offset_ns"].fill_null(0) != 0).any()
+        and not (clocks["drift_ppm"].fill_null(0) != 0).any()
+    ):
         return frame
     own = clocks.select("rank", "origin_ns", pl.col("offset_ns", "drift_ppm").fill_null(0))
     joined = frame.join(own, on="rank", how="left", maintain_order="left")
@@ -85,19 +116,24 @@ def on_job_clock(
 def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
     """The calls with uncertainty_ns, of the time between rank and awaited_rank: 0 on one clock, null where unknown."""
     own = clocks.select("rank", "clock", "uncertainty_ns")
-    awaited = own.rename({"rank": "awaited_rank", "clock": "_clock", "uncertainty_ns": "_uncertainty_ns"})
+    awaited = own.rename(
+        {"rank": "awaited_rank", "clock": "_clock", "uncertainty_ns": "_uncertainty_ns"}
+    )
     both = calls.join(own, on="rank", how="left", maintain_order="left")
     both = both.join(awaited, on="awaited_rank", how="left", maintain_order="left")
     apart = pl.col("uncertainty_ns") + pl.col("_uncertainty_ns")
-    both = both.with_columns(uncertainty_ns=pl.when(pl.col("clock") == pl.col("_clock")).then(0).otherwise(apart))
+    both = both.with_columns(
+        uncertainty_ns=pl.when(pl.col("clock") == pl.col("_clock")).then(0).otherwise(apart)
+    )
     return both.drop("clock", "_clock", "_uncertainty_ns")
 
 
 def doubt_of(calls: pl.DataFrame, awaited: int | None = None) -> str | None:
     """Why clocks do not allow to say which rank was waited for; null where they do.
 
-    Of all matched calls, or of those in which one rank is waited for. They do where most of the time from each start to
-    the last one is of calls in which it is longer than the clocks leave open.
+    Of all matched calls, or of those in which one rank is waited for. They do where most of the
+    time from each start to the last one is of calls in which it is longer than the clocks leave
+    open.
     """
     wait = pl.col("last_start_ns") - pl.col("start_ns")
     waits = calls.filter(wait > 0, True if awaited is None else pl.col("awaited_rank") == awaited)
@@ -105,7 +141,10 @@ def doubt_of(calls: pl.DataFrame, awaited: int | None = None) -> str | None:
     sure = waits.filter(pl.col("wait") > pl.col("uncertainty_ns"))
     if 2 * int(sure["wait"].sum()) >= int(waits["wait"].sum()):
         return None
-    begin = f"ranks begin collectives {waits.select(pl.col('wait').mean()).item() / 1e3:,.1f} us apart in the mean, and"
+    begin = (
+        f"ranks begin collectives {waits.select(pl.col('wait').mean()).item() / 1e3:,.1f} us apart"
+        " in the mean, and"
+    )
     least = waits.select(pl.col("uncertainty_ns").median()).item()
     known = (
         "how the hosts' clocks differ is not known"
@@ -122,7 +161,9 @@ def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
     """
     name = pl.col("issued")
     sends, receives = name == "send", name == "recv"
-    has_none = pl.any_horizontal(pl.col("in_split", "out_split").str.contains(r"\b0\b")).fill_null(value=False)
+    has_none = pl.any_horizontal(pl.col("in_split", "out_split").str.contains(r"\b0\b")).fill_null(
+        value=False
+    )
     everyone = name.str.contains(_EVERYONE_WAITS) & ~has_none
     return calls.filter(everyone | sends | receives).select(
         "rank",
@@ -142,7 +183,8 @@ def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict
         gaps = bounds.group_by(_CALL).agg(gap=pl.col("start_ns").max() - pl.col("end_ns").min())
         if not (gaps["gap"] > _JITTER_NS).any():
             return dict.fromkeys(nodes, 0), "assumed"
-    # The job's clock is that of the lowest rank with a collective: without one, nothing could be compared with it.
+    # The job's clock is that of the lowest rank with a collective: without one, nothing could be
+    # compared with it.
     speaking = {*bounds["rank"].unique()}
     hosts: dict[tuple[str, int], int] = {}
     clock = {}
@@ -153,12 +195,18 @@ def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict
     return clock, "estimated"
 
 
-def _estimated(bounds: pl.DataFrame, clock: Mapping[int, int], origin_ns: int) -> dict[int, dict[str, float]]:
+def _estimated(
+    bounds: pl.DataFrame, clock: Mapping[int, int], origin_ns: int
+) -> dict[int, dict[str, float]]:
     """Offset, drift and bounds by clock, first of those that share calls with the job's, then with these, and so on."""
-    own = bounds.with_columns(clock=pl.col("rank").replace_strict(clock, default=None, return_dtype=pl.Int32))
-    own = own.drop_nulls("clock").group_by("clock", *_CALL).agg(
-        pl.col("start_ns").max(), pl.col("end_ns").min(), pl.col("is_shared").all()
-    )  # fmt: skip
+    own = bounds.with_columns(
+        clock=pl.col("rank").replace_strict(clock, default=None, return_dtype=pl.Int32)
+    )
+    own = (
+        own.drop_nulls("clock")
+        .group_by("clock", *_CALL)
+        .agg(pl.col("start_ns").max(), pl.col("end_ns").min(), pl.col("is_shared").all())
+    )
     left, placed = own.filter(pl.col("clock") != 0), own.filter(pl.col("clock") == 0)
     placed = placed.with_columns(uncertainty_ns=pl.lit(0, pl.Int64))
     until = int(placed.select(pl.col("end_ns").max().fill_null(origin_ns)).item()) - origin_ns
@@ -168,7 +216,8 @@ def _estimated(bounds: pl.DataFrame, clock: Mapping[int, int], origin_ns: int) -
             last_start_ns=(pl.col("start_ns") - pl.col("uncertainty_ns")).max(),
             first_end_ns=(pl.col("end_ns") + pl.col("uncertainty_ns")).min(),
             # Medians are floats, which hold times since 1970 to 256 ns only.
-            near_ns=pl.col("end_ns").min() + (pl.col("end_ns") - pl.col("end_ns").min()).median().cast(pl.Int64),
+            near_ns=pl.col("end_ns").min()
+            + (pl.col("end_ns") - pl.col("end_ns").min()).median().cast(pl.Int64),
         )
         both = left.join(others, on=_CALL)
         new = _lines(both, origin_ns, until / 1e9)
@@ -176,7 +225,9 @@ def _estimated(bounds: pl.DataFrame, clock: Mapping[int, int], origin_ns: int) -
             break
         found |= new
         is_new = pl.col("clock").is_in([*new])
-        facts = pl.DataFrame([{"rank": number, "origin_ns": origin_ns} | line for number, line in new.items()])
+        facts = pl.DataFrame(
+            [{"rank": number, "origin_ns": origin_ns} | line for number, line in new.items()]
+        )
         facts = facts.with_columns(pl.col("rank").cast(pl.Int32))
         moved = on_job_clock(left.filter(is_new).with_columns(rank="clock"), facts)
         moved = moved.join(facts.select("rank", "uncertainty_ns"), on="rank").select(placed.columns)
@@ -186,10 +237,17 @@ def _estimated(bounds: pl.DataFrame, clock: Mapping[int, int], origin_ns: int) -
 
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
     """The line of each clock that has bounds from both sides, from its calls beside those of clocks that are known."""
-    low, high = pl.col("start_ns") - pl.col("first_end_ns"), pl.col("end_ns") - pl.col("last_start_ns")
+    low, high = (
+        pl.col("start_ns") - pl.col("first_end_ns"),
+        pl.col("end_ns") - pl.col("last_start_ns"),
+    )
     near = pl.when("is_shared").then(pl.col("end_ns") - pl.col("near_ns"))
     rows = both.with_columns(low=low, high=high, near=near)
-    base = pl.coalesce(pl.col("near").median(), pl.col("low").max(), pl.col("high").min()).cast(pl.Int64).over("clock")
+    base = (
+        pl.coalesce(pl.col("near").median(), pl.col("low").max(), pl.col("high").min())
+        .cast(pl.Int64)
+        .over("clock")
+    )
     rows = rows.with_columns(base=base).with_columns(
         low_t=(pl.col("start_ns") - pl.col("base") - origin_ns) / 1e9,
         high_t=(pl.col("end_ns") - pl.col("base") - origin_ns) / 1e9,
@@ -211,8 +269,12 @@ def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[s
         for of_name, y, t in zip(own, values[::2], values[1::2], strict=True):
             if y is not None:
                 of_name.append((t, y))
-    lines = {key: line_between(lows, highs, nears, until) for key, (lows, highs, nears) in points.items()}
-    return {number: _facts(line, first) for (number, first), line in lines.items() if line is not None}
+    lines = {
+        key: line_between(lows, highs, nears, until) for key, (lows, highs, nears) in points.items()
+    }
+    return {
+        number: _facts(line, first) for (number, first), line in lines.items() if line is not None
+    }
 
 
 def _facts(line: Line, base_ns: int) -> dict[str, float]:
@@ -220,6 +282,10 @@ def _facts(line: Line, base_ns: int) -> dict[str, float]:
     drift = line.drift * 1e-9
     offset, low, high = (value / (1 - drift) for value in (line.offset, line.low, line.high))
     return {
-        "offset_ns": base_ns + round(offset), "drift_ppm": drift * 1e6, "low_ns": base_ns + floor(low),
-        "high_ns": base_ns + ceil(high), "uncertainty_ns": ceil(line.uncertainty) + 1, "strain_ns": round(line.strain),
-    }  # fmt: skip
+        "offset_ns": base_ns + round(offset),
+        "drift_ppm": drift * 1e6,
+        "low_ns": base_ns + floor(low),
+        "high_ns": base_ns + ceil(high),
+        "uncertainty_ns": ceil(line.uncertainty) + 1,
+        "strain_ns": round(line.strain),
+    }

@@ -18,9 +18,9 @@ _SEEN = 3
 class Line:
     """An offset at time 0 and its drift, in ns and ns a second, with the bounds of what both may be.
 
-    Every line between the points lies within `low` and `high` at time 0, and within `uncertainty` of this one anywhere
-    between the first and the last time. Where no line keeps between all points, `strain` is the least distance by which
-    they have to be moved apart.
+    Every line between the points lies within `low` and `high` at time 0, and within `uncertainty`
+    of this one anywhere between the first and the last time. Where no line keeps between all
+    points, `strain` is the least distance by which they have to be moved apart.
     """
 
     offset: float
@@ -34,8 +34,9 @@ class Line:
 def line_between(lows: Points, highs: Points, near: Points, until: float) -> Line | None:
     """The line above `lows`, below `highs` and close to `near`, for times from 0 to `until`; null without bounds.
 
-    A linear programme of two unknowns: for a drift, the offsets that keep between are those from `floor` to `ceiling`.
-    Both are straight between the drifts in `corners`, so that what is greatest or least is so at one of these.
+    A linear programme of two unknowns: for a drift, the offsets that keep between are those from
+    `floor` to `ceiling`. Both are straight between the drifts in `corners`, so that what is
+    greatest or least is so at one of these.
     """
     if not lows or not highs:
         return None
@@ -54,7 +55,9 @@ def line_between(lows: Points, highs: Points, near: Points, until: float) -> Lin
     corners = [-STEEPEST, STEEPEST, *_slopes(lows), *_slopes(highs)]
     widest = max(corners, key=room)
     strain = max(0.0, -room(widest) / 2)
-    steepest = [widest, widest] if strain else [_last(room, widest, end) for end in (-STEEPEST, STEEPEST)]
+    steepest = (
+        [widest, widest] if strain else [_last(room, widest, end) for end in (-STEEPEST, STEEPEST)]
+    )
 
     drifts = [*steepest, *(drift for drift in corners if steepest[0] < drift < steepest[1])]
 
@@ -70,7 +73,9 @@ def line_between(lows: Points, highs: Points, near: Points, until: float) -> Lin
     wished = _through(near) if near else ((floor(0.0) + ceiling(0.0)) / 2, 0.0)
     offset, drift = _towards(wished, middle, lows, highs)
     errors = [
-        error for t in (0.0, until) for error in (highest(t) - offset - drift * t, offset + drift * t - lowest(t))
+        error
+        for t in (0.0, until)
+        for error in (highest(t) - offset - drift * t, offset + drift * t - lowest(t))
     ]
     return Line(offset, drift, lowest(0.0), highest(0.0), max(errors), strain)
 
@@ -79,9 +84,15 @@ def _hull(points: Points, side: int) -> Points:
     """The corners of the points' convex hull, above for side 1 and below for -1: no other point bounds a line."""
     kept: list[tuple[float, float]] = []
     for t, y in sorted(points):
-        while len(kept) > 1 and side * (
-            (kept[-1][0] - kept[-2][0]) * (y - kept[-2][1]) - (kept[-1][1] - kept[-2][1]) * (t - kept[-2][0])
-        ) >= 0:  # fmt: skip
+        while (
+            len(kept) > 1
+            and side
+            * (
+                (kept[-1][0] - kept[-2][0]) * (y - kept[-2][1])
+                - (kept[-1][1] - kept[-2][1]) * (t - kept[-2][0])
+            )
+            >= 0
+        ):
             kept.pop()
         kept.append((t, y))
     return kept
@@ -111,7 +122,11 @@ def _through(points: Points) -> tuple[float, float]:
         return level, 0.0
     drift, offset = linear_regression(times, offsets)
     scatter = median(abs(y - offset - drift * t) for t, y in points)
-    return (offset, drift) if abs(drift) * (max(times) - min(times)) > _SEEN * scatter else (level, 0.0)
+    return (
+        (offset, drift)
+        if abs(drift) * (max(times) - min(times)) > _SEEN * scatter
+        else (level, 0.0)
+    )
 
 
 def _towards(

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 UNKNOWN_FUNCTION = "??"
 """gdb's text for a frame whose function has no name."""
 
-# Every pattern here is linear in its input: nothing that repeats can match the same text in two ways.
+# Every pattern here is linear in its input: nothing that repeats can match the same text in two
+# ways.
 _BRACKET = re.compile(
     r"""(?<![\w$]) operator (?: \(\) | \[\] | ->\*? | <=> | <<=? | >>=? | [<>]=? )  # brackets that are a name
       | \(anonymous[ ]namespace\)(?:::)? | \{anonymous\}(?:::)?
@@ -56,11 +57,14 @@ def without_folders(function: str) -> str:
 def split_frame(text: str) -> PrintedFrame:
     """Parse `FUNCTION (ARGUMENTS) at FILE:LINE` or `… from LIBRARY`; the arguments are dropped.
 
-    A text without an argument list, such as `<signal handler called>` or one cut short, is a function alone.
+    A text without an argument list, such as `<signal handler called>` or one cut short, is a
+    function alone.
     """
     start = _arguments_start(text)
     if start < 0:
-        return PrintedFrame(re.split(r" (?:at |from |/)", text, maxsplit=1)[0].strip() or UNKNOWN_FUNCTION)
+        return PrintedFrame(
+            re.split(r" (?:at |from |/)", text, maxsplit=1)[0].strip() or UNKNOWN_FUNCTION
+        )
     function = without_folders(text[:start].strip()) or UNKNOWN_FUNCTION
     place = text[_arguments_end(text, start) :].strip()
     if place.startswith("from "):
@@ -74,8 +78,9 @@ def split_frame(text: str) -> PrintedFrame:
 def normalise_function(name: str) -> str:
     """The name without what differs between builds and compilers; `??` and gdb's `<…>` remarks stay as they are.
 
-    Dropped are template arguments, parameters, return type, qualifiers, anonymous namespaces and the marks of cloned or
-    split functions. Both forms of a lambda, `{lambda(…)#1}` and `<lambda(…)>`, become `{lambda}`.
+    Dropped are template arguments, parameters, return type, qualifiers, anonymous namespaces and
+    the marks of cloned or split functions. Both forms of a lambda, `{lambda(…)#1}` and
+    `<lambda(…)>`, become `{lambda}`.
     """
     text = _CLANG_LAMBDA.sub("{lambda}", _MARKS.sub("", name)).strip()
     if text.startswith("<") and text.endswith(" called>"):
@@ -98,7 +103,9 @@ def _brackets(text: str) -> Iterator[tuple[re.Match[str], int, int]]:
         if bracket in _OPENERS:
             still_open.append(_OPENERS[bracket])
             counts[_OPENERS[bracket]] += 1
-        elif bracket == ">" and still_open and still_open[-1] == "<":  # inside foo<(a > b)> the first one compares
+        elif (
+            bracket == ">" and still_open and still_open[-1] == "<"
+        ):  # inside foo<(a > b)> the first one compares
             counts[still_open.pop()] -= 1
         elif bracket in _CLOSERS and counts[_CLOSERS[bracket]]:
             closed = ""
@@ -145,16 +152,16 @@ def _without_suffixes(name: str) -> str:
 def _arguments_start(text: str) -> int:
     """The position at which gdb's own argument list opens, outside all brackets; -1 where there is none.
 
-    It follows a space, or holds `name=value`: logs joined by hand lose spaces, and values must not become part of a
-    name.
+    It follows a space, or holds `name=value`: logs joined by hand lose spaces, and values must not
+    become part of a name.
     """
     for match, before, _ in _brackets(text):
         at = match.start()
         if match.group() != "(" or before or not at:
             continue
-        part_of_name = text.startswith(("(*", "(&", "(lambda at ", "(anonymous "), at) or text.endswith(
-            "decltype ", 0, at
-        )
+        part_of_name = text.startswith(
+            ("(*", "(&", "(lambda at ", "(anonymous "), at
+        ) or text.endswith("decltype ", 0, at)
         if (text[at - 1] == " " and not part_of_name) or _VALUE.match(text, at):
             return at
     plain = _PLAIN_ARGUMENTS.search(text)  # a name whose brackets do not balance

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class RoleRule:
     """One rule: the role of frames whose function, library and file match every given pattern.
 
-    Patterns are regular expressions matched from the start of the normalised function and of the file names.
+    Patterns are regular expressions matched from the start of the normalised function and of the
+    file names.
     """
 
     role: str
@@ -20,7 +21,10 @@ class RoleRule:
     def matches(self, function: str, library: str | None, file: str | None) -> bool:
         """Whether the rule applies; a frame without library or file fails a rule that has a pattern for it."""
         pairs = ((self.function, function), (self.library, library), (self.file, file))
-        return all(wanted is None or (text is not None and re.match(wanted, text)) for wanted, text in pairs)
+        return all(
+            wanted is None or (text is not None and re.match(wanted, text))
+            for wanted, text in pairs
+        )
 
 
 _CPYTHON = (
@@ -34,12 +38,20 @@ _VENDOR_NAMES = (
 )
 
 DEFAULT_RULES: tuple[RoleRule, ...] = (
-    RoleRule("library", r"cudnn[A-Z]|cuda\w*Launch|cu[A-Z]\w*Launch|cuLaunch|cublas|dnnl|nccl[A-Z]|miopen[A-Z]"),
-    RoleRule("runtime", r"_start$|_?_libc_start|start_thread$|__GI_|_?_?clone3?$|<signal handler called>"),
+    RoleRule(
+        "library",
+        r"cudnn[A-Z]|cuda\w*Launch|cu[A-Z]\w*Launch|cuLaunch|cublas|dnnl|nccl[A-Z]|miopen[A-Z]",
+    ),
+    RoleRule(
+        "runtime", r"_start$|_?_libc_start|start_thread$|__GI_|_?_?clone3?$|<signal handler called>"
+    ),
     RoleRule("python", _CPYTHON),
     RoleRule("python", r"main$", file=r"python\.c$"),
     RoleRule("torchscript", r"torch::jit::"),
-    RoleRule("binding", r"THP|(\w+::)*THP|pybind11::|torch::Python|ffi_call|_?ctypes_|_call_function_pointer$"),
+    RoleRule(
+        "binding",
+        r"THP|(\w+::)*THP|pybind11::|torch::Python|ffi_call|_?ctypes_|_call_function_pointer$",
+    ),
     RoleRule("binding", r"(torch|at)::", file=r"python_\w+\.(cpp|h)$"),
     RoleRule("libtorch_nn", r"torch::(nn|optim|data|detail)::"),
     RoleRule("autograd", r"torch::(autograd|TraceType|ADInplaceOrView)::"),
@@ -50,7 +62,12 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
     RoleRule("aten_native", r"at::native::"),
     RoleRule("stdlib", r"(std|__gnu_cxx|__cxxabiv1)::|operator (new|delete)"),
     # From here on the function's name did not decide, so its library or file does.
-    RoleRule("library", library=r"lib(cudnn|cublas|cuda|cufft|cusparse|cusolver|nvrtc|nccl|dnnl|mkl|MIOpen|hip|roc)"),
+    RoleRule(
+        "library",
+        library=(
+            r"lib(cudnn|cublas|cuda|cufft|cusparse|cusolver|nvrtc|nccl|dnnl|mkl|MIOpen|hip|roc)"
+        ),
+    ),
     RoleRule("runtime", library=r"lib(c|m|pthread|dl|rt)[.-]|ld-linux|libgcc_s"),
     RoleRule("python", library=r"libpython"),
     RoleRule("binding", library=r"libtorch_python|_ctypes|libffi"),
@@ -63,13 +80,16 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
 )
 """The first match wins: rules on the function's name, then rules on its library.
 
-The last rules are for frames that no other matches: in a shared library they are unknown; a named function of the
-program itself, or one with debug information, is the user's. From the notes on stacks of PyTorch 1.8 and 2.11.
-"""
+The last rules are for frames that no other matches: in a shared library they are unknown; a named
+function of the program itself, or one with debug information, is the user's. From the notes on
+stacks of PyTorch 1.8 and 2.11."""
 
 
 def frame_role(
-    function: str, library: str | None = None, file: str | None = None, rules: Sequence[RoleRule] = DEFAULT_RULES
+    function: str,
+    library: str | None = None,
+    file: str | None = None,
+    rules: Sequence[RoleRule] = DEFAULT_RULES,
 ) -> str:
     """The role of the first rule that matches the normalised function and the file names; unknown where none does."""
     return next((rule.role for rule in rules if rule.matches(function, library, file)), "unknown")

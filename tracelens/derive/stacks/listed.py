@@ -12,10 +12,20 @@ from tracelens.trace import Trace
 
 def first_hits(trace: Trace) -> dict[str, dict[str, Any]]:
     """Each symbol's first stack, in the order taken: the columns of `stacks`, and `frames` from the innermost."""
-    first = trace.stacks.sort("rank", "hit", "stack_id").unique("symbol", keep="first", maintain_order=True)
+    first = trace.stacks.sort("rank", "hit", "stack_id").unique(
+        "symbol", keep="first", maintain_order=True
+    )
     return {
-        stack["symbol"]: stack
-        | {"frames": trace.frames.filter(rank=stack["rank"], stack_id=stack["stack_id"]).sort("level")}
+        stack["symbol"]: (
+            stack
+            | {
+                "frames": (
+                    trace.frames.filter(rank=stack["rank"], stack_id=stack["stack_id"]).sort(
+                        "level"
+                    )
+                )
+            }
+        )
         for stack in first.iter_rows(named=True)
     }
 

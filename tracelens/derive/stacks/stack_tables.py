@@ -13,9 +13,9 @@ from tracelens.errors import TracelensError
 from tracelens.schemas.stacks import FRAMES, STACKS
 
 WELL_KNOWN_ENTRIES = r"call_function|Conv2dImpl::forward|VariableType::_convolution|Conv2d.*::forward|THPVariable_\w+"
-"""Functions in which a framework call begins: in the stacks of "Comparing the costs of abstraction for DL frameworks",
-and, in a release build of torch 2, whose interpreter is stripped, the Python binding.
-"""
+"""Functions in which a framework call begins: in the stacks of "Comparing the costs of
+abstraction for DL frameworks", and, in a release build of torch 2, whose interpreter is
+stripped, the Python binding."""
 
 _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 
@@ -24,7 +24,8 @@ _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 class StackFrame:
     """One frame of a stop; the address only tells inlined frames and doubled stops, and is not stored.
 
-    `has_debug_info` is what the debugger said of the frame's library; null means that a known line decides.
+    `has_debug_info` is what the debugger said of the frame's library; null means that a known line
+    decides.
     """
 
     level: int
@@ -43,8 +44,8 @@ class StackFrame:
 class Stop:
     """One stop of the program: its frames from the innermost, and the thread by the debugger's and the system's id.
 
-    What a log does not contain is null: hits are then counted from 1 in the order of the stops, and the frames
-    themselves show the function and whether Python's frames are missing.
+    What a log does not contain is null: hits are then counted from 1 in the order of the stops, and
+    the frames themselves show the function and whether Python's frames are missing.
     """
 
     frames: list[StackFrame] = field(default_factory=list)
@@ -61,8 +62,8 @@ class Stop:
 def drop_doubled(stops: Sequence[Stop]) -> list[Stop]:
     """The stops without those at the second export of a symbol: cuDNN 9 forwards each call from library to library.
 
-    Such a stop follows its twin, on the same thread, in the same function and from the same callers, at the same depth,
-    in another library.
+    Such a stop follows its twin, on the same thread, in the same function and from the same
+    callers, at the same depth, in another library.
     """
     kept: list[Stop] = []
     for stop in stops:
@@ -72,26 +73,42 @@ def drop_doubled(stops: Sequence[Stop]) -> list[Stop]:
 
 
 def stack_tables(
-    stops: Sequence[Stop], implementation: str, process_id: int | None = None, rules: Sequence[RoleRule] = DEFAULT_RULES
+    stops: Sequence[Stop],
+    implementation: str,
+    process_id: int | None = None,
+    rules: Sequence[RoleRule] = DEFAULT_RULES,
 ) -> dict[str, pl.DataFrame]:
     """The tables `stacks` and `frames` without rank, of stops that have frames; ids and hits count in order."""
     stacks: list[dict[str, Any]] = []
     frames: dict[str, list[Any]] = {name: [] for name in FRAMES.without("rank").names}
-    printed_names = {(frame.printed.raw_function, frame.is_python) for stop in stops for frame in stop.frames}
+    printed_names = {
+        (frame.printed.raw_function, frame.is_python) for stop in stops for frame in stop.frames
+    }
     # In Python's names, such as `make.<locals>.inner`, brackets hold no template arguments.
-    names = {(raw, is_python): raw if is_python else normalise_function(raw) for raw, is_python in printed_names}
+    names = {
+        (raw, is_python): raw if is_python else normalise_function(raw)
+        for raw, is_python in printed_names
+    }
     unique = pl.Series(list(set(names.values())), dtype=pl.String)
     entries = set(unique.filter(_named_by(unique, WELL_KNOWN_ENTRIES)))
     places = {
-        (names[f.printed.raw_function, f.is_python], f.printed.library, f.printed.file) for s in stops for f in s.frames
+        (names[f.printed.raw_function, f.is_python], f.printed.library, f.printed.file)
+        for s in stops
+        for f in s.frames
     }
     roles = {place: frame_role(*place, rules=rules) for place in places}
     for stack_id, stop in enumerate(stops):
         printed = [frame.printed for frame in stop.frames]
         functions = [names[frame.printed.raw_function, frame.is_python] for frame in stop.frames]
-        stop_roles = [roles[name, p.library, p.file] for name, p in zip(functions, printed, strict=True)]
-        stop_roles = ["python" if f.is_python else r for f, r in zip(stop.frames, stop_roles, strict=True)]
-        has_interpreter = "python" in stop_roles or any(name.startswith("_PyEval_Eval") for name in functions)
+        stop_roles = [
+            roles[name, p.library, p.file] for name, p in zip(functions, printed, strict=True)
+        ]
+        stop_roles = [
+            "python" if f.is_python else r for f, r in zip(stop.frames, stop_roles, strict=True)
+        ]
+        has_interpreter = "python" in stop_roles or any(
+            name.startswith("_PyEval_Eval") for name in functions
+        )
         known = [frame.is_debug for frame in stop.frames]
         frames["stack_id"] += [stack_id] * len(printed)
         frames["level"] += [frame.level for frame in stop.frames]
@@ -111,8 +128,12 @@ def stack_tables(
                 "implementation": implementation,
                 "depth": max(stop.depth or 0, stop.frames[-1].level + 1),
                 "truncated": stop.truncated,
-                "python_frames": stop.python_frames or ("unavailable" if has_interpreter else "none"),
-                "build_kind": _build_kind([name in entries for name in functions], stop_roles, known),
+                "python_frames": (
+                    stop.python_frames or ("unavailable" if has_interpreter else "none")
+                ),
+                "build_kind": _build_kind(
+                    [name in entries for name in functions], stop_roles, known
+                ),
             }
         )
     return {
@@ -121,11 +142,13 @@ def stack_tables(
     }
 
 
-def find_function(functions: Sequence[str], pattern: str, occurrence: str = "outermost") -> int | None:
+def find_function(
+    functions: Sequence[str], pattern: str, occurrence: str = "outermost"
+) -> int | None:
     """Index of the outermost (or innermost) function that the pattern names; null where none does.
 
-    A pattern is a plain name, or a regular expression for a whole function or for what follows one of its `::`. Raises
-    TracelensError when it is neither.
+    A pattern is a plain name, or a regular expression for a whole function or for what follows one
+    of its `::`. Raises TracelensError when it is neither.
     """
     found = _named_by(pl.Series(functions, dtype=pl.String), pattern).arg_true()
     if found.is_empty():
@@ -163,17 +186,22 @@ def _is_twin(first: Stop, second: Stop) -> bool:
 def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
     """The kind of each frame: inline, native, python or unknown.
 
-    gdb prints no address for a frame that another was inlined into (its own is the inlined one's), and MI repeats it;
-    where no address was printed at all, the kind is unknown. A repeated address in one function is recursion.
+    gdb prints no address for a frame that another was inlined into (its own is the inlined one's),
+    and MI repeats it; where no address was printed at all, the kind is unknown. A repeated address
+    in one function is recursion.
     """
     if len(frames) > 1 and all(frame.address is None for frame in frames[1:]):
         return ["python" if frame.is_python else "unknown" for frame in frames]
     kinds = ["python" if frame.is_python else "native" for frame in frames]
     for i, (frame, caller) in enumerate(pairwise(frames)):
-        remark = caller.printed.raw_function.startswith("<") and functions[i + 1].endswith(" called>")
+        remark = caller.printed.raw_function.startswith("<") and functions[i + 1].endswith(
+            " called>"
+        )
         if caller.level != frame.level + 1 or remark or frame.is_python or caller.is_python:
             continue
-        if caller.address is None or (caller.address == frame.address and functions[i] != functions[i + 1]):
+        if caller.address is None or (
+            caller.address == frame.address and functions[i] != functions[i + 1]
+        ):
             kinds[i] = "inline"
     return kinds
 

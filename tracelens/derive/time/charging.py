@@ -9,7 +9,12 @@ _LANE = ["process_id", "thread_id"]
 
 def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
     """For each of `n_rows` rows the sum of the values whose entry in `rows` is its number, nulls left out."""
-    sums = pl.DataFrame({"row": rows, "value": values}).drop_nulls("row").group_by("row").agg(pl.col("value").sum())
+    sums = (
+        pl.DataFrame({"row": rows, "value": values})
+        .drop_nulls("row")
+        .group_by("row")
+        .agg(pl.col("value").sum())
+    )
     return pl.repeat(0, n_rows, dtype=pl.Int64, eager=True).scatter(sums["row"], sums["value"])
 
 
@@ -21,5 +26,7 @@ def charge_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
     placed = calls.select("span_id", *_LANE, starts="start_ns", ends=END)
     ordered = placed.sort("starts", "ends", descending=[False, True])
     reached = pl.col("ends").cum_max().shift(1).over(_LANE).fill_null(pl.col("starts"))
-    own = ordered.select((pl.col("ends") - pl.max_horizontal("starts", reached)).clip(0)).to_series()
+    own = ordered.select(
+        (pl.col("ends") - pl.max_horizontal("starts", reached)).clip(0)
+    ).to_series()
     return charge(ordered["span_id"], own, n_rows)

@@ -13,8 +13,26 @@ from tracelens.errors import UsageError
 from tracelens.schemas import DEVICE_WORK, TABLES
 from tracelens.trace import Trace
 
-_SPANS = ("span_id", "parent_id", "kind", "name", "process_id", "thread_id", "start_ns", "duration_ns")
-_CALLS = ("api_call_id", "span_id", "kind", "api", "process_id", "thread_id", "start_ns", "duration_ns")
+_SPANS = (
+    "span_id",
+    "parent_id",
+    "kind",
+    "name",
+    "process_id",
+    "thread_id",
+    "start_ns",
+    "duration_ns",
+)
+_CALLS = (
+    "api_call_id",
+    "span_id",
+    "kind",
+    "api",
+    "process_id",
+    "thread_id",
+    "start_ns",
+    "duration_ns",
+)
 _MARKED = {"spans": "span_id", "api_calls": "api_call_id"}
 _derived: WeakKeyDictionary[Trace, dict[str, pl.DataFrame]] = WeakKeyDictionary()
 
@@ -36,7 +54,10 @@ def _table(trace: Trace, name: str) -> pl.DataFrame:
         parts = [_of_rank(trace, rank) for rank in trace.manifest.ranks]
         _derived[trace] = {
             table: pl.concat(
-                [TABLES[table].empty(), *(TABLES[table].conform(part[table]) for part in parts if part[table].height)]
+                [
+                    TABLES[table].empty(),
+                    *(TABLES[table].conform(part[table]) for part in parts if part[table].height),
+                ]
             )
             for table in ("steps", "activities")
         }
@@ -61,10 +82,13 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
         work = work.filter(pl.col("rank") == rank)
         row = _found(calls, "api_call_id", work, "api_call_id")
         times.take(name, work.with_columns(row, marked["step"].gather(row)))
-    activities = list_activities(placed, calls.with_columns(_found(spans, "span_id", calls, "span_id")), marks)
+    activities = list_activities(
+        placed, calls.with_columns(_found(spans, "span_id", calls, "span_id")), marks
+    )
     if activities.height:
         activities = activities.with_columns(
-            spans["span_id"].gather(activities["span_id"]), calls["api_call_id"].gather(activities["api_call_id"])
+            spans["span_id"].gather(activities["span_id"]),
+            calls["api_call_id"].gather(activities["api_call_id"]),
         )
     tables = {
         "steps": times.steps(),
@@ -73,7 +97,10 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
         "api_calls": calls.select("api_call_id").with_columns(marked["step"]),
     }
     of_rank = pl.lit(rank, pl.Int32).alias("rank")
-    return {name: frame.with_columns(of_rank) if frame.height else frame for name, frame in tables.items()}
+    return {
+        name: frame.with_columns(of_rank) if frame.height else frame
+        for name, frame in tables.items()
+    }
 
 
 def mark_anew(trace: Trace, pattern: str) -> Trace:
@@ -82,10 +109,14 @@ def mark_anew(trace: Trace, pattern: str) -> Trace:
     Raises UsageError for an invalid expression, and where no span has such a name.
     """
     parts = [_of_rank(trace, rank, pattern) for rank in trace.manifest.ranks]
-    found = {name: [part[name] for part in parts if part[name].height] for name in ("steps", "activities", *_MARKED)}
+    found = {
+        name: [part[name] for part in parts if part[name].height]
+        for name in ("steps", "activities", *_MARKED)
+    }
     if not found["steps"]:
         raise UsageError(
-            f"no span has a name that {pattern!r} finds; tracelens report --section time_by_range shows names"
+            f"no span has a name that {pattern!r} finds; tracelens report --section time_by_range"
+            " shows names"
         )
     tables = {name: trace.frame(name) for name in TABLES}
     for name in ("steps", "activities"):
@@ -97,13 +128,21 @@ def mark_anew(trace: Trace, pattern: str) -> Trace:
                 *(f.select("rank", own, pl.col("step").cast(pl.Int64)) for f in found[name]),
             ]
         )
-        tables[name] = tables[name].drop("step").join(steps, on=["rank", own], how="left", maintain_order="left")
+        tables[name] = (
+            tables[name]
+            .drop("step")
+            .join(steps, on=["rank", own], how="left", maintain_order="left")
+        )
     of_calls = tables["api_calls"].select("rank", "api_call_id", "step")
     for name in DEVICE_WORK:
         tables[name] = (
-            tables[name].drop("step").join(of_calls, on=["rank", "api_call_id"], how="left", maintain_order="left")
+            tables[name]
+            .drop("step")
+            .join(of_calls, on=["rank", "api_call_id"], how="left", maintain_order="left")
         )
-    kept = {name: why for name, why in trace.manifest.empty_tables.items() if not tables[name].height}
+    kept = {
+        name: why for name, why in trace.manifest.empty_tables.items() if not tables[name].height
+    }
     lazy = {name: TABLES[name].conform(frame).lazy() for name, frame in tables.items()}
     return Trace(replace(trace.manifest, n_rows={}, empty_tables=kept), lazy)
 

@@ -18,9 +18,21 @@ Thread: TypeAlias = tuple[int | None, int | None]
 
 HOST, UNKNOWN = CAUSES.index("host"), CAUSES.index("unknown")
 SEGMENTS: dict[str, type[pl.DataType]] = {
-    "start_ns": pl.Int64, "end_ns": pl.Int64, "cause": pl.UInt8, "place": pl.Int32,
-}  # fmt: skip
-_CALLS = ("rank", "api_call_id", "start_ns", "duration_ns", "process_id", "thread_id", "site_id", "api")
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "cause": pl.UInt8,
+    "place": pl.Int32,
+}
+_CALLS = (
+    "rank",
+    "api_call_id",
+    "start_ns",
+    "duration_ns",
+    "process_id",
+    "thread_id",
+    "site_id",
+    "api",
+)
 _KEPT: dict[str, type[pl.DataType]] = {"returned": pl.Int64, "thread": pl.Int32, "place": pl.Int32}
 _LANE = ["rank", "process_id", "thread_id"]
 _PLAN = {"timeline": pl.Int64, "layer": pl.Int64, "lane": pl.Int64, "is_host": pl.Boolean}
@@ -30,13 +42,13 @@ _PLAN = {"timeline": pl.Int64, "layer": pl.Int64, "lane": pl.Int64, "is_host": p
 class HostTime:
     """One rank's host. Causes, places and threads are indices into CAUSES, `places` and `threads`.
 
-    `calls` has a row for each API call: when it `returned`, its thread, and its place: the outermost op around it, else
-    its function. `ids` are the calls' ids where these are not their rows. `mains` has the main thread of each process,
-    first the one with most known time.
+    `calls` has a row for each API call: when it `returned`, its thread, and its place: the
+    outermost op around it, else its function. `ids` are the calls' ids where these are not their
+    rows. `mains` has the main thread of each process, first the one with most known time.
 
-    `timelines` has SEGMENTS, by start, for what held each launching thread up: its own activities or another thread's.
-    A place of -1 is unknown. `bounds` are the first row of each thread's, and the one after its last: the timelines of
-    ranks that were read together stand in one frame.
+    `timelines` has SEGMENTS, by start, for what held each launching thread up: its own activities
+    or another thread's. A place of -1 is unknown. `bounds` are the first row of each thread's, and
+    the one after its last: the timelines of ranks that were read together stand in one frame.
     """
 
     calls: pl.DataFrame
@@ -60,13 +72,18 @@ class HostTime:
     def last_thread(self, work: Iterable[pl.DataFrame]) -> int:
         """The thread to blame for time after all work (start_ns, call) of a device; -1 if none is known.
 
-        It is the main thread of the process that launched the last work; if unknown, the main thread with most known
-        time.
+        It is the main thread of the process that launched the last work; if unknown, the main
+        thread with most known time.
         """
         found = next(iter(self.mains.values()), None)
         if len(self.mains) > 1:
-            launched = [part.filter(pl.col("call").is_between(0, self.calls.height - 1)).tail(1) for part in work]
-            last = pl.concat(part.select("start_ns", "call") for part in launched).sort("start_ns", maintain_order=True)
+            launched = [
+                part.filter(pl.col("call").is_between(0, self.calls.height - 1)).tail(1)
+                for part in work
+            ]
+            last = pl.concat(part.select("start_ns", "call") for part in launched).sort(
+                "start_ns", maintain_order=True
+            )
             for thread in self.calls["thread"].gather(last["call"].tail(1)):
                 found = self.mains.get(self.threads[thread][0], found)
         return -1 if found is None else self.threads.index(found)
@@ -83,7 +100,9 @@ def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
         if host.ids is not None
     ]
     if known:
-        ids = wanted.join(pl.concat(known), on=["rank", "api_call_id"], how="left", maintain_order="left")["row"]
+        ids = wanted.join(
+            pl.concat(known), on=["rank", "api_call_id"], how="left", maintain_order="left"
+        )["row"]
     return ids.fill_null(-1) if ids.null_count() else ids
 
 
@@ -96,14 +115,17 @@ def host_times(trace: Trace, ranks: Iterable[int]) -> dict[int, HostTime]:
     for calls in trace.chunks("api_calls", *_CALLS):
         reading.take(calls)
     return reading.finished(
-        activities_of(trace), None if reading.are_rows else trace.select("api_calls", "rank", "api_call_id")
+        activities_of(trace),
+        None if reading.are_rows else trace.select("api_calls", "rank", "api_call_id"),
     )
 
 
 def host_of_calls(trace: Trace, rank: int, ids: pl.Series) -> HostTime:
     """The host of a rank, of whose calls only those with these ids are known: for a step of many."""
     reading = _Reading([rank], trace.select("sites", "rank", "site_id", "op", rank=rank))
-    near = pl.col("api_call_id").is_between(ids.min(), ids.max()) & pl.col("api_call_id").is_in(ids.unique().implode())
+    near = pl.col("api_call_id").is_between(ids.min(), ids.max()) & pl.col("api_call_id").is_in(
+        ids.unique().implode()
+    )
     calls = trace.select("api_calls", *_CALLS, where=near, rank=rank)
     reading.take(calls)
     return reading.finished(activities_of(trace), calls)[rank]
@@ -149,24 +171,39 @@ class _Reading:
             self.n_calls[rank] += n
         self.are_rows &= (calls["api_call_id"] == pl.concat(rows)).all()
         like, found = numbered(calls, _LANE)
-        threads = [self.threads[rank].setdefault((*own,), len(self.threads[rank])) for rank, *own in found.iter_rows()]
-        place = self.ops.gather(rows_of(self.sites["rank"], self.sites["site_id"], calls.select("rank", "site_id")))
+        threads = [
+            self.threads[rank].setdefault((*own,), len(self.threads[rank]))
+            for rank, *own in found.iter_rows()
+        ]
+        place = self.ops.gather(
+            rows_of(self.sites["rank"], self.sites["site_id"], calls.select("rank", "site_id"))
+        )
         bare = (place.fill_null(-1) < 0).arg_true()
-        place = place.scatter(bare, self.numbers(calls["rank"].gather(bare), calls["api"].gather(bare)))
+        place = place.scatter(
+            bare, self.numbers(calls["rank"].gather(bare), calls["api"].gather(bare))
+        )
         returned = pl.col("start_ns") + pl.col("duration_ns")
         self.parts.append(
-            calls.select(returned=returned, thread=pl.Series(threads, dtype=pl.Int32).gather(like), place=place)
+            calls.select(
+                returned=returned,
+                thread=pl.Series(threads, dtype=pl.Int32).gather(like),
+                place=place,
+            )
         )
 
     def finished(self, activities: pl.DataFrame, ids: pl.DataFrame | None) -> dict[int, HostTime]:
         """The hosts with their activities, after all calls were read; `ids` are those calls where given."""
         activities = self.known(activities)
         segments = activities.select(
-            *_LANE, "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"),
+            *_LANE,
+            "start_ns",
+            end_ns=pl.col("start_ns") + pl.col("duration_ns"),
             cause=pl.col("cause").cast(pl.Enum(CAUSES)).to_physical().cast(pl.UInt8),
             place=self.numbers(activities["rank"], activities["what"]),
-        )  # fmt: skip
-        lanes = segments.group_by(_LANE, maintain_order=True).agg(ns=(pl.col("end_ns") - pl.col("start_ns")).sum())
+        )
+        lanes = segments.group_by(_LANE, maintain_order=True).agg(
+            ns=(pl.col("end_ns") - pl.col("start_ns")).sum()
+        )
         lanes = lanes.with_row_index("lane")
         # The main thread is the one with most known time.
         mains: dict[int, dict[int | None, Thread]] = {rank: {} for rank in self.places}
@@ -179,8 +216,14 @@ class _Reading:
         of_lanes: dict[int, dict[Thread, int]] = {rank: {} for rank in self.places}
         for lane, rank, process, thread in lanes.select("lane", *_LANE).iter_rows():
             of_lanes[rank][process, thread] = lane
-        timelines, bounds = _timelines(segments.join(lanes, on=_LANE, nulls_equal=True), of_lanes, mains, self.threads)
-        calls, of_calls, at = pl.concat(self.parts, rechunk=True), None if ids is None else self.known(ids), 0
+        timelines, bounds = _timelines(
+            segments.join(lanes, on=_LANE, nulls_equal=True), of_lanes, mains, self.threads
+        )
+        calls, of_calls, at = (
+            pl.concat(self.parts, rechunk=True),
+            None if ids is None else self.known(ids),
+            0,
+        )
         hosts = {}
         for rank, n in self.n_calls.items():
             hosts[rank] = HostTime(
@@ -204,9 +247,9 @@ def _timelines(
 ) -> tuple[pl.DataFrame, dict[int, list[tuple[int, int]]]]:
     """The timelines of all ranks' threads, and by rank their bounds, as in HostTime.
 
-    `segments` are those of the lanes, the threads with activities. A thread without spans, or which only runs Python,
-    may wait for another that works: the other threads' activities come first, then its own Python, then that of the
-    main thread.
+    `segments` are those of the lanes, the threads with activities. A thread without spans, or which
+    only runs Python, may wait for another that works: the other threads' activities come first,
+    then its own Python, then that of the main thread.
     """
     asked: dict[int, list[int]] = {}
     plan, n_timelines = [], 0
@@ -216,17 +259,33 @@ def _timelines(
             key = thread if thread in own else (thread[0], None)
             if key not in numbers:
                 numbers[key] = n_timelines
-                others = [lane for other, lane in own.items() if other != key and other[0] == key[0]]
-                busy, hosts = [own.get(key), *others], [own.get(key), own.get(mains[rank].get(key[0], key))]
-                plan += [(n_timelines, at, lane, at >= len(busy)) for at, lane in enumerate(busy + hosts)]
+                others = [
+                    lane for other, lane in own.items() if other != key and other[0] == key[0]
+                ]
+                busy, hosts = (
+                    [own.get(key), *others],
+                    [own.get(key), own.get(mains[rank].get(key[0], key))],
+                )
+                plan += [
+                    (n_timelines, at, lane, at >= len(busy)) for at, lane in enumerate(busy + hosts)
+                ]
                 n_timelines += 1
             asked.setdefault(rank, []).append(numbers[key])
-    planned = pl.DataFrame(plan, schema=_PLAN, orient="row").with_columns(pl.col("lane").cast(pl.get_index_type()))
+    planned = pl.DataFrame(plan, schema=_PLAN, orient="row").with_columns(
+        pl.col("lane").cast(pl.get_index_type())
+    )
     segments = segments.select("lane", *SEGMENTS, is_host=pl.col("cause") == HOST)
     rows = planned.drop_nulls("lane").join(segments, on=["lane", "is_host"])
-    # Times become numbers that grow from timeline to timeline, so that those of different ones cannot overlap.
-    edges = pl.concat([rows.select("timeline", ns=edge) for edge in ("start_ns", "end_ns")]).unique()
-    edges = edges.sort("timeline", "ns").with_row_index("edge").with_columns(pl.col("edge").cast(pl.Int64))
+    # Times become numbers that grow from timeline to timeline, so that those of different ones
+    # cannot overlap.
+    edges = pl.concat(
+        [rows.select("timeline", ns=edge) for edge in ("start_ns", "end_ns")]
+    ).unique()
+    edges = (
+        edges.sort("timeline", "ns")
+        .with_row_index("edge")
+        .with_columns(pl.col("edge").cast(pl.Int64))
+    )
     for edge in ("start_ns", "end_ns"):
         rows = rows.join(edges, left_on=["timeline", edge], right_on=["timeline", "ns"]).drop(edge)
         rows = rows.rename({"edge": edge})

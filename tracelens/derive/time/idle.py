@@ -16,10 +16,12 @@ Device: TypeAlias = tuple[int, int]
 """A rank, and the number of one of its devices."""
 
 LOADING_NS = 1_000_000
-"""An op that launches takes microseconds; one that takes this long before a kernel's first use loads the kernel."""
+"""An op that launches takes microseconds; one that takes this long before a kernel's first use
+loads the kernel."""
 _MUCH_LONGER = 3
 LATENCY_NS = 10_000
-"""Work may start this long after its launching call returned before it counts as waiting for other work."""
+"""Work may start this long after its launching call returned before it counts as waiting for
+other work."""
 
 COMPUTE, COMMUNICATION, COPY = range(3)
 """Kinds of work."""
@@ -31,7 +33,9 @@ UNIONS = {
     "all_ns": (COMPUTE, COMMUNICATION, COPY),
 }
 PLACES = ("cause", "place", "idle_ns", "n_gaps", "longest_ns", "example_ns")
-_SYNC, _LOADING, _LAUNCH, _DEPENDENCY = (CAUSES.index(name) for name in ("sync", "loading", "launch", "dependency"))
+_SYNC, _LOADING, _LAUNCH, _DEPENDENCY = (
+    CAUSES.index(name) for name in ("sync", "loading", "launch", "dependency")
+)
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 
@@ -39,9 +43,9 @@ _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 class DeviceWork:
     """A device's work, and the windows of time to break down.
 
-    `work` is its kernels, and all else, each by start: start_ns, duration_ns, call (a row of the host's calls, or no
-    valid row) and kind. `windows` are disjoint, by start: start_ns, end_ns. With `only_windows`, places count only time
-    in windows.
+    `work` is its kernels, and all else, each by start: start_ns, duration_ns, call (a row of the
+    host's calls, or no valid row) and kind. `windows` are disjoint, by start: start_ns, end_ns.
+    With `only_windows`, places count only time in windows.
     """
 
     host: HostTime
@@ -62,13 +66,16 @@ class DeviceWork:
 
 @dataclass(frozen=True, slots=True)
 class DeviceTimes:
-    """The result for several devices, by number. Windows, causes and places are indices; one past the last is none.
+    """The result for several devices, by number.
 
-    `busy` has a row for each device and window, and a last one for all work: the lengths of UNIONS. `idle` is idle_ns
-    by device, window, whether it lies between the first and the last work (within), and cause; `places` has device and
-    PLACES: longest_ns is the most that one gap has of cause and place, example_ns its start. `launching` is, for all
-    work of one device after another, kernels first, the time that the host was launching in the gap before it. `ends`
-    says when each device's last work ended.
+    Windows, causes and places are indices; one past the last is none.
+
+    `busy` has a row for each device and window, and a last one for all work: the lengths of UNIONS.
+    `idle` is idle_ns by device, window, whether it lies between the first and the last work
+    (within), and cause; `places` has device and PLACES: longest_ns is the most that one gap has of
+    cause and place, example_ns its start. `launching` is, for all work of one device after another,
+    kernels first, the time that the host was launching in the gap before it. `ends` says when each
+    device's last work ended.
     """
 
     busy: pl.DataFrame
@@ -89,16 +96,22 @@ def joined(parts: Sequence[DeviceTimes]) -> DeviceTimes:
     )
 
 
-def first_uses(trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl.Series) -> pl.Series:
+def first_uses(
+    trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl.Series
+) -> pl.Series:
     """For all devices' work, whether a kernel was loaded for it: its first use, whose launch took by far the longest.
 
-    Libraries and kernels are loaded when they are first used, inside op or launch, and no profiler records it.
+    Libraries and kernels are loaded when they are first used, inside op or launch, and no profiler
+    records it.
     """
     nothing = pl.repeat(False, len(launching), dtype=pl.Boolean, eager=True)
     if not (launching >= LOADING_NS).any():
         return nothing
     about = pl.DataFrame(
-        [(rank, at, one.host.calls.height, len(one.calls)) for at, ((rank, _), one) in enumerate(devices.items())],
+        [
+            (rank, at, one.host.calls.height, len(one.calls))
+            for at, ((rank, _), one) in enumerate(devices.items())
+        ],
         schema={"rank": pl.Int32, "device": pl.Int64, "n_calls": pl.Int64, "n_work": pl.Int64},
         orient="row",
     )
@@ -109,7 +122,9 @@ def first_uses(trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl
     long = each.filter(pl.col("ns") >= LOADING_NS)
     own = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
     own = own.filter(pl.col("rank").is_in(long["rank"].unique().implode())).sort("rank", "start_ns")
-    call = call_rows({rank: one.host for (rank, _), one in devices.items()}, own.select("rank", "api_call_id"))
+    call = call_rows(
+        {rank: one.host for (rank, _), one in devices.items()}, own.select("rank", "api_call_id")
+    )
     uses = own.select("rank", pl.col("name").to_physical(), call=call)
     names = uses.join(long, on=["rank", "call"], how="semi")
     uses = uses.join(names, on=["rank", "name"], how="semi", maintain_order="left")
@@ -117,14 +132,20 @@ def first_uses(trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl
     named = each.join(uses, on=["rank", "call"])
     later = named.join(firsts, on=["rank", "call"], how="anti")
     later = later.group_by("device", "name").agg(later_ns=pl.col("ns").max())
-    found = named.join(firsts, on=["rank", "call"], how="semi").join(later, on=["device", "name"], how="left")
-    is_loaded = (pl.col("ns") >= LOADING_NS) & (pl.col("ns") >= _MUCH_LONGER * pl.col("later_ns").fill_null(0))
+    found = named.join(firsts, on=["rank", "call"], how="semi").join(
+        later, on=["device", "name"], how="left"
+    )
+    is_loaded = (pl.col("ns") >= LOADING_NS) & (
+        pl.col("ns") >= _MUCH_LONGER * pl.col("later_ns").fill_null(0)
+    )
     return nothing.scatter(found.filter(is_loaded)["gap"], True)
 
 
 def by_columns(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
     """The breakdown in Polars, the reference for the C code; launching before work in `loaded` counts as loading."""
-    return joined([_by_columns(number, device, loaded.get(number)) for number, device in devices.items()])
+    return joined(
+        [_by_columns(number, device, loaded.get(number)) for number, device in devices.items()]
+    )
 
 
 def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> DeviceTimes:
@@ -133,7 +154,9 @@ def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> De
     pieces = _pieces(work, device)
     launches = pieces.filter((pl.col("cause") == _LAUNCH) & (pl.col("gap") < n_work))
     launches = launches.group_by("gap").agg(ns=_LENGTH.sum())
-    launching = pl.repeat(0, n_work, dtype=pl.Int64, eager=True).scatter(launches["gap"], launches["ns"])
+    launching = pl.repeat(0, n_work, dtype=pl.Int64, eager=True).scatter(
+        launches["gap"], launches["ns"]
+    )
     pieces = _with_loading(pieces, loaded)
     ends = work["end_ns"].max()
     assert isinstance(ends, int)
@@ -154,20 +177,26 @@ def idle_pieces(device: DeviceWork, loaded: pl.Series | None) -> pl.DataFrame:
     It lies in windows, or between the first and the last work: the time that a breakdown counts.
     """
     pieces = _with_loading(_pieces(_in_time_order(device), device), loaded)
-    counted = pieces.filter("within" if not device.only_windows else pl.col("window") < device.windows.height)
+    counted = pieces.filter(
+        "within" if not device.only_windows else pl.col("window") < device.windows.height
+    )
     return counted.select("start_ns", "end_ns", "cause", _place(len(device.host.places)))
 
 
 def _in_time_order(device: DeviceWork) -> pl.DataFrame:
     """All work by start, with its number as `gap`, that of the gap before it, and its end."""
     work = pl.concat(device.work).with_row_index("gap").sort("start_ns", "duration_ns", "gap")
-    return work.with_columns(pl.col("gap").cast(pl.Int64), end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+    return work.with_columns(
+        pl.col("gap").cast(pl.Int64), end_ns=pl.col("start_ns") + pl.col("duration_ns")
+    )
 
 
 def _pieces(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
     """The gaps between work, cut where windows, causes and places change."""
     pieces = cut_rows(_gaps(work, device), device.windows).rename({"at": "window"})
-    return _refilled(_caused(pieces.with_columns(pl.col("window").fill_null(device.windows.height)), device.host))
+    return _refilled(
+        _caused(pieces.with_columns(pl.col("window").fill_null(device.windows.height)), device.host)
+    )
 
 
 def _with_loading(pieces: pl.DataFrame, loaded: pl.Series | None) -> pl.DataFrame:
@@ -214,8 +243,8 @@ def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
 def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
     """The times at which the device does nothing, from the first window's start to the last one's end, by start.
 
-    `gap` (index of the work that ends it), start_ns, end_ns, `within` all work; and for the call that launched that
-    work, when it `returned`, its thread and its place.
+    `gap` (index of the work that ends it), start_ns, end_ns, `within` all work; and for the call
+    that launched that work, when it `returned`, its thread and its place.
     """
     host, low = device.host, device.from_ns
     calls = host.calls.with_row_index("call").with_columns(pl.col("call").cast(pl.Int64))
@@ -228,19 +257,33 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
         before=pl.col("call").shift(1),
     )
     found = found.filter(pl.col("end_ns") > pl.col("start_ns"))
-    found = found.join(calls, on="call", how="left", maintain_order="left").rename({"place": "call_place"})
-    # A replayed graph's later kernels wait for its earlier ones, whether or not the call has returned.
+    found = found.join(calls, on="call", how="left", maintain_order="left").rename(
+        {"place": "call_place"}
+    )
+    # A replayed graph's later kernels wait for its earlier ones, whether or not the call has
+    # returned.
     is_same = (pl.col("call") == pl.col("before")) & pl.col("returned").is_not_null()
     found = found.with_columns(
         pl.col("call_place").fill_null(-1),
-        returned=pl.when(is_same.fill_null(value=False)).then(low - LATENCY_NS).otherwise("returned"),
+        returned=pl.when(is_same.fill_null(value=False))
+        .then(low - LATENCY_NS)
+        .otherwise("returned"),
     ).drop("call", "before")
-    last, high = (max(part["end_ns"]) for part in (work, device.windows if device.windows.height else work))
+    last, high = (
+        max(part["end_ns"]) for part in (work, device.windows if device.windows.height else work)
+    )
     if high <= last:
         return found
     # What comes after all work is judged by a main thread.
     thread = host.last_thread(device.work)
-    end = {"gap": work.height, "start_ns": last, "end_ns": high, "within": False, "thread": thread, "call_place": -1}
+    end = {
+        "gap": work.height,
+        "start_ns": last,
+        "end_ns": high,
+        "within": False,
+        "thread": thread,
+        "call_place": -1,
+    }
     end["returned"] = high if thread >= 0 else None
     return pl.concat([found, pl.DataFrame([end], schema=found.schema)])
 
@@ -249,18 +292,25 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
     """The gaps, which lie in one window each, cut into pieces of one cause and place (-1: the call's place)."""
     launch_end = (pl.col("returned") + LATENCY_NS).clip(pl.col("start_ns"), pl.col("end_ns"))
     gaps = gaps.with_row_index("row").with_columns(
-        host_end=pl.col("returned").clip(pl.col("start_ns"), pl.col("end_ns")), launch_end=launch_end
+        host_end=pl.col("returned").clip(pl.col("start_ns"), pl.col("end_ns")),
+        launch_end=launch_end,
     )
     on_host = pl.concat([gaps.clear().with_columns(_cause(UNKNOWN)), *_on_host(gaps, host)])
     # Launching that lasts until the call returned goes on for as long as work takes to start.
     goes_on = (pl.col("cause") == _LAUNCH) & (pl.col("end_ns") == pl.col("host_end"))
-    on_host = on_host.with_columns(end_ns=pl.when(goes_on).then("launch_end").otherwise("end_ns"), goes_on=goes_on)
+    on_host = on_host.with_columns(
+        end_ns=pl.when(goes_on).then("launch_end").otherwise("end_ns"), goes_on=goes_on
+    )
     extended = on_host.filter("goes_on")["row"]
-    late = gaps.filter((pl.col("launch_end") > pl.col("host_end")) & ~pl.col("row").is_in(extended.implode()))
+    late = gaps.filter(
+        (pl.col("launch_end") > pl.col("host_end")) & ~pl.col("row").is_in(extended.implode())
+    )
     parts = [
         on_host.drop("goes_on"),
         late.with_columns(*_cause(_LAUNCH), start_ns="host_end", end_ns="launch_end"),
-        gaps.filter(pl.col("end_ns") > pl.col("launch_end")).with_columns(*_cause(_DEPENDENCY), start_ns="launch_end"),
+        gaps.filter(pl.col("end_ns") > pl.col("launch_end")).with_columns(
+            *_cause(_DEPENDENCY), start_ns="launch_end"
+        ),
         gaps.filter(pl.col("returned").is_null()).with_columns(_cause(UNKNOWN)),
     ]
     return pl.concat(parts).sort("start_ns")
@@ -287,7 +337,9 @@ def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
     is_launch, is_wait = pl.col("cause") == _LAUNCH, pl.col("cause") == _SYNC
     # For each piece, the place of the wait that it follows; null after none.
     run = (is_new | ~is_launch).cum_sum()
-    pieces = pieces.with_columns(waits=is_wait.first().over(run), waited=pl.col("place").first().over(run))
+    pieces = pieces.with_columns(
+        waits=is_wait.first().over(run), waited=pl.col("place").first().over(run)
+    )
     is_refill = is_launch & pl.col("waits")
     return pieces.with_columns(
         cause=pl.when(is_refill).then(pl.lit(_SYNC, pl.UInt8)).otherwise("cause"),

@@ -1,4 +1,7 @@
-"""The breakdown of `idle.by_columns` in C: one pass over sorted columns. See `struct idle` in native.h."""
+"""The breakdown of `idle.by_columns` in C: one pass over sorted columns.
+
+See `struct idle` in native.h.
+"""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -51,7 +54,9 @@ def idle_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> list[
     return [idle_pieces(device, own) for device, own in zip(devices.values(), loaded, strict=True)]
 
 
-def _launched(trace: Trace, devices: Mapping[Device, DeviceWork]) -> tuple[DeviceTimes, dict[int, pl.Series]]:
+def _launched(
+    trace: Trace, devices: Mapping[Device, DeviceWork]
+) -> tuple[DeviceTimes, dict[int, pl.Series]]:
     """The devices' times without any loading, and by number the work that a kernel was loaded for."""
     found = _times(dict(enumerate(devices.values())), {})
     loaded, parts, at = first_uses(trace, devices, found.launching), {}, 0
@@ -71,7 +76,9 @@ def by_pass(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) 
     parts = []
     for first in range(0, len(numbers), _AT_ONCE):
         some = {number: devices[number] for number in numbers[first : first + _AT_ONCE]}
-        parts.append(_decoded(some, [_pass(device, loaded.get(number)) for number, device in some.items()]))
+        parts.append(
+            _decoded(some, [_pass(device, loaded.get(number)) for number, device in some.items()])
+        )
     return joined(parts)
 
 
@@ -115,8 +122,13 @@ def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
 
 def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> DeviceTimes:
     """The library's sums as frames."""
-    counts = [(number, one.windows.height + 1, len(one.host.places) + 1) for number, one in devices.items()]
-    about = pl.DataFrame(counts, schema=dict.fromkeys(("device", "n_windows", "n_places"), _I64), orient="row")
+    counts = [
+        (number, one.windows.height + 1, len(one.host.places) + 1)
+        for number, one in devices.items()
+    ]
+    about = pl.DataFrame(
+        counts, schema=dict.fromkeys(("device", "n_windows", "n_places"), _I64), orient="row"
+    )
     n_windows, n_places = pl.col("n_windows"), pl.col("n_places")
     about = about.with_columns(
         first=n_windows.cum_sum() - n_windows, cell=len(CAUSES) * (n_places.cum_sum() - n_places)
@@ -125,7 +137,10 @@ def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> De
     busy, idle, cells, launching = (series(b"".join(parts), _I64) for parts in sums)
     windows = about.with_columns(window=pl.int_ranges("n_windows")).explode("window")
     row = len(UNIONS) * pl.col("first") + pl.col("window")
-    lengths = {name: busy.gather(windows.select(row + k * n_windows).to_series()) for k, name in enumerate(UNIONS)}
+    lengths = {
+        name: busy.gather(windows.select(row + k * n_windows).to_series())
+        for k, name in enumerate(UNIONS)
+    }
     busy_frame = windows.select("device", "window").with_columns(**lengths)
     return DeviceTimes(busy_frame, _idle(about, idle), _places(about, cells), launching, [*ends])
 
@@ -140,14 +155,18 @@ def _idle(about: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
 
 
 def _places(about: pl.DataFrame, cells: pl.Series) -> pl.DataFrame:
-    measures = pl.DataFrame({name: cells.gather_every(_MEASURES, at) for at, name in enumerate(PLACES[2:])})
+    measures = pl.DataFrame(
+        {name: cells.gather_every(_MEASURES, at) for at, name in enumerate(PLACES[2:])}
+    )
     at = (measures["n_gaps"] > 0).arg_true().cast(pl.Int64)
     of = about[last_before(about["cell"], at)]
     own = pl.col("at") - pl.col("cell")
     return (
         of.with_columns(at.alias("at"))
         .hstack(measures[at])
-        .select("device", *PLACES[2:], cause=own // pl.col("n_places"), place=own % pl.col("n_places"))
+        .select(
+            "device", *PLACES[2:], cause=own // pl.col("n_places"), place=own % pl.col("n_places")
+        )
     )
 
 

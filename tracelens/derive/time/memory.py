@@ -11,13 +11,21 @@ _BLOCK = (*DEVICE, "address")
 
 def allocator_events(trace: Trace, *more: str) -> pl.DataFrame:
     """The allocator's events in order of time, with these columns and the step under way; null outside of steps."""
-    columns = dict.fromkeys((*DEVICE, "time_ns", "size_bytes", "allocated_bytes", "reserved_bytes", *more))
+    columns = dict.fromkeys(
+        (*DEVICE, "time_ns", "size_bytes", "allocated_bytes", "reserved_bytes", *more)
+    )
     rows = trace.select("allocations", *columns).sort("time_ns", maintain_order=True)
-    steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+    steps = steps_of(trace).select(
+        "rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns")
+    )
     if not steps.height:
         return rows.with_columns(step=pl.lit(None, pl.Int64))
     placed = rows.join_asof(
-        steps.sort("start_ns"), left_on="time_ns", right_on="start_ns", by="rank", check_sortedness=False
+        steps.sort("start_ns"),
+        left_on="time_ns",
+        right_on="start_ns",
+        by="rank",
+        check_sortedness=False,
     )
     is_in = pl.col("time_ns") < pl.col("end_ns")
     return placed.with_columns(step=pl.when(is_in).then("step")).drop("start_ns", "end_ns")
@@ -26,18 +34,22 @@ def allocator_events(trace: Trace, *more: str) -> pl.DataFrame:
 def matched(events: pl.DataFrame) -> pl.DataFrame:
     """The events with `at` (their place in time), `previous` and `following` (those of their neighbours) and `other`.
 
-    Neighbours are the events before and after at the same address of the same device. An allocation and the event after
-    it belong together where that frees as many bytes: `other` is each one's place in the other's row. It is null for
-    what nothing frees, and for a free of no recorded allocation: nothing is guessed.
+    Neighbours are the events before and after at the same address of the same device. An allocation
+    and the event after it belong together where that frees as many bytes: `other` is each one's
+    place in the other's row. It is null for what nothing frees, and for a free of no recorded
+    allocation: nothing is guessed.
     """
     rows = events.with_row_index("at").with_columns(pl.col("at").cast(pl.Int64))
     known, size = pl.col("address").is_not_null(), pl.col("size_bytes")
     place = (pl.col("at").shift(n).over(_BLOCK) for n in (1, -1))
     rows = rows.with_columns(
-        pl.when(known).then(column).alias(name) for name, column in zip(("previous", "following"), place, strict=True)
+        pl.when(known).then(column).alias(name)
+        for name, column in zip(("previous", "following"), place, strict=True)
     )
     sizes = rows["size_bytes"]
-    rows = rows.with_columns(sizes.gather(rows[name]).alias(f"{name}_bytes") for name in ("previous", "following"))
+    rows = rows.with_columns(
+        sizes.gather(rows[name]).alias(f"{name}_bytes") for name in ("previous", "following")
+    )
     is_freed, frees = (
         (size > 0) & (pl.col("following_bytes") == -size),
         (size < 0) & (pl.col("previous_bytes") == -size),

@@ -8,16 +8,21 @@ from tracelens.derive.columns.cutting import cut_at
 from tracelens.derive.columns.intervals import END, covered_ns
 
 COMPUTES = ("launch", "host")
-"""Causes of activities during which ops count as computing; the others already say what the process does."""
+"""Causes of activities during which ops count as computing; the others already say what the
+process does."""
 
 
 def with_op_time(
-    activities: pl.DataFrame, spans: pl.DataFrame, marks: pl.DataFrame, mains: Sequence[tuple[int, int]]
+    activities: pl.DataFrame,
+    spans: pl.DataFrame,
+    marks: pl.DataFrame,
+    mains: Sequence[tuple[int, int]],
 ) -> pl.DataFrame:
     """The activities with `op_ns` for processes without device calls; null on threads other than the main ones.
 
-    `mains` has the (process, thread) of each main thread. Its activities are cut where marks of steps begin and end, so
-    that none lies in two steps, and extend from the process's first op to its last.
+    `mains` has the (process, thread) of each main thread. Its activities are cut where marks of
+    steps begin and end, so that none lies in two steps, and extend from the process's first op to
+    its last.
     """
     columns = activities.columns
     ops = outermost_ops(spans)
@@ -48,7 +53,9 @@ def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
 
 def _reaching(own: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
     """A thread's activities, extended by cause host where other threads' ops start earlier or end later."""
-    (low, high), (first, last) = (frame.select(pl.col("start_ns").min(), end=END.max()).row(0) for frame in (own, ops))
+    (low, high), (first, last) = (
+        frame.select(pl.col("start_ns").min(), end=END.max()).row(0) for frame in (own, ops)
+    )
     around = [(first, low), (high, last)] if ops.height else []
     more = [
         own.head(1).with_columns(

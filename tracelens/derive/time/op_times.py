@@ -22,10 +22,14 @@ def op_times(trace: Trace) -> list[pl.DataFrame]:
 
 def _by_columns(trace: Trace) -> list[pl.DataFrame]:
     """As `op_times`, in Polars: the reference for the C code."""
-    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "duration_ns", "self_ns")
+    spans = trace.select(
+        "spans", "rank", "span_id", "parent_id", "kind", "name", "duration_ns", "self_ns"
+    )
     columns = ["rank", "span_id", "duration_ns"]
     work = pl.concat([trace.select(name, *columns) for name in DEVICE_WORK])
-    calls = trace.select("api_calls", "rank", "process_id", "thread_id", "span_id", "start_ns", "duration_ns")
+    calls = trace.select(
+        "api_calls", "rank", "process_id", "thread_id", "span_id", "start_ns", "duration_ns"
+    )
     found = [by_name(tree, of_rank(work, tree), of_rank(calls, tree)) for tree in span_trees(spans)]
     return [names for names in found if names.height]
 
@@ -50,7 +54,9 @@ def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
     # CPU self of an op includes the Python calls directly within it.
     is_python = tree["is_python"] & innermost.is_not_null()
     python = spans.filter(is_python).select(python_ns="cpu_self_ns", name=_owners(tree, is_python))
-    launched = work.select(cuda_self_ns="duration_ns", name=word.gather(innermost.gather(work["span_id"])))
+    launched = work.select(
+        cuda_self_ns="duration_ns", name=word.gather(innermost.gather(work["span_id"]))
+    )
     for part in (python, launched):
         ops = ops.join(part.group_by("name").sum(), on="name", how="left")
     cpu_self = pl.col("cpu_self_ns") + pl.col("python_ns").fill_null(0)

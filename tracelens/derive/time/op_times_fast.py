@@ -51,19 +51,31 @@ class _Ops:
         places = values(names.indices), values(kinds.indices)
         return bool(
             self.library.ops_place(
-                self.ops, *_rows(spans.column("parent_id")), values(spans.column("span_id")), *places, codes, flags
+                self.ops,
+                *_rows(spans.column("parent_id")),
+                values(spans.column("span_id")),
+                *places,
+                codes,
+                flags,
             )
         )
 
     def charge_calls(self, calls: pa.RecordBatch) -> bool:
         """Subtract calls from the spans that they are made in; false where that fails."""
-        columns = (values(calls.column(name)) for name in ("start_ns", "duration_ns", "process_id", "thread_id"))
-        return bool(self.library.ops_charge_calls(self.ops, *_rows(calls.column("span_id")), *columns))
+        columns = (
+            values(calls.column(name))
+            for name in ("start_ns", "duration_ns", "process_id", "thread_id")
+        )
+        return bool(
+            self.library.ops_charge_calls(self.ops, *_rows(calls.column("span_id")), *columns)
+        )
 
     def launch(self, work: pa.RecordBatch) -> bool:
         """Add device work to the chains of its spans; false where that fails."""
         return bool(
-            self.library.ops_launch(self.ops, *_rows(work.column("span_id")), values(work.column("duration_ns")))
+            self.library.ops_launch(
+                self.ops, *_rows(work.column("span_id")), values(work.column("duration_ns"))
+            )
         )
 
     def time(self, spans: pa.RecordBatch) -> bool:
@@ -77,7 +89,9 @@ class _Ops:
         if not self.library.ops_totals(self.ops, totals, bytearray(4 * n_codes)):
             return False
         words = series(totals, pl.Int64())
-        self.sums = pl.DataFrame({name: words.gather_every(len(_SUMS), at) for at, name in enumerate(_SUMS)})
+        self.sums = pl.DataFrame(
+            {name: words.gather_every(len(_SUMS), at) for at, name in enumerate(_SUMS)}
+        )
         counts = self.sums["n_calls"].to_list()
         self.ends = array("q", accumulate(counts, initial=0))
         self.durations = bytearray(8 * self.ends.pop())
@@ -85,7 +99,11 @@ class _Ops:
 
     def order(self, spans: pa.RecordBatch) -> bool:
         """Sort the durations of ops by name; false where that fails."""
-        return bool(self.library.ops_order(self.ops, values(spans.column("duration_ns")), self.ends, self.durations))
+        return bool(
+            self.library.ops_order(
+                self.ops, values(spans.column("duration_ns")), self.ends, self.durations
+            )
+        )
 
     def measures(self) -> Iterator[pl.Series]:
         """The durations of each name's ops, after all were ordered."""
@@ -102,14 +120,18 @@ def op_times(trace: Trace) -> list[pl.DataFrame] | None:
     ranks = {rank: _Ops(n) for rank, n in trace.heights("spans").items()}
     with ThreadPoolExecutor(1) as pool:
         timed = [pool.submit(all, _each(trace, ranks, _Ops.charge_calls, "api_calls", *_CALLS))]
-        times = _each(trace, ranks, _Ops.time, "spans", "self_ns")  # by the pool, group by group once they are placed
+        times = _each(
+            trace, ranks, _Ops.time, "spans", "self_ns"
+        )  # by the pool, group by group once they are placed
         for is_placed in _each(trace, ranks, _Ops.place, "spans", *_PLACING):
             if not is_placed:
                 return None
             timed.append(pool.submit(next, times, False))
         if not all(future.result() for future in timed):
             return None
-        launched = (_each(trace, ranks, _Ops.launch, name, "span_id", "duration_ns") for name in DEVICE_WORK)
+        launched = (
+            _each(trace, ranks, _Ops.launch, name, "span_id", "duration_ns") for name in DEVICE_WORK
+        )
         if not all(map(all, launched)) or not all(ops.expect() for ops in ranks.values()):
             return None
         if not all(_each(trace, ranks, _Ops.order, "spans", "duration_ns")):
@@ -120,15 +142,23 @@ def op_times(trace: Trace) -> list[pl.DataFrame] | None:
 def _names(rank: int, ops: _Ops) -> pl.DataFrame:
     """The result for one rank."""
     with ThreadPoolExecutor(2) as pool:
-        of_each = pool.map(lambda ns: (ns.sum(), ns.mean(), ns.median(), ns.min(), ns.max()), ops.measures())
+        of_each = pool.map(
+            lambda ns: (ns.sum(), ns.mean(), ns.median(), ns.min(), ns.max()), ops.measures()
+        )
         measures = pl.DataFrame(list(of_each), _MEASURES, orient="row")
-    names = pl.DataFrame({"name": [*ops.words]}, {"name": pl.String}).hstack(measures).hstack(ops.sums)
+    names = (
+        pl.DataFrame({"name": [*ops.words]}, {"name": pl.String}).hstack(measures).hstack(ops.sums)
+    )
     # The other names are of spans that are no ops.
     return names.with_columns(rank=pl.lit(rank, pl.Int32)).filter(pl.col("n_calls") > 0)
 
 
 def _each(
-    trace: Trace, ranks: dict[int, _Ops], take: Callable[[_Ops, pa.RecordBatch], bool], name: str, *columns: str
+    trace: Trace,
+    ranks: dict[int, _Ops],
+    take: Callable[[_Ops, pa.RecordBatch], bool],
+    name: str,
+    *columns: str,
 ) -> Iterator[bool]:
     """Pass each batch of a table to the method `take` of its rank's ops, and yield whether that succeeded."""
     for rank, batches in trace.batches(name, *columns, use_threads=False):

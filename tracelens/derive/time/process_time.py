@@ -31,8 +31,8 @@ def require_time(trace: Trace, analysis: str) -> None:
     """Raise MissingTableError where the trace has neither kernels nor a process that runs ops."""
     if not trace.has("kernels") and not process_ranks(trace):
         raise MissingTableError(
-            f"{analysis} needs the table kernels, or spans of ops in a trace that launches nothing; tracelens collect "
-            "torch or nsys gives them"
+            f"{analysis} needs the table kernels, or spans of ops in a trace that launches nothing;"
+            " tracelens collect torch or nsys gives them"
         )
 
 
@@ -41,8 +41,13 @@ def process_sentences(trace: Trace) -> list[str]:
     ranks = process_ranks(trace)
     if not ranks:
         return []
-    which = f" of rank {', '.join(map(str, ranks))}" if len(ranks) < len(trace.manifest.ranks) else ""
-    said = f"Nothing was recorded on a device, so this is the time{which} of the process: it computes while any of its "
+    which = (
+        f" of rank {', '.join(map(str, ranks))}" if len(ranks) < len(trace.manifest.ranks) else ""
+    )
+    said = (
+        f"Nothing was recorded on a device, so this is the time{which} of the process: it computes"
+        " while any of its "
+    )
     return [said + "threads runs an op, and launch is the framework's Python between ops."]
 
 
@@ -50,8 +55,9 @@ def unseen_device(trace: Trace) -> list[str]:
     """A warning that a device may have worked unseen, where the machine of a rank without device work has one."""
     devices = trace.frame("devices").filter(pl.col("rank").is_in(process_ranks(trace)))
     return [
-        f"The machine has a device ({name}), and none of its work was recorded: if the program used it, ops launched "
-        "or waited rather than computed. Profile with ProfilerActivity.CUDA to see it."
+        f"The machine has a device ({name}), and none of its work was recorded: if the program used"
+        " it, ops launched or waited rather than computed. Profile with ProfilerActivity.CUDA to"
+        " see it."
         for name in devices["name"].unique().sort().head(1)
     ]
 
@@ -63,7 +69,10 @@ def count_ops(trace: Trace) -> dict[int, int]:
 
 def heaviest_ops(trace: Trace) -> dict[int, str]:
     """The op with most self time on each rank whose process's time is judged."""
-    ordered = {rank: ops.sort("cpu_self_ns", "name", descending=[True, False]) for rank, ops in _ops(trace).items()}
+    ordered = {
+        rank: ops.sort("cpu_self_ns", "name", descending=[True, False])
+        for rank, ops in _ops(trace).items()
+    }
     return {rank: str(ops["name"][0]) for rank, ops in ordered.items()}
 
 
@@ -79,8 +88,9 @@ def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
 def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """For the `process_ranks`: rows of TIME_BREAKDOWN with device_id null, and `idle` and `places` as in a Breakdown.
 
-    A process computes while any of its threads runs an op and its main thread does not load data, compile, allocate or
-    wait for a device. The rest of the time has the cause of what the main thread does.
+    A process computes while any of its threads runs an op and its main thread does not load data,
+    compile, allocate or wait for a device. The rest of the time has the cause of what the main
+    thread does.
     """
     made = []
     for rank in process_ranks(trace):
@@ -88,7 +98,9 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame, pl.D
         tiles = _tiles(lane, own)
         idle = tiles.with_columns(idle_ns=_LENGTH - pl.col("op_ns")).filter(pl.col("idle_ns") > 0)
         places = _places(idle.drop_nulls("step") if own.height else idle)
-        idle = idle.group_by("step", "cause", within=pl.lit(value=True)).agg(pl.col("idle_ns").sum())
+        idle = idle.group_by("step", "cause", within=pl.lit(value=True)).agg(
+            pl.col("idle_ns").sum()
+        )
         key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(None, pl.Int32).alias("device_id")]
         made.append([part.with_columns(key) for part in (_sums(tiles), idle, places)])
     frame, idle, places = (pl.concat(parts) for parts in zip(*made, strict=True))
@@ -98,10 +110,13 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame, pl.D
 def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
     """The time in which the process of one of the `process_ranks` does not compute: start_ns, end_ns, cause, what.
 
-    By start; its length is the idle time of `break_down_processes`, of the steps where the rank marks any.
+    By start; its length is the idle time of `break_down_processes`, of the steps where the rank
+    marks any.
     """
     lane, own = _lane_and_steps(trace, rank)
-    spans = trace.select("spans", "kind", "parent_id", "process_id", "start_ns", "duration_ns", rank=rank)
+    spans = trace.select(
+        "spans", "kind", "parent_id", "process_id", "start_ns", "duration_ns", rank=rank
+    )
     ops = outermost_ops(spans).filter(pl.col("process_id") == lane["process_id"].first())
     pieces = cut_rows(_tiles(lane, own), union(ops.select("start_ns", end_ns=END)))
     cause = pl.col("cause").cast(pl.String)
@@ -112,7 +127,9 @@ def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
 
 def _lane_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The activities of the main thread of the rank's process, and the rank's steps: step, start_ns, end_ns."""
-    activities = activities_of(trace).filter((pl.col("rank") == rank) & pl.col("op_ns").is_not_null())
+    activities = activities_of(trace).filter(
+        (pl.col("rank") == rank) & pl.col("op_ns").is_not_null()
+    )
     steps = steps_of(trace).filter(pl.col("rank") == rank)
     return _main_lane(activities), steps.select("step", "start_ns", end_ns=END)
 
@@ -121,7 +138,10 @@ def _places(tiles: pl.DataFrame) -> pl.DataFrame:
     """The idle time of tiles, which are by start, by cause and place."""
     ns = pl.col("idle_ns")
     return tiles.group_by("cause", "what").agg(
-        ns.sum(), n_gaps=pl.len().cast(pl.Int64), longest_ns=ns.max(), example_ns=pl.col("start_ns").get(ns.arg_max())
+        ns.sum(),
+        n_gaps=pl.len().cast(pl.Int64),
+        longest_ns=ns.max(),
+        example_ns=pl.col("start_ns").get(ns.arg_max()),
     )
 
 
@@ -140,7 +160,9 @@ def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
         min(frame["start_ns"].min() for frame in (lane, steps) if frame.height),  # type: ignore[type-var]
         max(frame["end_ns"].max() for frame in (lane, steps) if frame.height),  # type: ignore[type-var]
     )
-    whole = pl.DataFrame({"start_ns": [low], "end_ns": [high]}, schema={"start_ns": pl.Int64, "end_ns": pl.Int64})
+    whole = pl.DataFrame(
+        {"start_ns": [low], "end_ns": [high]}, schema={"start_ns": pl.Int64, "end_ns": pl.Int64}
+    )
     by_activity = cut_rows(whole, lane)
     at = by_activity["at"]
     tiles = by_activity.drop("at").with_columns(
@@ -151,10 +173,12 @@ def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     )
     ordered = steps.filter(pl.col("end_ns") > pl.col("start_ns")).sort("start_ns")
     placed = cut_rows(tiles, ordered)
-    # Activities are cut where steps begin and end. Where a step cuts one all the same, its ops count first.
+    # Activities are cut where steps begin and end. Where a step cuts one all the same, its ops
+    # count first.
     own = pl.col("op_ns") - (pl.col("start_ns") - pl.col("begins"))
     return placed.with_columns(
-        step=ordered["step"].gather(placed["at"]), op_ns=own.clip(0, pl.col("end_ns") - pl.col("start_ns"))
+        step=ordered["step"].gather(placed["at"]),
+        op_ns=own.clip(0, pl.col("end_ns") - pl.col("start_ns")),
     ).drop("at", "begins")
 
 
@@ -165,7 +189,10 @@ def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
         _LENGTH.sum().alias("window_ns"),
         pl.col("op_ns").sum().alias("compute_ns"),
         idle.sum().alias("idle_ns"),
-        *(idle.filter(pl.col("cause") == cause).sum().alias(f"idle_{cause}_ns") for cause in CAUSES),
+        *(
+            idle.filter(pl.col("cause") == cause).sum().alias(f"idle_{cause}_ns")
+            for cause in CAUSES
+        ),
     ]
     whole = tiles.select(pl.lit(None, pl.Int64).alias("step"), *measures)
     of_steps = tiles.drop_nulls("step").group_by("step").agg(measures).sort("step")

@@ -1,8 +1,9 @@
 """Annotations and NVTX ranges as trees by thread and domain, and the device work launched in each.
 
-A piece of work belongs to the ranges that were open, on the thread of the call that started it, when the call began.
-The moments at which ranges start or end cut time into segments within which no range opens or closes: work is summed by
-segment first, and each range is then a run of segments, so that further cost grows with the number of ranges alone.
+A piece of work belongs to the ranges that were open, on the thread of the call that started it,
+when the call began. The moments at which ranges start or end cut time into segments within which no
+range opens or closes: work is summed by segment first, and each range is then a run of segments, so
+that further cost grows with the number of ranges alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,17 +27,19 @@ BETWEEN = " > "
 _LATEST = 2**62
 """The last moment that times are moved to; the end of what begins later may be no 64-bit number."""
 _MOST_ROWS = 1_000_000
-"""Ranges, calls and work of several ranks that are looked at as one: of millions the copies take gigabytes."""
+"""Ranges, calls and work of several ranks that are looked at as one: of millions the copies take
+gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
     """Ranges and the work launched on each thread, of ranks whose times do not overlap.
 
-    `tree` has a row a range: rank, process_id, thread_id, domain, name, path, depth, start_ns, duration_ns, self_ns.
-    `launched` has the work by thread and segment, from `_launched`, and whether it was `within` any range. `own_ns` is,
-    for each range of the tree, the device time of the work whose innermost range of its domain it is; `edges` are the
-    moments at which any range starts or ends.
+    `tree` has a row a range: rank, process_id, thread_id, domain, name, path, depth, start_ns,
+    duration_ns, self_ns. `launched` has the work by thread and segment, from `_launched`, and
+    whether it was `within` any range. `own_ns` is, for each range of the tree, the device time of
+    the work whose innermost range of its domain it is; `edges` are the moments at which any range
+    starts or ends.
     """
 
     tree: pl.DataFrame
@@ -51,11 +54,19 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
     Marks, which have no duration, are left out.
     """
     columns = [*LANE, "name", "start_ns", "duration_ns"]
-    found = trace.select("spans", *columns, "kind", "category", where=pl.col("kind").is_in(["annotation", "nvtx"]))
-    category = pl.when(pl.col("kind") == "nvtx").then(pl.col("category").cast(pl.String)).fill_null("")
+    found = trace.select(
+        "spans", *columns, "kind", "category", where=pl.col("kind").is_in(["annotation", "nvtx"])
+    )
+    category = (
+        pl.when(pl.col("kind") == "nvtx").then(pl.col("category").cast(pl.String)).fill_null("")
+    )
     # A domain other than the default one stands behind the kind of range: push_pop NCCL.
     domain = category.str.extract(r"^\S+ (.+)$").alias("domain")
-    return found.filter(~category.str.contains(r"^mark( |$)")).select(*columns, domain).cast({"name": pl.String})
+    return (
+        found.filter(~category.str.contains(r"^mark( |$)"))
+        .select(*columns, domain)
+        .cast({"name": pl.String})
+    )
 
 
 def read_calls(trace: Trace) -> pl.DataFrame:
@@ -66,24 +77,39 @@ def read_calls(trace: Trace) -> pl.DataFrame:
 def read_work(trace: Trace) -> list[pl.DataFrame]:
     """rank, start_ns, duration_ns, api_call_id and is_kernel of kernels, copies and fills, a frame each."""
     columns = ("rank", "start_ns", "duration_ns", "api_call_id")
-    return [trace.select(name, *columns).with_columns(is_kernel=pl.lit(name == "kernels")) for name in DEVICE_WORK]
+    return [
+        trace.select(name, *columns).with_columns(is_kernel=pl.lit(name == "kernels"))
+        for name in DEVICE_WORK
+    ]
 
 
 def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
     """The rows of frames by start; the first may have millions, which mostly are in order."""
     found = first if first["start_ns"].is_sorted() else first.sort("start_ns", maintain_order=True)
-    return found.merge_sorted(pl.concat(others).sort("start_ns"), key="start_ns") if others else found
+    return (
+        found.merge_sorted(pl.concat(others).sort("start_ns"), key="start_ns") if others else found
+    )
 
 
 def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...]]:
     """The frames (rank, start_ns, perhaps duration_ns), times of ranks moved so that none overlaps that of another.
 
-    Ranks can then be looked at as one: as many of the first frame's at a time as bound the memory that takes, and as
-    have moments of 64 bits. Other ranks are left out.
+    Ranks can then be looked at as one: as many of the first frame's at a time as bound the memory
+    that takes, and as have moments of 64 bits. Other ranks are left out.
     """
     start, end = pl.col("start_ns"), pl.col("end_ns")
-    times = [frame.select("rank", start, end_ns=END if "duration_ns" in frame.columns else start) for frame in frames]
-    extents = pl.concat(times).lazy().group_by("rank").agg(start.min(), end.max(), n=pl.len()).sort("rank").collect()
+    times = [
+        frame.select("rank", start, end_ns=END if "duration_ns" in frame.columns else start)
+        for frame in frames
+    ]
+    extents = (
+        pl.concat(times)
+        .lazy()
+        .group_by("rank")
+        .agg(start.min(), end.max(), n=pl.len())
+        .sort("rank")
+        .collect()
+    )
     if extents.height < 2:
         yield frames
         return
@@ -97,9 +123,13 @@ def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...
             moves, move, n_rows = [*moves, {}], 0, n
         moves[-1][rank], until = move, last + move
     for own in moves:
-        move_by = pl.DataFrame({"rank": own.keys(), "move": own.values()}, schema={"rank": pl.Int32, "move": pl.Int64})
+        move_by = pl.DataFrame(
+            {"rank": own.keys(), "move": own.values()}, schema={"rank": pl.Int32, "move": pl.Int64}
+        )
         yield tuple(
-            frame.join(move_by, on="rank", maintain_order="left").with_columns(start + pl.col("move")).drop("move")
+            frame.join(move_by, on="rank", maintain_order="left")
+            .with_columns(start + pl.col("move"))
+            .drop("move")
             for frame in frames
         )
 
@@ -110,10 +140,19 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
     launched = _launched(calls, work, edges)
     lanes = ranges.select(*LANE, "domain").unique(maintain_order=True)
     lanes = lanes.with_columns(lane=pl.int_range(pl.len(), dtype=pl.Int64))
-    tree = ranges.join(lanes, on=[*LANE, "domain"], how="left", nulls_equal=True, maintain_order="left")
-    # A thread's work is placed once in each of its domains; before the first moment nothing is open.
-    asked = launched.with_row_index("row").filter(pl.col("segment") >= 0).join(lanes, on=LANE, maintain_order="left")
-    moments = asked.select("process_id", thread_id="lane", start_ns=edges.gather(asked["segment"]), duration_ns=1)
+    tree = ranges.join(
+        lanes, on=[*LANE, "domain"], how="left", nulls_equal=True, maintain_order="left"
+    )
+    # A thread's work is placed once in each of its domains; before the first moment nothing is
+    # open.
+    asked = (
+        launched.with_row_index("row")
+        .filter(pl.col("segment") >= 0)
+        .join(lanes, on=LANE, maintain_order="left")
+    )
+    moments = asked.select(
+        "process_id", thread_id="lane", start_ns=edges.gather(asked["segment"]), duration_ns=1
+    )
     found = nest(tree.with_columns(thread_id="lane"), moments.cast(pl.Int64))
     parent, around = as_rows(found.parent), as_rows(found.call_span)
     tree = tree.with_columns(
@@ -141,7 +180,8 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
     lane, lanes = numbered(threads, LANE)
     n_lanes = max(lanes.height, 1)
     key = segment if n_lanes == 1 else segment * n_lanes + lane.cast(pl.Int64)
-    # One piece of a call's work stands for the call; mostly each call has one, which is checked sooner.
+    # One piece of a call's work stands for the call; mostly each call has one, which is checked
+    # sooner.
     stands = [] if is_each_once(row) else [row.is_first_distinct().alias("stands")]
     n_launches = pl.col("stands").sum() if stands else pl.len()
     ns = pl.col("duration_ns")
@@ -149,7 +189,12 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
         work.select("start_ns", "duration_ns", "is_kernel", end=END)
         .with_columns(key.alias("key"), *stands)
         .group_by("key", "is_kernel")
-        .agg(n_launches.cast(pl.Int64).alias("n_launches"), ns.sum(), pl.col("start_ns").min(), pl.col("end").max())
+        .agg(
+            n_launches.cast(pl.Int64).alias("n_launches"),
+            ns.sum(),
+            pl.col("start_ns").min(),
+            pl.col("end").max(),
+        )
     )
     together = sums.group_by("key").agg(
         pl.col("n_launches").sum(),
@@ -158,15 +203,19 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
         first=pl.col("start_ns").min(),
         last=pl.col("end").max(),
     )
-    together = together.sort("key").with_columns(segment=pl.col("key") // n_lanes, lane=pl.col("key") % n_lanes)
-    return together.hstack(lanes[together["lane"]].cast(dict.fromkeys(LANE[1:], pl.Int64))).drop("key", "lane")
+    together = together.sort("key").with_columns(
+        segment=pl.col("key") // n_lanes, lane=pl.col("key") % n_lanes
+    )
+    return together.hstack(lanes[together["lane"]].cast(dict.fromkeys(LANE[1:], pl.Int64))).drop(
+        "key", "lane"
+    )
 
 
 def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
     """For each range n_launches, device_ns and kernel_ns of its thread's work, projected_ns, and others_ns.
 
-    projected_ns is the time from the first start to the last end of the work; others_ns is the device time of work that
-    other threads of the process launched while the range was open.
+    projected_ns is the time from the first start to the last end of the work; others_ns is the
+    device time of work that other threads of the process launched while the range was open.
     """
     own, begin, end = _runs(ranges, LANE)
     sums = _run_sums(own, begin, end, ["n_launches", "device_ns", "kernel_ns"])
@@ -182,20 +231,31 @@ def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, 
     """
     size = len(ranges.edges) + 1  # segments begin at -1
     group, groups = numbered(ranges.launched.select(key), key)
-    work = ranges.launched.with_columns(at=group.cast(pl.Int64) * size + pl.col("segment") + 1).sort("at")
+    work = ranges.launched.with_columns(
+        at=group.cast(pl.Int64) * size + pl.col("segment") + 1
+    ).sort("at")
     numbers = groups.with_columns(number=pl.int_range(pl.len(), dtype=pl.Int64))
-    number = ranges.tree.select(key).join(numbers, on=key, how="left", maintain_order="left")["number"]
+    number = ranges.tree.select(key).join(numbers, on=key, how="left", maintain_order="left")[
+        "number"
+    ]
     first = number.fill_null(groups.height) * size + 1
-    edges = (ranges.edges.search_sorted(edge).cast(pl.Int64) for edge in ranges.tree.select("start_ns", end_ns=END))
+    edges = (
+        ranges.edges.search_sorted(edge).cast(pl.Int64)
+        for edge in ranges.tree.select("start_ns", end_ns=END)
+    )
     begin, end = (work["at"].search_sorted(first + edge).cast(pl.Int64) for edge in edges)
     return work, begin, end
 
 
-def _run_sums(launched: pl.DataFrame, begin: pl.Series, end: pl.Series, columns: Sequence[str]) -> pl.DataFrame:
+def _run_sums(
+    launched: pl.DataFrame, begin: pl.Series, end: pl.Series, columns: Sequence[str]
+) -> pl.DataFrame:
     """The sums of columns over each run of rows, from `begin` up to `end`."""
     sums = []
     for column in columns:
-        until = pl.concat([pl.Series(column, [0], pl.Int64), launched[column].cum_sum().cast(pl.Int64)])
+        until = pl.concat(
+            [pl.Series(column, [0], pl.Int64), launched[column].cum_sum().cast(pl.Int64)]
+        )
         sums.append(until.gather(end) - until.gather(begin))
     return pl.DataFrame(sums)
 
@@ -224,11 +284,14 @@ def _run_extent(launched: pl.DataFrame, begin: pl.Series, end: pl.Series) -> pl.
 def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:
     """The names of the ranges around each and its own, outermost first.
 
-    Marks of steps lose their number in the paths of others, so that a range in every step has one path.
+    Marks of steps lose their number in the paths of others, so that a range in every step has one
+    path.
     """
     above = joined_paths(each_once(names, _without_step), parent, BETWEEN).gather(parent)
     return below(above, names.cast(pl.Categorical), BETWEEN).cast(pl.String)
 
 
 def _without_step(name: pl.Expr) -> pl.Expr:
-    return pl.when(name.str.contains(STEP_NAME)).then(name.str.replace(r"\d+$", "*")).otherwise(name)
+    return (
+        pl.when(name.str.contains(STEP_NAME)).then(name.str.replace(r"\d+$", "*")).otherwise(name)
+    )

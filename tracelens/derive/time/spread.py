@@ -24,7 +24,11 @@ def rank_steps(trace: Trace) -> pl.DataFrame:
     frame = break_down(trace).frame
     marked = frame.filter(pl.col("step").is_not_null())["rank"].unique().implode()
     kept = frame.filter(pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked))
-    busiest = kept.group_by("rank", "device_id").agg(pl.col("compute_ns").sum()).sort("compute_ns", "device_id")
+    busiest = (
+        kept.group_by("rank", "device_id")
+        .agg(pl.col("compute_ns").sum())
+        .sort("compute_ns", "device_id")
+    )
     device = busiest.group_by("rank", maintain_order=True).last().select("rank", "device_id")
     own = kept.join(device, on=["rank", "device_id"], how="semi", nulls_equal=True)
     waits = waits_by_step(trace).select("rank", "step", waiting_ns="exposed_ns")
@@ -32,10 +36,15 @@ def rank_steps(trace: Trace) -> pl.DataFrame:
     # A wait between two kernels that communicate is no communication.
     waiting = pl.min_horizontal(pl.col("waiting_ns").fill_null(0), "exposed_communication_ns")
     return found.select(
-        "rank", "step", step_ns="window_ns", compute_ns="compute_ns",
-        communication_ns=pl.col("exposed_communication_ns") - waiting, waiting_ns=waiting, copy_ns="exposed_copy_ns",
+        "rank",
+        "step",
+        step_ns="window_ns",
+        compute_ns="compute_ns",
+        communication_ns=pl.col("exposed_communication_ns") - waiting,
+        waiting_ns=waiting,
+        copy_ns="exposed_copy_ns",
         **{f"{cause}_ns": f"idle_{cause}_ns" for cause in CAUSES},
-    ).sort("rank", "step")  # fmt: skip
+    ).sort("rank", "step")
 
 
 def rank_averages(trace: Trace) -> pl.DataFrame:
@@ -56,12 +65,18 @@ def ranks_to_draw(trace: Trace) -> list[int]:
 
     Empty where no rank waits for another.
     """
-    pairs = waiting_pairs(trace).sort("exposed_ns", "rank", "awaited_rank", descending=[True, False, False])
+    pairs = waiting_pairs(trace).sort(
+        "exposed_ns", "rank", "awaited_rank", descending=[True, False, False]
+    )
     losses = pairs.group_by("rank").agg(pl.col("exposed_ns").sum(), pl.col("awaited_rank").first())
     losses = losses.sort("exposed_ns", "rank", descending=[True, False])
     if losses.is_empty():
         return []
-    worst, awaited, median = losses["rank"][0], losses["awaited_rank"][0], losses["rank"][losses.height // 2]
+    worst, awaited, median = (
+        losses["rank"][0],
+        losses["awaited_rank"][0],
+        losses["rank"][losses.height // 2],
+    )
     return [*dict.fromkeys((worst, awaited, median))]
 
 
@@ -71,7 +86,11 @@ def same_moment(trace: Trace, rank: int, moment_ns: int, others: list[int]) -> d
 
     def terms(of: int) -> tuple[float, float, float]:
         row = rows.get(of, {})
-        return row.get("offset_ns") or 0, (row.get("drift_ppm") or 0) * 1e-6, row.get("origin_ns") or 0
+        return (
+            row.get("offset_ns") or 0,
+            (row.get("drift_ppm") or 0) * 1e-6,
+            row.get("origin_ns") or 0,
+        )
 
     offset, drift, origin = terms(rank)
     since = moment_ns - offset - origin
@@ -87,9 +106,10 @@ def same_moment(trace: Trace, rank: int, moment_ns: int, others: list[int]) -> d
 class HeatMap:
     """Times of ranks (rows) and steps (columns): of each its label, and a row of `cells` for each that was recorded.
 
-    `cells`: row, column, step_ns, waiting_ns, compute_ns, idle_ns, cause (of most of it, null without any). A cell that
-    stands for several, because there are too many to draw, has the largest of each time, and the cause of most time.
-    The rank that the others wait for stays alone: it waits least, so nothing would be seen of it among others.
+    `cells`: row, column, step_ns, waiting_ns, compute_ns, idle_ns, cause (of most of it, null
+    without any). A cell that stands for several, because there are too many to draw, has the
+    largest of each time, and the cause of most time. The rank that the others wait for stays alone:
+    it waits least, so nothing would be seen of it among others.
     """
 
     ranks: list[str]
@@ -97,7 +117,9 @@ class HeatMap:
     cells: pl.DataFrame
 
 
-def heat_map(trace: Trace, most_rows: int = _MOST_ROWS, most_columns: int = _MOST_COLUMNS) -> HeatMap | None:
+def heat_map(
+    trace: Trace, most_rows: int = _MOST_ROWS, most_columns: int = _MOST_COLUMNS
+) -> HeatMap | None:
     """The times of all ranks and steps; null with one rank, or without steps."""
     if len(trace.manifest.ranks) < 2 or not (trace.has("kernels") or process_ranks(trace)):
         return None
@@ -105,7 +127,10 @@ def heat_map(trace: Trace, most_rows: int = _MOST_ROWS, most_columns: int = _MOS
     if steps.is_empty():
         return None
     keys, labels = [], []
-    for name, most, alone in (("rank", most_rows, ranks_to_draw(trace)[1:2]), ("step", most_columns, [])):
+    for name, most, alone in (
+        ("rank", most_rows, ranks_to_draw(trace)[1:2]),
+        ("step", most_columns, []),
+    ):
         values = steps[name].unique().sort().to_list()
         size = -(-len(values) // most)
         parts: list[list[int]] = []
@@ -115,7 +140,9 @@ def heat_map(trace: Trace, most_rows: int = _MOST_ROWS, most_columns: int = _MOS
             parts[-1].append(value)
         numbers = {value: at for at, part in enumerate(parts) for value in part}
         keys.append(pl.col(name).replace_strict(numbers, return_dtype=pl.Int64))
-        labels.append([f"{part[0]} to {part[-1]}" if len(part) > 1 else str(part[0]) for part in parts])
+        labels.append(
+            [f"{part[0]} to {part[-1]}" if len(part) > 1 else str(part[0]) for part in parts]
+        )
     causes = [f"{cause}_ns" for cause in CAUSES]
     cells = (
         steps.with_columns(idle_ns=pl.sum_horizontal(causes))

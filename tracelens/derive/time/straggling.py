@@ -18,7 +18,8 @@ from tracelens.trace import Trace
 _LOST = 0.1
 """Waiting limits a job when its ranks lose this share of their time by it."""
 _EXPLAINS = 0.25
-"""A rank is late for a cause that it has more of than the others by this share of what one of them waits."""
+"""A rank is late for a cause that it has more of than the others by this share of what one of
+them waits."""
 _CAUSES = [part for part in PARTS if part != "waiting"]
 _LATE_BY = {
     "compute": "computes {} where the median of the others computes {}",
@@ -32,8 +33,8 @@ _IDLE = "loses {} by {cause} where the median of the others loses {}"
 class Straggler:
     """The rank that others lose most time waiting for: exposed_ns in all, `share` of the others' time in the mean.
 
-    `cause`: the part of its time that it has most more of than the median of the others, own_ns against others_ns;
-    null where that is too little to make it late.
+    `cause`: the part of its time that it has most more of than the median of the others, own_ns
+    against others_ns; null where that is too little to make it late.
     """
 
     rank: int
@@ -54,8 +55,12 @@ class Straggler:
 
 def find_straggler(trace: Trace, judged: list[RankTime]) -> Straggler | None:
     """The rank that the others lose most time waiting for; null where none waits."""
-    waits = waiting_pairs(trace).group_by("awaited_rank").agg(pl.col("exposed_ns").sum(), n=pl.len())
-    waits = waits.filter(pl.col("exposed_ns") > 0).sort("exposed_ns", "awaited_rank", descending=[True, False])
+    waits = (
+        waiting_pairs(trace).group_by("awaited_rank").agg(pl.col("exposed_ns").sum(), n=pl.len())
+    )
+    waits = waits.filter(pl.col("exposed_ns") > 0).sort(
+        "exposed_ns", "awaited_rank", descending=[True, False]
+    )
     known = {time.rank: time for time in judged}
     if waits.is_empty() or int(waits["awaited_rank"][0]) not in known or len(known) < 2:
         return None
@@ -69,19 +74,27 @@ def find_straggler(trace: Trace, judged: list[RankTime]) -> Straggler | None:
         more = own[part] - others[part]
         if part not in hosts:
             return more
-        return min(more, hosts[part].get(rank, 0) - median(hosts[part].get(other, 0) for other in known))
+        return min(
+            more, hosts[part].get(rank, 0) - median(hosts[part].get(other, 0) for other in known)
+        )
 
     cause = max(_CAUSES, key=excess)
     more = excess(cause) >= _EXPLAINS * exposed / n
     share = exposed / max(sum(sum(time.parts.values()) for time in known.values()), 1)
-    return Straggler(rank, exposed, share, cause if more else None, own[cause], round(others[cause]))
+    return Straggler(
+        rank, exposed, share, cause if more else None, own[cause], round(others[cause])
+    )
 
 
 def _host_times(trace: Trace) -> dict[str, dict[int, int]]:
     """By cause and rank the time that hosts spent so during the steps, without the profiler's own work."""
     end = pl.col("start_ns") + pl.col("duration_ns")
     steps = steps_of(trace).group_by("rank").agg(begin=pl.col("start_ns").min(), last=end.max())
-    did = activities_of(trace).filter(pl.col("what").ne_missing(PROFILER)).join(steps, on="rank", how="left")
+    did = (
+        activities_of(trace)
+        .filter(pl.col("what").ne_missing(PROFILER))
+        .join(steps, on="rank", how="left")
+    )
     length = pl.min_horizontal(end, "last") - pl.max_horizontal("start_ns", "begin")
     sums = did.group_by("cause", "rank").agg(length.clip(0).sum())
     found: dict[str, dict[int, int]] = {}
@@ -95,11 +108,18 @@ def judge_job(trace: Trace) -> dict[str, object]:
     judged = judged_ranks(trace)
     found = find_straggler(trace, judged)
     exposed = int(waiting_pairs(trace)["exposed_ns"].sum())
-    row: dict[str, object] = {"n_ranks": len(trace.manifest.ranks), "exposed_ns": exposed, "unit": "1"}
+    row: dict[str, object] = {
+        "n_ranks": len(trace.manifest.ranks),
+        "exposed_ns": exposed,
+        "unit": "1",
+    }
     if found is None or found.share < _LOST:
         return row | _most(judged)
     row |= {"value": found.share, "rank": found.rank, "cause": found.cause}
-    lost = f"the others lose {found.share:.1%} of their time waiting for rank {found.rank}, which {found.why}"
+    lost = (
+        f"the others lose {found.share:.1%} of their time waiting for rank {found.rank}, which"
+        f" {found.why}"
+    )
     shared, shares = _shared_loss(found, judged)
     if found.share > shares[0]:
         doubt = doubt_of(match_collectives(trace).calls, found.rank)
@@ -113,7 +133,10 @@ def _shared_loss(found: Straggler, judged: list[RankTime]) -> tuple[str, list[fl
     own = next(time for time in judged if time.rank == found.rank)
     others = [time for time in judged if time.rank != found.rank]
     parts = [part for part in _CAUSES if part != "compute"]
-    shares = {part: sorted((own.share(part), median(time.share(part) for time in others))) for part in parts}
+    shares = {
+        part: sorted((own.share(part), median(time.share(part) for time in others)))
+        for part in parts
+    }
     first = max(parts, key=lambda part: shares[part][0])
     return first, shares[first]
 
@@ -125,4 +148,8 @@ def _most(judged: list[RankTime]) -> dict[str, object]:
     ranks = [time for time in judged if time.bound == bound]
     value = mean(time.share(bound) for time in ranks)
     which = "every rank" if len(ranks) == len(judged) else list_ranks(time.rank for time in ranks)
-    return {"bound": bound, "value": value, "evidence": f"{bound} takes {value:.1%} of the time of {which}"}
+    return {
+        "bound": bound,
+        "value": value,
+        "evidence": f"{bound} takes {value:.1%} of the time of {which}",
+    }

@@ -15,11 +15,15 @@ from tracelens.derive.time.completing import steps_of
 from tracelens.trace import Trace
 
 _LANE = ("process_id", "thread_id")
-_COLUMNS = [*(pl.col(name).cast(pl.Int64) for name in (*_LANE, "start_ns")), END.cast(pl.Int64).alias("end_ns")]
+_COLUMNS = [
+    *(pl.col(name).cast(pl.Int64) for name in (*_LANE, "start_ns")),
+    END.cast(pl.Int64).alias("end_ns"),
+]
 _WAITS = (
     r"^(?:.*/)?(?:threading|selectors|queue|multiprocessing/\w+|concurrent/futures/\w+)\.py\(\d+\): "
     r"(?:wait|wait_for|join|get|poll|select|recv|_wait_for_tstate_lock|result)$"
-    r"|^<built-in (?:method|function) (?:acquire|wait|sleep|select|poll|epoll_wait|sem_timedwait)\b|^time\.sleep"
+    r"|^<built-in (?:method|function)"
+    r" (?:acquire|wait|sleep|select|poll|epoll_wait|sem_timedwait)\b|^time\.sleep"
 )
 """Names of Python calls that wait: for a lock, queue, pipe, thread or time."""
 _PARTS = ("wait", "op", "api", "python")
@@ -33,16 +37,24 @@ class _Thread:
     rank: int
     process_id: int | None
     thread_id: int | None
-    pieces: list[list[pl.DataFrame]] = field(default_factory=lambda: [[] for _ in range(_OTHER + 1)])
+    pieces: list[list[pl.DataFrame]] = field(
+        default_factory=lambda: [[] for _ in range(_OTHER + 1)]
+    )
     n_ops: int = 0
 
     def times(self, windows: pl.DataFrame) -> dict[str, int | None]:
         """Its row of `thread_times`."""
         cover, before = pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64}), 0
         window = int((windows["end_ns"] - windows["start_ns"]).sum())
-        found = {"rank": self.rank, "process_id": self.process_id, "thread_id": self.thread_id, "window_ns": window}
+        found = {
+            "rank": self.rank,
+            "process_id": self.process_id,
+            "thread_id": self.thread_id,
+            "window_ns": window,
+        }
         for name, own in zip(_PARTS, self.pieces, strict=False):
-            # Mostly all pieces but those of waits are in order: then merging is a fraction of sorting.
+            # Mostly all pieces but those of waits are in order: then merging is a fraction of
+            # sorting.
             pieces = pl.concat([cover.clear(), *own])
             pieces = pieces if pieces["start_ns"].is_sorted() else pieces.sort("start_ns")
             cover = union(cover.merge_sorted(pieces, "start_ns"))
@@ -57,13 +69,16 @@ _Threads: TypeAlias = dict[tuple[int, int | None, int | None], _Thread]
 def thread_times(trace: Trace) -> pl.DataFrame:
     """A row a rank and thread: window_ns, its parts (wait, op, api, python, unrecorded), which tile it, and n_ops.
 
-    Spans and calls are read some rows at a time, those of either table by a thread, and only the pieces of time are
-    kept that they cover: see `Trace.chunks`.
+    Spans and calls are read some rows at a time, those of either table by a thread, and only the
+    pieces of time are kept that they cover: see `Trace.chunks`.
     """
     threads: _Threads = {}
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda read: read(trace, threads), (_read_spans, _read_calls)))
-        windows = {rank: _windows(trace, rank, threads) for rank in {thread.rank for thread in threads.values()}}
+        windows = {
+            rank: _windows(trace, rank, threads)
+            for rank in {thread.rank for thread in threads.values()}
+        }
         rows = list(pool.map(lambda thread: thread.times(windows[thread.rank]), threads.values()))
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -72,11 +87,14 @@ def _read_spans(trace: Trace, threads: _Threads) -> None:
     for rank, spans in _chunks(trace, "spans", "kind", "name"):
         waits = matching(spans["name"], _WAITS)[0]
         part = (
-            pl.when(~pl.col("kind").is_in(["op", "python", "module"])).then(_OTHER)
-            .when(pl.col("kind") == "op").then(_PARTS.index("op"))
-            .when(waits).then(_PARTS.index("wait"))
+            pl.when(~pl.col("kind").is_in(["op", "python", "module"]))
+            .then(_OTHER)
+            .when(pl.col("kind") == "op")
+            .then(_PARTS.index("op"))
+            .when(waits)
+            .then(_PARTS.index("wait"))
             .otherwise(_PARTS.index("python"))
-        )  # fmt: skip
+        )
         _take(threads, rank, spans.select(*_COLUMNS, part=part))
 
 
@@ -104,7 +122,10 @@ def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:
 
 
 def _alike(frame: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """A frame for each distinct key. Columns are split one after another, as most have one value in all rows."""
+    """A frame for each distinct key.
+
+    Columns are split one after another, as most have one value in all rows.
+    """
     if not keys or not frame.height:
         yield from [frame] * bool(frame.height)
         return
@@ -120,6 +141,10 @@ def _windows(trace: Trace, rank: int, threads: _Threads) -> pl.DataFrame:
     if steps.height:
         return steps
     every = pl.concat(
-        own for thread in threads.values() if thread.rank == rank for part in thread.pieces for own in part
+        own
+        for thread in threads.values()
+        if thread.rank == rank
+        for part in thread.pieces
+        for own in part
     )
     return every.select(pl.col("start_ns").min(), pl.col("end_ns").max())

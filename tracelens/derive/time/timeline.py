@@ -19,16 +19,23 @@ _HOST_KINDS = ("op", "module", "annotation", "nvtx")
 """Spans that are drawn; Python calls would hide them."""
 _FIRST_WIDTH = 1 / 4_000
 BARS = {
-    "lane": pl.String, "level": pl.Int64, "start_ns": pl.Int64, "duration_ns": pl.Int64, "name": pl.String,
-    "kind": pl.String, "api_call_id": pl.Int64, "n": pl.Int64,
-}  # fmt: skip
-"""Columns of bars; `kind` is a kernel's primitive, a cause of idle time, or what else it is; `n` counts the bars that a
-bar stands for. The bars of a launch and of the work that it started have one api_call_id.
-"""
+    "lane": pl.String,
+    "level": pl.Int64,
+    "start_ns": pl.Int64,
+    "duration_ns": pl.Int64,
+    "name": pl.String,
+    "kind": pl.String,
+    "api_call_id": pl.Int64,
+    "n": pl.Int64,
+}
+"""Columns of bars; `kind` is a kernel's primitive, a cause of idle time, or what else it is; `n`
+counts the bars that a bar stands for. The bars of a launch and of the work that it started have
+one api_call_id."""
 _BAR = list(BARS)
 _CODED: dict[Any, Any] = {pl.String: pl.Categorical}
 _AS_TEXT: dict[Any, Any] = {pl.Categorical: pl.String}
-"""Casts of the texts of bars: coded while there may be millions of bars, and as texts those that are drawn."""
+"""Casts of the texts of bars: coded while there may be millions of bars, and as texts those that
+are drawn."""
 _TIMES = ("start_ns", "duration_ns")
 _END = pl.col("start_ns") + pl.col("duration_ns")
 _AROUND_NS = 10**9
@@ -36,7 +43,10 @@ _AROUND_NS = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A step of a rank, from start_ns on; step null: all that was recorded. `place`: which of the steps by duration."""
+    """A step of a rank, from start_ns on; step null: all that was recorded.
+
+    `place`: which of the steps by duration.
+    """
 
     rank: int
     step: int | None
@@ -68,9 +78,14 @@ def windows(trace: Trace, rank: int) -> list[Window]:
     """The rank's steps of median and of longest duration, else all that was recorded of it; none without events."""
     own = steps_of(trace).filter(pl.col("rank") == rank).sort("duration_ns", "step")
     if own.height:
-        rows = {(own.height - 1) // 2: "median", own.height - 1: "longest"} | {(own.height - 1) // 2: "median"}
+        rows = {(own.height - 1) // 2: "median", own.height - 1: "longest"} | {
+            (own.height - 1) // 2: "median"
+        }
         found = [(place, own.row(at, named=True)) for at, place in rows.items()]
-        made = [Window(rank, row["step"], place, row["start_ns"], row["duration_ns"]) for place, row in found]
+        made = [
+            Window(rank, row["step"], place, row["start_ns"], row["duration_ns"])
+            for place, row in found
+        ]
     else:
         made = [Window(rank, None, "", *_recorded(trace, rank))]
     return [one for one in made if one.duration_ns > 0]
@@ -81,18 +96,24 @@ def draw_timeline(
 ) -> Timeline | None:
     """The bars of the window; null without any.
 
-    Lanes are in the order in which they are drawn: each device's streams and its idle time by cause, as in
-    `time_breakdown` but for code that is loaded at a kernel's first use; then threads, busiest first. `begins` names
-    several ranks, drawn below each other, each from a moment on its own clock.
+    Lanes are in the order in which they are drawn: each device's streams and its idle time by
+    cause, as in `time_breakdown` but for code that is loaded at a kernel's first use; then threads,
+    busiest first. `begins` names several ranks, drawn below each other, each from a moment on its
+    own clock.
     """
     starts = {window.rank: window.start_ns} if begins is None else begins
-    parts = [(rank, _bars(trace, rank, begin, window.duration_ns)) for rank, begin in starts.items()]
+    parts = [
+        (rank, _bars(trace, rank, begin, window.duration_ns)) for rank, begin in starts.items()
+    ]
     if begins is not None:
         # Calls are numbered by rank.
         own = pl.col("api_call_id") * len(parts)
         lane = pl.col("lane").cast(pl.String)
         parts = [
-            (rank, bars.with_columns(lane=f"rank {rank}: " + lane, api_call_id=own + at).cast(_CODED))
+            (
+                rank,
+                bars.with_columns(lane=f"rank {rank}: " + lane, api_call_id=own + at).cast(_CODED),
+            )
             for at, (rank, bars) in enumerate(parts)
         ]
     bars = pl.concat([bars for _, bars in parts])
@@ -107,12 +128,19 @@ def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
         times = trace.select(name, "rank", *_TIMES).filter(pl.col("rank") == rank)
         if times.height:
             ends.append(times.select(pl.col("start_ns").min(), end=_END.max()).row(0))
-    return (min(a for a, _ in ends), max(b for _, b in ends) - min(a for a, _ in ends)) if ends else (0, 0)
+    return (
+        (min(a for a, _ in ends), max(b for _, b in ends) - min(a for a, _ in ends))
+        if ends
+        else (0, 0)
+    )
 
 
 def _bars(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFrame:
     """The bars of the rank's time, lane after lane, with times since its begin."""
-    work, host = _work(trace, rank, begin, begin + length), _host(trace, rank, begin, begin + length)
+    work, host = (
+        _work(trace, rank, begin, begin + length),
+        _host(trace, rank, begin, begin + length),
+    )
     stream = pl.format("GPU {} stream {}", "device_id", pl.col("stream_id").fill_null(0))
     on_device = _as_bars(work, lane=stream, kind="drawn")
     bars = pl.concat([on_device, _idle(trace, rank, work, (begin, begin + length)), host])
@@ -143,7 +171,9 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
         parts.append(found.select(*shared, name=name, drawn=drawn, kind=kind).cast(_CODED))
     work = pl.concat(parts).sort("device_id", "start_ns")
     before = work.filter(begin >= _END).group_by("device_id", maintain_order=True).last()
-    after = work.filter(pl.col("start_ns") >= end).group_by("device_id", maintain_order=True).first()
+    after = (
+        work.filter(pl.col("start_ns") >= end).group_by("device_id", maintain_order=True).first()
+    )
     within = work.filter(begin < _END, pl.col("start_ns") < end)
     return pl.concat([within, *(part.select(work.columns) for part in (before, after))]).sort(
         "device_id", "stream_id", "start_ns", nulls_last=True
@@ -177,7 +207,9 @@ def _idle(trace: Trace, rank: int, work: pl.DataFrame, window: tuple[int, int]) 
                 pieces.with_columns(kind="idle: " + cause),
                 lane=pl.lit(f"GPU {device_id} idle"),
                 duration_ns=pl.col("end_ns") - pl.col("start_ns"),
-                name=pl.concat_str(cause.alias("cause"), what.alias("what"), separator=": ", ignore_nulls=True),
+                name=pl.concat_str(
+                    cause.alias("cause"), what.alias("what"), separator=": ", ignore_nulls=True
+                ),
                 api_call_id=pl.lit(None, pl.Int64),
             )
         )
@@ -188,14 +220,24 @@ def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     """A bar for each op, module call, annotation and API call, nested by thread; threads with most time first."""
     shared = ("process_id", "thread_id", *_TIMES)
     within = _within(begin, end)
-    spans = trace.select("spans", *shared, "name", "kind", where=within & pl.col("kind").is_in(_HOST_KINDS), rank=rank)
+    spans = trace.select(
+        "spans",
+        *shared,
+        "name",
+        "kind",
+        where=within & pl.col("kind").is_in(_HOST_KINDS),
+        rank=rank,
+    )
     calls = trace.select("api_calls", *shared, "api", "api_call_id", where=within, rank=rank)
     both = pl.concat(
         [
             spans.with_columns(api_call_id=pl.lit(None, pl.Int64)),
-            calls.select(*shared, pl.col("api").alias("name"), pl.lit("api call").alias("kind"), "api_call_id").cast(
-                _CODED
-            ),
+            calls.select(
+                *shared,
+                pl.col("api").alias("name"),
+                pl.lit("api call").alias("kind"),
+                "api_call_id",
+            ).cast(_CODED),
         ]
     ).sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
     times = both.select(*shared, parent_hint=pl.lit(None, pl.Int64))
@@ -219,12 +261,17 @@ def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, i
             .agg(
                 pl.col("start_ns").min(),
                 duration_ns=_END.max() - pl.col("start_ns").min(),
-                **{name: pl.col(name).sort_by("duration_ns").last() for name in ("name", "kind", "api_call_id")},
+                **{
+                    name: pl.col(name).sort_by("duration_ns").last()
+                    for name in ("name", "kind", "api_call_id")
+                },
                 n=pl.len().cast(pl.Int64),
             )
             .select(_BAR)
         )
         found, merged_ns, width = pl.concat([bars.filter(~is_short), short]), width, width * 2
     lanes = bars.select("lane").unique(maintain_order=True).with_row_index("order")
-    drawn = found.join(lanes, on="lane", how="left").sort("order", "level", "start_ns").drop("order")
+    drawn = (
+        found.join(lanes, on="lane", how="left").sort("order", "level", "start_ns").drop("order")
+    )
     return drawn.cast(_AS_TEXT), merged_ns

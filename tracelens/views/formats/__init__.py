@@ -1,4 +1,7 @@
-"""Formats that a report can be written in. A format is its module here, its test, and one line below."""
+"""Formats that a report can be written in.
+
+A format is its module here, its test, and one line below.
+"""
 # ruff: noqa: F401 - importing registers
 
 from tracelens.views.formats.csv import FORMAT as CSV
@@ -9,5 +12,7 @@ from tracelens.views.formats.markdown import FORMAT as MARKDOWN
 from tracelens.views.formats.parquet import FORMAT as PARQUET
 from tracelens.views.formats.text import FORMAT as TEXT
 
-FORMATS: dict[str, Format] = {one.name: one for one in tuple(globals().values()) if isinstance(one, Format)}
+FORMATS: dict[str, Format] = {
+    one.name: one for one in tuple(globals().values()) if isinstance(one, Format)
+}
 """Formats by name."""

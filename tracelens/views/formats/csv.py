@@ -16,19 +16,25 @@ _FORMULA = r"^[=+\-@\t\r]"
 def to_csv(report: Report) -> str:
     """A header of the column names and every row of the only section: null is empty, times are integers.
 
-    Texts may be hostile: invisible characters are written as escapes, and a quote is put before what a spreadsheet
-    would take for a formula. JSON and Parquet keep them as stored.
+    Texts may be hostile: invisible characters are written as escapes, and a quote is put before
+    what a spreadsheet would take for a formula. JSON and Parquet keep them as stored.
     """
     (section,) = report.sections
     cleaned = []
     for name in section.frame.select(pl.selectors.string()).columns:
         words = section.frame[name].unique().drop_nulls()
         shown = pl.Series([_cell(word) for word in words], dtype=pl.String)
-        cleaned.append(section.frame[name].replace_strict(words, shown, default=None) if len(words) else pl.col(name))
+        cleaned.append(
+            section.frame[name].replace_strict(words, shown, default=None)
+            if len(words)
+            else pl.col(name)
+        )
     try:
         return section.frame.with_columns(cleaned).write_csv()
     except pl.exceptions.ComputeError as error:
-        raise UsageError("csv holds no lists, as a column of these rows is: say --format json") from error
+        raise UsageError(
+            "csv holds no lists, as a column of these rows is: say --format json"
+        ) from error
 
 
 def _cell(text: str) -> str:

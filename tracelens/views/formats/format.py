@@ -24,8 +24,9 @@ class Screen:
 class Format:
     """One way to write a report; `--format`, the endings of `--out`, their help and errors derive from it.
 
-    `name` is the word after `--format`; `endings` are those of its files. `write` returns text, or bytes where
-    `is_text` is false, for a report that passes `check`. `rows` is the default number of rows a table, null for all.
+    `name` is the word after `--format`; `endings` are those of its files. `write` returns text, or
+    bytes where `is_text` is false, for a report that passes `check`. `rows` is the default number
+    of rows a table, null for all.
     """
 
     name: str
@@ -39,6 +40,8 @@ class Format:
         """Raise UsageError for sections that the format cannot hold, and for bytes without a file to put them in."""
         if self.holds_one_table and len(sections) != 1:
             names = ", ".join(ANALYSES)
-            raise UsageError(f"{self.name} holds one table: give exactly one --section; the sections are {names}")
+            raise UsageError(
+                f"{self.name} holds one table: give exactly one --section; the sections are {names}"
+            )
         if not self.is_text and out is None:
             raise UsageError(f"{self.name} is not text: say where it goes with --out FILE")

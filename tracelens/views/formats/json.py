@@ -12,8 +12,8 @@ from tracelens.views.formats.format import Format
 def to_json(report: Report) -> str:
     """Every row under the result's column names; times are integer nanoseconds, NaN and infinity are null.
 
-    A section without an answer has no rows and says why under "missing"; "base" is there when two traces are compared,
-    and "gate" with --fail-on.
+    A section without an answer has no rows and says why under "missing"; "base" is there when two
+    traces are compared, and "gate" with --fail-on.
     """
     document: dict[str, Any] = {"trace": _trace(report.trace)}
     if report.base is not None:
@@ -21,8 +21,10 @@ def to_json(report: Report) -> str:
     if report.gate is not None:
         document["gate"] = _finite([verdict.as_dict() for verdict in report.gate])
     document["sections"] = {
-        one.analysis.name: {"rows": _finite(one.frame.to_dicts()), "notes": one.notes}
-        | ({} if one.missing is None else {"missing": one.missing})
+        one.analysis.name: (
+            {"rows": _finite(one.frame.to_dicts()), "notes": one.notes}
+            | ({} if one.missing is None else {"missing": one.missing})
+        )
         for one in report.sections
     }
     return json.dumps(document, indent=1, allow_nan=False, default=str) + "\n"

@@ -16,7 +16,10 @@ def to_markdown(report: Report, rows: int | None = None) -> str:
 
     Sections without an answer are a line each at the end.
     """
-    parts = [f"# {escape(title(report))}", *(_section(one, shown) for one, shown in digest(report, rows))]
+    parts = [
+        f"# {escape(title(report))}",
+        *(_section(one, shown) for one, shown in digest(report, rows)),
+    ]
     parts += [f"## {head}\n\n{bullets(lines)}" for head, lines in endings(report)]
     return "\n\n".join(parts) + "\n"
 
@@ -45,14 +48,22 @@ def table(section: Section, rows: int | None) -> str:
     lines = [
         [escape(column.heading) for column in shown],
         ["---:" if column.is_number else "---" for column in shown],
-        *([escape(cell) for cell in row] for row in zip(*(column.cells for column in shown), strict=True)),
+        *(
+            [escape(cell) for cell in row]
+            for row in zip(*(column.cells for column in shown), strict=True)
+        ),
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def escape(text: str) -> str:
     """The text with nothing in it that Markdown, its HTML, or a mention would act on."""
-    plain = _SPECIAL.sub(r"\\\1", printable(text)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    plain = (
+        _SPECIAL.sub(r"\\\1", printable(text))
+        .replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+    )
     return plain.replace("@", "&#64;").replace("://", "&#58;//")
 
 

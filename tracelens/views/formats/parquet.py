@@ -14,4 +14,10 @@ def to_parquet(report: Report) -> bytes:
     return stream.getvalue()
 
 
-FORMAT = Format("parquet", (".parquet",), lambda report, _: to_parquet(report), holds_one_table=True, is_text=False)
+FORMAT = Format(
+    "parquet",
+    (".parquet",),
+    lambda report, _: to_parquet(report),
+    holds_one_table=True,
+    is_text=False,
+)

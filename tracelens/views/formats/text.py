@@ -21,9 +21,8 @@ from tracelens.views.formats.format import Format, Screen
 from tracelens.views.values import Shown, printable, shorten, show
 
 _NARROWEST, _NARROWEST_FIRST = 16, 36
-"""Least widths of text columns, and of the first one, which names the row; columns are dropped rather than narrowed
-more.
-"""
+"""Least widths of text columns, and of the first one, which names the row; columns are dropped
+rather than narrowed more."""
 _WIDEST = 72
 """Greatest width of a text column: the middle of a longer name is cut."""
 _GAP = 2
@@ -61,10 +60,18 @@ def _render(what: RenderableType, screen: Screen) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
-def _draw_table(table: Table, frame: pl.DataFrame, names: Sequence[str], screen: Screen) -> RenderableType:
+def _draw_table(
+    table: Table, frame: pl.DataFrame, names: Sequence[str], screen: Screen
+) -> RenderableType:
     """The frame's first rows, with as many of the named columns as fit, and a line on what is not shown."""
     fitted, left_out = _fit(show(table, frame, names, screen.rows), screen.width)
-    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
+    grid = Grid(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        show_edge=False,
+        header_style="bold",
+    )
     headings = [_heading(column, width) for column, width in fitted]
     n_lines = max(map(len, headings), default=0)
     for (column, width), heading in zip(fitted, headings, strict=True):
@@ -73,12 +80,19 @@ def _draw_table(table: Table, frame: pl.DataFrame, names: Sequence[str], screen:
         grid.add_column(Text("\n".join(lines)), justify=justify, width=width, overflow="fold")
     for row in zip(*(column.cells for column, _ in fitted), strict=True):
         cells = zip(row, fitted, strict=True)
-        grid.add_row(*(Text(cell if column.name in PROSE else shorten(cell, width)) for cell, (column, width) in cells))
+        grid.add_row(
+            *(
+                Text(cell if column.name in PROSE else shorten(cell, width))
+                for cell, (column, width) in cells
+            )
+        )
     rest = []
     if screen.rows is not None and frame.height > screen.rows:
         rest.append(f"{screen.rows:,} of {frame.height:,} rows")
     if left_out:
-        rest.append(f"not shown for lack of width: {', '.join(column.label for column in left_out)}")
+        rest.append(
+            f"not shown for lack of width: {', '.join(column.label for column in left_out)}"
+        )
     return Group(grid, Text("; ".join(rest), style="dim")) if rest else grid
 
 
@@ -95,7 +109,9 @@ def _head(report: Report) -> RenderableType:
 
 def _section(section: Section, screen: Screen) -> RenderableType:
     analysis = section.analysis
-    title = Text.assemble((printable(analysis.question), "bold cyan"), (f"  {analysis.name}", "dim"))
+    title = Text.assemble(
+        (printable(analysis.question), "bold cyan"), (f"  {analysis.name}", "dim")
+    )
     parts: list[RenderableType] = [title]
     if section.absent is not None:
         parts.append(_bullet(section.absent))
@@ -139,7 +155,9 @@ def _heading(column: Shown, width: int) -> list[str]:
 
 def _wanted_width(column: Shown) -> int:
     longest = max(map(cell_len, column.cells), default=0)
-    heading = max(cell_len(word) for word in [*column.label.split(), column.symbol])  # it wraps between words
+    heading = max(
+        cell_len(word) for word in [*column.label.split(), column.symbol]
+    )  # it wraps between words
     return max(heading, longest if column.name in PROSE else min(longest, _WIDEST))
 
 

@@ -4,32 +4,63 @@ from tracelens.derive.calls.functions import ADD, NORM, RELU, VIEWS, Function, a
 from tracelens.derive.calls.terms import NCHW, NHWC
 
 AS_IS = (
-    NORM, RELU, "relu6", "silu", "sigmoid", "hardswish", "hardsigmoid", "gelu", "max_pool2d", "avg_pool2d",
-    "adaptive_avg_pool2d", "mean", ADD, "mul", "cat",
-)  # fmt: skip
+    NORM,
+    RELU,
+    "relu6",
+    "silu",
+    "sigmoid",
+    "hardswish",
+    "hardsigmoid",
+    "gelu",
+    "max_pool2d",
+    "avg_pool2d",
+    "adaptive_avg_pool2d",
+    "mean",
+    ADD,
+    "mul",
+    "cat",
+)
 """Operators that torch computes in the layout of their input."""
 _SAME_SHAPE = ("and", *(("==", ("SHAPE", "in0", d), ("SHAPE", "in1", d)) for d in range(4)))
-_REPEATED = ("or", *(("and", ("==", ("STRIDE", "in1", d), 0), ("!=", ("SHAPE", "in1", d), 1)) for d in range(4)))
+_REPEATED = (
+    "or",
+    *(("and", ("==", ("STRIDE", "in1", d), 0), ("!=", ("SHAPE", "in1", d), 1)) for d in range(4)),
+)
 _SUMMAND = ("or", ("not", _SAME_SHAPE), _REPEATED, alike("in1", "out"))
-"""A summand has the layout of the result, unless it is broadcast: of a smaller shape, or with a stride of 0."""
+"""A summand has the layout of the result, unless it is broadcast: of a smaller shape, or with a
+stride of 0."""
 _OVERWRITES = (
-    "and", ("not", ("LIVE", "in0")), ("not", ("FIXED", "in0")),
+    "and",
+    ("not", ("LIVE", "in0")),
+    ("not", ("FIXED", "in0")),
     ("not", ("and", ("ALIAS", "in0", "view"), ("LIVE", "view"))),
-)  # fmt: skip
+)
 _AS_THEY_RAN = ("and", dense("in0", NCHW), dense("out", NCHW))
 _COPIED = {"cast": "_to_copy", "copy": "clone"}
 
 FUNCTIONS = (
     Function("relu_", "aten", (RELU,), ("and", alike("in0", "out"), _OVERWRITES), "relu_", RELU),
-    Function("add_", "aten", (ADD,), ("and", alike("in0", "out"), _SUMMAND, _OVERWRITES), "add_", ADD),
+    Function(
+        "add_", "aten", (ADD,), ("and", alike("in0", "out"), _SUMMAND, _OVERWRITES), "add_", ADD
+    ),
     *(
-        Function(op, "aten", (op,), ("and", alike("in0", "out"), _SUMMAND) if op == ADD else alike("in0", "out"), op)
+        Function(
+            op,
+            "aten",
+            (op,),
+            ("and", alike("in0", "out"), _SUMMAND) if op == ADD else alike("in0", "out"),
+            op,
+        )
         for op in AS_IS
     ),
     *(Function(op, "aten", (op,), _AS_THEY_RAN, op) for op in sorted(VIEWS)),
-    *(Function(name, "aten", (op,), _AS_THEY_RAN, "to", cost_key=op) for name, op in _COPIED.items()),
+    *(
+        Function(name, "aten", (op,), _AS_THEY_RAN, "to", cost_key=op)
+        for name, op in _COPIED.items()
+    ),
     Function("to_nhwc", "aten", (), dense("out", NHWC), "contiguous"),
     Function("to_nchw", "aten", (), dense("out", NCHW), "contiguous"),
 )
-"""Those that cover no operator change a layout: the search adds them. Casts and copies of the graph are covered as they
-ran, and none is added: no function here takes another dtype than the graph has."""
+"""Those that cover no operator change a layout: the search adds them. Casts and copies of the
+graph are covered as they ran, and none is added: no function here takes another dtype than the
+graph has."""

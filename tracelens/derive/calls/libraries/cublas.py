@@ -1,21 +1,43 @@
 """Functions of cuBLAS: matrix products, convolutions of 1×1 among them, with what one call computes behind them."""
 
-from tracelens.derive.calls.functions import ALIGNED, LINEAR, RELU, SAME_KIND, Function, dense, with_norm
+from tracelens.derive.calls.functions import (
+    ALIGNED,
+    LINEAR,
+    RELU,
+    SAME_KIND,
+    Function,
+    dense,
+    with_norm,
+)
 from tracelens.derive.calls.terms import NCHW, NHWC
 
 _WINDOW = tuple(("==", ("SHAPE", "window", d), wanted) for d, wanted in enumerate((1, 1, 0, 0)))
 _ONE_BY_ONE = (
-    "and", *(("==", ("SHAPE", "weight", d), 1) for d in (2, 3)), ("==", ("SHAPE", "weight", 1), ("SHAPE", "in0", 1)),
-    *_WINDOW, SAME_KIND,
-)  # fmt: skip
+    "and",
+    *(("==", ("SHAPE", "weight", d), 1) for d in (2, 3)),
+    ("==", ("SHAPE", "weight", 1), ("SHAPE", "in0", 1)),
+    *_WINDOW,
+    SAME_KIND,
+)
 """A convolution of 1×1 with stride 1, no padding and one group."""
 _ROWS = ("and", _ONE_BY_ONE, dense("in0", NHWC), dense("out", NHWC))
-_ONE_IMAGE = ("and", _ONE_BY_ONE, ("==", ("SHAPE", "in0", 0), 1), dense("in0", NCHW), dense("out", NCHW))
-"""The pixels of one image are a matrix's columns as they lie; the bias is one a row then, which no epilogue adds."""
+_ONE_IMAGE = (
+    "and",
+    _ONE_BY_ONE,
+    ("==", ("SHAPE", "in0", 0), 1),
+    dense("in0", NCHW),
+    dense("out", NCHW),
+)
+"""The pixels of one image are a matrix's columns as they lie; the bias is one a row then, which
+no epilogue adds."""
 
 FUNCTIONS = (
     *with_norm("conv_as_gemm", "cublas", (), ("or", _ROWS, _ONE_IMAGE), "addmm"),
-    *with_norm("conv_as_gemm_relu", "cublas", (RELU,), ("and", _ROWS, ALIGNED), "_addmm_activation"),
+    *with_norm(
+        "conv_as_gemm_relu", "cublas", (RELU,), ("and", _ROWS, ALIGNED), "_addmm_activation"
+    ),
     Function("linear", "cublas", (LINEAR,), SAME_KIND, "linear"),
-    Function("linear_relu", "cublas", (LINEAR, RELU), ("and", SAME_KIND, ALIGNED), "_addmm_activation"),
+    Function(
+        "linear_relu", "cublas", (LINEAR, RELU), ("and", SAME_KIND, ALIGNED), "_addmm_activation"
+    ),
 )

@@ -1,6 +1,15 @@
 """Functions of cuDNN: convolutions, with what one call computes behind them."""
 
-from tracelens.derive.calls.functions import ADD, CONV, NORM, RELU, SAME_KIND, Function, alike, with_norm
+from tracelens.derive.calls.functions import (
+    ADD,
+    CONV,
+    NORM,
+    RELU,
+    SAME_KIND,
+    Function,
+    alike,
+    with_norm,
+)
 
 _CONV = ("and", alike("in0", "weight", "out"), SAME_KIND)
 
@@ -9,6 +18,10 @@ FUNCTIONS = (
     Function("conv_bn", "cudnn", (CONV, NORM), _CONV, "conv2d", cost_key="conv_bias"),
     *with_norm("conv_relu", "cudnn", (RELU,), _CONV, "cudnn_convolution_relu"),
     *with_norm(
-        "conv_add_relu", "cudnn", (ADD, RELU), ("and", _CONV, alike("in1", "out")), "cudnn_convolution_add_relu"
+        "conv_add_relu",
+        "cudnn",
+        (ADD, RELU),
+        ("and", _CONV, alike("in1", "out")),
+        "cudnn_convolution_add_relu",
     ),
 )
