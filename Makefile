@@ -23,7 +23,7 @@ pytest: $(VENV)/installed-for-tests
 # With the lowest versions that pyproject.toml allows: every analysis, format and command, and what each package is for.
 # Then torch traces are read without the native library. Real ones are the samples: the tests above read more captures.
 LOWEST_TESTS := analyses_registry cli combine export_perfetto export_stacks formats gdb_live idle layer_oracle nsys nvml \
-  provenance readme replays \
+  provenance readme graph_replay \
   steps store time_by_range trace trace_log views
 # What gdb makes of a compiled program is the same whatever reads it.
 NOT_LOWEST := inlined or tail_calls or forwarded or the_thread_is_the_one or 16000_frames or skipped_and_limited
@@ -36,7 +36,7 @@ test-lowest: $(VENV)-lowest/installed
 # The tests that reach the native library, and a fuzzer of what it reads, with every access and every sum checked. What
 # only compares the same reading with others, reads one more trace of a kind, changes a trace by chance as the fuzzer
 # does, or starts a program, which would load the other library, is left to the tests above.
-NATIVE_TESTS := torch_fast torch_damage torch_formats nesting_fast ancestry_fast op_times_fast idle_fast
+NATIVE_TESTS := torch_fast torch_damage torch_formats nesting_fast call_tree_fast op_times_fast idle_fast
 NOT_SANITIZED := by_both or other_tests or linear or standard_library or captures or a_trace_changed or any_bytes \
   or which_path
 CHECKS := address,undefined

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from tracelens.derive.ranks.settling import settle_ranks
+from tracelens.derive.ranks.validate_ranks import settle_ranks
 from tracelens.errors import UsageError
 from tracelens.running.nvml import Sampler
 from tracelens.trace import Trace

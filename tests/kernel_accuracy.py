@@ -67,8 +67,10 @@ def main() -> None:
     total = _time_ns(table)
     names, changed = n_distinct(table), table["first_label"].count()
     lines = [
-        f"{table.height} labels of {names} kernel names, {changed} of them put right since they"
-        " were first written"
+        (
+            f"{table.height} labels of {names} kernel names, {changed} of them put right since they"
+            " were first written"
+        )
     ]
     for word in ("library", "primitive"):
         reached = accuracy(table, word)

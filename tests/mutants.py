@@ -88,14 +88,14 @@ MUTANTS = (
     ),
     Mutant(
         "the outer of two calls that start together is the caller",
-        "tracelens/derive/events/linking.py",
+        "tracelens/derive/events/correlation.py",
         'pl.col("duration_ns").neg()',
         'pl.col("duration_ns")',
         "linking",
     ),
     Mutant(
         "work that starts with the first call is not from before",
-        "tracelens/derive/events/linking.py",
+        "tracelens/derive/events/correlation.py",
         '(pl.col("start_ns") < self._first_ns)',
         '(pl.col("start_ns") <= self._first_ns)',
         "linking",
@@ -130,7 +130,7 @@ MUTANTS = (
     ),
     Mutant(
         "waiting in a collective is not exposed while the rank computes",
-        "tracelens/derive/ranks/waiting.py",
+        "tracelens/derive/ranks/collective_wait.py",
         'exposed_ns=pl.col("wait_ns") - pl.col("hidden_ns")',
         'exposed_ns=pl.col("wait_ns")',
         "ranks",
@@ -151,14 +151,14 @@ MUTANTS = (
     ),
     Mutant(
         "half of the kernels have to match for a base to be one",
-        "tracelens/derive/layers/replays.py",
+        "tracelens/derive/layers/graph_replay.py",
         ">= _LEAST_ALIKE * paired.height",
         "> _LEAST_ALIKE * paired.height",
         "replays",
     ),
     Mutant(
         "costs of switching are summed up",
-        "tracelens/derive/layers/oracles.py",
+        "tracelens/derive/layers/best_mixture.py",
         "cumulative += chosen + change",
         "cumulative += chosen",
         "layer_oracle",
@@ -194,7 +194,7 @@ MUTANTS = (
     ),
     Mutant(
         "an nsys setting is kept only where it is a word",
-        "collectors/nsys/about.py",
+        "collectors/nsys/metadata.py",
         "[word for word in traced if word.isalnum()]",
         "traced",
         "nsys_about",
@@ -236,14 +236,14 @@ MUTANTS = (
     ),
     Mutant(
         "as many files at a time as the limit allows",
-        "tracelens/running/apart.py",
+        "tracelens/running/subprocess_reader.py",
         "limit // each))",
         "limit // each + 1))",
         "apart",
     ),
     Mutant(
         "a reading process ends with its parent",
-        "tracelens/running/apart.py",
+        "tracelens/running/subprocess_reader.py",
         "threading.Thread(target=_end_with_parent, daemon=True).start()",
         "pass",
         "apart",
@@ -386,7 +386,7 @@ MUTANTS = (
     ),
     Mutant(
         "a terminated program keeps what was recorded",
-        "collectors/torch/live/ending.py",
+        "collectors/torch/live/at_exit.py",
         "    finish()\n    signal.signal(number",
         "    signal.signal(number",
         "live_programs",

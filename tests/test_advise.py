@@ -18,13 +18,13 @@ import tracelens as tl
 from tests.bench.enlarge_tables import enlarge
 from tests.cases import make_trace
 from tests.command_line import command_line
+from tracelens.advisor import CallPlan, apply_calls, time_calls
+from tracelens.advisor.plan_file import PlannedCall
 from tracelens.analyses import advise
 from tracelens.analyses.advise import notes
-from tracelens.calling import CallPlan, apply_calls, time_calls
-from tracelens.calling.plan_file import PlannedCall
 from tracelens.derive.calls.advising import advise_rank, candidates_of, plan_of
+from tracelens.derive.calls.constraints import has_z3
 from tracelens.derive.calls.graphs import ADJACENCY, read_calls
-from tracelens.derive.calls.terms import has_z3
 from tracelens.errors import SourceError, ToolError, UsageError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -411,8 +411,10 @@ def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     frame = advise(bare)
     assert frame.is_empty()
     assert notes(bare, frame) == [
-        "The trace has no shapes of inputs, so nothing can be advised: profile with"
-        " record_shapes=True."
+        (
+            "The trace has no shapes of inputs, so nothing can be advised: profile with"
+            " record_shapes=True."
+        )
     ]
     trains = make_trace(
         spans=[{"kind": "op", "name": "aten::relu", "input_shapes": "[[1]]", "phase": "backward"}],

@@ -10,13 +10,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from tests.conftest import examples
-from tracelens.derive.calls.costs import MEASURED, Cost, Costs
-from tracelens.derive.calls.functions import Function
-from tracelens.derive.calls.graphs import Calls, Node
-from tracelens.derive.calls.libraries import TORCH
-from tracelens.derive.calls.search import MOST_NODES, MOST_STATES, Call, Part, Search, places_of
-from tracelens.derive.calls.sequence import advise_calls
-from tracelens.derive.calls.terms import (
+from tracelens.derive.calls.constraints import (
     LAYOUTS,
     NCHW,
     NHWC,
@@ -26,6 +20,12 @@ from tracelens.derive.calls.terms import (
     enumerate_layouts,
     has_z3,
 )
+from tracelens.derive.calls.costs import MEASURED, Cost, Costs
+from tracelens.derive.calls.graphs import Calls, Node
+from tracelens.derive.calls.libraries import TORCH
+from tracelens.derive.calls.op_catalog import Function
+from tracelens.derive.calls.search import MOST_NODES, MOST_STATES, Call, Part, Search, places_of
+from tracelens.derive.calls.sequence import advise_calls
 
 needs_z3 = pytest.mark.skipif(
     not has_z3(), reason="needs z3-solver (the extra advisor), which is not installed"

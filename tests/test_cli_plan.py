@@ -14,7 +14,7 @@ from tests.cases import make_trace
 from tests.test_layer_oracle import BASE, OTHER
 from tests.test_timing_methods import MEASURED, timing
 from tracelens.cli.app import app, main
-from tracelens.derive.comparing.planned import planned_steps
+from tracelens.derive.comparing.predicted_vs_measured import planned_steps
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.plan import make_plan
 

@@ -13,7 +13,7 @@ from tracelens.analyses import (
     compare_time,
 )
 from tracelens.analyses.compare_kernels import notes
-from tracelens.derive.comparing.judging import Rules
+from tracelens.derive.comparing.significance import Rules
 from tracelens.schemas.results.comparing import (
     COMPARE_BLOCKS,
     COMPARE_KERNELS,
@@ -59,8 +59,10 @@ def test_kernels_added_removed_and_changed_a_step() -> None:
         ("old", "removed", 1, None, 700, None, None, None),
     ]
     assert notes(base, other, found) == [
-        "Of 4 kernel names: 0 faster, 1 slower, 1 unclear (less than the least effect), 1 added, 1"
-        " removed."
+        (
+            "Of 4 kernel names: 0 faster, 1 slower, 1 unclear (less than the least effect), 1 added, 1"
+            " removed."
+        )
     ]
 
 

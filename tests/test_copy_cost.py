@@ -16,7 +16,8 @@ from tracelens.trace import Trace
 
 MB = 1_000_000
 CAST = (  # a thread does 4 elements
-    "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()()"
+    "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda("
+    "at::TensorIteratorBase&)::{lambda()#3}::operator()()"
     " const::{lambda()#7}::operator()() const::{lambda(float)#1}, std::array<char*, 2ul>, 4,"
     " TrivialOffsetCalculator<1, unsigned int>>(int)"
 )

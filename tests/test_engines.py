@@ -27,10 +27,10 @@ from tracelens.analyses import ANALYSES
 from tracelens.derive.time import breakdown
 from tracelens.errors import SourceError, UsageError
 from tracelens.jobs import engines
-from tracelens.jobs.asking import ask_ranks
 from tracelens.jobs.engines import engine_of
 from tracelens.jobs.job import Engine, Job, Work, collect_job, in_turn
 from tracelens.jobs.ranks import Options, collect_rank
+from tracelens.jobs.run_by_rank import ask_ranks
 from tracelens.jobs.tasks import Task, tasks_of
 from tracelens.report import build_report
 from tracelens.schemas import TABLES

@@ -11,7 +11,7 @@ from tests.cases import make_trace
 from tracelens.cli.app import main, repeat_against
 from tracelens.derive.comparing.expressions import ExpressionError, parse
 from tracelens.derive.comparing.gate import Verdict, evaluate
-from tracelens.derive.comparing.judging import FEW, SMALL, Rules
+from tracelens.derive.comparing.significance import FEW, SMALL, Rules
 from tracelens.errors import SourceError
 from tracelens.trace import Trace
 

@@ -29,7 +29,7 @@ from tests.sample_reports import (
     section,
     trace,
 )
-from tracelens.derive.rank_sentences import merge_ranks
+from tracelens.derive.rank_ranges import merge_ranks
 from tracelens.report import Report, build_report
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Column, Table

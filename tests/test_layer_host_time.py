@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import make_trace
-from tests.test_process_time import MAIN, OTHER, US, process, span, step
+from tests.test_cpu_only import MAIN, OTHER, US, process, span, step
 from tracelens.analyses import layer_host_time, threads
 from tracelens.analyses.layer_host_time import notes
 from tracelens.errors import MissingTableError

@@ -13,8 +13,8 @@ from tests.many_ranks import many_ranks
 from tests.test_html_page import tables_of
 from tracelens import collect
 from tracelens.analyses import rank_quartiles, worst_ranks
-from tracelens.derive.rank_sentences import merge_rows
-from tracelens.derive.time.spread import heat_map, ranks_to_draw, same_moment
+from tracelens.derive.rank_ranges import merge_rows
+from tracelens.derive.time.rank_steps import heat_map, ranks_to_draw, same_moment
 from tracelens.errors import MissingTableError
 from tracelens.report import build_report
 from tracelens.trace import Trace
@@ -122,7 +122,7 @@ def test_a_moment_is_the_same_on_clocks_that_differ(monkeypatch: pytest.MonkeyPa
         {"rank": 1, "offset_ns": 1_000, "drift_ppm": 1e5, "origin_ns": 0},
     ]
     matched = SimpleNamespace(clocks=pl.DataFrame(rows))
-    monkeypatch.setattr("tracelens.derive.time.spread.match_collectives", lambda _: matched)
+    monkeypatch.setattr("tracelens.derive.time.rank_steps.match_collectives", lambda _: matched)
     assert same_moment(make_trace(), 0, 10_000, [0, 1]) == {0: 10_000, 1: 12_000}
     assert same_moment(make_trace(), 1, 12_000, [0, 1]) == {0: 10_000, 1: 12_000}
 

@@ -9,7 +9,7 @@ import tracelens as tl
 from tests.cases import make_trace
 from tests.torch_files import call, kernel, span, write
 from tracelens.cli.app import app
-from tracelens.derive.time.completing import activities_of, mark_anew, steps_of
+from tracelens.derive.time.step_table import activities_of, mark_anew, steps_of
 from tracelens.errors import UsageError
 
 EVENTS = [

@@ -42,29 +42,30 @@ def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }
         for table in {KERNEL, MEMCPY, nsys_exports.MEMSET, SYNCHRONIZATION} & tables:
             database.execute(
-                f"UPDATE {table} SET globalPid = globalPid + {moved} WHERE correlationId % 2"
+                f"UPDATE {table} SET globalPid = globalPid + {moved} WHERE correlationId % 2"  # noqa: S608
             )
         database.execute(
-            f"UPDATE {RUNTIME} SET globalTid = globalTid + {moved} WHERE correlationId % 2"
+            f"UPDATE {RUNTIME} SET globalTid = globalTid + {moved} WHERE correlationId % 2"  # noqa: S608
         )
         database.execute(f"UPDATE {NVTX} SET globalTid = globalTid + {moved} WHERE rowid % 3 = 0")  # noqa: S608
         # A launcher runs no kernel: what it did belongs to no rank.
         (tid,) = database.execute(
-            f"SELECT globalTid FROM {RUNTIME} WHERE correlationId % 2 = 0"
+            f"SELECT globalTid FROM {RUNTIME} WHERE correlationId % 2 = 0"  # noqa: S608
         ).fetchone()
-        last = f"(SELECT max(rowid) FROM {RUNTIME} WHERE nameId NOT IN (SELECT id FROM StringIds WHERE value LIKE '%Launch%'))"  # noqa: S608
+        launches = "SELECT id FROM StringIds WHERE value LIKE '%Launch%'"
+        last = f"(SELECT max(rowid) FROM {RUNTIME} WHERE nameId NOT IN ({launches}))"  # noqa: S608
         moved_to = tid + ((LAUNCHER - FIRST) << 24)
         database.execute(f"UPDATE {RUNTIME} SET globalTid = {moved_to} WHERE rowid = {last}")  # noqa: S608
         columns = [row[1] for row in database.execute("PRAGMA table_info(TARGET_INFO_CUDA_DEVICE)")]
         values = ", ".join({"gpuId": "1", "pid": str(SECOND)}.get(name, name) for name in columns)
         database.execute(
-            f"INSERT INTO TARGET_INFO_CUDA_DEVICE SELECT {values} FROM TARGET_INFO_CUDA_DEVICE"
+            f"INSERT INTO TARGET_INFO_CUDA_DEVICE SELECT {values} FROM TARGET_INFO_CUDA_DEVICE"  # noqa: S608
             " LIMIT 1"
         )
         columns = [row[1] for row in database.execute("PRAGMA table_info(TARGET_INFO_GPU)")]
         values = ", ".join("1" if name == "id" else name for name in columns)
         database.execute(
-            f"INSERT INTO TARGET_INFO_GPU SELECT {values} FROM TARGET_INFO_GPU LIMIT 1"
+            f"INSERT INTO TARGET_INFO_GPU SELECT {values} FROM TARGET_INFO_GPU LIMIT 1"  # noqa: S608
         )
         database.commit()
     return path
@@ -109,7 +110,7 @@ def test_totals_of_the_ranks_are_the_files(export: Path) -> None:
     with closing(sqlite3.connect(SAMPLE)) as database:
         (total,) = database.execute(f"SELECT sum(end - start) FROM {KERNEL}").fetchone()  # noqa: S608
         odd = database.execute(
-            f"SELECT sum(end - start) FROM {KERNEL} WHERE correlationId % 2"
+            f"SELECT sum(end - start) FROM {KERNEL} WHERE correlationId % 2"  # noqa: S608
         ).fetchone()[0]
     of_rank = dict(ranks.kernels.group_by("rank").agg(pl.sum("duration_ns")).iter_rows())
     assert of_rank == {0: total - odd, 1: odd}

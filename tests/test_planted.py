@@ -14,7 +14,7 @@ import pytest
 
 import tracelens as tl
 from tests.sources import check_kernel_time_adds_up
-from tracelens.derive.time.activities import PROFILER
+from tracelens.derive.time.host_activity import PROFILER
 
 PLANTED = Path(__file__).parents[1] / "samples" / "planted"
 CAPTURES = PLANTED / "captures"

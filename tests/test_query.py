@@ -41,7 +41,7 @@ def test_rows_are_those_that_sql_selects(folder: Path) -> None:
     for trace in (make_trace(kernels=KERNELS), Trace.open(folder / "run.tracelens")):
         assert trace.sql(SUMS).rows() == expected
         assert trace.sql(
-            "WITH sums AS (" + SUMS + ") SELECT name FROM sums WHERE n > 1;"
+            "WITH sums AS (" + SUMS + ") SELECT name FROM sums WHERE n > 1;"  # noqa: S608
         ).rows() == [("k",)]
         assert (
             trace.sql(

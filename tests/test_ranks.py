@@ -18,8 +18,8 @@ from tests.sources import SAMPLES
 from tests.torch_files import CAPTURES, needs_captures
 from tracelens.analyses.collectives_across import notes
 from tracelens.derive.kernels.peaks import Peaks
-from tracelens.derive.ranks.matching import match_collectives
-from tracelens.derive.ranks.waiting import waits_by_step
+from tracelens.derive.ranks.collective_wait import waits_by_step
+from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
 

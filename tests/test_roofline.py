@@ -255,10 +255,9 @@ def test_peaks_of_a_file_are_taken_where_they_are_the_devices_own(tmp_path: Path
     sheet = peaks_of("NVIDIA A100-SXM4-80GB", peaks)
     assert sheet is not None
     assert (sheet.flops_per_s["bf16"], sheet.bandwidth_bytes_per_s) == (312e12, 2039e9)
-    assert all(
-        peaks.flops_per_s[name] < rate
-        for name, rate in peaks_of("NVIDIA H200", None).flops_per_s.items()
-    )  # type: ignore[union-attr]
+    h200 = peaks_of("NVIDIA H200", None)
+    assert h200 is not None
+    assert all(peaks.flops_per_s[name] < rate for name, rate in h200.flops_per_s.items())
     assert [peaks_of(name, None) for name in ("NVIDIA H200 NVL", "NVIDIA A10G", "unknown")] == [
         None
     ] * 3

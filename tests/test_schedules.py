@@ -22,7 +22,7 @@ from tests.conftest import examples
 from tests.programs import Row, api, launch, mark, program, span, work
 from tracelens.analyses import idle_gaps, time_breakdown
 from tracelens.derive.time import idle
-from tracelens.derive.time.completing import steps_of
+from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import IDLE_GAPS, TIME_BREAKDOWN
 from tracelens.trace import Trace

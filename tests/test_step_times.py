@@ -1,7 +1,7 @@
 """How long steps take, in words."""
 
 from tests.programs import mark, program
-from tracelens.derive.time.judging import step_sentences, step_times
+from tracelens.derive.time.rank_time import step_sentences, step_times
 from tracelens.trace import Trace
 
 

@@ -12,7 +12,7 @@ from tests.programs import Row, api, launch, mark, program, span, work
 from tests.torch_files import call, kernel, read, rows, write
 from tests.torch_files import span as event
 from tracelens.derive.events.steps import find_marks, mark_steps
-from tracelens.derive.time.completing import steps_of
+from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import UsageError
 from tracelens.trace import Trace
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.layers.oracles import change_costs, cheapest_path
+from tracelens.derive.layers.best_mixture import change_costs, cheapest_path
 
 TIME = st.integers(0, 1000) | st.just(float("inf"))
 

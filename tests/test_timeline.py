@@ -9,7 +9,7 @@ from tests.cases import make_trace
 from tracelens import collect
 from tracelens.analyses import time_breakdown
 from tracelens.derive.layers.icicle import kernel_paths
-from tracelens.derive.stacks.listed import pair_stacks, side_by_side
+from tracelens.derive.stacks.stack_listing import pair_stacks, side_by_side
 from tracelens.derive.time.timeline import Timeline, Window, draw_timeline, first_rank, windows
 from tracelens.trace import Trace
 

@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 
 from tests.cases import make_trace
 from tracelens.analyses.timing_methods import notes, timing_methods
-from tracelens.derive.comparing.planned import planned_outcome
+from tracelens.derive.comparing.predicted_vs_measured import planned_outcome
 from tracelens.errors import MissingTableError
 from tracelens.report import build_report
 from tracelens.schemas.results.layers import TIMING_METHODS

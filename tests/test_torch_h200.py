@@ -12,7 +12,7 @@ import pytest
 import tracelens as tl
 from tests.cases import layers_with_kernels
 from tests.sources import ALL_TRACES, collected, torch_events, torch_file, torch_folder, torch_trace
-from tracelens.derive.ranks.matching import match_collectives
+from tracelens.derive.ranks.collectives import match_collectives
 
 STARTS_WORK = re.compile(r"Launch|^cudaMem(cpy|set)")
 DEVICE_TABLES = {"kernel": "kernels", "gpu_memcpy": "memcpys", "gpu_memset": "memsets"}

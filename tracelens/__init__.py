@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tracelens import analyses, interop
-    from tracelens.calling import apply_calls
+    from tracelens.advisor import apply_calls
     from tracelens.collectors import collect
     from tracelens.collectors.torch.running import capture
     from tracelens.measuring import Protocol, measure
@@ -39,7 +39,7 @@ _MODULES = {
         "collect",
     ),  # the first one: what no collector filled is said with those that would
     "collectors.torch.running": ("capture",),
-    "calling": ("apply_calls",),
+    "advisor": ("apply_calls",),
     "measuring": ("Protocol", "measure"),
     "plan": ("Plan", "apply_plan", "make_plan"),
     "trace": ("Trace",),

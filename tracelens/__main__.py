@@ -18,9 +18,7 @@ def main() -> NoReturn:
         signal.getsignal(signal.SIGINT) is signal.default_int_handler
     ):  # it may be ignored, as behind a script's `&`
         signal.signal(signal.SIGINT, _exit)
-    from tracelens.cli.app import (
-        main as run,
-    )
+    from tracelens.cli.app import main as run  # noqa: PLC0415
 
     run()
 

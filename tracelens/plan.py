@@ -19,7 +19,7 @@ from tracelens.derive.layers.layer_times import are_numbered
 from tracelens.derive.layers.module_regions import ROOT, regions
 from tracelens.errors import MissingTableError, SchemaError, SourceError, ToolError, UsageError
 from tracelens.schemas.results.layers import ORACLES
-from tracelens.storage.whole import write_text
+from tracelens.storage.atomic_write import write_text
 from tracelens.trace import Trace
 
 PLAN_VERSION = 1

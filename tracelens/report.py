@@ -11,12 +11,12 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses import ANALYSES, Analysis
+from tracelens.derive.comparing.comparability import unrelated
 from tracelens.derive.comparing.gate import Verdict
-from tracelens.derive.comparing.judging import DEFAULT, Rules
-from tracelens.derive.comparing.same_work import unrelated
+from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.kernels.peaks import Peaks
-from tracelens.derive.layers.replays import tools
-from tracelens.derive.rank_sentences import MANY, merge_ranks
+from tracelens.derive.layers.graph_replay import tools
+from tracelens.derive.rank_ranges import MANY, merge_ranks
 from tracelens.errors import MissingTableError, UsageError, near
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Column, Table

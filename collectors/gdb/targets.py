@@ -53,7 +53,7 @@ def resolve(command: Sequence[str]) -> list[str]:
     the interpreter that its first line names. Raises ToolError when there is no such program.
     """
     words = [
-        os.path.abspath(find_program(command[0])),
+        os.path.abspath(find_program(command[0])),  # noqa: PTH100
         *command[1:],
     ]
     for _ in range(_MOST_SCRIPTS):
@@ -68,7 +68,7 @@ def resolve(command: Sequence[str]) -> list[str]:
         if not interpreter:
             break
         words = [
-            os.path.abspath(find_program(interpreter[0])),
+            os.path.abspath(find_program(interpreter[0])),  # noqa: PTH100
             *interpreter[1:],
             *words,
         ]

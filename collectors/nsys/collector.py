@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tracelens.collectors.nsys import about, events, nvtx
+from tracelens.collectors.nsys import events, metadata, nvtx
 from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, is_nsys_table, open_directory
 from tracelens.collectors.nsys.session import Session, fitting, read_names
 from tracelens.collectors.nsys.sqlite import MAGIC, SqliteExport
@@ -217,11 +217,11 @@ def read_export(path: Path, source: Path) -> list[Capture]:
 
 def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
     diagnostics = Diagnostics()
-    base_ns, time_base = about.clock(export, diagnostics)
+    base_ns, time_base = metadata.clock(export, diagnostics)
     session = Session(export, read_names(export, diagnostics), base_ns, diagnostics)
     ranks = by_process(_raw_tables(session), diagnostics)
-    versions = about.versions(export, diagnostics)
-    about.note_losses(export, diagnostics)
+    versions = metadata.versions(export, diagnostics)
+    metadata.note_losses(export, diagnostics)
     captures = []
     for at, raw in enumerate(ranks):
         own = Diagnostics() if at else diagnostics  # what was lost of the file is told once
@@ -243,12 +243,12 @@ def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
             versions=versions,
             time_base=time_base,
             complete=not is_severe,
-            settings=about.settings(export),
+            settings=metadata.settings(export),
             reasons={name: why for name, why in _WHY_EMPTY.items() if name not in tables},
             diagnostics=own,
-            place=Place.on(about.host(export) or file.sha256),
+            place=Place.on(metadata.host(export) or file.sha256),
         )
-        clean(capture, about.owners(export))
+        clean(capture, metadata.owners(export))
         captures.append(capture)
     return captures
 
@@ -266,10 +266,10 @@ def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
         name: events.with_process(session, work.result(), calls) for name, work in begun.items()
     }
     session.diagnostics.take(own.diagnostics)
-    raw["counters"] = about.counters(session)
+    raw["counters"] = metadata.counters(session)
     raw["graph_nodes"] = events.graph_nodes(session)
     raw["spans"] = nvtx.spans(session, lambda: _last_moment(raw))
-    raw["devices"] = about.devices(session.export)
+    raw["devices"] = metadata.devices(session.export)
     return raw
 
 

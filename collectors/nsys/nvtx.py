@@ -17,7 +17,7 @@ import polars as pl
 
 from tracelens.collectors.nsys import codes
 from tracelens.collectors.nsys.session import Session, narrow, process_of, thread_of, together
-from tracelens.derive.columns.distinct import distinct_rows, each_once
+from tracelens.derive.columns.per_unique import distinct_rows, each_once
 from tracelens.derive.events.nesting import nest
 from tracelens.derive.events.nesting_walk import as_rows
 

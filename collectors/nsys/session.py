@@ -11,7 +11,7 @@ from itertools import chain
 import polars as pl
 
 from tracelens.collectors.nsys.export import Export, wanted
-from tracelens.derive.columns.distinct import distinct_rows
+from tracelens.derive.columns.per_unique import distinct_rows
 from tracelens.errors import SourceError
 from tracelens.storage.table import Table
 from tracelens.trace.capture import Diagnostics

@@ -242,11 +242,9 @@ def read_several(
     files: Sequence[Path], folder: Path, limit_bytes: int | None, tell: Callable[[str], None]
 ) -> list[list[Capture]]:
     """The captures of each file, their large tables stored in the folder; several large files in processes."""
-    from tracelens.running import (
-        apart,
-    )
+    from tracelens.running import subprocess_reader  # noqa: PLC0415
 
-    return apart.read_several(read, files, folder, limit_bytes, tell)
+    return subprocess_reader.read_several(read, files, folder, limit_bytes, tell)
 
 
 COLLECTOR = Collector(

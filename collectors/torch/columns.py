@@ -20,7 +20,7 @@ from tracelens.collectors.torch.values import (
     spaced_alike,
     texts,
 )
-from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.columns.per_unique import each_once
 from tracelens.trace.capture import Diagnostics
 
 # What these tell stands in other events too, or is of the profiler itself.

@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
-from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.columns.per_unique import each_once
 from tracelens.schemas.events import PARALLEL
 from tracelens.trace.capture import Capture, Place
 from tracelens.trace.same_run import WORLD_SIZE

@@ -10,7 +10,7 @@ import polars as pl
 
 from tracelens.collectors.torch.distributed import collectives
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
-from tracelens.derive.columns.distinct import each_once, each_pair_once
+from tracelens.derive.columns.per_unique import each_once, each_pair_once
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Diagnostics
 

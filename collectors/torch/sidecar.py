@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.collectors.torch.values import integer
-from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.modules import MODULE_PREFIX
 from tracelens.errors import SourceError
 from tracelens.trace.capture import Capture, Diagnostics

@@ -182,7 +182,7 @@ def advised(
 ) -> dict[str, Any]:
     """The model by the advised calls, captured: what was predicted of it and what it took."""
     import tracelens as tl  # noqa: PLC0415 - after the path was set
-    from tracelens.calling import CallPlan, apply_calls, time_calls  # noqa: PLC0415
+    from tracelens.advisor import CallPlan, apply_calls, time_calls  # noqa: PLC0415
     from tracelens.derive.calls.advising import advise_rank, candidates_of, plan_of  # noqa: PLC0415
     from tracelens.errors import ToolError  # noqa: PLC0415
 
@@ -252,9 +252,9 @@ def advised(
 def in_cache(advice: Any, others: Sequence[Any], costs: Any) -> int | None:
     """Kernel time predicted of the advised calls by times of single calls whose inputs may be in the cache."""
     from tracelens.derive.calls.costs import Costs  # noqa: PLC0415
-    from tracelens.derive.calls.functions import OTHER  # noqa: PLC0415
     from tracelens.derive.calls.graphs import read_calls  # noqa: PLC0415
     from tracelens.derive.calls.libraries import TORCH  # noqa: PLC0415
+    from tracelens.derive.calls.op_catalog import OTHER  # noqa: PLC0415
 
     known = Costs(
         advice.calls, [read_calls(other, 0) for other in others], costs.frame("call_costs")
@@ -293,7 +293,7 @@ def ways(torch: Any, results: Results, *, quick: bool) -> None:
 
 def _ways(torch: Any, results: Results, about: dict[str, Any], model: Any, given: Any) -> Calls:
     """The calls of a subject that could be timed."""
-    from tracelens.calling import apply_calls  # noqa: PLC0415
+    from tracelens.advisor import apply_calls  # noqa: PLC0415
 
     found: Calls = []
 

@@ -84,16 +84,18 @@ def not_measured() -> Section:
     return Section(
         "What was not measured",
         [
-            "- TensorFlow, Keras, MXNet and Caffe, which the review looks at (section III): every"
-            " capture here is of PyTorch, or of a program on cuDNN. “Frameworks” are levels of one"
-            " framework on this page.\n- CPUs, and openBLAS, ATLAS and MKL (section II): all"
-            " captures are of one GPU model.\n- NVDLA and TensorRT (section II).\n- Energy,"
-            " security, worst-case time, testability and the other goals of section III: a"
-            " profiler's trace holds none of them.\n- What a faster primitive gains in fact. “What"
-            " if” is arithmetic over kernel time.\n- What fused kernels are made of where no"
-            " provenance was recorded: the study's `compile` captures.\n- Other GPUs, batch sizes"
-            " and precisions: shares change with each.\n- The bundled captures of programs with one"
-            " planted cause, of batches handed over in several ways and of layers timed one by one:"
-            " they were made to show something else, and hold no other model."
+            (
+                "- TensorFlow, Keras, MXNet and Caffe, which the review looks at (section III): every"
+                " capture here is of PyTorch, or of a program on cuDNN. “Frameworks” are levels of one"
+                " framework on this page.\n- CPUs, and openBLAS, ATLAS and MKL (section II): all"
+                " captures are of one GPU model.\n- NVDLA and TensorRT (section II).\n- Energy,"
+                " security, worst-case time, testability and the other goals of section III: a"
+                " profiler's trace holds none of them.\n- What a faster primitive gains in fact. “What"
+                " if” is arithmetic over kernel time.\n- What fused kernels are made of where no"
+                " provenance was recorded: the study's `compile` captures.\n- Other GPUs, batch sizes"
+                " and precisions: shares change with each.\n- The bundled captures of programs with one"
+                " planted cause, of batches handed over in several ways and of layers timed one by one:"
+                " they were made to show something else, and hold no other model."
+            )
         ],
     )

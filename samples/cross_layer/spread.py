@@ -37,16 +37,18 @@ _CAPTIONS = {
 def families(runs: Sequence[Run]) -> Section:
     """Which sorts of operation take the kernel time."""
     blocks = [
-        "Shares of kernel time, the sum of the kernels' durations over the whole capture, in"
-        " percent. Linear algebra is what matrix products, convolutions and attention take; in"
-        " brackets, the quartiles of its share over the marked steps, outside of which a capture"
-        " may hold warm-up. Elementwise: sums, products and activations of tensors, broadcast or"
-        " not. Reduction: normalisation, softmax, pooling, losses (a batch normalisation of"
-        " inference too, which torch.compile takes apart into sums and products). Movement:"
-        " layouts, copies and casts, indexing, memory. Fused: kernels of several sorts of which"
-        " nothing tells how much is whose; where torch.compile's provenance was recorded their time"
-        " is split by the bytes that each op puts out, an estimate whose range [the"
-        " analysis](analyses.md#cross_layer) gives."
+        (
+            "Shares of kernel time, the sum of the kernels' durations over the whole capture, in"
+            " percent. Linear algebra is what matrix products, convolutions and attention take; in"
+            " brackets, the quartiles of its share over the marked steps, outside of which a capture"
+            " may hold warm-up. Elementwise: sums, products and activations of tensors, broadcast or"
+            " not. Reduction: normalisation, softmax, pooling, losses (a batch normalisation of"
+            " inference too, which torch.compile takes apart into sums and products). Movement:"
+            " layouts, copies and casts, indexing, memory. Fused: kernels of several sorts of which"
+            " nothing tells how much is whose; where torch.compile's provenance was recorded their time"
+            " is split by the bytes that each op puts out, an estimate whose range [the"
+            " analysis](analyses.md#cross_layer) gives."
+        )
     ]
     for group, title in GROUPS.items():
         chosen = [run for run in runs if run.group == group]
@@ -103,11 +105,13 @@ def _attention(known: Mapping[str, Run]) -> list[str]:
     took = int(in_float32["duration_ns"].sum())
     attention = eager.share(library="cudnn", primitive="attention") * eager.total_ns
     return [
-        f"Compiled, BERT's kernels take longer than eager: {compiled.total_ns / 1e6:.3f} against"
-        f" {eager.total_ns / 1e6:.3f} ms. Eager runs attention in kernels of cuDNN"
-        f" ({attention / 1e6:.3f} ms); compiled there is no such row, and {in_float32.height}"
-        f" matrix products in float32 take {took / 1e6:.3f} ms (`{compiled.place}`: `aten::bmm`)."
-        " Why torch.compile takes attention apart here, and not in Llama, is not established."
+        (
+            f"Compiled, BERT's kernels take longer than eager: {compiled.total_ns / 1e6:.3f} against"
+            f" {eager.total_ns / 1e6:.3f} ms. Eager runs attention in kernels of cuDNN"
+            f" ({attention / 1e6:.3f} ms); compiled there is no such row, and {in_float32.height}"
+            f" matrix products in float32 take {took / 1e6:.3f} ms (`{compiled.place}`: `aten::bmm`)."
+            " Why torch.compile takes attention apart here, and not in Llama, is not established."
+        )
     ]
 
 

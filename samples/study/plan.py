@@ -149,7 +149,10 @@ def timelines(nsys: str) -> list[Job]:
     return jobs
 
 
-POINTS = "8x16,8x64,8x256,16x64,32x16,32x32,32x64,32x128,32x256,32x512,64x64,128x64,128x256,256x64,512x64,512x128,1024x64"
+POINTS = (
+    "8x16,8x64,8x256,16x64,32x16,32x32,32x64,32x128,32x256,32x512,64x64,"
+    "128x64,128x256,256x64,512x64,512x128,1024x64"
+)
 """Batch and resolution: the paper's two sweeps (64×64, and batch 32) in full and more of its
 grid."""
 COMPILED_POINTS = {

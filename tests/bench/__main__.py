@@ -42,7 +42,7 @@ def main() -> int:
     free = shutil.disk_usage(given.folder or tempfile.gettempdir()).free
     print(f"needs up to {settings.disk_bytes / 1e9:.1f} GB of disk for a while", file=sys.stderr)  # noqa: T201
     if free < settings.disk_bytes:
-        print(
+        print(  # noqa: T201
             f"error: {free / 1e9:.1f} GB are free; name another folder with --folder",
             file=sys.stderr,
         )
@@ -57,7 +57,7 @@ def main() -> int:
         results.machine,
         earlier.settings,
     ):
-        print(
+        print(  # noqa: T201
             f"error: {file} was measured on another machine or with other settings", file=sys.stderr
         )
         return 1

@@ -264,7 +264,7 @@ def main() -> None:
     parser.add_argument("--layout", choices=LAYOUTS, default="kineto")
     given = parser.parse_args()
     size = int(given.megabytes * 1e6)
-    print(
+    print(  # noqa: T201
         json.dumps(
             write(given.out, size, given.repetitions, sources=given.sources, layout=given.layout)
         )

@@ -121,7 +121,8 @@ def _planned(database: sqlite3.Connection, n_kernels: int) -> _Plan:
         if table in tables
     }
     times = " UNION ALL ".join(
-        f'SELECT min(start) AS a, max("end") AS b FROM "{t}"' for t in columns
+        f'SELECT min(start) AS a, max("end") AS b FROM "{t}"'  # noqa: S608
+        for t in columns
     )
     ids = " UNION ALL ".join(
         f'SELECT min(correlationId) AS a, max(correlationId) AS b FROM "{t}"'  # noqa: S608

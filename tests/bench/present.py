@@ -248,7 +248,7 @@ def main() -> None:
     if given.readme:
         text = replace_section(README.read_text(), performance(results))
         if text is None:
-            print(
+            print(  # noqa: T201
                 f"README.md has no {BEGIN} and {END}; its section was not written", file=sys.stderr
             )
         else:

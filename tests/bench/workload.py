@@ -75,7 +75,7 @@ def main(mode: str) -> None:
         if device == "cuda":
             torch.cuda.synchronize()
         seconds = time.perf_counter() - begin
-    print(
+    print(  # noqa: T201
         json.dumps(
             {
                 "seconds": seconds,

@@ -88,7 +88,7 @@ def _change_table(database: sqlite3.Connection, chance: random.Random) -> str:
             (f'UPDATE "{table}" SET "{column}" = ? WHERE {some}', (value,)),  # noqa: S608
             (f'UPDATE "{table}" SET "{column}" = chance() WHERE {some}', ()),  # noqa: S608
             (
-                f'UPDATE "{table}" SET "{column}" = "{column}" + ? WHERE {some}',
+                f'UPDATE "{table}" SET "{column}" = "{column}" + ? WHERE {some}',  # noqa: S608
                 (chance.choice(_INTEGERS),),
             ),
             (f'ALTER TABLE "{table}" DROP COLUMN "{column}"', ()),

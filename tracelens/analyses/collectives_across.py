@@ -5,7 +5,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Bars, Chart
 from tracelens.derive.kernels.peaks import Peaks
 from tracelens.derive.ranks.clocks import doubt_of
-from tracelens.derive.ranks.requiring import require_matched
+from tracelens.derive.ranks.collectives import require_matched
 from tracelens.schemas.results.ranks import COLLECTIVES_ACROSS
 from tracelens.trace import Trace
 

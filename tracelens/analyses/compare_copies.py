@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
-from tracelens.derive.comparing.same_work import same_steps
+from tracelens.derive.comparing.comparability import same_steps
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import COMPARE_COPIES

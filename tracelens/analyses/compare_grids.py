@@ -4,7 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import TOP, Analysis, Bars, Chart, SplitBars
 from tracelens.derive.columns.ratios import over, percent, speedup, which_side
-from tracelens.derive.comparing.same_work import same_steps
+from tracelens.derive.comparing.comparability import same_steps
 from tracelens.derive.kernels.grids import SHAPE, by_grid
 from tracelens.schemas.results.grids import COMPARE_GRIDS
 from tracelens.trace import Trace

@@ -3,9 +3,9 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
-from tracelens.derive.comparing.judging import DEFAULT, TICK_NS, Rules
 from tracelens.derive.comparing.per_step import kernel_work
 from tracelens.derive.comparing.rows import compare_rows, outcomes_in_words
+from tracelens.derive.comparing.significance import DEFAULT, TICK_NS, Rules
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.schemas.results.comparing import COMPARE_KERNELS
 from tracelens.trace import Trace

@@ -6,9 +6,9 @@ import polars as pl
 
 from tracelens.analyses.analysis import TOP, Analysis, Bars, Chart, Density, named
 from tracelens.derive.columns.ratios import speedup
-from tracelens.derive.comparing.judging import DEFAULT, TICK_NS, Rules, judge
+from tracelens.derive.comparing.comparability import not_judged
 from tracelens.derive.comparing.per_step import layer_values, of_runs
-from tracelens.derive.comparing.same_work import not_judged
+from tracelens.derive.comparing.significance import DEFAULT, TICK_NS, Rules, judge
 from tracelens.derive.layers.layer_times import (
     are_numbered,
     both_kernel_times,

@@ -3,9 +3,9 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis
-from tracelens.derive.comparing.judging import DEFAULT, Rules, judge
+from tracelens.derive.comparing.comparability import not_judged
 from tracelens.derive.comparing.per_step import memory_values, of_runs
-from tracelens.derive.comparing.same_work import not_judged
+from tracelens.derive.comparing.significance import DEFAULT, Rules, judge
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.schemas.results.comparing import COMPARE_MEMORY
 from tracelens.trace import Trace

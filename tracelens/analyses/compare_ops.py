@@ -5,9 +5,9 @@ from functools import partial
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
-from tracelens.derive.comparing.judging import DEFAULT, TICK_NS, Rules
 from tracelens.derive.comparing.per_step import op_work
 from tracelens.derive.comparing.rows import compare_rows, outcomes_in_words
+from tracelens.derive.comparing.significance import DEFAULT, TICK_NS, Rules
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.comparing import COMPARE_OPS

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis
-from tracelens.derive.comparing.same_work import INVALIDATES, facts, unrelated
+from tracelens.derive.comparing.comparability import INVALIDATES, facts, unrelated
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.comparing import COMPARE_SETUP
 from tracelens.trace import Trace

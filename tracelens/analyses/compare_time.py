@@ -4,12 +4,12 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars
 from tracelens.derive.columns.ratios import over, speedup
-from tracelens.derive.comparing.judging import DEFAULT, Rules, judge
+from tracelens.derive.comparing.comparability import not_judged
 from tracelens.derive.comparing.per_step import CAUSE_PARTS, PARTS, of_runs, time_values
 from tracelens.derive.comparing.rows import outcomes_in_words
-from tracelens.derive.comparing.same_work import not_judged
+from tracelens.derive.comparing.significance import DEFAULT, Rules, judge
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
-from tracelens.derive.time.process_time import require_time
+from tracelens.derive.time.cpu_only import require_time
 from tracelens.schemas.results.comparing import COMPARE_TIME
 from tracelens.trace import Trace
 

@@ -7,7 +7,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Bars, Chart, SplitBars, named
 from tracelens.derive.columns.intervals import covered_ns, durations
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.kernels.casts import casts_after_copies
+from tracelens.derive.kernels.copy_casts import casts_after_copies
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import COPY_COST
 from tracelens.trace import Trace

@@ -5,7 +5,7 @@ import polars as pl
 from tracelens.analyses.analysis import TOP, Analysis, Bars, Chart, SplitBars, named
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import rows_of
-from tracelens.derive.events.sites import depths
+from tracelens.derive.events.launch_sites import depths
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import DISPATCH_DEPTH

@@ -3,9 +3,9 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis
-from tracelens.derive.ranks.requiring import require_ranks
-from tracelens.derive.time.process_time import require_time
-from tracelens.derive.time.straggling import judge_job
+from tracelens.derive.ranks.collectives import require_ranks
+from tracelens.derive.time.cpu_only import require_time
+from tracelens.derive.time.straggler import judge_job
 from tracelens.schemas.results.ranks import JOB
 from tracelens.trace import Trace
 

@@ -4,9 +4,9 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.layers.attribution import PRE_WINDOW, attribute_kernels
-from tracelens.derive.layers.graph_captures import EVIDENCE as CAPTURE_EVIDENCE
-from tracelens.derive.layers.graph_captures import captured_graphs
-from tracelens.derive.layers.replays import BASE_EVIDENCE, UNATTRIBUTED, has_replays
+from tracelens.derive.layers.graph_capture import EVIDENCE as CAPTURE_EVIDENCE
+from tracelens.derive.layers.graph_capture import captured_graphs
+from tracelens.derive.layers.graph_replay import BASE_EVIDENCE, UNATTRIBUTED, has_replays
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace
 

@@ -4,7 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.events.sites import accumulation_and_roots
+from tracelens.derive.events.launch_sites import accumulation_and_roots
 from tracelens.derive.events.span_trees import span_trees
 from tracelens.derive.layers.attribution import name_layers
 from tracelens.errors import MissingTableError

@@ -5,20 +5,20 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
-from tracelens.derive.layers.compilation import EVIDENCE, compiled_sides, other_device
-from tracelens.derive.layers.layer_times import (
-    are_numbered,
-    both_kernel_times,
-    layer_pairs,
-    region_cost,
-)
-from tracelens.derive.layers.oracles import (
+from tracelens.derive.layers.best_mixture import (
     TOTAL,
     best_of_two,
     by_operation,
     dynamic,
     operations,
     with_total,
+)
+from tracelens.derive.layers.compilation import EVIDENCE, compiled_sides, other_device
+from tracelens.derive.layers.layer_times import (
+    are_numbered,
+    both_kernel_times,
+    layer_pairs,
+    region_cost,
 )
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError, UsageError

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Lines
-from tracelens.derive.columns.distinct import matching
-from tracelens.derive.events.ancestry import nearest_row
+from tracelens.derive.columns.per_unique import matching
+from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.time.memory import DEVICE, allocator_events, matched
 from tracelens.errors import MissingTableError

@@ -5,12 +5,12 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.columns.ratios import speedup, which_side
 from tracelens.derive.comparing.aligned_kernels import aligned_kernels
-from tracelens.derive.events.ancestry import nearest_row
+from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.grids import SHAPE
 from tracelens.derive.layers.attribution import kernel_layers
+from tracelens.derive.layers.graph_replay import UNATTRIBUTED
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
-from tracelens.derive.layers.replays import UNATTRIBUTED
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.grids import RECONCILE
 from tracelens.trace import Trace

@@ -4,9 +4,9 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Points, named
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.kernels.modelled import modelled
+from tracelens.derive.kernels.flop_model import modelled
 from tracelens.derive.kernels.peaks import PRECISIONS, Peaks, peaks_of
-from tracelens.derive.time.completing import steps_of
+from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import SourceError
 from tracelens.schemas.results.roofline import ROOFLINE
 from tracelens.trace import Trace

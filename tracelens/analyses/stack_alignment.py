@@ -9,7 +9,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION
-from tracelens.derive.stacks.listed import pair_stacks
+from tracelens.derive.stacks.stack_listing import pair_stacks
 from tracelens.derive.stacks.stack_tables import WELL_KNOWN_ENTRIES, find_function
 from tracelens.errors import TracelensError, UsageError
 from tracelens.schemas.stacks import ROLES

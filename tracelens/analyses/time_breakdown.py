@@ -4,8 +4,8 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.time.breakdown import break_down
-from tracelens.derive.time.judging import step_sentences
-from tracelens.derive.time.process_time import process_sentences, require_time
+from tracelens.derive.time.cpu_only import process_sentences, require_time
+from tracelens.derive.time.rank_time import step_sentences
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace

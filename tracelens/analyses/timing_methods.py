@@ -6,7 +6,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.comparing.planned import planned_outcome
+from tracelens.derive.comparing.predicted_vs_measured import planned_outcome
 from tracelens.schemas.results.layers import TIMING_METHODS
 from tracelens.trace import Trace
 

@@ -3,16 +3,16 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis
-from tracelens.derive.ranks.waiting import waiting_pairs
+from tracelens.derive.ranks.collective_wait import waiting_pairs
 from tracelens.derive.time.advice import advise
-from tracelens.derive.time.judging import (
+from tracelens.derive.time.cpu_only import require_time, unseen_device
+from tracelens.derive.time.rank_time import (
     RankTime,
     busy_places,
     idle_places,
     judged_ranks,
     step_sentences,
 )
-from tracelens.derive.time.process_time import require_time, unseen_device
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import VERDICT
 from tracelens.trace import Trace

@@ -5,8 +5,8 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.ranks.clocks import doubt_of
-from tracelens.derive.ranks.requiring import require_matched
-from tracelens.derive.ranks.waiting import waiting_pairs, waits_by_step
+from tracelens.derive.ranks.collective_wait import waiting_pairs, waits_by_step
+from tracelens.derive.ranks.collectives import require_matched
 from tracelens.derive.time.breakdown import break_down
 from tracelens.schemas.results.ranks import WAITING
 from tracelens.trace import Trace

@@ -4,8 +4,8 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.ranks.clocks import doubt_of
-from tracelens.derive.ranks.requiring import require_matched
-from tracelens.derive.ranks.waiting import waiting_pairs
+from tracelens.derive.ranks.collective_wait import waiting_pairs
+from tracelens.derive.ranks.collectives import require_matched
 from tracelens.schemas.results.ranks import WAITING_FOR
 from tracelens.trace import Trace
 

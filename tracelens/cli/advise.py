@@ -9,7 +9,7 @@ import typer
 from tracelens.analyses.advise import advised_ranks, frame_of, notes
 from tracelens.cli.io import emit, keep_sources, open_any, progress, screen, tell
 from tracelens.derive.calls.advising import plan_of
-from tracelens.derive.calls.terms import has_z3
+from tracelens.derive.calls.constraints import has_z3
 from tracelens.trace import Trace
 from tracelens.views.formats.text import frame_to_text
 from tracelens.views.values import printable

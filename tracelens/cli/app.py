@@ -41,7 +41,7 @@ from tracelens.cli.io import (
 from tracelens.cli.plan import plan
 from tracelens.cli.report import report
 from tracelens.derive.comparing.expressions import ExpressionError
-from tracelens.derive.rank_sentences import merge_rows
+from tracelens.derive.rank_ranges import merge_rows
 from tracelens.errors import SourceError, TracelensError, UsageError, near
 from tracelens.jobs.target import clean as clean_target
 from tracelens.measuring import peaks as measuring

@@ -9,7 +9,7 @@ from tracelens.cli.io import Sources, keep_sources, open_any, progress, tell
 from tracelens.errors import UsageError, near
 from tracelens.exports import EXPORTS
 from tracelens.exports.export import Selection
-from tracelens.storage.whole import replacing
+from tracelens.storage.atomic_write import replacing
 
 
 def export(

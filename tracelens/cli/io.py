@@ -16,13 +16,13 @@ from rich.console import Console
 from rich.text import Text
 
 from tracelens.collectors import collect
-from tracelens.derive.rank_sentences import merge_rows
-from tracelens.derive.ranks.settling import MISSING
-from tracelens.derive.time.completing import mark_anew
+from tracelens.derive.rank_ranges import merge_rows
+from tracelens.derive.ranks.validate_ranks import MISSING
+from tracelens.derive.time.step_table import mark_anew
 from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report
 from tracelens.storage.addresses import shown
-from tracelens.storage.whole import replacing
+from tracelens.storage.atomic_write import replacing
 from tracelens.trace import Trace
 from tracelens.trace.capture import SOURCE_UNREAD
 from tracelens.trace.collector import COLLECTORS

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tracelens.cli.io import emit, keep_sources, open_any, progress, tell, warn
-from tracelens.derive.comparing.planned import planned_outcome, planned_steps
+from tracelens.derive.comparing.predicted_vs_measured import planned_outcome, planned_steps
 from tracelens.derive.layers.compilation import other_device
 from tracelens.plan import Plan, make_plan
 from tracelens.schemas.results.layers import ORACLES

@@ -25,7 +25,7 @@ from tracelens.cli.io import (
 )
 from tracelens.derive.comparing.expressions import Expression, parse
 from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict, evaluate
-from tracelens.derive.comparing.judging import DEFAULT, Rules
+from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.kernels.peaks import read_peaks
 from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report, build_report, check_sections, chosen_analyses
@@ -169,10 +169,8 @@ def _asked_apart(
     trace: Trace, base: Trace | None, names: Sequence[str], engine: tuple[str | None, str | None]
 ) -> Mapping[str, pl.DataFrame]:
     """Frames of sections that an engine (name, address) runs rank by rank; the trace keeps what others need."""
-    from tracelens.jobs.asking import (
-        ask_ranks,
-    )
     from tracelens.jobs.engines import engine_of  # noqa: PLC0415
+    from tracelens.jobs.run_by_rank import ask_ranks  # noqa: PLC0415
 
     chosen = [
         one.name

@@ -4,19 +4,19 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import each_once
-from tracelens.derive.events.ancestry import nearest
+from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.api_names import api_kind, strip_version
-from tracelens.derive.events.linking import Callers, fill_process, mark_nodes, spans_of_nodes
+from tracelens.derive.events.call_tree import nearest
+from tracelens.derive.events.correlation import Callers, fill_process, mark_nodes, spans_of_nodes
+from tracelens.derive.events.launch_sites import find_sites
 from tracelens.derive.events.modules import list_layers, mark_modules
 from tracelens.derive.events.nesting import nest
 from tracelens.derive.events.nesting_walk import as_rows
 from tracelens.derive.events.phases import mark_phases
-from tracelens.derive.events.sites import find_sites
 from tracelens.derive.events.steps import StepTimes, find_marks, mark_steps
 from tracelens.derive.kernels.device_limits import complete_devices
 from tracelens.derive.kernels.kernel_classes import classify
-from tracelens.derive.time.activities import list_activities
+from tracelens.derive.time.host_activity import list_activities
 from tracelens.limits import MODULES
 from tracelens.schemas import TABLES
 from tracelens.storage.store import Store

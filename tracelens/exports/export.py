@@ -11,7 +11,7 @@ import polars as pl
 
 from tracelens.derive.layers.attribution import kernel_layers
 from tracelens.derive.time.breakdown import idle_intervals
-from tracelens.derive.time.completing import steps_of
+from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import UsageError
 from tracelens.trace import Trace
 

@@ -94,7 +94,8 @@ def _events(track: Track, events: pl.Series, head: str, frames: dict[str, int]) 
 
 
 def _head(kind: str, name: str, end: int) -> str:
-    return f'{{"type":"{kind}","name":{json.dumps(printable(name))},"unit":"nanoseconds","startValue":0,"endValue":{end}'
+    named = f'{{"type":"{kind}","name":{json.dumps(printable(name))},"unit":"nanoseconds"'
+    return f'{named},"startValue":0,"endValue":{end}'
 
 
 EXPORT = Export("speedscope", ".speedscope.json", "https://www.speedscope.app", write)

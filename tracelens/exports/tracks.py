@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.time.completing import steps_of
+from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import SourceError
 from tracelens.exports.export import Selection
 

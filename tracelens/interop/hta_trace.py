@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracelens.derive.events.ancestry import nearest_row
+from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.span_trees import span_trees
 from tracelens.trace import Trace
 

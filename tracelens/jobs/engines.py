@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from tracelens.errors import SourceError, ToolError, TracelensError, UsageError, first_line
 from tracelens.jobs.job import Engine, Work, attempted
 from tracelens.jobs.tasks import Task
-from tracelens.running.apart import needs_of_size, plan, processes
+from tracelens.running.subprocess_reader import needs_of_size, plan, processes
 
 Result: TypeAlias = tuple[Task, Any]
 LOCAL, RAY = "local", "ray"

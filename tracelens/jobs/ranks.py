@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 import tracelens.collectors  # noqa: F401 - a worker that is handed a task reads by them
-from tracelens.derive.time.completing import mark_anew
+from tracelens.derive.time.step_table import mark_anew
 from tracelens.errors import SourceError, TracelensError
 from tracelens.jobs.tasks import Task, local
 from tracelens.schemas import SCHEMA_VERSION

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tracelens.errors import SourceError
+from tracelens.jobs.finalize import settled
 from tracelens.jobs.ranks import RankRecord, read_record
-from tracelens.jobs.settling import settled
 from tracelens.storage.addresses import url_of
 from tracelens.storage.objects import Objects
 from tracelens.trace.capture import SOURCE_UNREAD, Manifest, manifest_of

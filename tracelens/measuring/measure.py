@@ -9,7 +9,7 @@ import polars as pl
 
 from tracelens.derive.layers.layer_times import DEVICES
 from tracelens.errors import ToolError, UsageError, first_line
-from tracelens.measuring.subject import COMPILED, Subject
+from tracelens.measuring.benchmark_target import COMPILED, Subject
 from tracelens.measuring.variants import Found, Protocol, Variant, variants
 from tracelens.plan import load_torch
 from tracelens.schemas import TABLES

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from tracelens.errors import ToolError, first_line
-from tracelens.measuring.subject import clocked
+from tracelens.measuring.benchmark_target import clocked
 from tracelens.plan import load_torch
 from tracelens.running.program import driver_version
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from tracelens.errors import ToolError
-from tracelens.measuring.subject import clocked, is_timed
+from tracelens.measuring.benchmark_target import clocked, is_timed
 
 
 class _Stop(Exception):  # noqa: N818 - it is no error: it ends a run after the layer it was asked to end after

@@ -11,7 +11,7 @@ from typing import Any
 
 from tracelens.derive.layers.layer_times import REGION
 from tracelens.errors import ToolError, UsageError
-from tracelens.measuring.subject import COMPILED, Subject, around, clocked
+from tracelens.measuring.benchmark_target import COMPILED, Subject, around, clocked
 from tracelens.measuring.subtraction import compiled_prefixes, differences, eager_prefixes
 from tracelens.trace.capture import Diagnostics
 

@@ -15,7 +15,7 @@ from tracelens.trace import Trace
 from tracelens.trace.capture import SOURCE_UNREAD, Capture, Manifest, is_rank
 from tracelens.trace.cleaning import clean
 from tracelens.trace.collector import COLLECTORS
-from tracelens.trace.places import places
+from tracelens.trace.rank_topology import places
 from tracelens.trace.same_run import refuse_unrelated
 from tracelens.trace.trace import Collected
 from tracelens.trace.writing import RankPart

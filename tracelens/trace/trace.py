@@ -21,7 +21,6 @@ from tracelens.storage.folders import locked
 from tracelens.storage.objects import is_of_store, reason
 from tracelens.storage.reading import check_texts, long_bytes, read_groups
 from tracelens.storage.table import Stored
-from tracelens.trace.asking import ask
 from tracelens.trace.capture import Manifest
 from tracelens.trace.collector import how_to_fill
 from tracelens.trace.directory import (
@@ -34,6 +33,7 @@ from tracelens.trace.directory import (
     scanned,
 )
 from tracelens.trace.objects import manifest_at, scanned_objects
+from tracelens.trace.sql import ask
 from tracelens.trace.writing import RankPart, write_trace
 
 SUFFIX = ".tracelens"

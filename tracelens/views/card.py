@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tracelens.derive.time.judging import step_times
+from tracelens.derive.time.rank_time import step_times
 from tracelens.trace import Trace
 from tracelens.views.values import quantity
 

@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 
 from tracelens.derive.layers.icicle import kernel_paths
-from tracelens.derive.rank_sentences import MANY, list_ranks
-from tracelens.derive.stacks.listed import first_hits, pair_stacks, side_by_side
-from tracelens.derive.time.spread import heat_map, ranks_to_draw, same_moment
+from tracelens.derive.rank_ranges import MANY, list_ranks
+from tracelens.derive.stacks.stack_listing import first_hits, pair_stacks, side_by_side
+from tracelens.derive.time.rank_steps import heat_map, ranks_to_draw, same_moment
 from tracelens.derive.time.timeline import Timeline, draw_timeline, first_rank, windows
 from tracelens.report import Report
 from tracelens.trace import Trace

@@ -12,7 +12,7 @@ import polars as pl
 
 from tracelens.errors import UsageError, near
 from tracelens.report import Report, Section, build_report
-from tracelens.storage.whole import write_text
+from tracelens.storage.atomic_write import write_text
 from tracelens.trace import Trace
 from tracelens.views.columns import useful
 from tracelens.views.formats import FORMATS

@@ -20,7 +20,7 @@ import vl_convert
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from tracelens.derive.rank_sentences import merge_rows
+from tracelens.derive.rank_ranges import merge_rows
 from tracelens.report import Report, Section
 from tracelens.views.card import card
 from tracelens.views.charts import draw

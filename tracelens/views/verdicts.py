@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tracelens.derive.rank_sentences import group_ranks, list_ranks
+from tracelens.derive.rank_ranges import group_ranks, list_ranks
 from tracelens.report import Section
 from tracelens.views.values import quantity
 

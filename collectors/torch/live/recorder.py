@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerAction, ProfilerActivity, profile
 
-from .ending import at_end, before_fork, held_interrupts, is_importing, is_main_thread, later
+from .at_exit import at_end, before_fork, held_interrupts, is_importing, is_main_thread, later
 from .modules import ModuleCalls, describe_modules, numbered_modules
 from .report import DONE, RECORDING, Report
 from .settings import Settings

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tracelens.calling import CallPlan, time_calls
+from tracelens.advisor import CallPlan, time_calls
 from tracelens.cli.collect.request import Force, Out, tell_of
 from tracelens.cli.io import progress, tell
 from tracelens.errors import SourceError

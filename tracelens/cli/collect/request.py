@@ -10,8 +10,8 @@ import typer
 
 from tracelens.cli.io import default_target, losses, progress, summary_line, tell, warn
 from tracelens.collectors import run_program
-from tracelens.derive.ranks.settling import settle_ranks
-from tracelens.derive.time.completing import mark_anew
+from tracelens.derive.ranks.validate_ranks import settle_ranks
+from tracelens.derive.time.step_table import mark_anew
 from tracelens.errors import SourceError, UsageError
 from tracelens.jobs.job import Engine, Job, collect_job, in_turn
 from tracelens.jobs.ranks import Options
@@ -215,9 +215,7 @@ def _engine(request: Request, limit_bytes: int | None) -> Engine:
     """
     if request.engine is None and request.address is None:
         return in_turn
-    from tracelens.jobs.engines import (
-        engine_of,
-    )
+    from tracelens.jobs.engines import engine_of  # noqa: PLC0415
 
     return engine_of(request.engine, request.address, limit_bytes)
 

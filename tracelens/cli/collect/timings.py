@@ -15,7 +15,7 @@ import typer
 
 from tracelens.cli.collect.request import Force, Out, tell_of
 from tracelens.cli.io import progress, tell
-from tracelens.derive.comparing.planned import PLANNED, planned_outcome
+from tracelens.derive.comparing.predicted_vs_measured import PLANNED, planned_outcome
 from tracelens.errors import SourceError, TracelensError, UsageError, first_line
 from tracelens.measuring import CONFIGURATIONS, METHODS, Protocol, measure
 from tracelens.plan import Plan, apply_plan

@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.derive.calls.constraints import LAYOUTS, Z3Solver, enumerate_layouts, has_z3
 from tracelens.derive.calls.costs import Costs
-from tracelens.derive.calls.functions import OTHER, VIEWS
 from tracelens.derive.calls.graphs import Calls, read_calls
+from tracelens.derive.calls.op_catalog import OTHER, VIEWS
 from tracelens.derive.calls.search import Search, places_of
 from tracelens.derive.calls.sequence import Advised, advise_calls
-from tracelens.derive.calls.terms import LAYOUTS, Z3Solver, enumerate_layouts, has_z3
-from tracelens.derive.time.judging import judged_ranks
+from tracelens.derive.time.rank_time import judged_ranks
 from tracelens.trace import Trace
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.calls.functions import CONV, NORM, OTHER, VIEWS, Function
+from tracelens.derive.calls.constraints import NCHW, NHWC
 from tracelens.derive.calls.graphs import Calls, Node
-from tracelens.derive.calls.terms import NCHW, NHWC
+from tracelens.derive.calls.op_catalog import CONV, NORM, OTHER, VIEWS, Function
 from tracelens.errors import SourceError
 
 _LONGEST_NS = 2**53

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from tracelens.derive.calls.functions import VIEWS
-from tracelens.derive.calls.terms import NCHW, layout_of
+from tracelens.derive.calls.constraints import NCHW, layout_of
+from tracelens.derive.calls.op_catalog import VIEWS
 from tracelens.errors import SourceError, first_line
 from tracelens.trace import Trace
 

@@ -8,11 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from tracelens.derive.calls.costs import Cost, Costs
-from tracelens.derive.calls.functions import CONV, LINEAR, OTHER, Function
-from tracelens.derive.calls.graphs import GIVEN, Node
-from tracelens.derive.calls.libraries import TORCH
-from tracelens.derive.calls.terms import (
+from tracelens.derive.calls.constraints import (
     LAYOUTS,
     NCHW,
     NHWC,
@@ -21,6 +17,10 @@ from tracelens.derive.calls.terms import (
     enumerate_layouts,
     strides_of,
 )
+from tracelens.derive.calls.costs import Cost, Costs
+from tracelens.derive.calls.graphs import GIVEN, Node
+from tracelens.derive.calls.libraries import TORCH
+from tracelens.derive.calls.op_catalog import CONV, LINEAR, OTHER, Function
 
 MOST_NODES = 24
 MOST_STATES = 1_000

@@ -3,9 +3,9 @@
 import polars as pl
 
 from tracelens.derive.kernels.grids import SHAPE
-from tracelens.derive.layers.aligning import align
 from tracelens.derive.layers.attribution import in_launch_order
-from tracelens.derive.layers.replays import BARE_NAME, tools
+from tracelens.derive.layers.graph_replay import BARE_NAME, tools
+from tracelens.derive.layers.sequence_alignment import align
 from tracelens.trace import Trace
 
 _PAIRS = {"rank": pl.Int32, "base_id": pl.Int64, "other_id": pl.Int64}

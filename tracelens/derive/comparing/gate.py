@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.derive.comparing.comparability import not_judged, unrelated
 from tracelens.derive.comparing.expressions import BYTES, COUNT, TIME, Expression, ExpressionError
-from tracelens.derive.comparing.judging import DEFAULT, FEW, TICK_NS, Rules, judge
 from tracelens.derive.comparing.per_step import (
     PARTS,
     each_step,
@@ -21,7 +21,7 @@ from tracelens.derive.comparing.per_step import (
     op_work,
     time_values,
 )
-from tracelens.derive.comparing.same_work import not_judged, unrelated
+from tracelens.derive.comparing.significance import DEFAULT, FEW, TICK_NS, Rules, judge
 from tracelens.derive.layers.rank_pairs import pairs_ranks
 from tracelens.errors import SourceError, near
 from tracelens.trace import Trace

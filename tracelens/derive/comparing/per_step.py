@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 import polars as pl
 
-from tracelens.derive.events.ancestry import nearest_row
+from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.span_trees import of_rank, span_trees
 from tracelens.derive.layers.attribution import layer_step_times
 from tracelens.derive.time.breakdown import break_down
-from tracelens.derive.time.charging import charge
-from tracelens.derive.time.completing import steps_of
 from tracelens.derive.time.memory import allocator_events
+from tracelens.derive.time.self_time import charge
+from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from tracelens.derive.columns.ratios import speedup, which_side
-from tracelens.derive.comparing.judging import Rules, judge
+from tracelens.derive.comparing.comparability import not_judged
 from tracelens.derive.comparing.per_step import each_step, in_steps, of_runs
-from tracelens.derive.comparing.same_work import not_judged
+from tracelens.derive.comparing.significance import Rules, judge
 from tracelens.trace import Trace
 
 

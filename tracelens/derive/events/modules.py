@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import each_once
-from tracelens.derive.events.ancestry import count_among, joined_paths, nearest, outermost
+from tracelens.derive.columns.per_unique import each_once
+from tracelens.derive.events.call_tree import count_among, joined_paths, nearest, outermost
 from tracelens.limits import MODULES
 
 MODULE_PREFIX = "nn.Module: "

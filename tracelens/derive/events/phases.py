@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import each_once
-from tracelens.derive.columns.moments import during
-from tracelens.derive.events.ancestry import nearest
+from tracelens.derive.columns.interval_lookup import during
+from tracelens.derive.columns.per_unique import each_once
+from tracelens.derive.events.call_tree import nearest
 
 _MARKERS = (
     (

@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import each_once
-from tracelens.derive.columns.moments import during
+from tracelens.derive.columns.interval_lookup import during
+from tracelens.derive.columns.per_unique import each_once
 from tracelens.errors import UsageError
 
 FAMILIES = {

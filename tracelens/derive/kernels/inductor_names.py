@@ -35,8 +35,14 @@ _REDUCTION = (
     "sum|mean|amax|amin|max|min|prod|any|all|argmax|argmin|var|var_mean|std|linalg_vector_norm"
 )
 _LOSS = "nll_loss(2d)?_(forward|backward)|(mse|l1|huber|smooth_l1)_loss|binary_cross_entropy(_with_logits)?"
-_RNG = "rand|randn|randint|bernoulli|native_dropout|inductor_random|inductor_randint|inductor_seeds|inductor_lookup_seed"
-_INDEXING = "embedding|embedding_dense_backward|gather|index|index_put|index_select|scatter|scatter_add|sort|topk|cumsum"
+_RNG = (
+    "rand|randn|randint|bernoulli|native_dropout|inductor_random|inductor_randint|inductor_seeds"
+    "|inductor_lookup_seed"
+)
+_INDEXING = (
+    "embedding|embedding_dense_backward|gather|index|index_put|index_select|scatter|scatter_add|sort"
+    "|topk|cumsum"
+)
 _SORTS = (
     (_LAYOUT, "layout"),
     (_ELEMENTWISE, "elementwise"),

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import each_once, each_pair_once
+from tracelens.derive.columns.per_unique import each_once, each_pair_once
 from tracelens.derive.kernels.inductor_names import OP_RULES
 from tracelens.derive.kernels.kernel_libraries import LIBRARY_RULES
 from tracelens.derive.kernels.kernel_primitives import (

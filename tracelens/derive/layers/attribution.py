@@ -5,18 +5,18 @@ from collections.abc import Sequence
 import polars as pl
 
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.events.sites import accumulation_and_roots, only_in_wrapper
+from tracelens.derive.events.launch_sites import accumulation_and_roots, only_in_wrapper
 from tracelens.derive.events.span_trees import with_trees
-from tracelens.derive.layers.graph_captures import EVIDENCE as CAPTURE_EVIDENCE
-from tracelens.derive.layers.graph_captures import captured_graphs
-from tracelens.derive.layers.provenance import split_kernels
-from tracelens.derive.layers.replays import (
+from tracelens.derive.layers.graph_capture import EVIDENCE as CAPTURE_EVIDENCE
+from tracelens.derive.layers.graph_capture import captured_graphs
+from tracelens.derive.layers.graph_replay import (
     BASE_EVIDENCE,
     UNATTRIBUTED,
     has_replays,
     pairs_by_name,
     place_replays,
 )
+from tracelens.derive.layers.provenance import split_kernels
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace

@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import matching
 from tracelens.derive.columns.lookup import rows_of
-from tracelens.derive.events.ancestry import above
+from tracelens.derive.columns.per_unique import matching
+from tracelens.derive.events.call_tree import above
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.inductor_names import VIEW_OP
 from tracelens.derive.kernels.kernel_classes import op_primitives

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from tracelens.derive.events.span_trees import with_trees
-from tracelens.derive.layers.aligning import align
+from tracelens.derive.layers.sequence_alignment import align
 
 _GRAPH_SPAN = r"^## Call CompiledFxGraph (\S+) ##$"
 _PREFIX = re.compile(r"^graph_\d+_")

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from tracelens.derive.ranks.lines import Line, line_between
+from tracelens.derive.ranks.clock_fit import Line, line_between
 from tracelens.trace import Trace
 
 _EVERYONE_WAITS = r"(?i)all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier"

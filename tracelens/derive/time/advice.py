@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.columns.intervals import covered_ns
-from tracelens.derive.kernels.casts import casts_after_copies
-from tracelens.derive.time.activities import PROFILER
-from tracelens.derive.time.judging import PARTS, idle_places, judged_ranks
+from tracelens.derive.kernels.copy_casts import casts_after_copies
+from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.rank_time import PARTS, idle_places, judged_ranks
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 

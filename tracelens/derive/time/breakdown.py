@@ -9,13 +9,13 @@ import polars as pl
 
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.ranks.matching import match_collectives
-from tracelens.derive.ranks.waiting import WAITS, waits_by_step
-from tracelens.derive.time.completing import activities_of, steps_of
+from tracelens.derive.ranks.collective_wait import WAITS, waits_by_step
+from tracelens.derive.ranks.collectives import match_collectives
+from tracelens.derive.time.cpu_only import break_down_processes, process_idle, process_ranks
 from tracelens.derive.time.host_time import call_rows, host_times
 from tracelens.derive.time.idle import COPY, PLACES, UNIONS, Device, DeviceTimes, DeviceWork
 from tracelens.derive.time.idle_fast import idle_of_devices, times_of_devices
-from tracelens.derive.time.process_time import break_down_processes, process_idle, process_ranks
+from tracelens.derive.time.step_table import activities_of, steps_of
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace

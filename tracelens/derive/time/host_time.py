@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 import polars as pl
 
-from tracelens.derive.columns.cutting import overlay
-from tracelens.derive.columns.distinct import distinct_rows
 from tracelens.derive.columns.lookup import numbered, rows_of
-from tracelens.derive.time.completing import activities_of
+from tracelens.derive.columns.per_unique import distinct_rows
+from tracelens.derive.columns.split_intervals import overlay
+from tracelens.derive.time.step_table import activities_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 

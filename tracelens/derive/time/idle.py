@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 import polars as pl
 
-from tracelens.derive.columns.cutting import cut_rows
 from tracelens.derive.columns.intervals import covered_by, union
+from tracelens.derive.columns.split_intervals import cut_rows
 from tracelens.derive.time.host_time import UNKNOWN, HostTime, call_rows
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.derive.time.completing import steps_of
+from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
 
 DEVICE = ("rank", "device_id")

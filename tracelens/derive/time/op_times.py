@@ -3,10 +3,10 @@
 import polars as pl
 
 from tracelens.derive.columns.intervals import durations
-from tracelens.derive.events.ancestry import nearest_row, repeats, sum_within
+from tracelens.derive.events.call_tree import nearest_row, repeats, sum_within
 from tracelens.derive.events.span_trees import of_rank, span_trees
 from tracelens.derive.time import op_times_fast
-from tracelens.derive.time.charging import charge, charge_calls
+from tracelens.derive.time.self_time import charge, charge_calls
 from tracelens.schemas import DEVICE_WORK
 from tracelens.trace import Trace
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import each_once
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import is_each_once, numbered, rows_of
-from tracelens.derive.events.ancestry import below, joined_paths
+from tracelens.derive.columns.per_unique import each_once
+from tracelens.derive.events.call_tree import below, joined_paths
 from tracelens.derive.events.nesting import nest
 from tracelens.derive.events.nesting_walk import as_rows
 from tracelens.derive.events.steps import STEP_NAME
-from tracelens.derive.time.charging import charge
+from tracelens.derive.time.self_time import charge
 from tracelens.schemas import DEVICE_WORK
 from tracelens.trace import Trace
 

@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import each_once, matching
 from tracelens.derive.columns.intervals import END, covered_by, union
 from tracelens.derive.columns.lookup import by_value
+from tracelens.derive.columns.per_unique import each_once, matching
 from tracelens.derive.events.api_names import waits_for_device
-from tracelens.derive.time.completing import steps_of
+from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
 
 _LANE = ("process_id", "thread_id")

@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 
 from tracelens.derive.events.nesting import nest
-from tracelens.derive.time.completing import steps_of
 from tracelens.derive.time.host_time import call_rows, host_of_calls
 from tracelens.derive.time.idle import COMMUNICATION, COMPUTE, COPY, DeviceWork, idle_pieces
+from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 

@@ -1,7 +1,7 @@
 """Functions of torch's own kernels."""
 
-from tracelens.derive.calls.functions import ADD, NORM, RELU, VIEWS, Function, alike, dense
-from tracelens.derive.calls.terms import NCHW, NHWC
+from tracelens.derive.calls.constraints import NCHW, NHWC
+from tracelens.derive.calls.op_catalog import ADD, NORM, RELU, VIEWS, Function, alike, dense
 
 AS_IS = (
     NORM,

@@ -1,6 +1,7 @@
 """Functions of cuBLAS: matrix products, convolutions of 1×1 among them, with what one call computes behind them."""
 
-from tracelens.derive.calls.functions import (
+from tracelens.derive.calls.constraints import NCHW, NHWC
+from tracelens.derive.calls.op_catalog import (
     ALIGNED,
     LINEAR,
     RELU,
@@ -9,7 +10,6 @@ from tracelens.derive.calls.functions import (
     dense,
     with_norm,
 )
-from tracelens.derive.calls.terms import NCHW, NHWC
 
 _WINDOW = tuple(("==", ("SHAPE", "window", d), wanted) for d, wanted in enumerate((1, 1, 0, 0)))
 _ONE_BY_ONE = (

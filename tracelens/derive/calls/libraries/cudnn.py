@@ -1,6 +1,6 @@
 """Functions of cuDNN: convolutions, with what one call computes behind them."""
 
-from tracelens.derive.calls.functions import (
+from tracelens.derive.calls.op_catalog import (
     ADD,
     CONV,
     NORM,

@@ -1,0 +1,129 @@
+"""Whether two runs are of one program and did the same work."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracelens as tl
+from tests.cases import make_trace
+from tracelens.analyses import compare_setup
+from tracelens.analyses.compare_setup import notes
+from tracelens.cli.app import main
+from tracelens.derive.comparing.comparability import unrelated
+from tracelens.report import build_report
+from tracelens.schemas.results.comparing import COMPARE_SETUP
+from tracelens.trace import Trace
+
+SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "torch"
+
+
+def sample(name: str) -> Path:
+    return SAMPLES / f"{name}.pt.trace.json.gz"
+
+
+def run(*kernels: tuple[str, int], **tables: list[dict[str, Any]]) -> Trace:
+    return make_trace(kernels=[{"name": name, "duration_ns": ns} for name, ns in kernels], **tables)
+
+
+def differing(base: Trace, other: Trace) -> dict[str, tuple[str, str]]:
+    found = COMPARE_SETUP.check(compare_setup(base, other)).filter(status="differs")
+    assert found["invalidates"].null_count() == 0
+    return {
+        what: (one, two) for what, one, two in found.select("what", "base", "other").iter_rows()
+    }
+
+
+def test_the_same_run_differs_in_nothing() -> None:
+    trace = tl.collect(sample("resnet50_train_f32_pinned"))
+    assert differing(trace, trace) == {}
+
+
+def test_each_difference_is_a_line_with_what_it_invalidates() -> None:
+    op: dict[str, Any] = {"kind": "op", "name": "aten::mm", "input_dtypes": '["float"]'}
+    base = run(
+        ("gemm", 9),
+        ("add", 1),
+        devices=[{"name": "NVIDIA A100"}],
+        spans=[op | {"input_shapes": "[[8, 8]]"}] * 2,
+    )
+    kernels: list[dict[str, Any]] = [
+        {"name": "gemm", "step": 0, "link": "graph"},
+        {"name": "gemm", "step": 1},
+        {"name": "triton_poi_fused_add_0"},
+    ]
+    other = make_trace(
+        kernels=[row | {"duration_ns": 5} for row in kernels],
+        devices=[{"name": "NVIDIA H200"}],
+        spans=[op | {"input_shapes": "[[8, 8]]"}, op | {"input_shapes": "[[16, 8]]"}],
+    )
+    assert differing(base, other) == {
+        "gpu": ("NVIDIA A100", "NVIDIA H200"),
+        "steps": ("none marked", "2"),
+        "calls": ("2 kernels in all", "1 kernels a step"),
+        "shapes": ("aten::mm: only what the other has too", "aten::mm [[16, 8]]"),
+        "compiled": ("no", "yes"),
+        "graphs": ("none", "replayed"),
+    }
+    said = notes(base, other, compare_setup(base, other))
+    assert (
+        "differ in gpu: NVIDIA A100 in base, NVIDIA H200 in other; this invalidates every time;"
+        " nothing is" in said[0]
+    )
+    assert said[-1] == "Not told by both captures: driver, software, profiler, options."
+
+
+def test_copies_of_other_dtypes_are_another_work() -> None:
+    base, other = (
+        tl.collect(sample(f"resnet50_train_{kind}")) for kind in ("f64_pageable", "f32_pinned")
+    )
+    found = differing(base, other)
+    assert list(found) == ["calls", "dtypes"]
+    assert "double" in found["dtypes"][0]
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "refused"),
+    [
+        (run(("a", 90), ("b", 10)), run(("a", 5), ("c", 95)), "only 5% of kernel time are in both"),
+        (run(("a", 90), ("b", 10)), run(("a", 12), ("c", 88)), None),
+        # Much common code, and yet no layer in common.
+        (
+            run(("a", 40), ("b", 60), layers=[{"module_path": "fc", "class_name": "Linear"}]),
+            run(("a", 40), ("c", 60), layers=[{"module_path": "conv", "class_name": "Conv2d"}]),
+            "only 40% of kernel time and 0% of layers are in both",
+        ),
+        # An eager run and a compiled one, of which only the outermost module is known.
+        (
+            run(("a", 9), layers=[{"module_path": "net"}, {"module_path": "net.fc"}]),
+            run(("triton", 9), layers=[{"module_path": "net"}]),
+            None,
+        ),
+        (make_trace(), run(("a", 9)), None),
+    ],
+)
+def test_two_programs_are_refused(base: Trace, other: Trace, refused: str | None) -> None:
+    found = unrelated(base, other)
+    assert found is None if refused is None else refused in str(found)
+    if refused:
+        sections = {
+            section.analysis.name: section for section in build_report(other, base).sections
+        }
+        assert sections["compare_layers"].missing == found
+        assert sections["compare_setup"].missing is None
+
+
+def test_the_command_refuses_two_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(
+            [
+                "report",
+                str(sample("alexnet_eager")),
+                "--against",
+                str(sample("resnet50_train_f32_pinned")),
+            ]
+        )
+    assert ended.value.code == 1
+    told = capsys.readouterr()
+    assert "are two programs: only 8% of kernel time are in both" in told.err
+    assert "speedup" not in told.out

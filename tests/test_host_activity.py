@@ -1,0 +1,355 @@
+"""What host threads did: each cause from each kind of evidence, and where it stands."""
+
+import polars as pl
+import pytest
+
+from tests.programs import Row, api, launch, mark, program, span
+from tracelens.derive.time.host_activity import PAUSE_NS, PROFILER
+from tracelens.derive.time.host_activity import _of_thread as of_thread
+from tracelens.derive.time.step_table import activities_of
+from tracelens.trace import Trace
+
+US = 1000
+
+
+def did(trace: Trace, thread: int = 0) -> list[tuple[float, float, str]]:
+    """The activities of a thread: start and end in µs, and cause."""
+    own = activities_of(trace).filter(pl.col("thread_id") == thread)
+    end = pl.col("start_ns") + pl.col("duration_ns")
+    return own.select(start=pl.col("start_ns") / US, end=end / US, cause="cause").rows()
+
+
+def places(trace: Trace, cause: str) -> list[str | None]:
+    """Where the activities of a cause stand."""
+    return activities_of(trace).filter(pl.col("cause") == cause)["what"].to_list()
+
+
+def step(*spans: Row, calls: tuple[Row, ...] = ()) -> Trace:
+    """A step from 0 to 10,000 µs that launches at its end."""
+    return program([mark(0, 0, 10_000), *spans], [*calls, launch(9_000, 10_000)])
+
+
+def test_a_live_capture_s_hook_around_a_loader_is_not_the_profiler_s_own_work() -> None:
+    hook = span("python", "collectors/torch/live/steps.py(129): following", 1_000, 4_000)
+    loads = span("python", "torch/utils/data/dataloader.py(736): __next__", 1_000, 4_000)
+    assert (1_000, 4_000, "input") in did(step(hook, loads))
+    assert PROFILER not in places(step(hook, loads), "host")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
+        ("annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
+        ("python", "torch/utils/data/dataloader.py(701): __next__"),
+        (
+            "python",
+            (
+                "/opt/venv/lib/python3.11/site-packages/torch/utils/data/_utils/pin_memory.py(21):"
+                " do_one_step"
+            ),
+        ),
+        ("python", "webdataset/tariterators.py(88): tar_file_iterator"),
+        ("annotation", "data"),
+        ("annotation", "## data ##"),
+        ("annotation", "Data Loading"),
+        ("nvtx", "data_loading"),
+        ("nvtx", "load_batch"),
+        ("nvtx", "get next batch"),
+        ("annotation", "fetch data"),
+        ("annotation", "dataloader"),
+        ("nvtx", "dataset"),
+    ],
+)
+def test_spans_that_load_data(kind: str, name: str) -> None:
+    trace = step(span(kind, name, 1_000, 4_000))
+    assert did(trace) == [
+        (0, 1_000, "host"),
+        (1_000, 4_000, "input"),
+        (4_000, 9_000, "host"),
+        (9_000, 10_000, "launch"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["database", "update", "metadata sync", "aten::data", "DistributedDataParallel.forward"]
+)
+def test_spans_that_only_sound_like_it(name: str) -> None:
+    assert did(step(span("annotation", name, 1_000, 4_000))) == [
+        (0, 9_000, "host"),
+        (9_000, 10_000, "launch"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("cudaMalloc", "allocation"),
+        ("cudaFree", "allocation"),
+        ("cudaHostAlloc", "allocation"),
+        ("cudaMallocHost", "allocation"),
+        ("cudaFreeHost", "allocation"),
+        ("cudaHostRegister", "allocation"),
+        ("cuMemAlloc_v2", "allocation"),
+        ("cuMemFree_v2", "allocation"),
+        ("cuMemCreate", "allocation"),
+        ("cuMemMap", "allocation"),
+        ("hipMalloc", "allocation"),
+        ("hipFree", "allocation"),
+        ("hipHostMalloc", "allocation"),
+        ("hipExtMallocWithFlags", "allocation"),
+        ("cudaDeviceSynchronize", "sync"),
+        ("cudaStreamSynchronize", "sync"),
+        ("cudaEventSynchronize", "sync"),
+        ("cuCtxSynchronize", "sync"),
+        ("cuStreamSynchronize_ptsz", "sync"),
+        ("hipDeviceSynchronize", "sync"),
+        ("hipStreamSynchronize", "sync"),
+        ("hipMemcpyWithStream", "sync"),
+        ("cudaMemcpy", "sync"),
+        ("cudaMemcpy2D", "sync"),
+        ("cudaMemcpyToSymbol", "sync"),
+        ("cuMemcpyDtoH_v2", "sync"),
+        ("cuMemcpyHtoD_v2_ptds", "sync"),
+        ("cudaMemcpy_ptds", "sync"),
+        ("hipMemcpyDtoH", "sync"),
+        ("cuModuleLoadData", "loading"),
+        ("cuModuleLoadDataEx", "loading"),
+        ("cuLibraryLoadData", "loading"),
+        ("cudaLibraryLoadData", "loading"),
+        ("hipModuleLoad", "loading"),
+        ("cuLinkComplete", "loading"),
+        ("cudaMemcpyAsync", "launch"),
+        ("cuMemcpyDtoHAsync_v2", "launch"),
+        ("cudaMemsetAsync", "launch"),
+        ("cudaStreamWaitEvent", "launch"),
+        ("cudaEventRecord", "launch"),
+        ("cudaGraphLaunch", "launch"),
+    ],
+)
+def test_calls(name: str, cause: str) -> None:
+    trace = step(calls=(api(name, 1_000, 4_000),))
+    assert did(trace) == [
+        (0, 1_000, "host"),
+        (1_000, 4_000, cause),
+        (4_000, 9_000, "host"),
+        (9_000, 10_000, "launch"),
+    ]
+    if cause != "launch":
+        assert places(trace, cause) == [name]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("annotation", "_compile.compile_inner (dynamo_timed)"),
+        ("op", "CompileContext (dynamo_timed)"),
+        ("python", "torch/_dynamo/convert_frame.py(1050): _compile"),
+        (
+            "python",
+            "/usr/lib/python3/dist-packages/torch/_inductor/compile_fx.py(700): compile_fx_inner",
+        ),
+        ("python", "triton/compiler/compiler.py(226): compile"),
+        ("python", "<frozen importlib._bootstrap>(1349): _find_and_load"),
+    ],
+)
+def test_spans_that_compile_or_import(kind: str, name: str) -> None:
+    # What goes on within, as an op that launches or a module that is loaded, is part of it.
+    inner = (api("cuModuleLoadData", 2_000, 2_500), launch(3_000, 3_100))
+    trace = step(span(kind, name, 1_000, 4_000), calls=inner)
+    assert did(trace) == [
+        (0, 1_000, "host"),
+        (1_000, 4_000, "loading"),
+        (4_000, 9_000, "host"),
+        (9_000, 10_000, "launch"),
+    ]
+
+
+def test_an_op_that_waits_for_the_device_is_all_waiting() -> None:
+    trace = step(
+        span("op", "aten::item", 1_000, 4_000),
+        span("op", "aten::_local_scalar_dense", 1_010, 3_990),
+        calls=(api("cudaMemcpyAsync", 1_020, 1_040), api("cudaStreamSynchronize", 1_050, 3_900)),
+    )
+    assert did(trace) == [
+        (0, 1_000, "host"),
+        (1_000, 1_010, "launch"),
+        (1_010, 1_050, "sync"),
+        (1_050, 3_900, "sync"),
+        (3_900, 3_990, "sync"),
+        (3_990, 4_000, "launch"),
+        (4_000, 9_000, "host"),
+        (9_000, 10_000, "launch"),
+    ]
+    assert set(places(trace, "sync")) == {"aten::item > cudaStreamSynchronize"}
+
+
+def test_an_op_that_calls_nothing_computes_on_the_host() -> None:
+    trace = step(span("op", "aten::sort", 1_000, 4_000))
+    assert did(trace) == [
+        (0, 1_000, "host"),
+        (1_000, 4_000, "host"),
+        (4_000, 9_000, "host"),
+        (9_000, 10_000, "launch"),
+    ]
+    assert places(trace, "host")[1] == "aten::sort"
+
+
+def test_an_op_that_launches_is_launching() -> None:
+    trace = step(span("op", "aten::mm", 1_000, 4_000), calls=(launch(2_000, 2_010),))
+    assert did(trace)[1] == (1_000, 4_000, "launch")
+
+
+@pytest.mark.parametrize(("kind", "slower"), [("annotation", 1), ("python", 4)])
+def test_pauses_between_ops(kind: str, slower: int) -> None:
+    """A pause of just under PAUSE_NS belongs to launching; where Python calls are recorded, of four times as much."""
+    pause = slower * PAUSE_NS / US
+    ops = [
+        span("op", "aten::a", 0, 1_000),
+        span("op", "aten::b", 1_000 + pause, 3_000),
+        span(kind, "x", 0, 1),
+    ]
+    calls = [launch(10, 20), launch(2_000, 2_010)]
+    assert did(program(ops, calls)) == [
+        (0, 1_000, "launch"),
+        (1_000, 1_000 + pause, "host"),
+        (1_000 + pause, 3_000, "launch"),
+    ]
+    ops[1]["start_ns"] -= 1
+    assert did(program(ops, calls)) == [(0, 2_999.999, "launch")]
+
+
+def test_a_short_stretch_of_python_beside_a_cause_is_launching() -> None:
+    trace = step(
+        span("annotation", "data", 1_000, 4_000),
+        span("op", "aten::mm", 4_050, 9_000),
+        calls=(launch(4_060, 4_070),),
+    )
+    assert did(trace) == [(0, 1_000, "host"), (1_000, 4_000, "input"), (4_000, 10_000, "launch")]
+
+
+def test_what_counts_first_of_things_at_once() -> None:
+    """Within a loader's span: memory allocated, a wait, an op that launches; all but the first two are input."""
+    trace = step(
+        span("annotation", "dataloader", 1_000, 5_000),
+        span("op", "aten::copy_", 4_000, 4_500),
+        calls=(
+            api("cudaHostAlloc", 2_000, 2_500),
+            api("cudaEventSynchronize", 3_000, 3_300),
+            launch(4_100, 4_200),
+        ),
+    )
+    assert did(trace) == [
+        (0, 1_000, "host"),
+        (1_000, 2_000, "input"),
+        (2_000, 2_500, "allocation"),
+        (2_500, 3_000, "input"),
+        (3_000, 3_300, "sync"),
+        (3_300, 5_000, "input"),
+        (5_000, 9_000, "host"),
+        (9_000, 10_000, "launch"),
+    ]
+
+
+def test_of_nested_calls_the_outer_one() -> None:
+    """A cudaFree that synchronises, and the driver's call within the runtime's that begins with it."""
+    trace = step(
+        calls=(
+            api("cuMemFree_v2", 1_000, 3_000),
+            api("cudaFree", 1_000, 4_000),
+            api("cuCtxSynchronize", 3_100, 3_200),
+        )
+    )
+    assert did(trace)[1:3] == [(1_000, 4_000, "allocation"), (4_000, 9_000, "host")]
+    assert places(trace, "allocation") == ["cudaFree"]
+
+
+def test_the_profilers_own_work() -> None:
+    """It is told of no thread; the one in which nothing begins meanwhile stood still for it."""
+    overhead = span(
+        "overhead", "Activity Buffer Request", 2_000, 3_000, process_id=-1, thread_id=99
+    )
+    trace = step(overhead, span("op", "aten::mm", 1_000, 4_000), calls=(launch(1_500, 3_100),))
+    assert did(trace) == [
+        (0, 1_000, "host"),
+        (1_000, 2_000, "launch"),
+        (2_000, 3_000, "host"),
+        (3_000, 4_000, "launch"),
+        (4_000, 9_000, "host"),
+        (9_000, 10_000, "launch"),
+    ]
+    assert places(trace, "host")[1] == PROFILER
+    busy = step(
+        overhead,
+        span("op", "aten::mm", 1_000, 4_000),
+        span("op", "aten::t", 2_500, 2_600),
+        calls=(launch(1_500, 1_600),),
+    )
+    assert PROFILER not in places(busy, "host")
+
+
+def test_threads_that_neither_launch_nor_mark_have_no_activities() -> None:
+    spans = [mark(0, 0, 1_000), span("annotation", "data", 0, 900, thread_id=5)]
+    assert activities_of(program(spans, [launch(100, 110)]))["thread_id"].unique().to_list() == [0]
+
+
+def test_of_a_thread_that_is_not_the_main_one_only_what_is_recorded_counts() -> None:
+    """Autograd's thread launches at 2,000 and 6,000, for the main one, which launches less but marks the step."""
+    spans = [
+        mark(0, 0, 10_000),
+        span("op", "Backward", 2_000, 2_500, thread_id=7),
+        span("op", "B", 6_000, 6_500, thread_id=7),
+    ]
+    calls = [
+        launch(2_100, 2_110, thread_id=7),
+        launch(6_100, 6_110, thread_id=7),
+        launch(9_000, 10_000),
+    ]
+    trace = program(spans, calls)
+    assert did(trace, 7) == [(2_000, 2_500, "launch"), (6_000, 6_500, "launch")]
+    assert did(trace) == [(0, 9_000, "host"), (9_000, 10_000, "launch")]
+
+
+def test_without_marks_the_thread_that_launches_most_is_the_main_one() -> None:
+    calls = [
+        launch(0, 10),
+        launch(1_000, 1_010),
+        launch(0, 10, thread_id=7),
+        launch(500, 510, thread_id=7),
+        launch(900, 910, thread_id=7),
+    ]
+    trace = program([], calls)
+    assert did(trace, 7) == [
+        (0, 10, "launch"),
+        (10, 500, "host"),
+        (500, 510, "launch"),
+        (510, 900, "host"),
+        (900, 910, "launch"),
+    ]
+    assert did(trace) == [(0, 10, "launch"), (1_000, 1_010, "launch")]
+
+
+def test_an_op_of_a_thread_without_calls_computes_where_others_call() -> None:
+    """The main thread marks the step and computes; another one launches."""
+    trace = program(
+        [mark(0, 0, 10_000), span("op", "aten::sort", 1_000, 4_000)],
+        [launch(9_000, 9_010, thread_id=7)],
+    )
+    assert did(trace) == [(0, 1_000, "host"), (1_000, 4_000, "host"), (4_000, 10_000, "host")]
+    assert places(trace, "host")[1] == "aten::sort"
+
+
+def test_nothing_of_the_host() -> None:
+    assert activities_of(program()).is_empty()
+
+
+def test_a_thread_whose_id_is_wider_than_those_of_another_table() -> None:
+    """Each table's ids are as narrow as its own allow; a trace may name a thread of the other one by 64 bits."""
+    ids = {
+        "process_id": pl.Series([1, 1], dtype=pl.Int8),
+        "thread_id": pl.Series([2, 3], dtype=pl.Int8),
+    }
+    calls = pl.DataFrame({**ids, "start_ns": [0, 5], "duration_ns": [1, 1]})
+    assert of_thread(calls, 1, 3)["row"].to_list() == [1]
+    assert of_thread(calls, 1, 2**40).height == 0
+    assert of_thread(calls, -(2**62), 3).height == 0

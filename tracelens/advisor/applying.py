@@ -1,0 +1,226 @@
+"""A model rewritten to make exactly the calls of a plan."""
+
+import itertools
+import operator
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from tracelens.advisor.lowering import folded, laid_out, realisations
+from tracelens.advisor.plan_file import CallPlan, PlannedCall
+from tracelens.derive.calls.graphs import EXPORT
+from tracelens.derive.calls.libraries import TORCH
+from tracelens.derive.calls.op_catalog import CONV, LINEAR, NORM
+from tracelens.errors import ToolError, UsageError, first_line
+from tracelens.plan import load_torch
+
+_ANEW = "make it anew with tracelens advise"
+_COVERS = {function.name: function.pattern for function in TORCH}
+_LIMITS = {True: 1e-3, False: 1e-5}
+"""Largest difference of outputs, relative to the largest output: with TF32, and without."""
+
+
+def apply_calls(
+    model: Any,
+    plan: CallPlan | str | os.PathLike[str],
+    inputs: Any = None,
+    *,
+    tolerance: float | None = None,
+) -> Any:
+    """A module that computes what the model does by the calls of the plan, with weights of its own.
+
+    The model itself stays as it is. `inputs` is an example of what it is called with; by default it
+    is made up, in the shapes that the plan names. Raises UsageError for a model in training mode, a
+    plan that was guessed, and one of another model; ToolError where the outputs on the example
+    differ by more than `tolerance` of the largest (by default 1e-3, without TF32 1e-5), or a call
+    fails.
+    """
+    torch = load_torch("apply_calls")
+    chosen = plan if isinstance(plan, CallPlan) else CallPlan.read(plan)
+    if model.training:
+        raise UsageError(
+            "the model is in training mode, where batch statistics change: call model.eval() first"
+        )
+    if chosen.source != EXPORT:
+        raise UsageError(
+            f"the plan was made without the model's exported graph (of {chosen.source}), so what"
+            " reads what is a guess or names no node; capture it with tracelens collect torch"
+            " --graph, and make the plan again"
+        )
+    given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    given = _given(torch, model, chosen) if inputs is None else given
+    with torch.no_grad():
+        program = torch.export.export(model, given).run_decompositions({})
+        try:
+            made = _Rewriting(torch, program, chosen).made()
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            said = f"{type(error).__name__}: {first_line(error)}"
+            raise UsageError(
+                f"the plan does not fit the model's graph ({said}): {_ANEW}"
+            ) from error
+        _check(torch, (model, made), given, tolerance)
+    return made
+
+
+def _given(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
+    """Inputs made up in the shapes of the plan, the same ones each time."""
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    source = torch.Generator().manual_seed(0)
+    return tuple(
+        torch.randn(tuple(own["shape"]), generator=source).to(
+            device, getattr(torch, str(own["dtype"]))
+        )
+        for own in plan.inputs
+    )
+
+
+def _check(
+    torch: Any, both: tuple[Any, Any], given: Sequence[Any], tolerance: float | None
+) -> None:
+    """Raise ToolError where the rewritten model's output is not the model's."""
+    try:
+        own, other = (module(*given) for module in both)
+    except RuntimeError as error:
+        raise ToolError(
+            f"a call of the plan fails ({str(error)[:300]}); the model is as it was"
+        ) from error
+    is_tf32 = torch.backends.cudnn.allow_tf32 and given[0].is_cuda
+    limit = _LIMITS[is_tf32] if tolerance is None else tolerance
+    for one, two in zip(_tensors(torch, own), _tensors(torch, other), strict=True):
+        difference = float((one - two).abs().max() / one.abs().max().clamp_min(1e-30))
+        if not difference <= limit:
+            raise ToolError(
+                f"the advised calls give another output: it differs by {difference:.2g} of the"
+                f" largest value, more than {limit:.0e}; the model is as it was"
+            )
+
+
+def _tensors(torch: Any, output: Any) -> list[Any]:
+    leaves = torch.utils._pytree.tree_leaves(output)  # noqa: SLF001 - torch's own name for nested containers
+    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+
+class _Rewriting:
+    """A new graph of the plan's calls, beside the exported one."""
+
+    def __init__(self, torch: Any, program: Any, plan: CallPlan) -> None:
+        self.torch, self.program, self.plan = torch, program, plan
+        self.root = torch.nn.Module()
+        self.graph = torch.fx.Graph()
+        self.functions = realisations()
+        self.nodes = {node.name: node for node in program.graph.nodes}
+        self.have: dict[tuple[str, str], Any] = {}
+        self.numbers = itertools.count()
+        constants = {**program.state_dict, **program.constants}
+        specs = program.graph_signature.input_specs
+        self.kept = {
+            spec.arg.name: constants[spec.target] for spec in specs if spec.target is not None
+        }
+        missing = {name for call in plan.calls for name in call.nodes} - set(self.nodes)
+        if missing:
+            raise UsageError(
+                f"the plan names {min(missing)}, which the model's graph does not have: {_ANEW}"
+            )
+
+    def made(self) -> Any:
+        """The module, once all calls are in its graph."""
+        for spec in self.program.graph_signature.user_inputs:
+            self.have[spec, "NCHW"] = self.graph.placeholder(spec)
+        for call in self.plan.calls:
+            if call.function in ("to_nhwc", "to_nchw"):
+                value = self.have[call.inputs[0], call.layouts[0]]
+                made = self.graph.call_function(laid_out, (value, call.layout))
+            else:
+                made = self._call(call)
+            self.have[call.nodes[-1], call.layout] = made
+        (ending,) = (node for node in self.nodes.values() if node.op == "output")
+        pytree, spec = self.torch.utils._pytree, self.program.call_spec.out_spec  # noqa: SLF001
+        leaves = self.torch.fx.node.map_arg(
+            tuple(ending.args[0]), lambda node: self._any(node.name)
+        )
+        self.graph.output(
+            self.graph.call_function(lambda *own: pytree.tree_unflatten(list(own), spec), leaves)
+        )
+        module = self.torch.fx.GraphModule(self.root, self.graph)
+        return module.eval()
+
+    def _any(self, name: str, layout: str = "NCHW") -> Any:
+        """The tensor in the layout, or in the one that there is; a parameter is kept by the module."""
+        for own in (layout, "NCHW", "NHWC"):
+            if (name, own) in self.have:
+                return self.have[name, own]
+        node = self.nodes[name]
+        if name in self.kept:
+            made = self._keep(self.kept[name])
+        elif (
+            node.target is operator.getitem
+        ):  # the first result of an operator stands for the operator
+            made = self._any(node.args[0].name, layout)
+        else:
+            raise UsageError(f"the plan computes no {name}: {_ANEW}")
+        self.have[name, layout] = made
+        return made
+
+    def _keep(self, tensor: Any) -> Any:
+        name = f"kept{next(self.numbers)}"
+        self.root.register_buffer(name, tensor.detach())
+        return self.graph.get_attr(name)
+
+    def _call(self, call: PlannedCall) -> Any:
+        nodes = [self.nodes[name] for name in call.nodes]
+        covers = _COVERS.get(call.function, ())
+        if covers[:1] in ((CONV,), (LINEAR,)):
+            return self._product(call, nodes, covers)
+        read = dict(zip(call.inputs, call.layouts, strict=True))
+        (node,) = nodes
+
+        def argument(own: Any) -> Any:
+            first = own.args[0].name if own.target is operator.getitem else own.name
+            return self._any(first, read.get(first, "NCHW"))
+
+        arguments = self.torch.fx.node.map_arg(tuple(node.args), argument)
+        if call.function in (NORM, "relu_", "add_"):
+            n_taken = {"relu_": 1, "add_": 2}.get(call.function)
+            return self.graph.call_function(self.functions[call.function], arguments[:n_taken])
+        made = self.graph.call_function(node.target, arguments, dict(node.kwargs))
+        value = node.meta.get("val")
+        return (
+            self.graph.call_function(operator.getitem, (made, 0))
+            if isinstance(value, (tuple, list))
+            else made
+        )
+
+    def _product(self, call: PlannedCall, nodes: Sequence[Any], covers: Sequence[str]) -> Any:
+        """A convolution or matrix product with what it covers: its weights are folded and laid out now, once."""
+        first = nodes[0]
+        values = _with_defaults(first)
+        weight = self.kept[values[1].name].detach()
+        bias = None if values[2] is None else self.kept[values[2].name].detach()
+        if NORM in covers:
+            norm = nodes[covers.index(NORM)]
+            scale, shift, mean, variance = (self.kept[own.name] for own in norm.args[1:5])
+            weight, bias = folded(weight, bias, (scale, shift, mean, variance), norm.args[6])
+        read = dict(zip(call.inputs, call.layouts, strict=True))
+        x = self._any(_name(values[0]), call.layouts[0])
+        others = [self._any(name, read[name]) for name in call.inputs if name != _name(values[0])]
+        if bias is None and call.function not in ("conv", LINEAR):
+            bias = self.torch.zeros(weight.shape[0], dtype=weight.dtype, device=weight.device)
+        kept = [
+            self._keep(laid_out(weight, call.layouts[0])),
+            None if bias is None else self._keep(bias),
+        ]
+        function = (
+            self.functions.get(call.function) or self.functions[call.function.removesuffix("_bn")]
+        )
+        return self.graph.call_function(function, (x, *kept, *others, *values[3:]))
+
+
+def _name(node: Any) -> str:
+    return str(node.args[0].name if node.target is operator.getitem else node.name)
+
+
+def _with_defaults(node: Any) -> list[Any]:
+    """The arguments of a call, with those that were left out."""
+    left = node.target._schema.arguments[len(node.args) :]  # noqa: SLF001 - how torch tells an operator's arguments
+    defaults = {own.name: own.default_value if own.has_default_value() else None for own in left}
+    return [*node.args, *(node.kwargs.get(name, value) for name, value in defaults.items())]

@@ -1,0 +1,133 @@
+"""Calls of library functions, each timed alone on the device."""
+
+import json
+import statistics
+import timeit
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from tracelens.advisor.lowering import laid_out, realisations
+from tracelens.errors import first_line
+from tracelens.plan import load_torch
+from tracelens.schemas import TABLES
+from tracelens.trace import Trace
+from tracelens.trace.capture import Capture, SourceFile
+from tracelens.trace.combine import combine
+
+KIND = "calls"
+_FLUSH_BYTES = 256 << 20
+"""More than the second-level cache of any device holds."""
+_BUSY_CYCLES = 200_000
+
+
+def time_calls(
+    candidates: Iterable[Mapping[str, str]],
+    n_calls: int = 20,
+    warmup: int = 3,
+    *,
+    flush: bool = True,
+) -> Trace:
+    """A trace whose table call_costs has a row a candidate: function, call, dtype and layout, as a plan names them.
+
+    On a GPU by CUDA events, without what two events alone take, the cache flushed before each call
+    (with `flush` off its inputs may be there, where the call before left them); else by the clock.
+    A call that fails has the problem in place of times.
+    """
+    torch = load_torch("timing calls")
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    name = torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
+    timer = _events(torch, flush=flush) if device.type == "cuda" else _clock
+    rows = []
+    with torch.no_grad():
+        for candidate in candidates:
+            row: dict[str, Any] = {
+                key: candidate[key] for key in ("function", "call", "dtype", "layout")
+            }
+            row |= {"n_calls": 0, "device": name}
+            try:
+                call = _prepared(torch, candidate, device)
+                for _ in range(warmup):
+                    call()
+                low, median, high = _quartiles(timer(call, n_calls))
+                row |= {"n_calls": n_calls, "median_ns": median, "q1_ns": low, "q3_ns": high}
+            except (RuntimeError, KeyError, NotImplementedError) as error:
+                row["problem"] = f"{type(error).__name__}: {first_line(error)[:200]}"
+            rows.append(row)
+    frame = pl.DataFrame(rows, schema=TABLES["call_costs"].without("rank").schema)
+    capture = Capture(
+        kind=KIND,
+        source=SourceFile("calls", KIND, 0, ""),
+        tables={"call_costs": frame} if rows else {},
+        producer="tracelens collect calls",
+        versions={"torch": torch.__version__},
+        settings={"device": name, "n_calls": n_calls},
+        reasons=dict.fromkeys(TABLES, "tracelens collect calls times single calls only"),
+    )
+    return combine([capture])
+
+
+def _quartiles(times: list[float]) -> list[int]:
+    found = statistics.quantiles(times, n=4) if len(times) > 1 else times * 3
+    return [round(max(one, 0.0)) for one in found]
+
+
+def _clock(call: Callable[[], Any], n: int) -> list[float]:
+    return [1e9 * seconds for seconds in timeit.repeat(call, number=1, repeat=n)]
+
+
+def _events(torch: Any, *, flush: bool) -> Callable[[Callable[[], Any], int], list[float]]:
+    """A timer by CUDA events; the device is kept busy meanwhile, so that the host is ahead when a call begins."""
+    many = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
+    is_busy: Callable[[], Any] = many.zero_ if flush else partial(torch.cuda._sleep, _BUSY_CYCLES)  # noqa: SLF001
+
+    def time_them(call: Callable[[], Any], n: int) -> list[float]:
+        pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(n)]
+        for begin, end in pairs:
+            is_busy()
+            is_busy()
+            begin.record()
+            call()
+            end.record()
+        torch.cuda.synchronize()
+        return [begin.elapsed_time(end) * 1e6 for begin, end in pairs]
+
+    nothing = statistics.median(time_them(lambda: None, 50))
+    return lambda call, n: [max(t - nothing, 0.0) for t in time_them(call, n)]
+
+
+def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable[[], Any]:
+    """The call on tensors of its own.
+
+    Raises KeyError for a function that cannot be called alone.
+    """
+    op, shapes, arguments = json.loads(candidate["call"])
+    function, layout, dtype = (
+        candidate["function"],
+        candidate["layout"],
+        getattr(torch, candidate["dtype"]),
+    )
+
+    def made(shape: list[int]) -> Any:
+        return laid_out(torch.randn(shape, device=device, dtype=dtype), layout)
+
+    x = made(shapes[0])
+    if function in ("to_nhwc", "to_nchw"):
+        source = laid_out(x, "NCHW" if layout == "NHWC" else "NHWC")
+        return lambda: laid_out(source, layout)
+    call = realisations()[function]
+    if op in ("conv2d", "linear"):
+        weight, bias = made(shapes[1]), made(shapes[2]) if shapes[2] else None
+        if function == "conv_add_relu":
+            summand = torch.conv2d(x, weight, bias, *arguments)
+            return lambda: call(x, weight, bias, summand, *arguments)
+        return lambda: call(x, weight, bias, *arguments)
+    if op == "batch_norm":
+        norm = [torch.rand(shapes[0][1], device=device, dtype=dtype) + 0.5 for _ in range(4)]
+        return lambda: call(x, *norm, 0.1, 1e-5)
+    if op in ("add", "mul"):
+        other = made(shapes[1])
+        return lambda: call(x, other)
+    return lambda: call(x, *arguments)

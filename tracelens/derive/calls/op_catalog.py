@@ -1,0 +1,101 @@
+"""A library's functions as data: the operators that each covers, what it demands, how torch makes the call."""
+
+from dataclasses import dataclass
+
+from tracelens.derive.calls.constraints import NCHW, NHWC, Term
+
+CONV, NORM, RELU, ADD, LINEAR = "conv2d", "batch_norm", "relu", "add", "linear"
+VIEWS = frozenset(
+    (
+        "view",
+        "_unsafe_view",
+        "reshape",
+        "flatten",
+        "transpose",
+        "t",
+        "permute",
+        "expand",
+        "slice",
+        "select",
+        "unsqueeze",
+        "squeeze",
+        "alias",
+        "detach",
+        "getitem",
+        "dropout",
+    )
+)
+"""Operators that move nothing where they can return a view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A call that covers the operators of `pattern`, which follow each other, each the only reader of the one before.
+
+    `constraints` is a term over the places in0, in1 (the other summand), weight, window (a
+    convolution's strides and padding, as its shape), out and view (a tensor in in0's memory).
+    `cost_key` is the function whose measured times are its own: in place, a call takes as long as
+    not.
+    """
+
+    name: str
+    library: str
+    pattern: tuple[str, ...]
+    constraints: Term
+    realisation: str
+    cost_key: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name under which its times are known."""
+        return self.cost_key or self.name
+
+
+def dense(place: str, layout: str) -> Term:
+    """Whether a tensor is dense in the layout; a dimension of one element has any stride."""
+    shape = [("SHAPE", place, d) for d in range(4)]
+    order = (0, 1, 2, 3) if layout == NCHW else (0, 2, 3, 1)
+    inner = {
+        d: ("*", 1, *(shape[later] for later in order[at + 1 :])) for at, d in enumerate(order)
+    }
+    return (
+        "and",
+        *(("or", ("==", shape[d], 1), ("==", ("STRIDE", place, d), inner[d])) for d in range(4)),
+    )
+
+
+def alike(*places: str) -> Term:
+    """Whether all are dense in the same layout."""
+    return (
+        "or",
+        *(("and", *(dense(place, layout) for place in places)) for layout in (NCHW, NHWC)),
+    )
+
+
+SAME_KIND = (
+    "and",
+    ("==", ("DTYPE", "in0"), ("DTYPE", "out")),
+    ("==", ("DEVICE", "in0"), ("DEVICE", "out")),
+)
+ALIGNED = ("and", *(("<=", 16, ("ALIGN", place)) for place in ("in0", "weight", "out")))
+"""Whether addresses and rows are multiples of 16 bytes."""
+OTHER = Function("other", "aten", (), ("and", dense("in0", NCHW), dense("out", NCHW)), "as it is")
+"""The function for an operator that no library describes: as it ran, in the layout torch makes
+by default."""
+
+
+def with_norm(
+    name: str, library: str, ending: tuple[str, ...], constraints: Term, call: str
+) -> tuple[Function, ...]:
+    """A function on a convolution, and the same on one whose batch normalisation is folded into its weights."""
+    return tuple(
+        Function(
+            f"{name}{'_bn' * bool(norm)}",
+            library,
+            (CONV, *norm, *ending),
+            constraints,
+            call,
+            cost_key=name,
+        )
+        for norm in ((), (NORM,))
+    )

@@ -1,0 +1,214 @@
+"""Whether two runs are of one program and did the same work: what differs, and what that invalidates."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from tracelens.derive.comparing.significance import Rules
+from tracelens.derive.layers.compilation import other_device, shows_compilation
+from tracelens.derive.layers.graph_replay import has_replays
+from tracelens.derive.time.step_table import steps_of
+from tracelens.trace import Trace
+
+INVALIDATES = {
+    "program": "everything: these are two programs",
+    "gpu": "every time; nothing is judged without --across-devices",
+    "driver": "times of launches and copies",
+    "software": "times of ops and kernels, which may be the libraries' doing",
+    "ranks": "collectives, and each rank's share of the work",
+    "steps": "sums over the capture, not what is compared a step",
+    "calls": "totals: one run did more; compare a call",
+    "shapes": "every time: another amount of work",
+    "dtypes": "times of kernels and copies: other bytes, other arithmetic",
+    "compiled": "ops and kernels by name, not steps and layers",
+    "graphs": "launches, and what the host does meanwhile",
+    "profiler": "host times: profilers cost different amounts",
+    "options": "host times: recording more costs more",
+}
+"""Properties that may differ between two runs; for each, the comparisons that a difference
+invalidates."""
+_OPTIONS = (
+    "record_shapes",
+    "with_stack",
+    "with_modules",
+    "profile_memory",
+    "with_flops",
+    "traced",
+    "cuda_graph_trace",
+)
+_TOOLS = ("schemaVersion", "cupti_version", "nsys", "nsys_schema", "gdb", "py-spy")
+_NOT_RECORDED = "not recorded (record_shapes=True does)"
+_SOME, _MOST = 0.1, 0.5
+
+
+def not_judged(base: Trace, other: Trace, rules: Rules) -> str | None:
+    """Why no row of the two runs may be judged; null where they may."""
+    if rules.across_devices or other_device(base, other) is None:
+        return None
+    return "two kinds of GPU (--across-devices judges them all the same)"
+
+
+def same_steps(base: Trace, other: Trace) -> bool:
+    """True where both mark steps, and the same number of them, so that sums may be compared."""
+    steps = [steps_of(trace).height for trace in (base, other)]
+    return steps[0] == steps[1] > 0
+
+
+def shares(base: Trace, other: Trace) -> dict[str, float]:
+    """How much both have, by kind, as far as both know it: of kernel time, layers, or ops where neither has kernels.
+
+    Of kernels and ops the share of the run that has less of it in common, as common code has common
+    kernels; of layers the share of the run that has more, as a compiled one may name its outermost
+    only.
+    """
+    found = {}
+    for kind, table, key, weight in (
+        ("kernel time", "kernels", "name", "duration_ns"),
+        ("layers", "layers", "module_path", None),
+        ("ops", "spans", "name", "duration_ns"),
+    ):
+        if kind == "ops" and (base.has("kernels") or other.has("kernels")):
+            continue
+        sides = [_weights(trace, table, key, weight) for trace in (base, other)]
+        if all(side.height for side in sides):
+            of = [
+                float(one.join(two, on="key", how="semi").select(pl.col("n").sum()).item())
+                / float(one["n"].sum())
+                for one, two in (sides, sides[::-1])
+            ]
+            found[kind] = max(of) if kind == "layers" else min(of)
+    return found
+
+
+def _weights(trace: Trace, table: str, key: str, weight: str | None) -> pl.DataFrame:
+    where = pl.col("kind") == "op" if table == "spans" else None
+    frame = trace.select(table, key, *([weight] if weight else []), where=where)
+    n = pl.col(weight).sum() if weight else pl.lit(1)
+    return (
+        frame.group_by(pl.col(key).alias("key"))
+        .agg(n=n)
+        .filter(pl.col("n") > 0)
+        .cast({"key": pl.String})
+    )
+
+
+def unrelated(base: Trace, other: Trace) -> str | None:
+    """Why two runs are not compared: that they are of two programs, with the share that both have; null if of one."""
+    found = shares(base, other)
+    layers, rest = found.get("layers"), found.get("kernel time", found.get("ops"))
+    if not found or (layers or 0) >= _MOST or (rest or 0) >= (_SOME if layers is None else _MOST):
+        return None
+    said = " and ".join(f"{share:.0%} of {kind}" for kind, share in found.items())
+    return (
+        f"{base.name} and {other.name} are two programs: only {said} are in both; compare runs of"
+        " one program"
+    )
+
+
+def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]:
+    """The properties of INVALIDATES of both runs, in words; null where the capture does not tell."""
+    alike = shares(base, other)
+    said = ", ".join(f"{share:.0%} of {kind} in both" for kind, share in alike.items()) or None
+    rows = [("program", said, base.name if unrelated(base, other) else said)]
+    for what, about in _ABOUT.items():
+        rows.append((what, about(base), about(other)))
+        if what == "calls":
+            rows += [
+                (column, *_inputs(base, other, f"input_{column}"))
+                for column in ("shapes", "dtypes")
+            ]
+    return rows
+
+
+def _versions(trace: Trace, *, driver: bool) -> str | None:
+    found = {
+        f"{key} {value}".removeprefix("driver ")
+        for source in trace.manifest.sources
+        for key, value in (source.get("versions") or {}).items()
+        if ("driver" in key) == driver and key not in _TOOLS
+    }
+    return _listed(found)
+
+
+def _steps(trace: Trace) -> str | None:
+    n = trace.select("kernels", "rank", "step").drop_nulls().unique().group_by("rank").len()["len"]
+    return _between(n.to_list()) if len(n) else ("none marked" if trace.has("kernels") else None)
+
+
+def _calls(trace: Trace) -> str | None:
+    kernels = trace.select("kernels", "rank", "step")
+    inside = kernels.drop_nulls("step")
+    n = (inside if inside.height else kernels).group_by("rank", "step").len()["len"]
+    return (
+        f"{_between(n.to_list())} kernels {'a step' if inside.height else 'in all'}"
+        if len(n)
+        else None
+    )
+
+
+def _inputs(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
+    """How much of the calls of the ops that both ran has the same inputs in both, with an example where not all has."""
+    spans = (trace.select("spans", "kind", "name", column).lazy() for trace in (base, other))
+    calls = (
+        frame.filter(pl.col("kind") == "op").group_by("name", column).len("n").collect()
+        for frame in spans
+    )
+    sides = [frame.cast({pl.Categorical: pl.String}) for frame in calls]
+    if not all(side[column].count() for side in sides):
+        told = [
+            None if not side.height else "known" if side[column].count() else _NOT_RECORDED
+            for side in sides
+        ]
+        return (told[0], told[1]) if None not in told and told[0] != told[1] else (None, None)
+    own = [
+        one.join(two, on="name", how="semi").join(
+            two, on=["name", column], how="anti", nulls_equal=True
+        )
+        for one, two in (sides, sides[::-1])
+    ]
+    strange = [side.sort(-pl.col("n").cast(pl.Int64), "name", column) for side in own]
+    if not any(side.height for side in strange):
+        return "the same", "the same"
+    first = next(side["name"][0] for side in strange if side.height)
+    return _example(strange[0], first, column), _example(strange[1], first, column)
+
+
+def _example(strange: pl.DataFrame, name: str, column: str) -> str:
+    own = strange.filter(pl.col("name") == name)
+    return f"{name} {own[column][0]}" if own.height else f"{name}: only what the other has too"
+
+
+def _options(trace: Trace) -> str | None:
+    settings = [source.get("settings") or {} for source in trace.manifest.sources]
+    return _listed(
+        {f"{key}={own[key]}" for own in settings for key in _OPTIONS if own.get(key)}
+    ) or (
+        "none" if any(source.get("kind") == "torch" for source in trace.manifest.sources) else None
+    )
+
+
+def _listed(words: set[str]) -> str | None:
+    return ", ".join(sorted(words)) or None
+
+
+def _between(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+_ABOUT = {
+    "gpu": lambda trace: _listed(set(trace.devices["name"]) - {"unknown"}),
+    "driver": lambda trace: _versions(trace, driver=True),
+    "software": lambda trace: _versions(trace, driver=False),
+    "ranks": lambda trace: f"{len(trace.manifest.ranks):,}",
+    "steps": _steps,
+    "calls": _calls,
+    "compiled": lambda trace: "yes" if shows_compilation(trace) else "no",
+    "graphs": lambda trace: (
+        ("replayed" if has_replays(trace) else "none") if trace.has("kernels") else None
+    ),
+    "profiler": lambda trace: _listed(
+        {str(s.get("producer", s.get("kind"))) for s in trace.manifest.sources}
+    ),
+    "options": _options,
+}

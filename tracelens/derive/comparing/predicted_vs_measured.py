@@ -1,0 +1,101 @@
+"""The outcome of a measured compile plan: its time beside that of the same model without it."""
+
+from typing import Any
+
+import polars as pl
+
+from tracelens.derive.comparing.expressions import parse
+from tracelens.derive.comparing.gate import evaluate
+from tracelens.derive.comparing.significance import judge
+from tracelens.derive.layers.layer_times import DEVICES, EAGER
+from tracelens.trace import Trace
+
+PLANNED = "custom"
+"""The configuration that a plan is measured in."""
+
+_ALONE = (
+    "A plan was measured and nothing to compare it with: measure the model without it on the same"
+    " device too (tracelens collect timings --configuration interpreted, or cuda, --method e2e"
+    " --plan FILE)."
+)
+
+
+def planned_outcome(*traces: Trace) -> list[str]:
+    """A sentence each on what a measured plan gained over the uncompiled model and over the one compiled as a whole.
+
+    Plan and model may have been measured in one trace or several, the first of which counts. Each
+    is judged against the spread of both, see `judge`, and the first against what was predicted,
+    where the measurement recorded that. Nothing where no plan was measured.
+    """
+    pure: dict[str, pl.DataFrame] = {}
+    for trace in reversed(traces):
+        pure |= _pure(trace)
+    if PLANNED not in pure:
+        return []
+    measured = next(trace for trace in traces if PLANNED in _pure(trace))
+    kept = [source.get("settings", {}) for source in measured.manifest.sources]
+    about: dict[str, Any] = next((own for own in kept if PLANNED in own.get("devices", {})), {})
+    device = about.get("devices", {}).get(PLANNED)
+    found = []
+    for name in sorted(set(pure) - {PLANNED}, key=lambda one: one not in EAGER):
+        if device is None or DEVICES.get(name) == ("cpu" if device == "cpu" else "gpu"):
+            predicted = about.get("plan", {}).get(
+                f"predicted_speedup_over_{'base' if name in EAGER else 'other'}"
+            )
+            found.append(_beside(name, pure[name], pure[PLANNED], predicted))
+    return found or [_ALONE]
+
+
+def _pure(trace: Trace) -> dict[str, pl.DataFrame]:
+    """The unprofiled end-to-end executions of each configuration, of the fastest of its modes: run (round), value."""
+    rows = trace.timings.filter(
+        pl.col("module_path").is_null() & (pl.col("method") == "e2e"),
+        ~pl.col("is_warmup") & ~pl.col("profiled") & ~pl.col("synchronized"),
+    )
+    ways = rows.partition_by("configuration", "compile_mode", maintain_order=True)
+    values = [
+        (way["configuration"][0], way.select(plan=0, run="round", value="duration_ns"))
+        for way in ways
+    ]
+    values.sort(key=lambda one: _median(one[1]), reverse=True)
+    return {name: frame for name, frame in values if _median(frame) > 0}
+
+
+def _median(values: pl.DataFrame) -> float:
+    return float(values.select(pl.col("value").median()).item())
+
+
+def _beside(name: str, base: pl.DataFrame, plan: pl.DataFrame, predicted: float | None) -> str:
+    row = judge(base, plan, ["plan"]).row(0, named=True)
+    before, after, low, high = (row[key] for key in ("base_value", "other_value", "low", "high"))
+    ends = [before + more for more in (high, low) if more is not None]
+    said = [" to ".join(f"{before / end:.2f}" if end > 0 else "any" for end in ends)]
+    said += [] if predicted is None else [f"predicted {predicted:.2f}"]
+    brackets = f" ({'; '.join(filter(None, said))})" if any(said) else ""
+    return (
+        f"The measured plan ({PLANNED}) takes {after / 1e6:.3f} ms end to end, {name}"
+        f" {before / 1e6:.3f} ms: a speedup of {before / after:.2f}{brackets},"
+        f" {_told(row['outcome'], row['reason'])}."
+    )
+
+
+def _told(outcome: str, reason: str | None) -> str:
+    """The outcome as the end of a sentence, with the reason where there is none."""
+    said = {"faster": "it helps", "slower": "it does harm", "unclear": "no difference can be told"}[
+        outcome
+    ]
+    return said if reason is None else f"{said}: {reason}"
+
+
+def planned_steps(base: Trace, planned: Trace) -> str:
+    """A sentence on whether steps with the plan applied are faster than those of base.
+
+    Raises SourceError where the two are not runs of one program, or have no kernels.
+    """
+    (found,) = evaluate(base, planned, [parse("step_time > +100%")])
+    if found.value is None:
+        return f"A step of the plan cannot be compared with base: {found.reason}."
+    more = [f"{value:+.1%}" for value in (found.value, found.low, found.high) if value is not None]
+    spread = f" ({more[1]} to {more[2]})" if len(more) > 1 else ""
+    told = _told(found.outcome, found.reason if found.outcome == "unclear" else None)
+    return f"A step of the measured plan differs from one of base by {more[0]}{spread}: {told}."

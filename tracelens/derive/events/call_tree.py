@@ -1,0 +1,166 @@
+"""Values that a span takes from the spans around it or below it: computed in C if compiled, else by pointer doubling.
+
+`parent` holds row numbers, null at the top. Doubling takes log2(depth) passes over whole columns:
+0.3 to 0.8 s for 5.4 million spans, where C takes 0.03 s.
+"""
+
+from itertools import accumulate
+
+import polars as pl
+
+from tracelens.derive.columns.per_unique import each_pair_once
+from tracelens.native import LIBRARY
+from tracelens.native.columns import memory, series
+
+_NEAREST, _OUTERMOST, _COUNT, _WITHIN = range(4)
+"""The passes of the C library."""
+_NONE = -(2**63)
+"""The number that stands for no parent there."""
+_I64 = pl.Int64()
+
+
+def nearest(parent: pl.Series, values: pl.Series) -> pl.Series:
+    """Each row's own value, or where null its nearest ancestor's."""
+    return values.gather(nearest_row(parent, values.is_not_null()))
+
+
+def outermost(parent: pl.Series, values: pl.Series) -> pl.Series:
+    """The value of the outermost row, among the row itself and its ancestors, that has one."""
+    return values.gather(outermost_row(parent, values.is_not_null()))
+
+
+def nearest_row(parent: pl.Series, flags: pl.Series, rows: pl.Series | None = None) -> pl.Series:
+    """The row itself where flagged, else its nearest flagged ancestor; null where there is none.
+
+    For each of `rows` (null for null), or for every row.
+    """
+    return _flagged_row(parent, flags, rows, outermost=False)
+
+
+def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
+    """The outermost flagged one among the row itself and its ancestors; null where there is none."""
+    return _flagged_row(parent, flags, None, outermost=True)
+
+
+def _flagged_row(
+    parent: pl.Series, flags: pl.Series, rows: pl.Series | None, *, outermost: bool
+) -> pl.Series:
+    found = _in_c(_OUTERMOST if outermost else _NEAREST, parent, flags)
+    if found is not None:
+        found = found if rows is None else found.gather(rows)
+        return found.set(found < 0, None)
+    result = flags.to_frame("flag").select(pl.when("flag").then(pl.int_range(pl.len()))).to_series()
+    up = parent
+    while up.null_count() < len(up):
+        above = result.gather(up)
+        first, second = (above, result) if outermost else (result, above)
+        result = first.zip_with(first.is_not_null(), second)
+        up = up.gather(up)
+    return result if rows is None else result.gather(rows)
+
+
+def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series:
+    """The number of flagged ones among the row itself and its ancestors."""
+    found = _in_c(_COUNT, parent, flags)
+    if found is not None:
+        return found.alias(flags.name)
+    up, count = parent, flags.cast(pl.Int64)
+    while up.null_count() < len(up):
+        count = count + count.gather(up).fill_null(0)
+        up = up.gather(up)
+    return count
+
+
+def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series:
+    """The sum of `own` over the row itself and all rows below it."""
+    found = _in_c(_WITHIN, parent, own)
+    if found is not None:
+        return found.alias(own.name)
+    total = own + 0  # scatter changes its series in place
+    below = pl.DataFrame(
+        {"up": parent, "level": count_among(parent, parent.is_not_null())}
+    ).with_row_index("row")
+    levels = below.drop_nulls("up").partition_by("level", as_dict=True)
+    for level in sorted(levels, reverse=True):
+        rows = levels[level]
+        sums = (
+            rows.select("up", sum=total.gather(rows["row"])).group_by("up").agg(pl.col("sum").sum())
+        )
+        total = total.scatter(sums["up"], total.gather(sums["up"]) + sums["sum"])
+    return total
+
+
+def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
+    """Whether a wanted row's code stands again further up, where `above` leads from row to row (null at the top)."""
+    left = (
+        pl.DataFrame({"up": above, "code": code})
+        .with_row_index("row")
+        .filter(wanted)
+        .drop_nulls("up")
+    )
+    flags = pl.repeat(False, len(code), dtype=pl.Boolean, eager=True).alias(code.name)
+    while left.height:
+        same = code.gather(left["up"]) == left["code"]
+        flags = flags.scatter(left["row"].filter(same), True)
+        left = left.filter(~same)
+        left = left.with_columns(up=above.gather(left["up"])).drop_nulls("up")
+    return flags
+
+
+def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame:
+    """For each of `rows`, over the row and its ancestors: `top`, `n_ones` and `n_twos`; 0 and null for a null row.
+
+    `marks` has a byte for each row of the tree: `top` is the outermost row marked 1 (null for
+    none), `n_ones` and `n_twos` are the numbers of rows marked 1 and 2.
+    """
+    is_one, is_two = marks == 1, marks == 2
+    counts = (count_among(parent, flags).gather(rows).fill_null(0) for flags in (is_one, is_two))
+    columns = outermost_row(parent, is_one).gather(rows), *counts
+    return pl.DataFrame(
+        [
+            column.alias(name)
+            for column, name in zip(columns, ("top", "n_ones", "n_twos"), strict=True)
+        ]
+    )
+
+
+def joined_paths(words: pl.Series, parent: pl.Series, separator: str) -> pl.Series:
+    """For each row the words of the rows around it and its own, outermost first, as Categorical."""
+    up = parent
+    while up.null_count() < len(up):
+        words = below(words.gather(up), words, separator)
+        up = up.gather(up)
+    return words
+
+
+def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
+    """The words behind those above them, where there are any; each pair is joined once."""
+    joined = pl.concat_str(pl.nth(0) + separator, pl.nth(1), ignore_nulls=True).alias(words.name)
+    return each_pair_once(
+        above.alias("above"), words.alias("words"), lambda pairs: pairs.select(joined)
+    ).to_series()
+
+
+def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
+    """The result of a pass in C over flags, or numbers to sum; null without the library, or if a child comes first.
+
+    It takes a tree in the chunks in which its columns were read, so that no column is copied as a
+    whole.
+    """
+    if LIBRARY is None:
+        return None
+    if what == _WITHIN:
+        marks, found = None, bytearray(memory(values, _I64))
+    else:
+        marks = memory(values.fill_null(value=False).cast(pl.UInt8), pl.UInt8())
+        found = bytearray(8 * len(parent))
+    parts = parent.get_chunks()
+    firsts = [0, *accumulate(len(part) for part in parts)]
+    order = range(len(parts))
+    is_done = all(
+        LIBRARY.among(
+            what, memory(parts[k].cast(pl.Int64).fill_null(_NONE), _I64), firsts[k], marks, found
+        )
+        for k in (reversed(order) if what == _WITHIN else order)
+    )
+    return series(found, _I64) if is_done else None

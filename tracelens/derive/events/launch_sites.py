@@ -1,0 +1,128 @@
+"""The sites that calls are made at: the op, module and phase around a call, and its depth.
+
+Many calls share a site.
+"""
+
+import polars as pl
+
+from tracelens.derive.columns.lookup import numbered
+from tracelens.derive.columns.per_unique import matching
+from tracelens.derive.events.call_tree import above, count_among, outermost_row
+from tracelens.derive.events.modules import COMPILED_GRAPH, WRAPPER
+
+_COMPILED = rf"^(## Call CompiledFxGraph |Torch-Compiled Region)|{COMPILED_GRAPH}"
+
+
+def find_sites(
+    spans: pl.DataFrame, enclosing: pl.Series, starts: pl.Series
+) -> tuple[pl.DataFrame, list[pl.Series]]:
+    """The table of sites, without the rank; and the columns site_id, op_span_id and op_offset_ns of calls.
+
+    `enclosing` is the row of the span around each call, which is its span_id; `starts` are the
+    calls' starts. Every span is looked at once, however many calls are made in it.
+    """
+    is_around = pl.repeat(False, spans.height, dtype=pl.Boolean, eager=True)
+    rows = is_around.scatter(enclosing.drop_nulls(), True).arg_true()
+    if not len(rows):
+        return pl.DataFrame(), []
+    tree = spans.select("parent_id", pl.col("kind", "name", "module_path").cast(pl.Categorical))
+    path = depths(tree, rows)
+    accumulates, roots = accumulation_and_roots(tree)
+    places = path.select(
+        op=tree["name"].gather(path["top"]),
+        op_depth=pl.col("n_ones").cast(pl.Int32),
+        python_depth=pl.col("n_twos").cast(pl.Int32),
+        module_path=tree["module_path"].gather(rows),
+        phase=spans["phase"].gather(rows).cast(pl.Categorical),
+        accumulates=accumulates.gather(rows),
+        in_wrapper=only_in_wrapper(tree, rows),
+    )
+    number, sites = numbered(places, places.columns)
+    is_root = pl.col("module_path").is_in(roots.implode()).fill_null(value=False) | pl.col(
+        "in_wrapper"
+    )
+    sites = sites.with_columns(is_root=is_root).drop("in_wrapper")
+    site = _of_each(enclosing, spans.height, rows, number).alias("site_id")
+    op = _of_each(enclosing, spans.height, rows, path["top"]).alias("op_span_id")
+    no_offset = pl.repeat(None, len(op), dtype=pl.Int8, eager=True)
+    offset = (
+        no_offset
+        if op.null_count() == len(op)
+        else (starts - spans["start_ns"].gather(op)).shrink_dtype()
+    )
+    return sites.with_row_index("site_id"), [site, op, offset.alias("op_offset_ns")]
+
+
+def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Series) -> pl.Series:
+    """For each call the value of the span around it, where `values` belong to the spans at `rows`."""
+    if values.null_count() == len(values):
+        return pl.repeat(None, len(enclosing), dtype=pl.Int8, eager=True)
+    values = values.shrink_dtype()
+    return (
+        pl.repeat(None, n_spans, dtype=values.dtype, eager=True)
+        .scatter(rows, values)
+        .gather(enclosing)
+    )
+
+
+def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
+    """For the spans at `rows`: the outermost op around (`top`), numbers of ops and Python calls (n_ones, n_twos).
+
+    The span itself counts.
+    """
+    is_op, is_python = tree["kind"] == "op", tree["kind"].is_in(["python", "module"])
+    return above(tree["parent_id"], is_op.cast(pl.UInt8) + 2 * is_python.cast(pl.UInt8), rows)
+
+
+def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """Whether each span lies within an AccumulateGrad node or is one; and the module paths of roots.
+
+    A root is a module that no module call encloses and that has layers of its own. Layers are known
+    by their calls; those of a compiled model make none, but a wrapper around the model, or a
+    compiled graph that it runs, shows that there are some.
+    """
+    is_module = (tree["kind"] == "module") & tree["module_path"].is_not_null()
+    is_node, is_compiled, is_wrapper = matching(tree["name"], "AccumulateGrad", _COMPILED, WRAPPER)
+    is_node &= ~is_module
+    modules = is_module.arg_true()
+    path, top = (
+        tree["module_path"].gather(modules),
+        outermost_row(tree["parent_id"], is_module).gather(modules),
+    )
+    around = tree["module_path"].gather(top)
+    roots = [
+        around.filter(path != around),
+        _compiled_roots(tree, is_module, top, is_compiled, is_wrapper),
+    ]
+    return count_among(tree["parent_id"], is_node) > 0, pl.concat(roots).drop_nulls().unique()
+
+
+def only_in_wrapper(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
+    """Whether each of the spans at `rows` lies within a wrapper's call and in no module of the model itself."""
+    (is_wrapper,) = matching(tree["name"], WRAPPER)
+    if not is_wrapper.any():
+        return pl.repeat(False, len(rows), dtype=pl.Boolean, eager=True)
+    around = above(tree["parent_id"], is_wrapper.cast(pl.UInt8), rows.cast(pl.Int64))["n_ones"] > 0
+    return (around & tree["module_path"].gather(rows).is_null()).fill_null(value=False)
+
+
+def _compiled_roots(
+    tree: pl.DataFrame,
+    is_module: pl.Series,
+    tops: pl.Series,
+    is_compiled: pl.Series,
+    is_wrapper: pl.Series,
+) -> pl.Series:
+    """Paths of outermost modules that a wrapper encloses or that run a compiled graph."""
+    parent, path = tree["parent_id"], tree["module_path"]
+    found = [path.clear()]
+    runs = is_compiled.arg_true().cast(pl.Int64)
+    if len(runs) and is_module.any():
+        around = path.gather(above(parent, is_module.cast(pl.UInt8), runs)["top"])
+        found.append(around.filter(around == path.gather(runs)))
+    if is_wrapper.any() and is_module.any():
+        rows = tops.drop_nulls().unique().cast(pl.Int64)
+        found.append(
+            path.gather(rows.filter(above(parent, is_wrapper.cast(pl.UInt8), rows)["n_ones"] > 0))
+        )
+    return pl.concat(found)

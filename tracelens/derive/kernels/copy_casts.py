@@ -1,0 +1,149 @@
+"""Casts that follow a copy to the device, which show the element type that the copied bytes can have had."""
+
+from weakref import WeakKeyDictionary
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import END
+from tracelens.derive.columns.per_unique import matching
+from tracelens.derive.kernels.grids import SHAPE
+from tracelens.derive.kernels.recorded_dtypes import recorded_inputs
+from tracelens.trace import Trace
+
+_WINDOW = 8
+"""How many pieces of device work after a copy, on its stream, are searched for its cast."""
+
+_CAST_NAME = r"direct_copy_kernel|float16_copy_kernel|bfloat16_copy_kernel|LoadWithCast"
+# CUPTI through Kineto and nsys demangle differently: `{lambda(float)#1}`, `2ul>, 4` and
+# `[lambda(float) (instance 1)]`, `(unsigned long)2>, (int)4`.
+_BLOCK_WORK = r"(?:std::array|Array)<char ?\*, (?:\([a-z ]+\))?\d+(?:ul|u)?>, (?:\(int\))?(\d+), "
+_TARGET = r"[{\[]lambda\((double|float|c10::Half|c10::BFloat16)\)"
+_WIDTHS = {"double": 8, "float": 4, "c10::Half": 2, "c10::BFloat16": 2}
+_WIDER = {8: "float64", 4: "float32"}
+
+
+_made: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
+
+
+def casts_after_copies(trace: Trace) -> pl.DataFrame:
+    """Each host-to-device copy that a narrowing cast follows.
+
+    rank, memcpy_id, read_bytes and written_bytes (of an element), elements, dtype (of the copied
+    elements) and is_recorded (whether the dtype comes from the op that copied or cast).
+
+    The cast is the first kernel among the next few pieces of work on the copy's stream that is one
+    of ATen's casting copies and covers size_bytes / 8 or / 4 elements: as many as its grid reaches,
+    short of one block. The element type that it writes is in its functor's name. Size and count
+    give the bytes of an element that was read, but not whether it was an integer or a float. Where
+    the op around the copy or the cast recorded types and sizes of its tensors, one of them has to
+    match: counts of other tensors may be equal by chance.
+
+    The result is cached, as several analyses need it.
+    """
+    if trace not in _made:
+        _made[trace] = _casts_after_copies(trace)
+    return _made[trace]
+
+
+def _casts_after_copies(trace: Trace) -> pl.DataFrame:
+    columns = ["rank", "device_id", "stream_id", "start_ns"]
+    copies = trace.memcpys.filter(
+        (pl.col("direction") == "h2d") & (pl.col("size_bytes") > 0)
+    ).select(*columns, "memcpy_id", "size_bytes", "span_id", end=END)
+    if not copies.height:
+        return _SCHEMA.to_frame()
+    kernels = trace.select("kernels", *columns, "span_id", "name", *SHAPE)
+    kernels = kernels.filter(*matching(kernels["name"], _CAST_NAME))
+    casts = kernels.with_columns(pl.col("name").cast(pl.String)).select(
+        *columns,
+        "span_id",
+        work=pl.col("name").str.extract(_BLOCK_WORK).cast(pl.Int64, strict=False).fill_null(4),
+        written_bytes=pl.col("name")
+        .str.extract(_TARGET)
+        .replace_strict(_WIDTHS, default=None, return_dtype=pl.Int64),
+        blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
+        threads=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
+    )
+    if not casts.height:
+        return _SCHEMA.to_frame()
+    near = _matched(copies, casts.drop_nulls(["written_bytes", "blocks", "threads"]))
+    near = _as_recorded(_as_recorded(near, trace, "copy"), trace, "cast")
+    recorded = pl.coalesce("copy_dtype", "cast_dtype")
+    float_type = pl.col("read_bytes").replace_strict(_WIDER, default=None, return_dtype=pl.String)
+    return (
+        near.sort("place", "read_bytes", descending=[False, True])
+        .unique(["rank", "memcpy_id"], keep="first", maintain_order=True)
+        .with_columns(dtype=recorded.fill_null(float_type), is_recorded=recorded.is_not_null())
+        .select(_SCHEMA.names())
+        .cast(_SCHEMA)
+    )
+
+
+def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
+    """The pairs that agree with the types recorded around the copies or casts, with the type as `{of}_dtype`.
+
+    A pair for which nothing was recorded is kept, with null as type.
+    """
+    span = f"{of}_span_id"
+    recorded = recorded_inputs(trace, near.select("rank", span_id=span)).rename({"span_id": span})
+    one, elements = pl.col("inputs").struct, pl.col("elements")
+    fits = (one.field("width") == pl.col("read_bytes")) & (
+        one.field("elements") == elements
+    ).fill_null(value=True)
+    return (
+        near.with_row_index("pair")
+        .join(recorded, on=["rank", span], how="left", maintain_order="left")
+        .explode("inputs")
+        .filter(pl.col("inputs").is_null() | fits)
+        .unique("pair", keep="first", maintain_order=True)
+        .with_columns(one.field("dtype").alias(f"{of}_dtype"))
+        .drop("pair", "inputs")
+    )
+
+
+def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
+    """Each copy with the next casts on its stream whose element count fits, and the spans around both."""
+    by = ["rank", "device_id", "stream_id"]
+    ordered = casts.sort("start_ns").with_columns(place=pl.int_range(pl.len()).over(by))
+    first = copies.sort("end").join_asof(
+        ordered.select(*by, "start_ns", "place"),
+        left_on="end",
+        right_on="start_ns",
+        by=by,
+        strategy="forward",
+        check_sortedness=False,
+    )
+    next_copy = pl.col("start_ns").sort().shift(-1).over(by)
+    first = first.sort("start_ns").with_columns(until=next_copy.fill_null(2**62))
+    ahead = pl.DataFrame({"ahead": range(_WINDOW)}, schema={"ahead": pl.Int64})
+    near = first.join(ahead, how="cross").select(
+        *by, "memcpy_id", "size_bytes", "span_id", "until", place=pl.col("place") + pl.col("ahead")
+    )
+    reach = pl.col("blocks") * pl.col("threads") * pl.col("work")
+    block = pl.col("threads") * pl.col("work")
+    return (
+        near.join(ordered, on=[*by, "place"], suffix="_cast")
+        .filter(pl.col("start_ns") < pl.col("until"))
+        .join(pl.DataFrame({"read_bytes": [8, 4]}), how="cross")
+        .with_columns(elements=pl.col("size_bytes") // pl.col("read_bytes"))
+        .filter(
+            (pl.col("size_bytes") % pl.col("read_bytes") == 0)
+            & (pl.col("elements") <= reach)
+            & (pl.col("elements") > reach - block)
+            & (pl.col("written_bytes") < pl.col("read_bytes"))
+        )
+        .rename({"span_id": "copy_span_id", "span_id_cast": "cast_span_id"})
+    )
+
+
+_SCHEMA = pl.Schema(
+    {
+        "rank": pl.Int32,
+        "memcpy_id": pl.Int64,
+        "read_bytes": pl.Int64,
+        "written_bytes": pl.Int64,
+        "elements": pl.Int64,
+        "dtype": pl.String,
+        "is_recorded": pl.Boolean,
+    }
+)

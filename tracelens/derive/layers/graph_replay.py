@@ -1,0 +1,182 @@
+"""Layers of replayed CUDA graphs' kernels, taken from kernels that correspond to them.
+
+A replay is one call, so nothing around it says which layer each of its kernels belongs to.
+`graph_captures` finds the launches that were recorded while the graph was captured. Here a capture
+without graphs is used: in it the same program launches the same kernels in the same order, one by
+one: the two sequences of names are aligned, each distinct one once, and a replayed kernel takes the
+layer of the kernel it is aligned with.
+"""
+
+import polars as pl
+
+from tracelens.derive.layers.provenance import cumulated, split_duration
+from tracelens.derive.layers.sequence_alignment import align
+from tracelens.trace import Trace
+
+BASE_EVIDENCE = "base capture"
+UNATTRIBUTED = "(unattributed)"
+BARE_NAME = pl.col("name").cast(pl.String).str.extract(r"^(?:void )?([^<(]+)")
+"""A kernel's name up to what tools write in different ways: template arguments, parameters,
+unnamed namespaces."""
+_LEAST_ALIKE = 0.5
+"""With a smaller part of a sequence matched, the base ran another program, and nothing is placed.
+
+Nor is anything with fewer of the matched kernels on equal grids: that was another batch size.
+Compiled twice, the same program keeps 72 to 92 % of them, with another batch size 8 % (seen on an
+H200)."""
+_LONGEST_RUN = 20_000
+"""Kernels taken of a base without steps: alignment takes time proportional to the product of
+both lengths."""
+_PATHS_ONLY = ("none", "root module only", "module span", "backward sequence")
+"""Evidence from the launch, which all kernels of a replay share."""
+PAIRS = pl.Schema(
+    {"rank": pl.Int32, "kernel_id": pl.Int64, "base_rank": pl.Int32, "base_id": pl.Int64}
+)
+"""Kernels of a replay, each with the kernel of a base that it corresponds to."""
+_OF_BASE = ("layer", "class_name", "phase")
+
+
+def has_replays(trace: Trace) -> bool:
+    """Whether kernels ran as nodes of replayed CUDA graphs."""
+    return bool((trace.select("kernels", "link")["link"] == "graph").any())
+
+
+def place_replays(
+    placed: pl.DataFrame, pairs: pl.DataFrame, base_parts: pl.DataFrame, evidence: str
+) -> pl.DataFrame:
+    """The kernels of `placed`, with replayed ones placed as the kernels of a base that they are paired with.
+
+    `placed` and `base_parts` hold a row a kernel and layer, `pairs` what `pairs_by_name` returns. A
+    kernel that was split in the base is split in the same proportions; its parts sum to its own
+    duration.
+    """
+    open_rows = placed.filter((pl.col("link") == "graph") & pl.col("evidence").is_in(_PATHS_ONLY))
+    replayed = open_rows.join(pairs, on=["rank", "kernel_id"]).join(
+        _fractions(base_parts),
+        on=["base_rank", "base_id"],
+        suffix="_base",
+        maintain_order="left_right",
+    )
+    if replayed.is_empty():
+        return placed
+    key = ["rank", "kernel_id"]
+    finer = (pl.col("layer") == UNATTRIBUTED) | (pl.col("layer_base") + ".").str.starts_with(
+        pl.col("layer") + "."
+    )
+    replayed = replayed.filter((finer & (pl.col("layer_base") != UNATTRIBUTED)).any().over(key))
+    replayed = split_duration(replayed).with_columns(
+        layer="layer_base",
+        class_name="class_name_base",
+        phase=pl.coalesce("phase_base", "phase"),
+        evidence=pl.lit(evidence),
+        duration_ns="estimate_ns",
+    )
+    rest = placed.join(replayed.select(key).unique(), on=key, how="anti", maintain_order="left")
+    return pl.concat([rest, replayed.select(rest.columns)])
+
+
+def _fractions(parts: pl.DataFrame) -> pl.DataFrame:
+    """The base's parts of kernels with each part's fraction of its kernel, as `split_duration` takes them."""
+    key = ["rank", "kernel_id"]
+    whole, equal = pl.col("duration_ns").sum().over(key), 1 / pl.len().over(key)
+    fractions = parts.with_columns(
+        pl.when(whole > 0).then(pl.col(column) / whole).otherwise(equal).alias(f"{name}_frac")
+        for name, column in (("estimate", "duration_ns"), ("low", "low_ns"), ("high", "high_ns"))
+    )
+    columns = (*_OF_BASE, "until_frac", "is_last", "low_frac", "high_frac")
+    return cumulated(fractions, key).select(*columns, base_rank="rank", base_id="kernel_id")
+
+
+def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
+    """Each replayed kernel (rank, kernel_id) with the base's kernel that it corresponds to (base_rank, base_id)."""
+    mine, theirs = _coded(trace, base)
+    runs = {rank: _run(part) for (rank,), part in theirs.group_by("rank", maintain_order=True)}
+    only = next(iter(runs)) if len(runs) == 1 else None
+    replayed = mine.filter((pl.col("link") == "graph").any().over("rank", "unit"))
+    found = [PAIRS.to_frame()]
+    aligned: dict[tuple[object, ...], list[int | None]] = {}
+    for (rank, _), unit in replayed.group_by("rank", "unit", maintain_order=True):
+        base_rank = rank if rank in runs else only
+        if base_rank is None:
+            continue
+        codes = tuple(unit["code"])
+        if (base_rank, codes) not in aligned:
+            aligned[base_rank, codes] = align(codes, tuple(runs[base_rank]["code"]))
+        place = pl.Series(aligned[base_rank, codes], dtype=pl.Int64)
+        run = runs[base_rank]
+        paired = unit.select("rank", "kernel_id", "link", "grid").with_columns(
+            base_rank=pl.lit(base_rank, pl.Int32),
+            base_id=run["kernel_id"].gather(place),
+            own=run["grid"].gather(place),
+        )
+        paired = paired.filter(pl.col("link") == "graph")
+        same_grid = paired.select((pl.col("grid") == pl.col("own")).mean().fill_null(1.0)).item()
+        if paired["base_id"].count() >= _LEAST_ALIKE * paired.height and same_grid >= _LEAST_ALIKE:
+            found.append(paired.drop("link", "grid", "own").drop_nulls("base_id"))
+    return pl.concat(found)
+
+
+def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The kernels of both in order, without replays in the base; equal names have equal codes."""
+    mine, theirs = _sequences(trace), _sequences(base).filter(pl.col("link") != "graph")
+    if tools(trace) != tools(base):
+        mine, theirs = mine.with_columns(BARE_NAME), theirs.with_columns(BARE_NAME)
+    names = (
+        pl.concat([mine["name"], theirs["name"]])
+        .cast(pl.Categorical)
+        .to_physical()
+        .cast(pl.Int64)
+        .fill_null(-1)
+    )
+    return mine.with_columns(code=names.head(mine.height)), theirs.with_columns(
+        code=names.slice(mine.height)
+    )
+
+
+def tools(trace: Trace) -> set[object]:
+    """The profilers whose captures the trace was made of."""
+    return {source.get("producer") for source in trace.manifest.sources} & {
+        "torch.profiler",
+        "Nsight Systems",
+    }
+
+
+def _sequences(trace: Trace) -> pl.DataFrame:
+    """Kernels in launch order, those of a replay in the order of the graph's nodes where the source has it.
+
+    `unit` groups them: a step (0 or more), or outside of steps a launch (below 0).
+    """
+    columns = (
+        "rank",
+        "kernel_id",
+        "name",
+        "link",
+        "step",
+        "api_call_id",
+        "graph_node_id",
+        "start_ns",
+    )
+    axes = ("grid_x", "grid_y", "grid_z")
+    launches = trace.select("api_calls", "rank", "api_call_id", "start_ns").rename(
+        {"start_ns": "launch_ns"}
+    )
+    kernels = trace.select("kernels", *columns, *axes).join(
+        launches, on=["rank", "api_call_id"], how="left"
+    )
+    x, y, z = (pl.col(axis).cast(pl.Int64) for axis in axes)
+    kernels = kernels.with_columns(grid=x + y * 2**31 + z * 2**47)
+    ordered = kernels.sort(
+        "rank", pl.coalesce("launch_ns", "start_ns"), "graph_node_id", "start_ns", "kernel_id"
+    )
+    return ordered.with_columns(unit=pl.coalesce("step", -1 - pl.col("api_call_id")))
+
+
+def _run(kernels: pl.DataFrame) -> pl.DataFrame:
+    """One run of the program: a step with the most common sequence, or the first kernels where no step is marked."""
+    steps = kernels.drop_nulls("step").group_by("step", maintain_order=True).agg("code")
+    if steps.is_empty():
+        return kernels.head(_LONGEST_RUN)
+    alike = steps.group_by("code", maintain_order=True).agg(pl.len(), pl.col("step").first())
+    return kernels.filter(
+        pl.col("step") == alike.sort("len", descending=True, maintain_order=True)["step"][0]
+    )

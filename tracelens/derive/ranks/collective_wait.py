@@ -1,0 +1,172 @@
+"""Waiting of ranks for each other: the time in a collective until the last rank has begun it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import END, union
+from tracelens.derive.ranks.collectives import match_collectives
+from tracelens.schemas.results.ranks import WAITING_FOR
+from tracelens.trace import Trace
+
+WAITS = {
+    "rank": pl.Int32,
+    "step": pl.Int64,
+    "wait_ns": pl.Int64,
+    "hidden_ns": pl.Int64,
+    "exposed_ns": pl.Int64,
+}
+_made: WeakKeyDictionary[Trace, Waits] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """The waiting of all ranks: `pieces` that do not overlap within a rank, and `computing`, what hides them.
+
+    A row of `pieces`: rank, group_key, call, awaited_rank, start_ns and end_ns on the rank's own
+    clock, and hidden_ns, the time in it during which the rank computed. Where two collectives wait
+    at once, the time is that of the one begun first. `computing` has each rank's time with a kernel
+    that does not communicate, as disjoint intervals. Both are sorted by rank and start, and have
+    before_ns, the length of the rank's intervals before.
+    """
+
+    pieces: pl.DataFrame
+    computing: pl.DataFrame
+
+
+def waits_of(trace: Trace) -> Waits:
+    """The waiting of every rank in matched collectives; cached."""
+    if trace not in _made:
+        calls = match_collectives(trace).calls
+        wait = pl.col("last_start_ns") - pl.col("start_ns")
+        waits = calls.select(
+            "rank",
+            "group_key",
+            "call",
+            "awaited_rank",
+            start_ns="own_start_ns",
+            end_ns=pl.col("own_start_ns") + wait,
+        )
+        pieces = _summed(_disjoint(waits.filter(pl.col("end_ns") > pl.col("start_ns"))))
+        computing = _computing(trace, pieces["rank"].unique())
+        hidden = _covered(computing, pieces, "end_ns") - _covered(computing, pieces, "start_ns")
+        _made[trace] = Waits(pieces.with_columns(hidden_ns=hidden), computing)
+    return _made[trace]
+
+
+def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFrame:
+    """A row a rank and step, and one (step null) a rank for all its time, with the columns of WAITS.
+
+    For ranks with matched collectives. `wait_ns` is time in which at least one collective waits for
+    a rank to begin it, hidden_ns the part of it in which the rank computes, exposed_ns the rest.
+    Time counts in the step in which it passes. Steps are the trace's own unless some are given,
+    with start_ns and duration_ns.
+    """
+    found = waits_of(trace)
+    ranks = match_collectives(trace).calls.select("rank").unique()
+    length = pl.col("end_ns") - pl.col("start_ns")
+    sums = found.pieces.group_by("rank").agg(
+        length.sum().alias("wait_ns"), pl.col("hidden_ns").sum()
+    )
+    whole = ranks.join(sums, on="rank", how="left").with_columns(
+        pl.col("wait_ns", "hidden_ns").fill_null(0), step=pl.lit(None, pl.Int64)
+    )
+    steps = (trace.frame("steps") if steps is None else steps).join(ranks, on="rank", how="semi")
+    steps = steps.select(
+        "rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns")
+    )
+    first, last = (_until(found, steps, edge) for edge in ("start_ns", "end_ns"))
+    each = steps.select("rank", "step").with_columns(
+        last[name] - first[name] for name in last.columns
+    )
+    both = pl.concat([whole.select(each.columns), each]).sort("rank", "step", nulls_last=False)
+    both = both.with_columns(exposed_ns=pl.col("wait_ns") - pl.col("hidden_ns"))
+    return both.select(pl.col(name).cast(dtype) for name, dtype in WAITS.items())
+
+
+def waiting_pairs(trace: Trace) -> pl.DataFrame:
+    """A row a rank and one that it waited for, with the columns of WAITING_FOR; sorted by these."""
+    pair = ["rank", "awaited_rank"]
+    late = pl.col("last_start_ns") - pl.col("start_ns")
+    sums = (
+        match_collectives(trace)
+        .calls.filter(late > 0)
+        .group_by(pair)
+        .agg(n_collectives=pl.len(), wait_ns=late.sum())
+    )
+    exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
+    found = sums.join(
+        waits_of(trace).pieces.group_by(pair).agg(exposed_ns=exposed.sum()), on=pair, how="left"
+    )
+    return WAITING_FOR.conform(found.with_columns(pl.col("exposed_ns").fill_null(0)).sort(pair))
+
+
+def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
+    """The waiting of a window's rank before one of its edges, and the hidden part: wait_ns, hidden_ns."""
+    hidden = pl.col("hidden_ns")
+    last = _last_begun(
+        waits.pieces.with_columns(hidden_before_ns=hidden.cum_sum().over("rank") - hidden),
+        windows,
+        edge,
+    )
+    last = last.with_columns(end_ns=pl.min_horizontal("end_ns", "moment"))
+    in_last = _covered(waits.computing, last, "end_ns") - _covered(
+        waits.computing, last, "start_ns"
+    )
+    hidden_ns = (last["hidden_before_ns"] + in_last).fill_null(0).alias("hidden_ns")
+    return pl.DataFrame([_covered(waits.pieces, windows, edge).alias("wait_ns"), hidden_ns])
+
+
+def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.Series:
+    """The length of a rank's disjoint intervals before each of its moments; null where the moment is null."""
+    last = _last_begun(intervals, moments, column)
+    inside = pl.min_horizontal("end_ns", "moment") - pl.col("start_ns")
+    return last.select((pl.col("before_ns") + inside).fill_null(0)).to_series()
+
+
+def _last_begun(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.DataFrame:
+    """For each moment its rank's last interval that begins no later; in the moments' order."""
+    asked = (
+        moments.select("rank", moment=column)
+        .with_row_index("_row")
+        .drop_nulls("moment")
+        .sort("rank", "moment")
+    )
+    last = asked.join_asof(
+        intervals.with_columns(begun=pl.col("start_ns")),
+        left_on="moment",
+        right_on="begun",
+        by="rank",
+        strategy="backward",
+        check_sortedness=False,
+    )
+    rows = pl.DataFrame(
+        {"_row": pl.int_range(moments.height, dtype=pl.get_index_type(), eager=True)}
+    )
+    return rows.join(last, on="_row", how="left", maintain_order="left")
+
+
+def _disjoint(waits: pl.DataFrame) -> pl.DataFrame:
+    """The waits of each rank without the time that one begun before has already."""
+    ordered = waits.sort("rank", "start_ns", "end_ns")
+    ended = pl.col("end_ns").cum_max().shift().over("rank")
+    cut = ordered.with_columns(start_ns=pl.max_horizontal("start_ns", ended))
+    return cut.filter(pl.col("end_ns") > pl.col("start_ns"))
+
+
+def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
+    """The times of each rank with at least one kernel running that does not communicate: rank, start_ns, end_ns."""
+    kernels = trace.select("kernels", "rank", "start_ns", "duration_ns", "is_communication")
+    kernels = kernels.filter(
+        ~pl.col("is_communication").fill_null(value=False), pl.col("rank").is_in(ranks.implode())
+    )
+    return _summed(union(kernels.select("rank", "start_ns", end_ns=END), by="rank"))
+
+
+def _summed(intervals: pl.DataFrame) -> pl.DataFrame:
+    """A rank's disjoint intervals with `before_ns`, the length of those before."""
+    length = pl.col("end_ns") - pl.col("start_ns")
+    return intervals.with_columns(before_ns=length.cum_sum().over("rank") - length)

@@ -1,0 +1,166 @@
+"""Ranks put together into a trace: which are missing or foreign, and how their clocks differ."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from tracelens.derive.rank_ranges import list_ranks
+from tracelens.derive.ranks.collectives import Matched, match_collectives
+from tracelens.errors import SourceError
+from tracelens.schemas import TABLES
+from tracelens.trace import Trace
+from tracelens.trace.same_run import FAR_NS, FORCED, HOW_TO_FORCE, NOT_TOGETHER
+
+MISSING = "ranks_missing"
+"""Code of the diagnostic that names the ranks of the job that were not given."""
+_STRAINED_NS = 1_000_000
+"""Two runs of a program contradict each other's clocks by more; a clock that is set while a job
+runs may, too."""
+_SECOND_NS = 10**9
+_MOST_RANKS = 1 << 20
+_COLUMNS = ("offset_ns", "drift_ppm", "uncertainty_ns")
+_Row = dict[str, Any]
+
+
+def settle_ranks(trace: Trace, *, force_mix: bool = False) -> None:
+    """Add to a trace of several ranks their clocks, in `ranks` and the manifest, and warnings of ranks that lack.
+
+    Raises SourceError where collectives show that ranks are not of one program, unless `force_mix`
+    makes a warning of it.
+    """
+    if len(trace.manifest.ranks) < 2:
+        return
+    matched = match_collectives(trace)
+    why = _foreign(trace, matched)
+    if why and not force_mix:
+        raise SourceError(f"these are not ranks of one program: {why}; {HOW_TO_FORCE}")
+    ranks = trace.ranks
+    if matched.clocks["clock"].n_unique() > 1:
+        own = matched.clocks.select(
+            "rank", *(pl.col(name).alias(f"clock_{name}") for name in _COLUMNS)
+        )
+        ranks = ranks.select(pl.exclude(own.columns[1:])).join(
+            own, on="rank", how="left", maintain_order="left"
+        )
+    rows = [*_lacking(trace, matched), *_clock_remarks(matched)]
+    if why:
+        rows.append(
+            _row(trace.manifest.ranks[0], "warning", FORCED, f"put together nevertheless: {why}")
+        )
+    old = trace.diagnostics
+    if "unknown" not in matched.clocks["basis"] and matched.calls.height and not why:
+        old = old.filter(pl.col("code") != NOT_TOGETHER)  # they met in collectives
+    diagnostics = pl.concat(
+        [old, TABLES["diagnostics"].conform(pl.DataFrame(rows, schema=old.schema))]
+    )
+    manifest = replace(
+        trace.manifest, clocks=_described(matched.clocks) if matched.calls.height else {}
+    )
+    diagnostics = diagnostics.sort("rank", maintain_order=True)
+    trace.amend(manifest, ranks=TABLES["ranks"].conform(ranks), diagnostics=diagnostics)
+
+
+def _foreign(trace: Trace, matched: Matched) -> str | None:
+    """Why the ranks cannot be of one program; null where they can.
+
+    A collective that does not pair may be the mistake that is looked for; a rank of which none
+    pairs, and which issues no kind of collective that others do, is of another program. So is one
+    hours apart, by no clock that runs evenly.
+    """
+    if matched.stops.height:
+        rows = trace.collectives
+        kinds = rows.select(
+            "rank", kind=pl.struct("name", "dtype", "size_in_bytes", "size_out_bytes")
+        ).unique()
+        kinds = kinds.with_columns(n_ranks=pl.len().over("kind"))
+        alone = (
+            kinds.group_by("rank")
+            .agg(pl.col("n_ranks").max())
+            .filter(pl.col("n_ranks") == 1)["rank"]
+        )
+        if not {*alone} <= {*matched.calls["rank"].unique()}:
+            return str(matched.stops["text"][0])
+    far = matched.clocks.filter(
+        (pl.col("offset_ns").abs() >= FAR_NS) & (pl.col("strain_ns") > _STRAINED_NS)
+    )
+    for rank, offset, strain in far.select("rank", "offset_ns", "strain_ns").iter_rows():
+        hours = f"{abs(offset) / FAR_NS:.1f} hours {'later' if offset > 0 else 'earlier'}"
+        return (
+            f"rank {rank}'s collectives came {hours}, and no clock that runs evenly makes them the"
+            f" others' (bounds contradict each other by {strain / 1e6:.1f} ms)"
+        )
+    return None
+
+
+def _lacking(trace: Trace, matched: Matched) -> Iterator[_Row]:
+    """Warnings of ranks that were not given, and of those that no collective connects with the others."""
+    given = trace.manifest.ranks
+    sizes = {*trace.ranks["world_size"].drop_nulls()}
+    missing = (
+        sorted({*range(sizes.pop())} - {*given})
+        if len(sizes) == 1 and max(sizes) <= _MOST_RANKS
+        else []
+    )
+    if missing:
+        which = f"{list_ranks(missing)} of {len(missing) + len(given):,}"
+        were, them = ("was", "it") if len(missing) == 1 else ("were", "them")
+        text = f"{which} {were} not given: waiting for {them} is not known"
+        yield _row(given[0], "warning", MISSING, text)
+    with_calls = {*matched.calls["rank"].unique()}
+    for rank in sorted({*given} - with_calls) if with_calls else ():
+        text = (
+            "no collective of this rank is matched with another rank's: it is not compared with"
+            " them"
+        )
+        yield _row(rank, "warning", "no_collectives", text)
+
+
+def _clock_remarks(matched: Matched) -> Iterator[_Row]:
+    """How each clock that is not the job's is known, where that needs a word."""
+    for row in matched.clocks.iter_rows(named=True) if matched.calls.height else ():
+        own = (row["rank"], "warning")
+        if row["basis"] == "assumed":
+            text = (
+                "nothing tells which ranks share a host: one clock is assumed, which no collective"
+                " contradicts"
+            )
+            yield _row(row["rank"], "info", "clock_assumed", text)
+            return
+        if row["basis"] == "unknown":
+            yield _row(
+                *own,
+                "clock_unknown",
+                "too few collectives with other hosts' ranks to know how its clock differs",
+            )
+        elif row["strain_ns"] > _STRAINED_NS:
+            text = (
+                f"its clock did not run evenly, by {row['strain_ns'] / 1e6:.1f} ms, unless it is of"
+                " another run"
+            )
+            yield _row(*own, "clock_uneven", text)
+        elif abs(row["offset_ns"]) >= _SECOND_NS:
+            ahead = "ahead of" if row["offset_ns"] > 0 else "behind"
+            text = (
+                f"its clock is {abs(row['offset_ns']) / 1e9:,.1f} s {ahead} the job's: that is"
+                " taken off in comparisons"
+            )
+            yield _row(*own, "clock_apart", text)
+
+
+def _row(rank: int, severity: str, code: str, text: str) -> _Row:
+    return {"rank": rank, "severity": severity, "code": code, "count": 1, "text": text}
+
+
+def _described(clocks: pl.DataFrame) -> dict[str, Any]:
+    """The clocks as the manifest holds them."""
+    bases = clocks["basis"].unique()
+    if clocks["clock"].n_unique() == 1:
+        return {"basis": str(bases[0])}
+    shown = clocks.drop("rank", "node", "origin_ns").to_dicts()
+    return {
+        "basis": "estimated",
+        "origin_ns": clocks["origin_ns"][0],
+        "ranks": {str(rank): row for rank, row in zip(clocks["rank"], shown, strict=True)},
+    }

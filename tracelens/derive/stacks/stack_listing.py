@@ -1,0 +1,56 @@
+"""Stacks to be read frame by frame."""
+
+from itertools import zip_longest
+from typing import Any
+
+import polars as pl
+
+from tracelens.derive.layers.sequence_alignment import align
+from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION
+from tracelens.trace import Trace
+
+
+def first_hits(trace: Trace) -> dict[str, dict[str, Any]]:
+    """Each symbol's first stack, in the order taken: the columns of `stacks`, and `frames` from the innermost."""
+    first = trace.stacks.sort("rank", "hit", "stack_id").unique(
+        "symbol", keep="first", maintain_order=True
+    )
+    return {
+        stack["symbol"]: (
+            stack
+            | {
+                "frames": (
+                    trace.frames.filter(rank=stack["rank"], stack_id=stack["stack_id"]).sort(
+                        "level"
+                    )
+                )
+            }
+        )
+        for stack in first.iter_rows(named=True)
+    }
+
+
+def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Stacks to compare: the first hit of every symbol that both have, else the first stacks of both."""
+    ones, twos = first_hits(base), first_hits(other)
+    shared = [symbol for symbol in ones if symbol in twos]
+    if shared:
+        return [(ones[symbol], twos[symbol]) for symbol in shared]
+    return [(next(iter(ones.values())), next(iter(twos.values())))] if ones and twos else []
+
+
+def side_by_side(one: pl.DataFrame, two: pl.DataFrame) -> list[tuple[int | None, int | None, bool]]:
+    """Rows of two stacks' frames to be read beside each other, and whether it is the same function in both.
+
+    Where the stacks differ, a row has the next frame of each; null where one has no more of them.
+    """
+    numbers = {name: at for at, name in enumerate({*one["function"], *two["function"]})}
+    mine, theirs = (tuple(numbers[name] for name in frames["function"]) for frames in (one, two))
+    rows: list[tuple[int | None, int | None, bool]] = []
+    a = b = 0
+    for at, place in enumerate([*align(mine, theirs), two.height]):
+        if place is not None:
+            rows += [(i, j, False) for i, j in zip_longest(range(a, at), range(b, place))]
+            rows.append((at, place, at < one.height and one["function"][at] != UNKNOWN_FUNCTION))
+            a, b = at + 1, place + 1
+    return rows[:-1]

@@ -1,0 +1,204 @@
+"""Time of a process without a device: computing in ops, or something else for a cause."""
+
+from weakref import WeakKeyDictionary
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import END, union
+from tracelens.derive.columns.ratios import over
+from tracelens.derive.columns.split_intervals import cut_rows
+from tracelens.derive.time.cpu_busy import COMPUTES, outermost_ops
+from tracelens.derive.time.op_times import op_times
+from tracelens.derive.time.step_table import activities_of, steps_of
+from tracelens.errors import MissingTableError
+from tracelens.schemas.events import CAUSES
+from tracelens.schemas.results.time import TIME_BREAKDOWN
+from tracelens.trace import Trace
+
+_LENGTH = pl.col("end_ns") - pl.col("start_ns")
+
+_op_times: WeakKeyDictionary[Trace, dict[int, pl.DataFrame]] = WeakKeyDictionary()
+
+
+def process_ranks(trace: Trace) -> list[int]:
+    """The ranks that run ops, but no kernel and no call that launches one: their process's time is judged."""
+    known = activities_of(trace).filter(pl.col("op_ns").is_not_null())["rank"].unique().sort()
+    with_kernels = trace.heights("kernels") if trace.has("kernels") else {}
+    return [rank for rank in known.to_list() if not with_kernels.get(rank)]
+
+
+def require_time(trace: Trace, analysis: str) -> None:
+    """Raise MissingTableError where the trace has neither kernels nor a process that runs ops."""
+    if not trace.has("kernels") and not process_ranks(trace):
+        raise MissingTableError(
+            f"{analysis} needs the table kernels, or spans of ops in a trace that launches nothing;"
+            " tracelens collect torch or nsys gives them"
+        )
+
+
+def process_sentences(trace: Trace) -> list[str]:
+    """A sentence on what rows without a device mean, if there are any."""
+    ranks = process_ranks(trace)
+    if not ranks:
+        return []
+    which = (
+        f" of rank {', '.join(map(str, ranks))}" if len(ranks) < len(trace.manifest.ranks) else ""
+    )
+    said = (
+        f"Nothing was recorded on a device, so this is the time{which} of the process: it computes"
+        " while any of its "
+    )
+    return [said + "threads runs an op, and launch is the framework's Python between ops."]
+
+
+def unseen_device(trace: Trace) -> list[str]:
+    """A warning that a device may have worked unseen, where the machine of a rank without device work has one."""
+    devices = trace.frame("devices").filter(pl.col("rank").is_in(process_ranks(trace)))
+    return [
+        f"The machine has a device ({name}), and none of its work was recorded: if the program used"
+        " it, ops launched or waited rather than computed. Profile with ProfilerActivity.CUDA to"
+        " see it."
+        for name in devices["name"].unique().sort().head(1)
+    ]
+
+
+def count_ops(trace: Trace) -> dict[int, int]:
+    """The number of ops on each rank whose process's time is judged."""
+    return {rank: int(ops["n_calls"].sum()) for rank, ops in _ops(trace).items()}
+
+
+def heaviest_ops(trace: Trace) -> dict[int, str]:
+    """The op with most self time on each rank whose process's time is judged."""
+    ordered = {
+        rank: ops.sort("cpu_self_ns", "name", descending=[True, False])
+        for rank, ops in _ops(trace).items()
+    }
+    return {rank: str(ops["name"][0]) for rank, ops in ordered.items()}
+
+
+def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
+    """`op_times` by rank, of the ranks whose process's time is judged; cached."""
+    if trace not in _op_times:
+        ranks = process_ranks(trace)
+        by_rank = {int(ops["rank"][0]): ops for ops in op_times(trace)} if ranks else {}
+        _op_times[trace] = {rank: by_rank[rank] for rank in ranks}
+    return _op_times[trace]
+
+
+def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """For the `process_ranks`: rows of TIME_BREAKDOWN with device_id null, and `idle` and `places` as in a Breakdown.
+
+    A process computes while any of its threads runs an op and its main thread does not load data,
+    compile, allocate or wait for a device. The rest of the time has the cause of what the main
+    thread does.
+    """
+    made = []
+    for rank in process_ranks(trace):
+        lane, own = _lane_and_steps(trace, rank)
+        tiles = _tiles(lane, own)
+        idle = tiles.with_columns(idle_ns=_LENGTH - pl.col("op_ns")).filter(pl.col("idle_ns") > 0)
+        places = _places(idle.drop_nulls("step") if own.height else idle)
+        idle = idle.group_by("step", "cause", within=pl.lit(value=True)).agg(
+            pl.col("idle_ns").sum()
+        )
+        key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(None, pl.Int32).alias("device_id")]
+        made.append([part.with_columns(key) for part in (_sums(tiles), idle, places)])
+    frame, idle, places = (pl.concat(parts) for parts in zip(*made, strict=True))
+    return TIME_BREAKDOWN.conform(frame), idle, places
+
+
+def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
+    """The time in which the process of one of the `process_ranks` does not compute: start_ns, end_ns, cause, what.
+
+    By start; its length is the idle time of `break_down_processes`, of the steps where the rank
+    marks any.
+    """
+    lane, own = _lane_and_steps(trace, rank)
+    spans = trace.select(
+        "spans", "kind", "parent_id", "process_id", "start_ns", "duration_ns", rank=rank
+    )
+    ops = outermost_ops(spans).filter(pl.col("process_id") == lane["process_id"].first())
+    pieces = cut_rows(_tiles(lane, own), union(ops.select("start_ns", end_ns=END)))
+    cause = pl.col("cause").cast(pl.String)
+    pieces = pieces.filter(pl.col("at").is_null() | ~cause.is_in(COMPUTES))
+    pieces = pieces.drop_nulls("step") if own.height else pieces
+    return pieces.select("start_ns", "end_ns", cause, pl.col("what").cast(pl.String))
+
+
+def _lane_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The activities of the main thread of the rank's process, and the rank's steps: step, start_ns, end_ns."""
+    activities = activities_of(trace).filter(
+        (pl.col("rank") == rank) & pl.col("op_ns").is_not_null()
+    )
+    steps = steps_of(trace).filter(pl.col("rank") == rank)
+    return _main_lane(activities), steps.select("step", "start_ns", end_ns=END)
+
+
+def _places(tiles: pl.DataFrame) -> pl.DataFrame:
+    """The idle time of tiles, which are by start, by cause and place."""
+    ns = pl.col("idle_ns")
+    return tiles.group_by("cause", "what").agg(
+        ns.sum(),
+        n_gaps=pl.len().cast(pl.Int64),
+        longest_ns=ns.max(),
+        example_ns=pl.col("start_ns").get(ns.arg_max()),
+    )
+
+
+def _main_lane(lanes: pl.DataFrame) -> pl.DataFrame:
+    """The activities, by start with end_ns, of the process's main thread with most known time."""
+    key = ["process_id", "thread_id"]
+    known = lanes.group_by(key).agg(pl.col("duration_ns").sum())
+    most = known.sort("duration_ns", *key, descending=[True, False, False]).head(1)
+    lane = lanes.join(most.select(key), on=key, how="semi", maintain_order="left")
+    return lane.sort("start_ns").with_columns(end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+
+
+def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+    """All time of steps and main thread in disjoint tiles, by start: start_ns, end_ns, step, cause, what, op_ns."""
+    low, high = (
+        min(frame["start_ns"].min() for frame in (lane, steps) if frame.height),  # type: ignore[type-var]
+        max(frame["end_ns"].max() for frame in (lane, steps) if frame.height),  # type: ignore[type-var]
+    )
+    whole = pl.DataFrame(
+        {"start_ns": [low], "end_ns": [high]}, schema={"start_ns": pl.Int64, "end_ns": pl.Int64}
+    )
+    by_activity = cut_rows(whole, lane)
+    at = by_activity["at"]
+    tiles = by_activity.drop("at").with_columns(
+        lane["cause"].gather(at).fill_null("host"),
+        lane["what"].gather(at),
+        lane["op_ns"].gather(at).fill_null(0),
+        begins=pl.col("start_ns"),
+    )
+    ordered = steps.filter(pl.col("end_ns") > pl.col("start_ns")).sort("start_ns")
+    placed = cut_rows(tiles, ordered)
+    # Activities are cut where steps begin and end. Where a step cuts one all the same, its ops
+    # count first.
+    own = pl.col("op_ns") - (pl.col("start_ns") - pl.col("begins"))
+    return placed.with_columns(
+        step=ordered["step"].gather(placed["at"]),
+        op_ns=own.clip(0, pl.col("end_ns") - pl.col("start_ns")),
+    ).drop("at", "begins")
+
+
+def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
+    """A row for each step and one for all, with the columns of TIME_BREAKDOWN without the rank."""
+    idle = _LENGTH - pl.col("op_ns")
+    measures = [
+        _LENGTH.sum().alias("window_ns"),
+        pl.col("op_ns").sum().alias("compute_ns"),
+        idle.sum().alias("idle_ns"),
+        *(
+            idle.filter(pl.col("cause") == cause).sum().alias(f"idle_{cause}_ns")
+            for cause in CAUSES
+        ),
+    ]
+    whole = tiles.select(pl.lit(None, pl.Int64).alias("step"), *measures)
+    of_steps = tiles.drop_nulls("step").group_by("step").agg(measures).sort("step")
+    none = ("communication", "copy", "exposed_communication", "exposed_copy")
+    window = pl.col("window_ns")
+    return pl.concat([whole, of_steps]).with_columns(
+        *(pl.lit(0, pl.Int64).alias(f"{name}_ns") for name in none),
+        *(over(pl.col(f"{name}_ns"), window).alias(f"{name}_frac") for name in ("compute", "idle")),
+    )

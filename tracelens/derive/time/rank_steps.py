@@ -1,0 +1,159 @@
+"""Each rank's time beside that of the others: by step, and for a step on average."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.ranks.collective_wait import waiting_pairs, waits_by_step
+from tracelens.derive.ranks.collectives import match_collectives
+from tracelens.derive.time.breakdown import break_down
+from tracelens.derive.time.cpu_only import process_ranks
+from tracelens.schemas.events import CAUSES
+from tracelens.trace import Trace
+
+_MOST_ROWS, _MOST_COLUMNS = 128, 500  # so many rows of 5 pixels are seen without scrolling
+PARTS = ("compute", "communication", "waiting", "copy", *CAUSES)
+"""Parts that add up to a rank's step; `waiting` is for other ranks, while nothing is computed."""
+
+
+def rank_steps(trace: Trace) -> pl.DataFrame:
+    """A row a rank and step, of a rank without steps one (step null): step_ns and `PART_ns` for each of PARTS.
+
+    Of a rank with several devices, the one that computes most.
+    """
+    frame = break_down(trace).frame
+    marked = frame.filter(pl.col("step").is_not_null())["rank"].unique().implode()
+    kept = frame.filter(pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked))
+    busiest = (
+        kept.group_by("rank", "device_id")
+        .agg(pl.col("compute_ns").sum())
+        .sort("compute_ns", "device_id")
+    )
+    device = busiest.group_by("rank", maintain_order=True).last().select("rank", "device_id")
+    own = kept.join(device, on=["rank", "device_id"], how="semi", nulls_equal=True)
+    waits = waits_by_step(trace).select("rank", "step", waiting_ns="exposed_ns")
+    found = own.join(waits, on=["rank", "step"], how="left", nulls_equal=True)
+    # A wait between two kernels that communicate is no communication.
+    waiting = pl.min_horizontal(pl.col("waiting_ns").fill_null(0), "exposed_communication_ns")
+    return found.select(
+        "rank",
+        "step",
+        step_ns="window_ns",
+        compute_ns="compute_ns",
+        communication_ns=pl.col("exposed_communication_ns") - waiting,
+        waiting_ns=waiting,
+        copy_ns="exposed_copy_ns",
+        **{f"{cause}_ns": f"idle_{cause}_ns" for cause in CAUSES},
+    ).sort("rank", "step")
+
+
+def rank_averages(trace: Trace) -> pl.DataFrame:
+    """A row a rank, all times of a step on average: step_ns, `PART_ns` for each of PARTS, delays_ns.
+
+    delays_ns is the time that the other ranks together lost by waiting for this one.
+    """
+    steps = rank_steps(trace)
+    means = steps.group_by("rank").agg(pl.exclude("step").mean(), n=pl.len())
+    lost = waiting_pairs(trace).group_by(pl.col("awaited_rank").alias("rank"))
+    delays = lost.agg(delays_ns=pl.col("exposed_ns").sum())
+    delays_ns = pl.col("delays_ns").fill_null(0) / pl.col("n")
+    return means.join(delays, on="rank", how="left").with_columns(delays_ns).drop("n").sort("rank")
+
+
+def ranks_to_draw(trace: Trace) -> list[int]:
+    """The rank that loses most by waiting, the one that it waits for, and the one that loses the median; each once.
+
+    Empty where no rank waits for another.
+    """
+    pairs = waiting_pairs(trace).sort(
+        "exposed_ns", "rank", "awaited_rank", descending=[True, False, False]
+    )
+    losses = pairs.group_by("rank").agg(pl.col("exposed_ns").sum(), pl.col("awaited_rank").first())
+    losses = losses.sort("exposed_ns", "rank", descending=[True, False])
+    if losses.is_empty():
+        return []
+    worst, awaited, median = (
+        losses["rank"][0],
+        losses["awaited_rank"][0],
+        losses["rank"][losses.height // 2],
+    )
+    return [*dict.fromkeys((worst, awaited, median))]
+
+
+def same_moment(trace: Trace, rank: int, moment_ns: int, others: list[int]) -> dict[int, int]:
+    """For each of the ranks the moment on its own clock that is the rank's moment, as the collectives tell."""
+    rows = {row["rank"]: row for row in match_collectives(trace).clocks.iter_rows(named=True)}
+
+    def terms(of: int) -> tuple[float, float, float]:
+        row = rows.get(of, {})
+        return (
+            row.get("offset_ns") or 0,
+            (row.get("drift_ppm") or 0) * 1e-6,
+            row.get("origin_ns") or 0,
+        )
+
+    offset, drift, origin = terms(rank)
+    since = moment_ns - offset - origin
+    job = round(moment_ns - offset - since * drift / (1 + drift))
+    found = {}
+    for other in others:
+        offset, drift, origin = terms(other)
+        found[other] = moment_ns if other == rank else job + round(offset + (job - origin) * drift)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Times of ranks (rows) and steps (columns): of each its label, and a row of `cells` for each that was recorded.
+
+    `cells`: row, column, step_ns, waiting_ns, compute_ns, idle_ns, cause (of most of it, null
+    without any). A cell that stands for several, because there are too many to draw, has the
+    largest of each time, and the cause of most time. The rank that the others wait for stays alone:
+    it waits least, so nothing would be seen of it among others.
+    """
+
+    ranks: list[str]
+    steps: list[str]
+    cells: pl.DataFrame
+
+
+def heat_map(
+    trace: Trace, most_rows: int = _MOST_ROWS, most_columns: int = _MOST_COLUMNS
+) -> HeatMap | None:
+    """The times of all ranks and steps; null with one rank, or without steps."""
+    if len(trace.manifest.ranks) < 2 or not (trace.has("kernels") or process_ranks(trace)):
+        return None
+    steps = rank_steps(trace).drop_nulls("step")
+    if steps.is_empty():
+        return None
+    keys, labels = [], []
+    for name, most, alone in (
+        ("rank", most_rows, ranks_to_draw(trace)[1:2]),
+        ("step", most_columns, []),
+    ):
+        values = steps[name].unique().sort().to_list()
+        size = -(-len(values) // most)
+        parts: list[list[int]] = []
+        for value in values:
+            if not parts or len(parts[-1]) == size or value in alone or parts[-1][0] in alone:
+                parts.append([])
+            parts[-1].append(value)
+        numbers = {value: at for at, part in enumerate(parts) for value in part}
+        keys.append(pl.col(name).replace_strict(numbers, return_dtype=pl.Int64))
+        labels.append(
+            [f"{part[0]} to {part[-1]}" if len(part) > 1 else str(part[0]) for part in parts]
+        )
+    causes = [f"{cause}_ns" for cause in CAUSES]
+    cells = (
+        steps.with_columns(idle_ns=pl.sum_horizontal(causes))
+        .group_by(row=keys[0], column=keys[1])
+        .agg(pl.col("step_ns", "waiting_ns", "compute_ns", "idle_ns").max(), pl.col(causes).sum())
+        .with_columns(at=pl.concat_list(causes).list.arg_max())
+        .with_columns(
+            cause=pl.when(pl.sum_horizontal(causes) > 0).then(
+                pl.col("at").replace_strict(dict(enumerate(CAUSES)), return_dtype=pl.String)
+            )
+        )
+    )
+    rows, columns = labels
+    return HeatMap(rows, columns, cells.drop("at", *causes).sort("row", "column"))

@@ -1,0 +1,152 @@
+"""Steps and activities of a trace; derived from its events if the trace is older than these tables."""
+
+from dataclasses import replace
+from weakref import WeakKeyDictionary
+
+import polars as pl
+
+from tracelens.derive.columns.lookup import rows_of
+from tracelens.derive.events.span_trees import refuse_circles
+from tracelens.derive.events.steps import StepTimes, find_marks, mark_steps
+from tracelens.derive.time.host_activity import list_activities
+from tracelens.errors import UsageError
+from tracelens.schemas import DEVICE_WORK, TABLES
+from tracelens.trace import Trace
+
+_SPANS = (
+    "span_id",
+    "parent_id",
+    "kind",
+    "name",
+    "process_id",
+    "thread_id",
+    "start_ns",
+    "duration_ns",
+)
+_CALLS = (
+    "api_call_id",
+    "span_id",
+    "kind",
+    "api",
+    "process_id",
+    "thread_id",
+    "start_ns",
+    "duration_ns",
+)
+_MARKED = {"spans": "span_id", "api_calls": "api_call_id"}
+_derived: WeakKeyDictionary[Trace, dict[str, pl.DataFrame]] = WeakKeyDictionary()
+
+
+def steps_of(trace: Trace) -> pl.DataFrame:
+    """The table of steps; empty where nothing marks any."""
+    return _table(trace, "steps")
+
+
+def activities_of(trace: Trace) -> pl.DataFrame:
+    """The table of activities; empty where the source records no host."""
+    return _table(trace, "activities")
+
+
+def _table(trace: Trace, name: str) -> pl.DataFrame:
+    if trace.has(name) or name in trace.manifest.empty_tables:
+        return trace.frame(name)
+    if trace not in _derived:
+        parts = [_of_rank(trace, rank) for rank in trace.manifest.ranks]
+        _derived[trace] = {
+            table: pl.concat(
+                [
+                    TABLES[table].empty(),
+                    *(TABLES[table].conform(part[table]) for part in parts if part[table].height),
+                ]
+            )
+            for table in ("steps", "activities")
+        }
+    return _derived[trace][name]
+
+
+def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, pl.DataFrame]:
+    """Steps and activities of one rank, from its spans, calls and device work; ids and steps of spans and api_calls."""
+    spans, calls = (
+        trace.select(name, "rank", *columns).filter(pl.col("rank") == rank)
+        for name, columns in (("spans", _SPANS), ("api_calls", _CALLS))
+    )
+    spans = spans.sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
+    calls = calls.sort("start_ns")
+    placed = spans.with_columns(parent_id=_found(spans, "span_id", spans, "parent_id"))
+    refuse_circles(placed["parent_id"], rank)
+    marks = find_marks(spans, pattern)
+    marked = mark_steps(calls.select("process_id", "start_ns"), marks)
+    times = StepTimes(marks, calls["start_ns"])
+    for name in DEVICE_WORK:
+        work = trace.select(name, "rank", "start_ns", "duration_ns", "api_call_id", "link")
+        work = work.filter(pl.col("rank") == rank)
+        row = _found(calls, "api_call_id", work, "api_call_id")
+        times.take(name, work.with_columns(row, marked["step"].gather(row)))
+    activities = list_activities(
+        placed, calls.with_columns(_found(spans, "span_id", calls, "span_id")), marks
+    )
+    if activities.height:
+        activities = activities.with_columns(
+            spans["span_id"].gather(activities["span_id"]),
+            calls["api_call_id"].gather(activities["api_call_id"]),
+        )
+    tables = {
+        "steps": times.steps(),
+        "activities": activities,
+        "spans": mark_steps(spans.select("process_id", "start_ns", "span_id"), marks),
+        "api_calls": calls.select("api_call_id").with_columns(marked["step"]),
+    }
+    of_rank = pl.lit(rank, pl.Int32).alias("rank")
+    return {
+        name: frame.with_columns(of_rank) if frame.height else frame
+        for name, frame in tables.items()
+    }
+
+
+def mark_anew(trace: Trace, pattern: str) -> Trace:
+    """The trace with steps marked by the spans whose names match the regular expression, instead of its own marks.
+
+    Raises UsageError for an invalid expression, and where no span has such a name.
+    """
+    parts = [_of_rank(trace, rank, pattern) for rank in trace.manifest.ranks]
+    found = {
+        name: [part[name] for part in parts if part[name].height]
+        for name in ("steps", "activities", *_MARKED)
+    }
+    if not found["steps"]:
+        raise UsageError(
+            f"no span has a name that {pattern!r} finds; tracelens report --section time_by_range"
+            " shows names"
+        )
+    tables = {name: trace.frame(name) for name in TABLES}
+    for name in ("steps", "activities"):
+        tables[name] = pl.concat([TABLES[name].empty(), *map(TABLES[name].conform, found[name])])
+    for name, own in _MARKED.items():
+        steps = pl.concat(
+            [
+                tables[name].select("rank", own, "step").clear(),
+                *(f.select("rank", own, pl.col("step").cast(pl.Int64)) for f in found[name]),
+            ]
+        )
+        tables[name] = (
+            tables[name]
+            .drop("step")
+            .join(steps, on=["rank", own], how="left", maintain_order="left")
+        )
+    of_calls = tables["api_calls"].select("rank", "api_call_id", "step")
+    for name in DEVICE_WORK:
+        tables[name] = (
+            tables[name]
+            .drop("step")
+            .join(of_calls, on=["rank", "api_call_id"], how="left", maintain_order="left")
+        )
+    kept = {
+        name: why for name, why in trace.manifest.empty_tables.items() if not tables[name].height
+    }
+    lazy = {name: TABLES[name].conform(frame).lazy() for name, frame in tables.items()}
+    return Trace(replace(trace.manifest, n_rows={}, empty_tables=kept), lazy)
+
+
+def _found(frame: pl.DataFrame, ids: str, other: pl.DataFrame, wanted: str) -> pl.Series:
+    """The rows of `frame` that the ids in another frame's column point at."""
+    return rows_of(frame["rank"], frame[ids], other.select("rank", wanted)).alias(wanted)

@@ -1,0 +1,68 @@
+"""Analyses run by an engine, a task a rank: each reads its rank's tables, and only small frames come back."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import polars as pl
+
+from tracelens.analyses import ANALYSES
+from tracelens.derive.time.breakdown import Breakdown, break_down, put_together
+from tracelens.derive.time.cpu_only import process_ranks
+from tracelens.errors import MissingTableError, UsageError
+from tracelens.jobs.job import Engine
+from tracelens.jobs.tasks import Task
+from tracelens.storage.addresses import shown
+from tracelens.storage.objects import Listed
+from tracelens.trace import Trace
+
+_BYTES_A_ROW = 500
+"""Bytes of a profiler's file for each row of the tables: what a task's memory is estimated from."""
+
+
+def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:
+    """The frames of those of the named analyses whose rows of a rank depend on that rank alone, by name.
+
+    The trace gets the breakdown of time that others of them take. Raises UsageError for a trace
+    that is not in files, and SourceError where a rank's tables cannot be read.
+    """
+    if trace.path is None or not trace.manifest.n_rows:
+        raise UsageError(
+            "--engine is for a trace that tracelens collect wrote: its tasks read the rank's own"
+            " files"
+        )
+    by_rank = [name for name in names if ANALYSES[name].by_rank]
+    of_time = any(ANALYSES[name].of_time for name in names)
+    if len(trace.manifest.ranks) < 2 or not (by_rank or of_time):
+        return {}
+    place, answers = shown(trace.path), {}
+    work = partial(_ask_rank, place=place, names=by_rank, of_time=of_time)
+    tasks = []
+    for rank in trace.manifest.ranks:
+        n_rows = sum(counts.get(str(rank), 0) for counts in trace.manifest.n_rows.values())
+        files = Listed(place, f"rank {rank} of {trace.name}", n_rows * _BYTES_A_ROW, "")
+        tasks.append(Task((files,), ranks=(rank,)))
+    for task, answer in engine(tasks, work):
+        if isinstance(answer, Exception):
+            raise answer
+        answers[task.ranks[0]] = answer
+    ordered = [answers[rank] for rank in trace.manifest.ranks]
+    parts = [breakdown for _, breakdown in ordered if breakdown is not None]
+    if parts:
+        put_together(trace, parts)
+    found = {name: [frames[name] for frames, _ in ordered if name in frames] for name in by_rank}
+    return {name: pl.concat(frames) for name, frames in found.items() if frames}
+
+
+def _ask_rank(
+    task: Task, place: str, names: Sequence[str], *, of_time: bool
+) -> tuple[dict[str, pl.DataFrame], Breakdown | None]:
+    """Frames of the task's rank by analysis, without those that lack a table, and the breakdown of its time."""
+    trace = Trace.open(place, task.ranks[0])
+    frames = {}
+    for name in names:
+        try:
+            frames[name] = ANALYSES[name].run(trace)
+        except MissingTableError:
+            continue
+    is_timed = of_time and (trace.has("kernels") or process_ranks(trace))
+    return frames, break_down(trace) if is_timed else None
