@@ -314,3 +314,12 @@ def test_every_public_definition_has_a_docstring() -> None:
             if not getattr(node, "name", "x").startswith("_") and not ast.get_docstring(node)
         ]
     assert not bare
+
+
+def test_trace_derived_is_the_only_cache_of_traces() -> None:
+    caches = {
+        module
+        for module, file in modules().items()
+        if "WeakKeyDictionary" in (text := file.read_text()) or "WeakValueDictionary" in text
+    }
+    assert not caches

@@ -1,9 +1,13 @@
 """A trace on disk: whole or absent, read back as written, refused where it is not what it claims to be."""
 
+import gc
 import json
 import math
+import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import polars as pl
@@ -429,3 +433,31 @@ def test_infinities_survive(tmp_path: Path) -> None:
     rows = [{"name": "a", "value": value} for value in (math.inf, -math.inf, 0.1)]
     written = make_trace(counters=rows).write(tmp_path / "t.tracelens")
     assert written.counters["value"].to_list() == [math.inf, -math.inf, 0.1]
+
+
+def test_derived_data_is_computed_once_by_any_thread() -> None:
+    trace, begun = make_trace(kernels=[{}]), Barrier(4)
+    calls: list[int] = []
+
+    def count(of: Trace, rank: int) -> int:
+        calls.append(rank)
+        return of.height("kernels") + rank
+
+    def ask(_: int) -> int:
+        begun.wait()
+        return trace.derived(count, 1)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(ask, range(4))) == {2}
+    assert calls == [1]
+    assert trace.derived(count, 2) == 3
+    assert calls == [1, 2]
+
+
+def test_derived_data_is_released_with_the_trace() -> None:
+    trace = make_trace(kernels=[{}])
+    kept = weakref.ref(trace.derived(lambda of: of.kernels.clone()))
+    assert kept() is not None
+    del trace
+    gc.collect()
+    assert kept() is None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from importlib import import_module
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import polars as pl
 import pyarrow as pa
@@ -37,6 +37,8 @@ from tracelens.trace.sql import ask
 from tracelens.trace.writing import RankPart, write_trace
 
 SUFFIX = ".tracelens"
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 _SUMMARY = {
     "table": pl.String,
     "n_rows": pl.Int64,
@@ -78,6 +80,8 @@ class Trace:
         )
         self._frames: dict[str, pl.DataFrame] = {}
         self._columns: dict[str, dict[str, pl.Series]] = {}
+        self._derived: dict[tuple[object, ...], Any] = {}
+        self._derived_locks: dict[tuple[object, ...], RLock] = {}
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], rank: int | None = None) -> Trace:
@@ -169,6 +173,27 @@ class Trace:
             if missing:
                 cached.update(self._read(name, missing).to_dict())
         return pl.DataFrame([cached[column] for column in columns])
+
+    def derived(
+        self, function: Callable[Concatenate[Trace, _P], _T], *args: _P.args, **more: _P.kwargs
+    ) -> _T:
+        """Return `function(self, …)`, computed once: what several analyses need of a trace.
+
+        This is the only cache of derived data. It has one lock for each function and arguments, so
+        that threads never compute the same twice, and it is released with the trace. Arguments must
+        be hashable, and nobody may change the result.
+        """
+        key = (function, *args, *more.items())
+        if key not in self._derived:
+            with self._derived_locks.setdefault(key, RLock()):
+                if key not in self._derived:
+                    self._derived[key] = function(self, *args, **more)
+        result: _T = self._derived[key]
+        return result
+
+    def set_derived(self, function: Callable[[Trace], _T], result: _T) -> None:
+        """Give the result of `derived(function)` instead of computing it: of parts that were merged."""
+        self._derived[function,] = result
 
     def sql(self, query: str) -> pl.DataFrame:
         """The rows that a query in Polars' SQL selects: `trace.sql("SELECT name FROM kernels LIMIT 5")`.

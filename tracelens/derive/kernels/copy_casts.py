@@ -1,7 +1,5 @@
 """Casts that follow a copy to the device, which show the element type that the copied bytes can have had."""
 
-from weakref import WeakKeyDictionary
-
 import polars as pl
 
 from tracelens.derive.columns.intervals import END
@@ -22,9 +20,6 @@ _WIDTHS = {"double": 8, "float": 4, "c10::Half": 2, "c10::BFloat16": 2}
 _WIDER = {8: "float64", 4: "float32"}
 
 
-_made: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
-
-
 def casts_after_copies(trace: Trace) -> pl.DataFrame:
     """Each host-to-device copy that a narrowing cast follows.
 
@@ -38,11 +33,9 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
     the op around the copy or the cast recorded types and sizes of its tensors, one of them has to
     match: counts of other tensors may be equal by chance.
 
-    The result is cached, as several analyses need it.
+    Computed once for a trace, as several analyses need it.
     """
-    if trace not in _made:
-        _made[trace] = _casts_after_copies(trace)
-    return _made[trace]
+    return trace.derived(_casts_after_copies)
 
 
 def _casts_after_copies(trace: Trace) -> pl.DataFrame:

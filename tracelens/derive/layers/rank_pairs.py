@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
 
 import polars as pl
 
@@ -13,7 +12,6 @@ from tracelens.trace import Trace
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-_renamed: WeakKeyDictionary[Trace, Trace] = WeakKeyDictionary()
 
 
 def one_rank_each(base: Trace, other: Trace) -> bool:
@@ -23,13 +21,9 @@ def one_rank_each(base: Trace, other: Trace) -> bool:
 
 
 def _as_rank(trace: Trace, rank: int) -> Trace:
-    """The trace of one rank under another number; cached, so that a comparison and its notes read it once."""
-    if trace not in _renamed or _renamed[trace].manifest.ranks != [rank]:
-        tables = {
-            name: trace.scan(name).with_columns(rank=pl.lit(rank, pl.Int32)) for name in TABLES
-        }
-        _renamed[trace] = Trace(replace(trace.manifest, ranks=[rank]), tables, trace.path)
-    return _renamed[trace]
+    """Return the trace of one rank under another number."""
+    tables = {name: trace.scan(name).with_columns(rank=pl.lit(rank, pl.Int32)) for name in TABLES}
+    return Trace(replace(trace.manifest, ranks=[rank]), tables, trace.path)
 
 
 def pairs_ranks(
@@ -40,12 +34,12 @@ def pairs_ranks(
     @wraps(compare)
     def paired(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> _T:
         if one_rank_each(base, other):
-            base = _as_rank(base, other.manifest.ranks[0])
+            base = base.derived(_as_rank, other.manifest.ranks[0])
             rules: Any = more.get("rules")
             if rules is not None:
                 sides = {"base_runs": rules.base_runs, "other_runs": rules.other_runs}
                 runs = {
-                    side: [_as_rank(run, other.manifest.ranks[0]) for run in own]
+                    side: [run.derived(_as_rank, other.manifest.ranks[0]) for run in own]
                     for side, own in sides.items()
                 }
                 more["rules"] = replace(rules, **runs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import polars as pl
 
@@ -19,7 +18,6 @@ WAITS = {
     "hidden_ns": pl.Int64,
     "exposed_ns": pl.Int64,
 }
-_made: WeakKeyDictionary[Trace, Waits] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +36,25 @@ class Waits:
 
 
 def waits_of(trace: Trace) -> Waits:
-    """The waiting of every rank in matched collectives; cached."""
-    if trace not in _made:
-        calls = match_collectives(trace).calls
-        wait = pl.col("last_start_ns") - pl.col("start_ns")
-        waits = calls.select(
-            "rank",
-            "group_key",
-            "call",
-            "awaited_rank",
-            start_ns="own_start_ns",
-            end_ns=pl.col("own_start_ns") + wait,
-        )
-        pieces = _summed(_disjoint(waits.filter(pl.col("end_ns") > pl.col("start_ns"))))
-        computing = _computing(trace, pieces["rank"].unique())
-        hidden = _covered(computing, pieces, "end_ns") - _covered(computing, pieces, "start_ns")
-        _made[trace] = Waits(pieces.with_columns(hidden_ns=hidden), computing)
-    return _made[trace]
+    """Return the waiting of every rank in matched collectives, computed once for a trace."""
+    return trace.derived(_waits_of)
+
+
+def _waits_of(trace: Trace) -> Waits:
+    calls = match_collectives(trace).calls
+    wait = pl.col("last_start_ns") - pl.col("start_ns")
+    waits = calls.select(
+        "rank",
+        "group_key",
+        "call",
+        "awaited_rank",
+        start_ns="own_start_ns",
+        end_ns=pl.col("own_start_ns") + wait,
+    )
+    pieces = _summed(_disjoint(waits.filter(pl.col("end_ns") > pl.col("start_ns"))))
+    computing = _computing(trace, pieces["rank"].unique())
+    hidden = _covered(computing, pieces, "end_ns") - _covered(computing, pieces, "start_ns")
+    return Waits(pieces.with_columns(hidden_ns=hidden), computing)
 
 
 def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFrame:

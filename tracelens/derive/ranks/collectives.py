@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import polars as pl
 
@@ -66,19 +65,14 @@ class Matched:
     remarks: list[str]
 
 
-_made: WeakKeyDictionary[Trace, Matched] = WeakKeyDictionary()
-
-
 def match_collectives(trace: Trace) -> Matched:
     """The calls of each process group that all its captured ranks have; empty with one rank.
 
     Matched by the sequence number where a group's calls all have one, else by order within the
     group; sends and receives by order within each pair of ranks; kernels that no library described
-    by order among themselves. The result is cached.
+    by order among themselves. Computed once for a trace.
     """
-    if trace not in _made:
-        _made[trace] = _match(trace)
-    return _made[trace]
+    return trace.derived(_match)
 
 
 def _match(trace: Trace) -> Matched:

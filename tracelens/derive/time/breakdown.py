@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from weakref import WeakKeyDictionary
 
 import polars as pl
 
@@ -64,27 +63,26 @@ class Breakdown:
     places: pl.DataFrame
 
 
-_made: WeakKeyDictionary[Trace, Breakdown] = WeakKeyDictionary()
-
-
 def break_down(trace: Trace) -> Breakdown:
     """A row for each rank, device and step, and one (step null) from a device's first to its last work.
 
     Lengths are of interval unions, so overlapping work counts once; exposed time is what no other
     work hides. Work counts in the step in whose time it runs. The definitions of compute and idle
     are those of HTA's temporal breakdown. Ranks without device work are broken down by
-    `break_down_processes`. The result is cached, as several analyses need it.
+    `break_down_processes`. Computed once for a trace, as several analyses need it.
     """
-    if trace not in _made:
-        made = [_break_down(trace)] if trace.has("kernels") else []
-        if process_ranks(trace):
-            made.append(Breakdown(*break_down_processes(trace)))
-        frames, idle, places = (
-            [getattr(one, name) for one in made] for name in ("frame", "idle", "places")
-        )
-        frame = pl.concat(frames).sort("rank", maintain_order=True)
-        _made[trace] = Breakdown(frame, pl.concat(idle), pl.concat(places))
-    return _made[trace]
+    return trace.derived(_of_all_ranks)
+
+
+def _of_all_ranks(trace: Trace) -> Breakdown:
+    parts = [_break_down(trace)] if trace.has("kernels") else []
+    if process_ranks(trace):
+        parts.append(Breakdown(*break_down_processes(trace)))
+    frames, idle, places = (
+        [getattr(part, name) for part in parts] for name in ("frame", "idle", "places")
+    )
+    frame = pl.concat(frames).sort("rank", maintain_order=True)
+    return Breakdown(frame, pl.concat(idle), pl.concat(places))
 
 
 def put_together(trace: Trace, parts: Sequence[Breakdown]) -> None:
@@ -96,7 +94,7 @@ def put_together(trace: Trace, parts: Sequence[Breakdown]) -> None:
     frame = frames.drop("collective_wait_ns").join(
         waits, on=_KEY, how="left", nulls_equal=True, maintain_order="left"
     )
-    _made[trace] = Breakdown(TIME_BREAKDOWN.conform(frame), idle, places)
+    trace.set_derived(_of_all_ranks, Breakdown(TIME_BREAKDOWN.conform(frame), idle, places))
 
 
 def idle_intervals(trace: Trace) -> pl.DataFrame:

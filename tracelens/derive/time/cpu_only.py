@@ -1,7 +1,5 @@
 """Time of a process without a device: computing in ops, or something else for a cause."""
 
-from weakref import WeakKeyDictionary
-
 import polars as pl
 
 from tracelens.derive.columns.intervals import END, union
@@ -16,8 +14,6 @@ from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
 
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
-
-_op_times: WeakKeyDictionary[Trace, dict[int, pl.DataFrame]] = WeakKeyDictionary()
 
 
 def process_ranks(trace: Trace) -> list[int]:
@@ -64,25 +60,23 @@ def unseen_device(trace: Trace) -> list[str]:
 
 def count_ops(trace: Trace) -> dict[int, int]:
     """The number of ops on each rank whose process's time is judged."""
-    return {rank: int(ops["n_calls"].sum()) for rank, ops in _ops(trace).items()}
+    return {rank: int(ops["n_calls"].sum()) for rank, ops in trace.derived(_ops).items()}
 
 
 def heaviest_ops(trace: Trace) -> dict[int, str]:
     """The op with most self time on each rank whose process's time is judged."""
     ordered = {
         rank: ops.sort("cpu_self_ns", "name", descending=[True, False])
-        for rank, ops in _ops(trace).items()
+        for rank, ops in trace.derived(_ops).items()
     }
     return {rank: str(ops["name"][0]) for rank, ops in ordered.items()}
 
 
 def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
-    """`op_times` by rank, of the ranks whose process's time is judged; cached."""
-    if trace not in _op_times:
-        ranks = process_ranks(trace)
-        by_rank = {int(ops["rank"][0]): ops for ops in op_times(trace)} if ranks else {}
-        _op_times[trace] = {rank: by_rank[rank] for rank in ranks}
-    return _op_times[trace]
+    """Return `op_times` by rank, of the ranks whose process's time is judged."""
+    ranks = process_ranks(trace)
+    by_rank = {int(ops["rank"][0]): ops for ops in op_times(trace)} if ranks else {}
+    return {rank: by_rank[rank] for rank in ranks}
 
 
 def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:

@@ -1,7 +1,6 @@
 """Steps and activities of a trace; derived from its events if the trace is older than these tables."""
 
 from dataclasses import replace
-from weakref import WeakKeyDictionary
 
 import polars as pl
 
@@ -34,7 +33,6 @@ _CALLS = (
     "duration_ns",
 )
 _MARKED = {"spans": "span_id", "api_calls": "api_call_id"}
-_derived: WeakKeyDictionary[Trace, dict[str, pl.DataFrame]] = WeakKeyDictionary()
 
 
 def steps_of(trace: Trace) -> pl.DataFrame:
@@ -50,18 +48,20 @@ def activities_of(trace: Trace) -> pl.DataFrame:
 def _table(trace: Trace, name: str) -> pl.DataFrame:
     if trace.has(name) or name in trace.manifest.empty_tables:
         return trace.frame(name)
-    if trace not in _derived:
-        parts = [_of_rank(trace, rank) for rank in trace.manifest.ranks]
-        _derived[trace] = {
-            table: pl.concat(
-                [
-                    TABLES[table].empty(),
-                    *(TABLES[table].conform(part[table]) for part in parts if part[table].height),
-                ]
-            )
-            for table in ("steps", "activities")
-        }
-    return _derived[trace][name]
+    return trace.derived(_steps_and_activities)[name]
+
+
+def _steps_and_activities(trace: Trace) -> dict[str, pl.DataFrame]:
+    parts = [_of_rank(trace, rank) for rank in trace.manifest.ranks]
+    return {
+        table: pl.concat(
+            [
+                TABLES[table].empty(),
+                *(TABLES[table].conform(part[table]) for part in parts if part[table].height),
+            ]
+        )
+        for table in ("steps", "activities")
+    }
 
 
 def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, pl.DataFrame]:
