@@ -1,6 +1,6 @@
 """Run by nsys around the user's program: writes the program's exit code to a file, as nsys may exit with its own.
 
-`python -I -S noting.py FILE COMMAND...`; uses only the standard library, as it stands between nsys
+`python -I -S export_warnings.py FILE COMMAND...`; uses only the standard library, as it stands between nsys
 and the program.
 """
 
