@@ -17,8 +17,11 @@ test: check pytest
 
 # By file, for its tests share what they collect; in the order of tests/conftest.py, which has the longest files first.
 PYTEST := -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# First as in a clone that has no captures beside it; then what those add, where they are: the tests that did not pass.
+# Many tests wait for a program: three processes keep two cores busy.
 pytest: $(VENV)/installed-for-tests
-	$(BIN)/python $(PYTEST) -n 3  # many tests wait for a program
+	TRACELENS_CAPTURES=/nowhere $(BIN)/python $(PYTEST) -n 3 -p tests.two_runs --note-passed build/passed.txt
+	$(BIN)/python $(PYTEST) -n 3 -p tests.two_runs --leave-out build/passed.txt
 
 # With the lowest versions that pyproject.toml allows: every analysis, format and command, and what each package is for.
 # Then torch traces are read without the native library. Real ones are the samples: the tests above read more captures.
@@ -75,7 +78,7 @@ cross-layer: $(VENV)/installed
 	$(BIN)/python samples/cross_layer/analyse.py
 
 # LeNet's page from its captures; samples/lenet/run.py takes those.
-lenet: $(VENV)/installed
+lenet: $(VENV)/installed-for-lenet
 	$(BIN)/python samples/lenet/analyse.py
 
 # The advisor's page from its captures; samples/advisor/run.py takes those on a machine with a GPU.
@@ -95,6 +98,10 @@ $(VENV)/made $(VENV)-lowest/made:
 NATIVE := setup.py $(wildcard tracelens/native/*.[ch])
 $(VENV)/installed: pyproject.toml $(NATIVE) $(VENV)/made
 	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/installed-for-lenet: pyproject.toml $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --group lenet
 	touch $@
 
 $(VENV)/torch: $(VENV)/made

@@ -1,9 +1,9 @@
 """HTA beside ours: its own parse of the captures, each once a session, and every analysis that it offers."""
 
 import importlib
-import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -32,11 +32,16 @@ PYTHON = re.compile(r"\(\d+\): |^<|^nn\.Module")
 """Names of Python functions, which have no folders and addresses in our tables."""
 
 
-def set_rounding(*, on: bool) -> None:
-    """Have HTA round starts and ends to microseconds, as it does unless told, or keep nanoseconds."""
-    os.environ["HTA_DISABLE_NS_ROUNDING"] = "0" if on else "1"
+@contextmanager
+def rounding(*, on: bool) -> Iterator[None]:
+    """Have HTA round starts and ends to microseconds, or keep nanoseconds, until the block ends."""
     options = importlib.import_module("hta.configs.env_options").HTAEnvOptions.instance()
+    was_off = options.disable_ns_rounding()
     options.set_disable_ns_rounding(value=not on)
+    try:
+        yield
+    finally:
+        options.set_disable_ns_rounding(value=was_off)
 
 
 def files_of(name: str) -> dict[int, str]:
@@ -49,25 +54,25 @@ def files_of(name: str) -> dict[int, str]:
 @cache
 def _parsed(name: str, *, rounded: bool) -> Any:
     """HTA's Trace of a capture, with all of its steps, before ranks are aligned."""
-    set_rounding(on=rounded)
-    own = importlib.import_module("hta.common.trace").Trace(files_of(name), "")
-    # It would read ranks in processes that it forks, of which one hangs now and then.
-    own.parse_traces(use_multiprocessing=False)
-    set_rounding(on=False)
-    return own
+    files = files_of(name)
+    with rounding(on=rounded):
+        parsed = importlib.import_module("hta.common.trace").Trace(files, "")
+        # It would read ranks in processes that it forks, of which one hangs now and then.
+        parsed.parse_traces(use_multiprocessing=False)
+    return parsed
 
 
 def parsed_by_hta(name: str, *, last_step: bool = True, rounded: bool = False) -> Any:
     """HTA's TraceAnalysis of a capture, as its constructor makes it; nobody else changes this one."""
     module = importlib.import_module("hta.trace_analysis")
-    found = module.TraceAnalysis.__new__(module.TraceAnalysis)
-    found.t = deepcopy(_parsed(name, rounded=rounded))
-    found.t.align_and_filter_trace(last_step)
-    frames = found.t.traces.items()
-    found.t.traces = {
+    analysis = module.TraceAnalysis.__new__(module.TraceAnalysis)
+    analysis.t = deepcopy(_parsed(name, rounded=rounded))
+    analysis.t.align_and_filter_trace(last_step)
+    frames = analysis.t.traces.items()
+    analysis.t.traces = {
         rank: frame.set_index("index", drop=False).rename_axis(None) for rank, frame in frames
     }
-    return found
+    return analysis
 
 
 def without_host_streams(theirs: Any) -> Any:

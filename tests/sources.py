@@ -57,10 +57,7 @@ def torch_folder(name: str) -> Path:
 
 def _there(path: Path) -> Path:
     if not path.exists():
-        pytest.skip(
-            f"{path.name} is not in samples/: it is read from {MORE.parent.name}/data beside the"
-            " checkout"
-        )
+        pytest.skip(f"{path.name} is neither in samples/ nor in {MORE}")
     return path
 
 

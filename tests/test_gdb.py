@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
+from tests.sources import MORE
 from tracelens.collectors import gdb
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
@@ -17,7 +18,7 @@ from tracelens.trace.capture import Capture
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples" / "stacks"
-PAPER = ROOT.parent / "shared" / "data" / "abstraction_paper" / "stack_traces"
+PAPER = MORE / "abstraction_paper" / "stack_traces"
 
 SIMPLE = """\
 #0  0x00007f01 in cudnnBackendExecute () from /opt/lib/libcudnn.so.9

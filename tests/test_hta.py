@@ -52,10 +52,18 @@ every_trace = pytest.mark.parametrize("name", ONE_RANK)
 
 @pytest.fixture(scope="module", autouse=True)
 def _quiet() -> Iterator[None]:
-    """HTA logs every file it reads."""
+    """Silence HTA, which logs every file it reads."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
+
+
+@pytest.fixture(autouse=True)
+def _exact_times() -> Iterator[None]:
+    """Have HTA keep nanoseconds in every test, and find that no test leaves another setting behind."""
+    with hta_peer.rounding(on=False):
+        yield
+        assert importlib.import_module("hta.configs.env_options").disable_ns_rounding()
 
 
 @cache
@@ -321,9 +329,8 @@ def trace_of(name: str) -> tl.Trace:
 def test_rounded_times_are_htas(name: str) -> None:
     """HTA rounds starts up and ends down to microseconds unless told; so does what it is handed."""
     theirs = hta_peer.without_host_streams(parsed_by_hta(name, rounded=True))
-    hta_peer.set_rounding(on=True)
-    ours = tl.interop.hta(trace_of(name), include_last_profiler_step=True)
-    hta_peer.set_rounding(on=False)
+    with hta_peer.rounding(on=True):
+        ours = tl.interop.hta(trace_of(name), include_last_profiler_step=True)
     for rank in ours.t.get_ranks():
         assert events(ours, rank).equals(events(theirs, rank))
 
@@ -370,7 +377,6 @@ def test_trace_diff() -> None:
 
 def made(tmp_path: Path, events: list[dict[str, Any]]) -> tuple[Any, Any]:
     """HTA's analyses of a small trace: by its own parse, and of our tables."""
-    hta_peer.set_rounding(on=False)
     path = write(tmp_path / "t.json", events)
     reader = importlib.import_module("hta.common.trace").Trace({0: str(path)}, str(tmp_path))
     reader.load_traces(include_last_profiler_step=True)

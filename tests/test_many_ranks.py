@@ -1,7 +1,6 @@
 """Reports of many ranks: the job first, its worst ranks, quartiles; heat maps and timelines of the page."""
 
 import re
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 from tests.cases import make_trace
 from tests.many_ranks import many_ranks
+from tests.sources import MORE
 from tests.test_html_page import tables_of
 from tracelens import collect
 from tracelens.analyses import rank_quartiles, worst_ranks
@@ -22,7 +22,7 @@ from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import Screen
 from tracelens.views.page import to_html
 
-PAIR = Path(__file__).parents[2] / "shared" / "data" / "torch" / "ddp_resnet50_2gpu"
+PAIR = MORE / "torch" / "ddp_resnet50_2gpu"
 needs_pair = pytest.mark.skipif(not PAIR.is_dir(), reason="needs the project's shared captures")
 COMPUTE_NS = (20, 40, 80)
 

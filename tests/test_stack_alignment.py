@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.sources import MORE
 from tracelens.analyses.stack_alignment import STACK_ALIGNMENT, notes, stack_alignment
 from tracelens.collectors import gdb
 from tracelens.errors import MissingTableError, TracelensError, UsageError
@@ -14,7 +15,7 @@ from tracelens.trace.capture import Manifest
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples" / "stacks"
-PAPER = ROOT.parent / "shared" / "data" / "abstraction_paper" / "stack_traces"
+PAPER = MORE / "abstraction_paper" / "stack_traces"
 needs_paper = pytest.mark.skipif(
     not PAPER.is_dir(),
     reason="the abstraction paper's stacks may not be copied here and are not beside",
