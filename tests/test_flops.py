@@ -176,6 +176,43 @@ BF16 = '["c10::BFloat16", "c10::BFloat16", "c10::BFloat16", "Scalar"]'
             ),
             Work(60, 60, 49, "float8"),
         ),
+        # Of mm(out=): 6 + 15 numbers read and 10 written, as without out=; the same of addmm, with
+        # its row of 5, and of _scaled_mm, whose bfloat16 output is told by the tensor alone.
+        ("aten::mm", ("[[2, 3], [3, 5], [2, 5]]", BF16, None, "[]"), Work(60, 60, 62, "bfloat16")),
+        (
+            "aten::addmm",
+            (
+                "[[5], [2, 3], [3, 5], [], [], [2, 5]]",
+                '["float", "float", "float", "Scalar", "Scalar", "float"]',
+                None,
+                "[]",
+            ),
+            Work(60, 60, 4 * 36, "float32"),
+        ),
+        (
+            "aten::_scaled_mm",
+            (
+                "[[2, 3], [3, 5], [], [], [], [], [], [], [2, 5]]",
+                (
+                    '["c10::Float8_e4m3fn", "c10::Float8_e4m3fn", "float", "float", "", "", "", "",'
+                    ' "c10::BFloat16"]'
+                ),
+                None,
+                "[]",
+            ),
+            Work(60, 60, 49, "float8"),
+        ),
+        # mm(out_dtype=float32, out=): 21 numbers of 2 bytes read, 10 of 4 written.
+        (
+            "aten::mm",
+            (
+                "[[2, 3], [3, 5], [], [2, 5]]",
+                '["c10::BFloat16", "c10::BFloat16", "Scalar", "float"]',
+                None,
+                "[null, null, 6, null]",
+            ),
+            Work(60, 60, 82, "bfloat16"),
+        ),
         # Without element types there are no bytes.
         ("aten::mm", ("[[2, 3], [3, 5]]", None, None, None), Work(60, 60, None, None)),
         # Weights' gradient of 2 groups: torch counts it as of one. 1x4x1x5 from 1x4x1x5 by 4x2x1x1,

@@ -281,6 +281,37 @@ def test_devices_from_the_properties_and_from_the_kernels(tmp_path: Path) -> Non
     assert codes(capture)["device_unknown"] == 1
 
 
+@pytest.mark.parametrize(
+    ("described", "kernels_on", "devices"),
+    [
+        ((0,), (5,), [(5, "GPU 0")]),
+        ((0,), (5, 5), [(5, "GPU 0")]),
+        ((0,), (0,), [(0, "GPU 0")]),
+        # Which of two is meant, nothing says.
+        ((0,), (5, 6), [(0, "GPU 0"), (5, "unknown"), (6, "unknown")]),
+        ((0, 1), (5,), [(0, "GPU 0"), (1, "GPU 1"), (5, "unknown")]),
+        ((0,), (), [(0, "GPU 0")]),
+    ],
+)
+def test_the_only_description_is_of_the_only_device(
+    tmp_path: Path,
+    described: tuple[int, ...],
+    kernels_on: tuple[int, ...],
+    devices: list[tuple[int, str]],
+) -> None:
+    """With one GPU visible, deviceProperties numbers it 0 and kernels by its place in the machine."""
+    kernels = [
+        kernel("k", at, 1, at, args={"device": device, "stream": 7, "correlation": at})
+        for at, device in enumerate(kernels_on, 1)
+    ]
+    events = [*kernels, span("aten::add", 0, 1)]
+    properties = [MI300 | {"id": device, "name": f"GPU {device}"} for device in described]
+    capture = read(write(tmp_path / "t.json", events, deviceProperties=properties))
+    assert rows(capture, "devices", "device_id", "name") == devices
+    renumbered = len(described) == 1 == len(set(kernels_on)) and set(described) != set(kernels_on)
+    assert codes(capture).get("device_renumbered", 0) == renumbered
+
+
 def test_a_device_that_is_no_number_falls_back_to_the_track(tmp_path: Path) -> None:
     odd = kernel("k", 1, 1, 1, args={"device": "GPU", "stream": "default"}, pid=3, tid=20)
     assert rows(read(write(tmp_path / "t.json", [odd])), "kernels", "device_id", "stream_id") == [

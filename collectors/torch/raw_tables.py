@@ -323,7 +323,11 @@ _CONVERT = {
 def devices(
     properties: Any, kernels: pl.DataFrame | None, diagnostics: Diagnostics
 ) -> pl.DataFrame:
-    """Devices from deviceProperties; those that only kernels name are listed without properties."""
+    """Devices from deviceProperties; those that only kernels name are listed without properties.
+
+    Where one GPU is visible, deviceProperties numbers it 0, and kernels may carry its number in
+    the machine (ROCm with HIP_VISIBLE_DEVICES): one description is then that of the one device.
+    """
     entries = (
         [entry for entry in properties if isinstance(entry, dict)]
         if isinstance(properties, list)
@@ -331,6 +335,14 @@ def devices(
     )
     rows = {row["device_id"]: row for row in map(_device, entries) if row["device_id"] is not None}
     used = set(kernels["device_id"].unique()) if kernels is not None else set()
+    if len(entries) == len(rows) == len(used) == 1 and used != set(rows):
+        ((described, row),), (device,) = rows.items(), used
+        rows = {device: row | {"device_id": device}}
+        diagnostics.add(
+            "info",
+            "device_renumbered",
+            f"devices described as {described}, which kernels call {device}: the only ones of the trace",
+        )
     for device in sorted(used - set(rows)):
         diagnostics.add(
             "warning",

@@ -17,8 +17,9 @@ class Work:
 
     `flops` is torch's number. `needed_flops` leaves out what torch counts and no kernel has to
     compute: half of causal attention, and of the weights' gradient of a convolution of n groups,
-    all but one nth. `least_bytes` is each input's memory read once and each output written once;
-    null where an element type is unknown. `dtype` is that of what is multiplied.
+    all but one nth. `least_bytes` is each input's memory read once and each output written once,
+    also where the caller hands the output in (`out=`); None where an element type is unknown.
+    `dtype` is that of what is multiplied.
     """
 
     flops: int
@@ -64,9 +65,13 @@ class _Call:
             raise _UnknownError
         return found if len(found) == n else found * n
 
+    def tensor_type(self, at: int) -> tuple[str, int] | None:
+        """Element type of an input and its bytes; None of one that is no tensor."""
+        return self.types[at] if at < len(self.types) else None
+
     def bytes_of(self, at: int) -> int:
         """Memory of an input: 0 of one that is no tensor, and what is expanded (stride 0) counts once."""
-        kind = self.types[at] if at < len(self.types) else None
+        kind = self.tensor_type(at)
         shape = self.shapes[at] if at < len(self.shapes) else None
         if kind is None or not _are_sizes(shape):
             return 0
@@ -199,6 +204,20 @@ _FORMULAS: dict[str, tuple[int, _Formula]] = {
     "aten::_scaled_dot_product_cudnn_attention_backward": (0, _attention(causal=14, backward=True)),
 }
 """For each op, the place of what it multiplies, and its formula."""
+_N_READ = {
+    "aten::mm": 2,
+    "aten::addmm": 3,
+    "aten::bmm": 2,
+    "aten::baddbmm": 3,
+    "aten::_scaled_mm": 6,
+    "aten::convolution": 3,
+    "aten::_convolution": 3,
+    "aten::convolution_overrideable": 3,
+    "aten::cudnn_convolution": 2,
+    "aten::convolution_backward": 3,
+}
+"""Arguments of each op that may be tensors it reads. One that follows them is the `out=` of an
+overload, which is recorded like an input and only written. Ops of attention have no such overload."""
 MODELLED = tuple(_FORMULAS)
 """Names of the ops whose operations are counted. Attention by products is counted as these."""
 
@@ -217,8 +236,11 @@ def work_of(
     kind = types[at] if at < len(types) else None
     if kind is None:
         return Work(flops, needed, None, None)
+    n_read = _N_READ.get(name, len(call.shapes))
     width = _OUTPUT_WIDTHS.get(call.value(6), kind[1]) if name == "aten::_scaled_mm" else kind[1]
-    read = sum(call.bytes_of(i) for i in range(len(call.shapes)) if i not in unread)
+    for given in filter(None, map(call.tensor_type, range(n_read, len(call.shapes)))):
+        width = given[1]
+    read = sum(call.bytes_of(i) for i in range(min(n_read, len(call.shapes))) if i not in unread)
     return Work(flops, needed, read + width * sum(outputs), kind[0])
 
 

@@ -24,10 +24,11 @@ LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"cudnn", "cudnn"),
     ("head", r"xmma_(fprop|dgrad|wgrad)|^(sm[0-9]+|volta|turing|ampere)_[a-z0-9_]*gcgemm", "cudnn"),
     ("text", r"^cutlass::Kernel2?<cutlass_[a-z0-9_]*(fprop|dgrad|wgrad)", "cudnn"),
-    ("head", r"^conv2d_c[0-9]+_k[0-9]+_n(hwc|chw)", "cudnn"),
+    ("head", r"^conv2d_(c[0-9]+_k[0-9]+_n(hwc|chw)|grouped_direct)", "cudnn"),
+    ("head", r"^(LSTM|GRU)_elementWise_", "cudnn"),
     (
         "head",
-        r"^(im|ex)plicit_convolve|^precomputed_convolve|^dgrad[0-9_]|^wgrad[0-9_]|^calc_bias_diff",
+        r"^((im|ex)plicit_|precomputed_)?convolve_|^(d|w)grad[0-9_]|^calc_bias_diff|^kern_precompute_indices",
         "cudnn",
     ),
     (

@@ -50,22 +50,44 @@ FUNCTOR_RULES: tuple[tuple[str, str, str], ...] = (
 _ATTENTION = (
     r"[fF]lash_?([aA]ttn|[aA]ttention|fwd|bwd)|^(pytorch_)?flash(_attn)?::|fmha|Fmha|FMHA|native_sdpa|_sdpa_"
     r"|(^|_)attn_(fwd|bwd)|paged_attention|unified_attention|sage_fwd|(^|_)mla_|AttentionKernel|_attention_kernel"
-    r"|compute_dot_do_o|[mM]ulti_?head_?[aA]ttention|^kernel_mha"
+    r"|compute_dot_do_o|[mM]ulti_?head_?[aA]ttention|^kernel_mha|^aiter::(mla|pa)_|gemm_softmax_gemm|delta_rule"
+    r"|(Batch|Single)(Prefill|Decode)With|[mM]erge_?(attn_)?[sS]tates?"
 )
 _CONV = (
     r"winograd|Winograd|s?cudnn_[a-z0-9_]*(fprop|dgrad|wgrad|interior|128x|small|medium|large)|_[sh]cudnn_"
-    r"|(im|ex)plicit_convolve|precomputed_convolve|convolve_common_engine|implicit_gemm|ImplicitGemm|(fprop|dgrad|wgrad)(_|[0-9])"
+    r"|(^|_)convolve_|kern_precompute_indices|implicit_gemm|ImplicitGemm|(fprop|dgrad|wgrad)(_|[0-9])"
     r"|conv(olution)?_?depthwise|DepthwiseConv|[dD]epthwise_?[cC]onv|grouped_conv|(^|_)conv[123]d|(^|_)conv_(fwd|bwd)"
     r"|^igemm_(fwd|bwd|wrw)_|gridwise_convolution|naive_conv|[sS]p3AsmConv|MIOpenConv|gcnAsmConv|causal_conv1d"
     r"|^fft[12]d_|pointwise_mult_and_sum_complex|_gcgemm|computeOffsetsKernel|calc_bias_diff"
 )
 _GEMM = (
     r"^(Custom_)?Cijk_|^nvjet_|gemv|gemm(_|k1|SN|$)|[a-z0-9]gemm|^gemm|Gemm|[sS]plitK_?[rR]educe|ReduceSplitK|^dot_kernel"
-    r"|reduce_1Block|wvSplitK|(^|_)mul_mat|(^|_)matmul|(^|_)[bB]mm_|(^|_)mm_kernel"
+    r"|reduce_1Block|wvSplitK|(^|_)mul_mat|(^|_)matmul|(^|_)[bB]mm_|(^|_)mm_kernel|(^|_)fused_moe_(kernel|gemm)|^aiter::fmoe_"
 )
 
 # Names whose head is an entry point that runs whatever kernel it is given.
 _EMBEDDED = r"^(_ZN[0-9]+(cutlass|ck(_tile)?[0-9])|ck(_tile)?::)"
+
+_CK_TILE = (
+    r"^(ck_tile::kentry<(ck_tile::kernel_attr<[a-z]+>, )?([0-9]+, )*[a-z_]+::"
+    r"|_ZN7ck_tile6kentryI(NS_11kernel_attrILb[01]EEE)?(L[ij][0-9]+E)*(NS_|N5aiter)?[0-9]+)[A-Za-z]*"
+)
+"""The entry point of CK Tile, up to some part of the name of the class that it runs."""
+
+_CK_TILE_RULES = tuple(
+    ("text", _CK_TILE + words, primitive)
+    for words, primitive in (
+        (r"(Fmha|Attention)", "attention"),
+        (r"(Rms|Layer)norm", "normalization"),
+        (r"(Transpose|Permute|ImageToColumn)", "layout"),
+        (r"Sorting", "indexing"),
+        (r"Softmax", "softmax"),
+        (r"(Flatm|Gem)m", "gemm"),
+        (r"([sS]moothquant|Element[wW]ise)", "elementwise"),
+        (r"Reduce", "reduction"),
+        (r"Pool", "pooling"),
+    )
+)
 
 NAME_RULES: tuple[tuple[str, str, str], ...] = (
     # A replay that the profiler recorded whole.
@@ -99,6 +121,10 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         "layout",
     ),
     ("head", r"__amd_rocclr_copy", "layout"),
+    *_CK_TILE_RULES,
+    # Writers and readers of a cache of latent attention, which compute no attention.
+    ("head", r"concat_and_cache|set_mla_kv_buffer", "indexing"),
+    ("head", r"(^|_)concat_mla_", "layout"),
     ("head", _ATTENTION, "attention"),
     (
         "text",
@@ -112,6 +138,10 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         "elementwise",
     ),
     ("head", r"epilogue::impl|^scal_kernel", "elementwise"),
+    ("head", r"^cudnn::detail::bn_", "normalization"),
+    ("head", r"^cudnn::detail::pooling_", "pooling"),
+    ("head", r"^cudnn::detail::softmax_", "softmax"),
+    ("head", r"^cudnn::detail::activation_", "elementwise"),
     ("head", r"^cudnn::(cnn|detail)::|conv_depthwise", "conv"),
     ("head", _CONV, "conv"),
     (
@@ -125,7 +155,15 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         r"(^|_|:)bn_(fw|bw)_|[bB]atch_?[nN]orm|[lL]ayer_?[nN]orm|[gG]roup_?[nN]orm",
         "normalization",
     ),
-    ("head", r"[rR][mM][sS]_?[nN]orm", "normalization"),
+    (
+        "head",
+        r"[rR][mM][sS]_?[nN]orm|[lL]2_?[nN]orm|(qk_?n|QK_?N)orm|kernel_normalization",
+        "normalization",
+    ),
+    # Of a mixture of experts: rows sorted by expert, and each token's sum over its experts.
+    ("head", r"moe(::[a-z]+)*::finalizeKernel|finalizeMoeRouting", "reduction"),
+    ("head", r"moe(::[a-z]+)*::permuteKernel|expandInputRows|ExpertPrefixSum", "indexing"),
+    ("head", r"moe(::[a-z]+)*::convertSfKernel", "layout"),
     (
         "head",
         r"RowwiseMoments|ComputeFusedParams|Compute1dBackwardFused|ComputeInternalGradients",
@@ -155,7 +193,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"^(at_cuda_detail::)?(cub|thrust)(::|[0-9_])|^rocprim::|^hipcub::", "indexing"),
     (
         "head",
-        r"[iI]ndex(_|[A-Z]|$)|[gG]ather|[sS]catter|[sS]ort(_|[A-Z]|$)|[tT]op_?[kK]|[nN]on_?[zZ]ero",
+        r"[iI]nd(ex|ices)(_|[A-Z]|$)|req_to_token|[gG]ather|[sS]catter|[sS]ort(_|[A-Z]|$)|[tT]op_?[kK]|[nN]on_?[zZ]ero",
         "indexing",
     ),
     ("head", r"unique|[eE]mbedding|(^|_|:)emb_", "indexing"),
@@ -184,7 +222,8 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         "reduction",
     ),
     ("head", r"(^|_)(fill|memset|zero)(_|$)", "memory"),
-    ("head", r"elementwise|[pP]ointwise", "elementwise"),
+    ("head", r"element[wW]ise|[pP]ointwise|[aA]ctivation(DeepSeek)?Kernel", "elementwise"),
+    ("head", r"penalties|(^|_)gating(_|$)|^aiter::kn_entry_[12]c_", "elementwise"),
     (
         "head",
         r"(^|_)(bias|relu|gelu|silu|swiglu|geglu|sigmoid|tanh|activation|add|mul)(_|$)",
