@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal, assert_series_equal
 
-from tracelens.derive.time.host_time import SEGMENTS, HostTime
+from tracelens.derive.time.host_time import HostTime
+from tracelens.derive.time.host_tracks import SEGMENTS, TRACKS_OF_THREAD, Tracks
 from tracelens.derive.time.idle import DeviceWork, by_columns
 from tracelens.derive.time.idle_fast import by_pass
 from tracelens.native import LIBRARY
@@ -37,8 +38,8 @@ def disjoint(edges: set[int]) -> list[tuple[int, int]]:
 def hosts(draw: st.DrawFn) -> HostTime:
     """Calls of up to four threads of three processes, and what some of these did."""
     calls = draw(st.lists(st.tuples(_TICKS, st.integers(0, len(THREADS) - 1), _PLACE), max_size=8))
-    timelines: list[pl.DataFrame] = []
-    for _ in THREADS:
+    tracks: list[pl.DataFrame] = []
+    for _ in range(draw(st.integers(0, 5))):
         segments = [
             (
                 start * NS,
@@ -49,7 +50,7 @@ def hosts(draw: st.DrawFn) -> HostTime:
             for start, end in disjoint(draw(st.sets(_TICKS, max_size=8)))
             if draw(st.integers(0, 3))
         ]
-        timelines.append(pl.DataFrame(segments, schema=SEGMENTS, orient="row"))
+        tracks.append(pl.DataFrame(segments, schema=SEGMENTS, orient="row"))
     returned = [at * NS for at, _, _ in calls]
     frame = pl.DataFrame(
         {
@@ -62,8 +63,15 @@ def hosts(draw: st.DrawFn) -> HostTime:
     mains: dict[Any, Any] = {}
     for thread in draw(st.sets(st.sampled_from(THREADS)).map(sorted)):
         mains.setdefault(thread[0], thread)
-    bounds = [*pairwise(accumulate((one.height for one in timelines), initial=0))]
-    return HostTime(frame, None, PLACES, list(THREADS), mains, pl.concat(timelines), bounds)
+    bounds = [*pairwise(accumulate((track.height for track in tracks), initial=0))]
+    track = st.integers(-1, len(tracks) - 1)
+    of_threads = [draw(st.tuples(track, track, track)) for _ in THREADS]
+    looked_at = Tracks(
+        pl.concat([pl.DataFrame(schema=SEGMENTS), *tracks]),
+        bounds,
+        pl.DataFrame(of_threads, schema=TRACKS_OF_THREAD, orient="row"),
+    )
+    return HostTime(frame, None, PLACES, list(THREADS), mains, looked_at)
 
 
 @st.composite
@@ -137,15 +145,15 @@ def test_no_numbers_lead_astray(data: st.DataObject) -> None:
         values = data.draw(st.lists(number, min_size=length, max_size=length))
         return array(code, [(n + 2 ** (size - 1)) % 2**size - 2 ** (size - 1) for n in values])
 
-    sizes = [data.draw(st.integers(0, 5)) for _ in range(6)]
-    kernels, others, n_calls, n_lanes, n_segments, n_windows = sizes
+    sizes = [data.draw(st.integers(0, 5)) for _ in range(7)]
+    kernels, others, n_calls, n_lanes, n_tracks, n_segments, n_windows = sizes
     codes = {"qqqb": (kernels, others), "qi": (n_calls,)}
     columns = [
         column(code, n) for letters, lengths in codes.items() for n in lengths for code in letters
     ]
     loaded = data.draw(st.none() | st.just(column("b", kernels + others)))
     lanes = data.draw(st.none() | st.just(column("i", n_calls)))
-    parts = [(n_lanes, "qq"), (n_segments, "qqbi"), (n_windows, "qq")]
+    parts = [(n_lanes, "iii"), (n_tracks, "qq"), (n_segments, "qqbi"), (n_windows, "qq")]
     columns_of_time = [column(code, n) for n, letters in parts for code in letters]
     numbers = [data.draw(number) for _ in range(6)]
     LIBRARY.idle_time(
@@ -159,10 +167,10 @@ def test_no_numbers_lead_astray(data: st.DataObject) -> None:
     )
 
 
-@pytest.mark.parametrize("at", [1, 3, 5, 8, 10, 11, 13, 16, 19, 26, 27, 28, 29])
+@pytest.mark.parametrize("at", [1, 3, 5, 8, 10, 11, 13, 14, 16, 19, 22, 29, 30, 31, 32])
 def test_columns_that_do_not_fit_together_are_refused(at: int) -> None:
     assert LIBRARY is not None
-    letters = "qqqbqqqbbqiiqqqqbiqq"
+    letters = "qqqbqqqbbqiiiiiqqqqbiqq"
     arguments: list[Any] = [array(letter, [0]) for letter in letters] + [0] * 6
     arguments[8] = array("b", [0, 0])
     arguments += room(1, 0, 2)

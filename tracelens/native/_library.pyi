@@ -30,9 +30,10 @@ def among(
 
 # What a device did, as derive/idle.py has it: when its last work ended. Kernels and all else, each
 # with starts, durations, calls (rows) and kinds; calls with when they returned, places and lanes
-# (None: one for all); of each lane its first segment, which moves on, and the one after its last;
-# windows. Adds up busy time by union and window, idle time by window, whether within all work, and
-# cause, seven measures by cause and place, and launching by work.
+# (None: one for all); of each lane its own track, the one it shares and the main thread's (-1:
+# none); of each track its first segment, which moves on, and the one after its last; windows. Adds
+# up busy time by union and window, idle time by window, whether within all work, and cause, seven
+# measures by cause and place, and launching by work.
 def idle_time(
     kernel_starts: Buffer,
     kernel_durations: Buffer,
@@ -46,6 +47,9 @@ def idle_time(
     returned: Buffer,
     places: Buffer,
     lanes: Buffer | None,
+    own: Buffer,
+    shared: Buffer,
+    mains: Buffer,
     firsts: Buffer,
     lasts: Buffer,
     segment_starts: Buffer,

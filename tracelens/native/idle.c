@@ -76,6 +76,39 @@ static void count(struct walk *walk, unsigned cause, int64_t place, int64_t star
     }
 }
 
+/* The segment of a track that covers the moment, -1 for none; `until` comes down to where that changes. Moments grow. */
+static int64_t covering(const struct idle *idle, int64_t track, int64_t moment, int64_t *until)
+{
+    if (track < 0 || (uint64_t)track >= idle->n_tracks)
+        return -1;
+    int64_t *segment = &idle->segments[track], last = at_most(idle->lasts[track], (int64_t)idle->n_segments);
+    if (*segment < 0)
+        return -1;
+    while (*segment < last && idle->ends[*segment] <= moment)
+        ++*segment;
+    if (*segment >= last)
+        return -1;
+    int is_in = idle->starts[*segment] <= moment;
+    *until = at_most(*until, is_in ? idle->ends[*segment] : idle->starts[*segment]);
+    return is_in ? *segment : -1;
+}
+
+/* What held the launching thread up: its own work, else that of another thread, else its own Python, else that of the
+main thread. */
+static int64_t holding_up(const struct walk *walk, int64_t moment, int64_t *until)
+{
+    const struct idle *idle = walk->idle;
+    if (walk->lane >= idle->n_lanes)
+        return -1;
+    int64_t own = covering(idle, idle->own[walk->lane], moment, until);
+    if (own >= 0 && idle->causes[own] != HOST)
+        return own;
+    int64_t shared = covering(idle, idle->shared[walk->lane], moment, until);
+    if (shared >= 0 || own >= 0)
+        return shared >= 0 ? shared : own;
+    return covering(idle, idle->mains[walk->lane], moment, until);
+}
+
 /* Count the part of the gap that lies in one window, or between two: what the launching thread did until its call had
 returned, launching while work may take to start, and waiting for something else. */
 static void piece(struct walk *walk, int64_t start, int64_t end)
@@ -85,23 +118,19 @@ static void piece(struct walk *walk, int64_t start, int64_t end)
         count(walk, UNKNOWN, -1, start, end);
         return;
     }
-    int64_t host_end = clip(walk->returned, start, end), at = start;
+    int64_t host_end = clip(walk->returned, start, end), moment = start;
     int64_t launch_end = at_least(host_end, clip(plus(walk->returned, idle->latency), start, end));
-    int64_t nothing = 0, *segment = walk->lane < idle->n_lanes ? &idle->segments[walk->lane] : &nothing;
-    int64_t last = walk->lane < idle->n_lanes ? at_most(idle->lasts[walk->lane], (int64_t)idle->n_segments) : 0;
-    while (at < host_end) {
-        while (*segment >= 0 && *segment < last && idle->ends[*segment] <= at)
-            ++*segment;
-        int is_there = *segment >= 0 && *segment < last, is_in = is_there && idle->starts[*segment] <= at;
-        int64_t until = is_there ? at_most(host_end, is_in ? idle->ends[*segment] : idle->starts[*segment]) : host_end;
-        unsigned cause = is_in ? idle->causes[*segment] : idle->unrecorded;
+    while (moment < host_end) {
+        int64_t until = host_end, segment = holding_up(walk, moment, &until);
+        unsigned cause = segment >= 0 ? idle->causes[segment] : idle->unrecorded;
         if (cause == LAUNCH && until == host_end)
             until = launch_end; /* it goes on for as long as work takes to start */
-        count(walk, cause < N_CAUSES ? cause : UNKNOWN, is_in ? idle->segment_places[*segment] : -1, at, until);
-        at = until;
+        count(walk, cause < N_CAUSES ? cause : UNKNOWN, segment >= 0 ? idle->segment_places[segment] : -1, moment,
+              until);
+        moment = until;
     }
-    if (at < launch_end)
-        count(walk, LAUNCH, -1, at, launch_end);
+    if (moment < launch_end)
+        count(walk, LAUNCH, -1, moment, launch_end);
     if (launch_end < end)
         count(walk, DEPENDENCY, -1, launch_end, end);
 }

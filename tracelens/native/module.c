@@ -9,7 +9,7 @@ Python 3.11 are called. */
 
 #include "native.h"
 
-#define MOST 32
+#define MOST 40
 #define OPS "tracelens.native ops"
 #define PARSER "tracelens.native parser"
 
@@ -219,27 +219,28 @@ static PyObject *py_idle_time(PyObject *module, PyObject *args)
     struct arguments held;
     int64_t last;
     (void)module;
-    if (take(args, "qq=q=b=qq=q=b=b?qi=i?=Qq=qq=b=i=qq=nnnnnnQQQQ", &held))
+    if (take(args, "qq=q=b=qq=q=b=b?qi=i?=ii=i=Qq=qq=b=i=qq=nnnnnnQQQQ", &held))
         return NULL;
     struct idle idle = {
         .work = {{held.at[0].n, held.at[0].data, held.at[1].data, held.at[2].data, held.at[3].data},
                  {held.at[4].n, held.at[4].data, held.at[5].data, held.at[6].data, held.at[7].data}},
         .n_work = held.at[0].n + held.at[4].n, .loaded = held.at[8].data,
         .n_calls = held.at[9].n, .returned = held.at[9].data, .places = held.at[10].data, .lanes = held.at[11].data,
-        .n_lanes = held.at[12].n, .segments = held.at[12].data, .lasts = held.at[13].data,
-        .n_segments = held.at[14].n, .starts = held.at[14].data, .ends = held.at[15].data,
-        .causes = held.at[16].data, .segment_places = held.at[17].data,
-        .n_windows = held.at[18].n, .window_starts = held.at[18].data, .window_ends = held.at[19].data,
-        .from = held.at[20].number, .until = held.at[21].number, .latency = held.at[22].number,
-        .last_lane = held.at[23].number, .unrecorded = (unsigned)held.at[24].number,
-        .only_windows = held.at[25].number != 0,
-        .busy = held.at[26].data, .sums = held.at[27].data, .cells = held.at[28].data, .launching = held.at[29].data,
+        .n_lanes = held.at[12].n, .own = held.at[12].data, .shared = held.at[13].data, .mains = held.at[14].data,
+        .n_tracks = held.at[15].n, .segments = held.at[15].data, .lasts = held.at[16].data,
+        .n_segments = held.at[17].n, .starts = held.at[17].data, .ends = held.at[18].data,
+        .causes = held.at[19].data, .segment_places = held.at[20].data,
+        .n_windows = held.at[21].n, .window_starts = held.at[21].data, .window_ends = held.at[22].data,
+        .from = held.at[23].number, .until = held.at[24].number, .latency = held.at[25].number,
+        .last_lane = held.at[26].number, .unrecorded = (unsigned)held.at[27].number,
+        .only_windows = held.at[28].number != 0,
+        .busy = held.at[29].data, .sums = held.at[30].data, .cells = held.at[31].data, .launching = held.at[32].data,
     };
-    size_t n_cells = held.at[28].n / N_MEASURES;
-    if (held.at[29].n != idle.n_work || (idle.loaded && held.at[8].n != idle.n_work))
+    size_t n_cells = held.at[31].n / N_MEASURES;
+    if (held.at[32].n != idle.n_work || (idle.loaded && held.at[8].n != idle.n_work))
         return refuse(&held, "columns of one length");
-    if (held.at[26].n != N_UNIONS * (idle.n_windows + 1) || held.at[27].n != 2 * N_CAUSES * (idle.n_windows + 1) ||
-        !n_cells || n_cells % N_CAUSES || held.at[28].n % N_MEASURES)
+    if (held.at[29].n != N_UNIONS * (idle.n_windows + 1) || held.at[30].n != 2 * N_CAUSES * (idle.n_windows + 1) ||
+        !n_cells || n_cells % N_CAUSES || held.at[31].n % N_MEASURES)
         return refuse(&held, "room for all sums");
     idle.n_places = n_cells / N_CAUSES - 1;
     Py_BEGIN_ALLOW_THREADS

@@ -134,7 +134,7 @@ int ops_totals(const struct ops *ops, int64_t *totals, uint32_t *last, size_t n_
 /* --- idle.c: what a device did, and why it did nothing --- */
 
 /* Places in CAUSES of schemas/events.py; sorts of work, and unions of them; what is known of a cause and a place. */
-enum { SYNC = 2, LOADING = 3, LAUNCH = 4, DEPENDENCY = 6, UNKNOWN = 7, N_CAUSES };
+enum { SYNC = 2, LOADING = 3, LAUNCH = 4, HOST = 5, DEPENDENCY = 6, UNKNOWN = 7, N_CAUSES };
 enum { COMPUTE, COMMUNICATION, COPY, KERNELS, ALL, N_UNIONS };
 enum { IDLE, N_GAPS, LONGEST, EXAMPLE, GAP, OF_GAP, BEGIN, N_MEASURES };
 
@@ -152,9 +152,10 @@ struct idle {
     size_t n_calls;
     const int64_t *returned; /* when */
     const int32_t *places, *lanes; /* lanes: NULL where there is one only */
-    size_t n_lanes, n_segments;
-    int64_t *segments; /* of each lane the first segment of its time that is not over; moves on */
-    const int64_t *lasts, *starts, *ends; /* lasts: of each lane the segment after its last */
+    size_t n_lanes, n_tracks, n_segments;
+    const int32_t *own, *shared, *mains; /* of each lane its tracks, of which each may be none, a number that there is not */
+    int64_t *segments; /* of each track the first segment that is not over; moves on */
+    const int64_t *lasts, *starts, *ends; /* lasts: of each track the segment after its last */
     const uint8_t *causes;
     const int32_t *segment_places;
     size_t n_windows;

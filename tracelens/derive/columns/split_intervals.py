@@ -53,7 +53,7 @@ def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
         at = last_before(part["start_ns"], begins)
         is_in = (begins < part["end_ns"].gather(at)).fill_null(value=False)
         chosen = chosen.zip_with(chosen.is_not_null() | ~is_in, at + offset)
-        number.append(pl.Series("layer", [layer], pl.Int8).new_from_index(0, part.height))
+        number.append(pl.Series("layer", [layer], pl.Int32).new_from_index(0, part.height))
         offset += part.height
     intervals = pl.concat([*layers]).drop("start_ns", "end_ns").with_columns(pl.concat(number))
     found = pl.DataFrame({"start_ns": begins, "end_ns": edges.slice(1), "at": chosen}).drop_nulls(

@@ -310,7 +310,7 @@ def _without_gaps(segments: pl.DataFrame) -> pl.DataFrame:
         pl.col("end_ns") > pl.col("start_ns")
     )
     missing = missing.with_columns(
-        pl.lit(_CLASSES.index("host"), pl.Int8).alias("class"),
+        pl.lit(_CLASSES.index("host"), pl.Int32).alias("class"),
         at=pl.lit(None, pl.Int64),
         cause=pl.lit("host"),
     )

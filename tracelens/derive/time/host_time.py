@@ -2,27 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import polars as pl
 
 from tracelens.derive.columns.lookup import numbered, rows_of
 from tracelens.derive.columns.per_unique import distinct_rows
-from tracelens.derive.columns.split_intervals import overlay
+from tracelens.derive.time.host_tracks import HOST, Thread, Tracks, tracks_by_rank
 from tracelens.derive.time.step_table import activities_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
-Thread: TypeAlias = tuple[int | None, int | None]
-"""A process id and a thread id."""
-
-HOST, UNKNOWN = CAUSES.index("host"), CAUSES.index("unknown")
-SEGMENTS: dict[str, type[pl.DataType]] = {
-    "start_ns": pl.Int64,
-    "end_ns": pl.Int64,
-    "cause": pl.UInt8,
-    "place": pl.Int32,
-}
+UNKNOWN = CAUSES.index("unknown")
 _CALLS = (
     "rank",
     "api_call_id",
@@ -35,7 +25,6 @@ _CALLS = (
 )
 _KEPT: dict[str, type[pl.DataType]] = {"returned": pl.Int64, "thread": pl.Int32, "place": pl.Int32}
 _LANE = ["rank", "process_id", "thread_id"]
-_PLAN = {"timeline": pl.Int64, "layer": pl.Int64, "lane": pl.Int64, "is_host": pl.Boolean}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +35,7 @@ class HostTime:
     outermost op around it, else its function. `ids` are the calls' ids where these are not their
     rows. `mains` has the main thread of each process, first the one with most known time.
 
-    `timelines` has SEGMENTS, by start, for what held each launching thread up: its own activities
-    or another thread's. A place of -1 is unknown. `bounds` are the first row of each thread's, and
-    the one after its last: the timelines of ranks that were read together stand in one frame.
+    `tracks` say what held each thread up: its own activities or those of other threads.
     """
 
     calls: pl.DataFrame
@@ -56,18 +43,12 @@ class HostTime:
     places: list[str]
     threads: list[Thread]
     mains: dict[int | None, Thread]
-    timelines: pl.DataFrame
-    bounds: list[tuple[int, int]]
+    tracks: Tracks
 
     @property
     def unrecorded(self) -> int:
         """The cause of time without any known activity."""
         return HOST if self.mains else UNKNOWN
-
-    def timeline(self, thread: int) -> pl.DataFrame:
-        """The timeline of a thread."""
-        first, after = self.bounds[thread]
-        return self.timelines.slice(first, after - first)
 
     def last_thread(self, work: Iterable[pl.DataFrame]) -> int:
         """The thread to blame for time after all work (start_ns, call) of a device; -1 if none is known.
@@ -213,11 +194,8 @@ class _Reading:
         for rank, threads in self.threads.items():
             for main in mains[rank].values():
                 threads.setdefault(main, len(threads))
-        of_lanes: dict[int, dict[Thread, int]] = {rank: {} for rank in self.places}
-        for lane, rank, process, thread in lanes.select("lane", *_LANE).iter_rows():
-            of_lanes[rank][process, thread] = lane
-        timelines, bounds = _timelines(
-            segments.join(lanes, on=_LANE, nulls_equal=True), of_lanes, mains, self.threads
+        tracks = tracks_by_rank(
+            segments.join(lanes, on=_LANE, nulls_equal=True), lanes, mains, self.threads
         )
         calls, of_calls, at = (
             pl.concat(self.parts, rechunk=True),
@@ -232,68 +210,7 @@ class _Reading:
                 [*self.places[rank]],
                 [*self.threads[rank]],
                 mains[rank],
-                timelines,
-                bounds.get(rank, []),
+                tracks[rank],
             )
             at += n
         return hosts
-
-
-def _timelines(
-    segments: pl.DataFrame,
-    lanes: Mapping[int, Mapping[Thread, int]],
-    mains: Mapping[int, Mapping[int | None, Thread]],
-    threads: Mapping[int, Iterable[Thread]],
-) -> tuple[pl.DataFrame, dict[int, list[tuple[int, int]]]]:
-    """The timelines of all ranks' threads, and by rank their bounds, as in HostTime.
-
-    `segments` are those of the lanes, the threads with activities. A thread without spans, or which
-    only runs Python, may wait for another that works: the other threads' activities come first,
-    then its own Python, then that of the main thread.
-    """
-    asked: dict[int, list[int]] = {}
-    plan, n_timelines = [], 0
-    for rank, of_rank in threads.items():
-        own, numbers = lanes[rank], {}
-        for thread in of_rank:
-            key = thread if thread in own else (thread[0], None)
-            if key not in numbers:
-                numbers[key] = n_timelines
-                others = [
-                    lane for other, lane in own.items() if other != key and other[0] == key[0]
-                ]
-                busy, hosts = (
-                    [own.get(key), *others],
-                    [own.get(key), own.get(mains[rank].get(key[0], key))],
-                )
-                plan += [
-                    (n_timelines, at, lane, at >= len(busy)) for at, lane in enumerate(busy + hosts)
-                ]
-                n_timelines += 1
-            asked.setdefault(rank, []).append(numbers[key])
-    planned = pl.DataFrame(plan, schema=_PLAN, orient="row").with_columns(
-        pl.col("lane").cast(pl.get_index_type())
-    )
-    segments = segments.select("lane", *SEGMENTS, is_host=pl.col("cause") == HOST)
-    rows = planned.drop_nulls("lane").join(segments, on=["lane", "is_host"])
-    # Times become numbers that grow from timeline to timeline, so that those of different ones
-    # cannot overlap.
-    edges = pl.concat(
-        [rows.select("timeline", ns=edge) for edge in ("start_ns", "end_ns")]
-    ).unique()
-    edges = (
-        edges.sort("timeline", "ns")
-        .with_row_index("edge")
-        .with_columns(pl.col("edge").cast(pl.Int64))
-    )
-    for edge in ("start_ns", "end_ns"):
-        rows = rows.join(edges, left_on=["timeline", edge], right_on=["timeline", "ns"]).drop(edge)
-        rows = rows.rename({"edge": edge})
-    rows = rows.sort("layer", "start_ns")
-    layers = [part.select(*SEGMENTS) for part in rows.partition_by("layer", maintain_order=True)]
-    found = overlay(layers or [pl.DataFrame(schema=SEGMENTS)])
-    timeline = edges["timeline"].gather(found["start_ns"])
-    times = {edge: edges["ns"].gather(found[edge]) for edge in ("start_ns", "end_ns")}
-    firsts = timeline.search_sorted(pl.int_range(n_timelines + 1, eager=True)).to_list()
-    bounds = {rank: [(firsts[at], firsts[at + 1]) for at in own] for rank, own in asked.items()}
-    return found.with_columns(**times).select(*SEGMENTS), bounds

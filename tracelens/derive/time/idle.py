@@ -1,6 +1,6 @@
 """Idle time of a device: each nanosecond gets the cause of what the thread that launches the next work did."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -295,7 +295,7 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
         host_end=pl.col("returned").clip(pl.col("start_ns"), pl.col("end_ns")),
         launch_end=launch_end,
     )
-    on_host = pl.concat([gaps.clear().with_columns(_cause(UNKNOWN)), *_on_host(gaps, host)])
+    on_host = _on_host(gaps, host)
     # Launching that lasts until the call returned goes on for as long as work takes to start.
     goes_on = (pl.col("cause") == _LAUNCH) & (pl.col("end_ns") == pl.col("host_end"))
     on_host = on_host.with_columns(
@@ -321,14 +321,12 @@ def _cause(cause: int) -> list[pl.Expr]:
     return [pl.lit(cause, pl.UInt8).alias("cause"), pl.lit(-1, pl.Int32).alias("place")]
 
 
-def _on_host(gaps: pl.DataFrame, host: HostTime) -> Iterator[pl.DataFrame]:
-    """The gaps up to the return of their calls, cut into pieces by the activities of their thread."""
+def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
+    """The gaps up to the return of their calls, cut into pieces by what held their thread up."""
     gaps = gaps.filter(pl.col("host_end") > pl.col("start_ns")).with_columns(end_ns="host_end")
-    for (thread,), of_thread in gaps.group_by("thread", maintain_order=True):
-        timeline = host.timeline(int(thread))
-        pieces = cut_rows(of_thread, timeline)
-        cause, place = (timeline[name].gather(pieces["at"]) for name in ("cause", "place"))
-        yield pieces.drop("at").with_columns(cause.fill_null(host.unrecorded), place.fill_null(-1))
+    return host.tracks.cut(gaps).with_columns(
+        pl.col("cause").fill_null(host.unrecorded), pl.col("place").fill_null(-1)
+    )
 
 
 def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracelens.derive.columns.lookup import last_before
+from tracelens.derive.time.host_tracks import TRACKS_OF_THREAD
 from tracelens.derive.time.idle import (
     LATENCY_NS,
     PLACES,
@@ -102,9 +103,10 @@ def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
         None if loaded is None else memory(loaded, pl.UInt8()),
         *_memory(host.calls, {"returned": _I64, "place": _I32}),
         *(_memory(host.calls, {"thread": _I32}) if len(host.threads) > 1 else [None]),
-        array("q", [first for first, _ in host.bounds]),
-        array("q", [after for _, after in host.bounds]),
-        *_memory(host.timelines, _SEGMENTS),
+        *_memory(host.tracks.of_threads, dict.fromkeys(TRACKS_OF_THREAD, _I32)),
+        array("q", [first for first, _ in host.tracks.bounds]),
+        array("q", [after for _, after in host.tracks.bounds]),
+        *_memory(host.tracks.segments, _SEGMENTS),
         *_memory(windows, {"start_ns": _I64, "end_ns": _I64}),
         device.from_ns,
         max(windows["end_ns"].tail(1).to_list(), default=device.from_ns),

@@ -1,0 +1,197 @@
+"""What host threads did, as tracks: disjoint segments by start, one track per thread and one per busy process.
+
+A thread may wait for others of its process. What held it up at a moment is, in this order, its own
+work, the work of any other thread of the process, its own Python, and the Python of the process's
+main thread. The work of all threads is the same for each of them, so it is one track of the
+process, and the segments of all threads together are no more than twice the activities.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+import polars as pl
+
+from tracelens.derive.columns.lookup import numbered
+from tracelens.derive.columns.split_intervals import cut_rows, overlay
+from tracelens.schemas.events import CAUSES
+
+Thread: TypeAlias = tuple[int | None, int | None]
+"""A process id and a thread id."""
+
+HOST = CAUSES.index("host")
+SEGMENTS: dict[str, type[pl.DataType]] = {
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "cause": pl.UInt8,
+    "place": pl.Int32,
+}
+TRACKS_OF_THREAD = {"own": pl.Int32, "shared": pl.Int32, "main": pl.Int32}
+_LANE = ["rank", "process_id", "thread_id"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tracks:
+    """The tracks that the threads of one rank look at.
+
+    `segments` has SEGMENTS, track after track; ranks that were read together share it. `bounds` are
+    the first row of each track and the one after its last. `of_threads` has TRACKS_OF_THREAD, one
+    row per thread: the track of its own activities, that of the work of all threads of its process,
+    and that of the process's main thread; -1 for none.
+    """
+
+    segments: pl.DataFrame
+    bounds: list[tuple[int, int]]
+    of_threads: pl.DataFrame
+
+    def cut(self, intervals: pl.DataFrame) -> pl.DataFrame:
+        """Cut disjoint intervals where what held their thread up changes; any order.
+
+        `intervals` has start_ns, end_ns, `thread` and further columns. Adds `cause` and `place`,
+        both null where nothing is known.
+        """
+        if not intervals.height:
+            return intervals.with_columns(
+                cause=pl.lit(None, pl.UInt8), place=pl.lit(None, pl.Int32)
+            )
+        axis = _Axis.of(intervals, self.segments)
+        segments = axis.laid_out(self._with_tracks(), "track")
+        work = segments.filter(pl.col("cause") != HOST)
+        rest, pieces = intervals.hstack(self.of_threads[intervals["thread"].cast(pl.Int64)]), []
+        in_turn = ("own", work), ("shared", segments), ("own", segments), ("main", segments)
+        for track, part in in_turn:
+            cut = cut_rows(axis.laid_out(rest, track), part)
+            rest = axis.read_back(cut)
+            found = [part[name].gather(cut["at"]) for name in ("cause", "place")]
+            pieces.append(rest.with_columns(found).drop_nulls("cause"))
+            rest = rest.filter(cut["at"].is_null())
+        nothing = rest.with_columns(cause=pl.lit(None, pl.UInt8), place=pl.lit(None, pl.Int32))
+        columns = [*intervals.columns, "cause", "place"]
+        return pl.concat([part.select(columns) for part in [*pieces, nothing]])
+
+    def _with_tracks(self) -> pl.DataFrame:
+        """The segments of these tracks, with the number of the track."""
+        tracks = pl.DataFrame(self.bounds, schema=["first", "after"], orient="row")
+        rows = tracks.with_row_index("track").select(
+            pl.col("track").cast(pl.Int32), row=pl.int_ranges("first", "after")
+        )
+        rows = rows.filter(pl.col("row").list.len() > 0).explode("row")
+        return self.segments[rows["row"]].with_columns(rows["track"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """Numbers in place of times, so that intervals of different tracks cannot overlap.
+
+    A number is the place of a time among `times`, which are sorted, and a track's numbers come
+    after those of the track before.
+    """
+
+    times: pl.Series
+
+    @classmethod
+    def of(cls, *frames: pl.DataFrame) -> "_Axis":
+        """The axis of all times (start_ns, end_ns) of the frames."""
+        times = [frame[edge] for frame in frames for edge in ("start_ns", "end_ns")]
+        return cls(pl.concat(times).unique().sort())
+
+    def laid_out(self, frame: pl.DataFrame, track: str) -> pl.DataFrame:
+        """The intervals with numbers for times, sorted; those of one track are disjoint."""
+        first = pl.col(track).cast(pl.Int64) * len(self.times)
+        return frame.with_columns(
+            (first + self.times.search_sorted(frame[edge]).cast(pl.Int64)).alias(edge)
+            for edge in ("start_ns", "end_ns")
+        ).sort("start_ns")
+
+    def read_back(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The intervals with times for numbers."""
+        return frame.with_columns(
+            self.times.gather(frame[edge] % len(self.times)).alias(edge)
+            for edge in ("start_ns", "end_ns")
+        )
+
+
+def tracks_by_rank(
+    segments: pl.DataFrame,
+    lanes: pl.DataFrame,
+    mains: Mapping[int, Mapping[int | None, Thread]],
+    threads: Mapping[int, Iterable[Thread]],
+) -> dict[int, Tracks]:
+    """The tracks of each rank's threads.
+
+    `lanes` are the threads with activities: rank, process_id, thread_id and their number, `lane`.
+    `segments` has SEGMENTS and the lane, `mains` the main thread of each process, `threads` the
+    threads of each rank by number.
+    """
+    process, _ = numbered(lanes, ["rank", "process_id"])
+    lanes = lanes.select("lane", *_LANE, process=process.cast(pl.Int64), n=pl.len().over(process))
+    of_lanes = segments.select("lane", *SEGMENTS).sort("lane", "start_ns")
+    work = of_lanes.filter(pl.col("cause") != HOST)
+    shared = first_of_lanes(
+        work.join(lanes.filter(pl.col("n") > 1), on="lane").sort("lane", "start_ns")
+    )
+    both = pl.concat([of_lanes.select(SEGMENTS.keys()), shared.select(SEGMENTS.keys())])
+    bounds = _bounds(of_lanes["lane"], lanes.height, 0)
+    shared_bounds = _bounds(shared["process"], lanes.height, of_lanes.height)
+    own: dict[int, dict[Thread, tuple[int, int]]] = {rank: {} for rank in threads}
+    of_processes: dict[int, dict[int | None, tuple[int, int]]] = {rank: {} for rank in threads}
+    for lane, rank, process_id, thread_id, number, n in lanes.iter_rows():
+        own[rank][process_id, thread_id] = bounds[lane]
+        if n > 1:
+            of_processes[rank][process_id] = shared_bounds[number]
+    return {
+        rank: _of_rank(both, own[rank], of_processes[rank], mains[rank], of_rank)
+        for rank, of_rank in threads.items()
+    }
+
+
+def first_of_lanes(segments: pl.DataFrame) -> pl.DataFrame:
+    """The disjoint segments of each process, each taken from the first of its lanes that covers it.
+
+    `segments` has process, lane and SEGMENTS, by lane and start; those of one lane are disjoint.
+    Returns process and SEGMENTS, by process and start. Lanes are merged two by two, for all
+    processes at once, so that the time grows with n log n.
+    """
+    axis = _Axis.of(segments)
+    order = (pl.col("lane").rank("dense").over("process") - 1).cast(pl.Int64)
+    merged = segments.select("process", *SEGMENTS, order=order)
+    while merged.height and merged.select(pl.col("order").max() > 0).item():
+        merged = merged.with_columns(pair=pl.col("order") // 2, side=pl.col("order") % 2)
+        number, pairs = numbered(merged, ["process", "pair"])
+        laid_out = axis.laid_out(merged.with_columns(number=number), "number")
+        sides = [laid_out.filter(side=side).select(SEGMENTS.keys()) for side in (0, 1)]
+        both = overlay(sides).select(SEGMENTS.keys())
+        pairs = pairs[both["start_ns"] // len(axis.times)].select("process", order="pair")
+        merged = axis.read_back(both).hstack(pairs)
+    return merged.sort("process", "start_ns").select("process", *SEGMENTS)
+
+
+def _bounds(numbers: pl.Series, n: int, offset: int) -> list[tuple[int, int]]:
+    """For each of n numbers the first row that has it and the row after the last one; the rows are sorted."""
+    edges = numbers.cast(pl.Int64).search_sorted(pl.int_range(n + 1, eager=True)) + offset
+    return [*pairwise(edges.to_list())]
+
+
+def _of_rank(
+    segments: pl.DataFrame,
+    lanes: Mapping[Thread, tuple[int, int]],
+    processes: Mapping[int | None, tuple[int, int]],
+    mains: Mapping[int | None, Thread],
+    threads: Iterable[Thread],
+) -> Tracks:
+    """The tracks of a rank, from the bounds of its lanes and of its processes with several lanes."""
+    lane_numbers = {thread: number for number, thread in enumerate(lanes)}
+    numbers = {process: len(lanes) + at for at, process in enumerate(processes)}
+    of_threads = []
+    for process, thread in threads:
+        nobody = lane_numbers.get((process, None), -1)
+        own = lane_numbers.get((process, thread), nobody)
+        main = lane_numbers[mains[process]] if process in mains else -1
+        several = own, numbers.get(process, -1), main
+        of_threads.append(several if process in numbers else (main, -1, -1))
+    return Tracks(
+        segments,
+        [*lanes.values(), *processes.values()],
+        pl.DataFrame(of_threads, schema=TRACKS_OF_THREAD, orient="row"),
+    )
