@@ -95,6 +95,8 @@ def section(
     """A section of an analysis that never ran."""
     known = ANALYSES.get(table.name)
     shown, charts = (known.shown, known.charts) if known else ((), None)
+    if table is VERDICT:  # a value beside its unit is what tests of views are about
+        shown = ("rank", "bound", "value", "unit", "evidence")
     analysis = Analysis(
         f"What about {table.name}?", table, lambda *_: table.empty(), shown=shown, charts=charts
     )

@@ -137,18 +137,17 @@ def merged(rows: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
 
 def test_the_verdict_is_on_the_process() -> None:
     (row,) = VERDICT.check(verdict(two_steps())).to_dicts()
-    assert (row["bound"], row["value"]) == ("host", pytest.approx(4 / 14))
-    assert row["evidence"].startswith("the process does other work, or none 28.6% of step time")
-    assert row["evidence"].endswith(
-        "it computes 56.8%; then input 14.3% (DataLoader.__next__ (_SingleProcessDataLoaderIter))"
-    )
+    assert (row["bound"], row["value"]) == ("compute", pytest.approx(7.95 / 14))
+    assert (row["second"], row["second_frac"]) == ("host", pytest.approx(4 / 14))
+    assert row["evidence"].startswith("the process computes 56.8% of step time, mostly in aten::")
+    assert "; then the host's other work 28.6%" in row["evidence"]
 
 
 @pytest.mark.parametrize(
     ("busy_us", "bound", "words"),
     [
         (3_900, "compute", "the process computes 97.5% of step time, mostly in aten::mm"),
-        (2_000, "host", "the process does other work, or none 50.0%"),
+        (1_900, "host", "the process does other work, or none 52.5%"),
     ],
 )
 def test_bounds(busy_us: int, bound: str, words: str) -> None:

@@ -50,6 +50,8 @@ def check(folder: Path, program: str) -> None:
 
 def check_verdict(truth: dict[str, Any], found: dict[str, Any]) -> None:
     assert found["bound"] in truth["bound"].split("|"), (truth["file"], found["evidence"])
+    if truth["cause"] and found["bound"] == "compute":
+        assert found["second"] == truth["cause"], (truth["file"], found["evidence"])
     if not truth["cause"]:
         assert re.search(truth["what"], found["what"] or ""), (truth["file"], found["evidence"])
         assert found["what"] in found["evidence"]
@@ -71,7 +73,7 @@ def test_the_captures_cover_every_bound_and_are_small() -> None:
     captures = truth_of(CAPTURES)
     assert {row["file"] for row in captures} == {file.name for file in CAPTURES.glob("*.gz")}
     bounds = {"compute", "communication", "waiting", "copy", *IDLE, "too little to judge"}
-    assert bounds <= {row["bound"] for row in captures}
+    assert bounds <= {row[key] for row in captures for key in ("bound", "cause")}
     assert sum(file.stat().st_size for file in CAPTURES.iterdir()) < 3_000_000
 
 

@@ -17,6 +17,7 @@ from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.kernels.peaks import Peaks
 from tracelens.derive.layers.graph_replay import tools
 from tracelens.derive.rank_ranges import MANY, merge_ranks
+from tracelens.derive.time.bounds import bound_words
 from tracelens.errors import MissingTableError, UsageError, near
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Column, Table
@@ -97,7 +98,8 @@ class Report:
             return None
         row = found.row(0, named=True)
         if row["bound"] != "straggler":
-            return f"{len(self.trace.manifest.ranks)} ranks, {row['bound']}"
+            pair = (row[name] for name in ("bound", "value", "second", "second_frac"))
+            return f"{len(self.trace.manifest.ranks)} ranks, {bound_words(*pair)}"
         return (
             f"{row['n_ranks']:,} ranks, rank {row['rank']} is the straggler"
             f" ({row['cause'] or 'no cause known'})"

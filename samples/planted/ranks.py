@@ -64,7 +64,9 @@ def wait_uneven_batches() -> Generator[None]:
         yield
 
 
-@planted("dependency", "ReluBackward0|aten::linear", gpus=2)
+# Two devices of which one works while the other waits compute for half of their time, 49.7 % here;
+# the wait, 45.1 %, comes second.
+@planted("compute", "ReluBackward0|aten::linear", cause="dependency", gpus=2)
 def dependency_stages() -> Generator[None]:
     """A model in two halves on two devices: all is launched ahead, and each half waits for the other."""
     second = torch.device("cuda", 1) if torch.cuda.device_count() > 1 else DEVICE

@@ -132,6 +132,14 @@ JOB = Table(
         ),
         Column("value", F64, "The share of the ranks' time that it takes.", nullable=True),
         Column("unit", STR, "Unit of the value.", nullable=True),
+        Column(
+            "second",
+            STR,
+            "The next part of the time of the ranks that share a bound; null with a straggler.",
+            nullable=True,
+            values=BOUNDS[:-1],
+        ),
+        Column("second_frac", F64, "The share of `second` in the mean.", nullable=True),
         Column("rank", I32, "The rank waited for, of a straggler.", nullable=True),
         Column(
             "cause",

@@ -272,33 +272,52 @@ BOUNDS = (
 )
 VERDICT = Table(
     "verdict",
-    "The bound of one rank, and the number that shows it.",
+    "The bound of one rank: the largest part of its time, the next one, and the numbers that show"
+    " it.",
     (
         RANK,
         Column(
             "bound",
             pl.String,
-            "The first thing to work on: what the device does for most of the time, or its cause of"
-            " idling (see time_breakdown).",
+            "The largest part of the time: what the device does, or its cause of idling (see"
+            " time_breakdown).",
             values=BOUNDS,
         ),
+        Column(
+            "bound_frac",
+            pl.Float64,
+            "Its share of step time, without what the profiler adds; where there is too little to"
+            " judge, the share in which the device works.",
+            nullable=True,
+        ),
+        Column(
+            "second",
+            pl.String,
+            "The next part by size, which is what can be won where the device computes; null"
+            " where none takes 2 % of the time.",
+            nullable=True,
+            values=BOUNDS[:-1],
+        ),
+        Column("second_frac", pl.Float64, "The share of `second`.", nullable=True),
         Column(
             "evidence", pl.String, "The evidence in words: cause, share of step time and place."
         ),
         Column(
-            "value",
-            pl.Float64,
-            "The bound's share of step time, without what the profiler adds.",
-            "1",
-            nullable=True,
-        ),
-        Column("unit", pl.String, "Unit of the value.", nullable=True),
-        Column(
             "what",
             pl.String,
-            "The place in the program that most of it comes from, as in idle_gaps.",
+            "The place in the program that most of the bound comes from, as in idle_gaps.",
             nullable=True,
         ),
+        Column("second_what", pl.String, "The same for `second`.", nullable=True),
+        Column(
+            "caveat",
+            pl.String,
+            "What the trace does not tell of the bound, as the end of a sentence; null where"
+            " nothing is missing.",
+            nullable=True,
+        ),
+        Column("value", pl.Float64, "The same as bound_frac.", "1", nullable=True),
+        Column("unit", pl.String, "Unit of the value.", nullable=True),
         Column("step_ns", pl.Int64, "Median duration of a step, as profiled.", nullable=True),
         Column(
             "unprofiled_step_ns",

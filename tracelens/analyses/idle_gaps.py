@@ -4,8 +4,9 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.events.api_names import waits_for_device
+from tracelens.derive.time.bounds import PARTS
 from tracelens.derive.time.cpu_only import require_time
-from tracelens.derive.time.rank_time import PARTS, idle_places, judged_time
+from tracelens.derive.time.rank_time import idle_places, judged_time
 from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.results.time import IDLE_GAPS
 from tracelens.trace import Trace

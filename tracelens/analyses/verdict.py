@@ -5,6 +5,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.ranks.collective_wait import waiting_pairs
 from tracelens.derive.time.advice import advise
+from tracelens.derive.time.bounds import PART_WORDS, place_phrase
 from tracelens.derive.time.cpu_only import require_time, unseen_device
 from tracelens.derive.time.rank_time import (
     RankTime,
@@ -17,9 +18,8 @@ from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import VERDICT
 from tracelens.trace import Trace
 
-_LITTLE, _NEAR = 0.1, 0.5
-"""The second largest cause is mentioned from these shares on, of the time and of the largest
-cause."""
+_LITTLE = 0.1
+"""A third part is mentioned from this share of the time on."""
 _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
 """With fewer kernels, or work in a smaller share of the time, nothing can be said of what limits
 a program."""
@@ -49,38 +49,32 @@ _PARTS_OF_PROCESS = {
 
 
 def verdict(trace: Trace) -> pl.DataFrame:
-    """A row for each rank: what limits it.
+    """Say of each rank what limits it: one row per rank.
 
-    Judged over whole steps; on a rank that marks none, over all that was recorded. A device that
-    computes at least 80 % of that time, or where nothing else takes 10 % of it or a quarter of what
-    computing takes, is compute-bound; else the largest share of the rest is the bound: exposed
-    communication or copies, waiting in collectives for other ranks, or a cause of idle time. The
-    time that the profiler is known to add does not count. Raises MissingTableError without kernels
-    and ops.
+    Judged over whole steps; on a rank that marks none, over all that was recorded. The bound is
+    the largest part of that time: computing, exposed communication or copies, waiting in
+    collectives for other ranks, or a cause of idle time; the second is the next one. The time that
+    the profiler is known to add does not count. Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "verdict")
-    judged = judged_ranks(trace)
     places = _places(trace)
     order = ["rank", "exposed_ns", "awaited_rank"]
     pairs = waiting_pairs(trace).sort(order, descending=[False, True, False])
-    awaited = dict(
-        pairs.unique("rank", keep="first", maintain_order=True)
-        .select("rank", "awaited_rank")
-        .iter_rows()
-    )
+    latest = pairs.unique("rank", keep="first", maintain_order=True)
+    awaited = dict(latest.select("rank", "awaited_rank").iter_rows())
     rows = [
         (
             _too_little(rank)
             if _is_too_little(rank)
             else _judgement(rank, places, awaited.get(rank.rank))
         )
-        for rank in judged
+        for rank in judged_ranks(trace)
     ]
     return VERDICT.conform(pl.DataFrame(rows, schema=VERDICT.schema))
 
 
 def _is_too_little(rank: RankTime) -> bool:
-    """Whether there are only a few kernels, or hardly any device time; several steps that repeat need less."""
+    """Whether there are only a few kernels, or hardly any device time; several steps need less."""
     scarce = 1 - sum(rank.share(name) for name in (*CAUSES,)) < _SCARCE
     few = rank.n_work < _HANDFUL
     if rank.n_steps < _SEVERAL_STEPS:
@@ -89,16 +83,17 @@ def _is_too_little(rank: RankTime) -> bool:
 
 
 def _too_little(rank: RankTime) -> dict[str, object]:
+    """Make the row of a rank that did too little to be judged."""
     busy = 1 - sum(rank.share(name) for name in CAUSES)
     counted = "ops" if rank.is_process else "kernels"
     return {
         "rank": rank.rank,
         "bound": "too little to judge",
+        "bound_frac": busy,
         "value": busy,
         "unit": "1",
         "step_ns": rank.step_ns,
         "unprofiled_step_ns": rank.unprofiled_ns,
-        "what": None,
         "evidence": (
             f"{rank.n_work:,} {counted}; the {rank.subject} works for {busy:.2%} of the time"
         ),
@@ -108,47 +103,49 @@ def _too_little(rank: RankTime) -> dict[str, object]:
 def _judgement(
     rank: RankTime, places: dict[tuple[int, str], str], awaited: int | None
 ) -> dict[str, object]:
-    """The row of a rank, which waits most for the awaited one."""
-    first, second = sorted(_PARTS, key=rank.share, reverse=True)[:2]
-    computing = rank.share("compute")
-    bound = rank.bound
-    of_step = "of step time" if rank.n_steps else "of the time"
-    what = places.get((rank.rank, bound))
-    at = f", mostly {_in(what)}" if what else ""
-    evidence = f"the {rank.subject} computes {computing:.1%} {of_step}{at}"
-    if bound != "compute":
-        words = (
-            (_PARTS_OF_PROCESS if rank.is_process else _PARTS)
-            .get(first, _PARTS[first])
-            .format(awaited)
-        )
-        evidence = f"{words} {rank.share(first):.1%} {of_step}{at}; it computes {computing:.1%}"
-    other = second if bound != "compute" else first
-    if rank.share(other) >= max(_LITTLE, _NEAR * rank.share(bound) if bound != "compute" else 0):
-        place = places.get((rank.rank, other))
-        evidence += f"; then {other} {rank.share(other):.1%}" + (f" ({place})" if place else "")
-    if rank.unprofiled_ns is not None and rank.step_ns is not None:
-        profiled = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
-        evidence += (
-            f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, which this is"
-            f" judged by, and {rank.step_ns / 1e6:.2f} ms with it, of which the {rank.subject}"
-            f" computes {profiled:.1%}"
-        )
+    """Make the row of a rank, which waits most for the awaited one."""
+    bound, second = rank.bound, rank.second
     return {
         "rank": rank.rank,
         "bound": bound,
+        "bound_frac": rank.share(bound),
+        "second": second,
+        "second_frac": None if second is None else rank.share(second),
         "value": rank.share(bound),
         "unit": "1",
-        "evidence": evidence,
-        "what": what,
+        "evidence": _evidence(rank, places, awaited),
+        "what": places.get((rank.rank, bound)),
+        "second_what": None if second is None else places.get((rank.rank, second)),
         "step_ns": rank.step_ns,
         "unprofiled_step_ns": rank.unprofiled_ns,
     }
 
 
-def _in(place: str) -> str:
-    """A place as part of a sentence; the text of a stretch between two others needs no preposition."""
-    return place if place.startswith(("between ", "before ", "after ")) else f"in {place}"
+def _evidence(rank: RankTime, places: dict[tuple[int, str], str], awaited: int | None) -> str:
+    """Say what the bound takes and where, what computing takes, what comes next, and the step's time."""
+    bound = rank.bound
+    of_step = "of step time" if rank.n_steps else "of the time"
+    place = places.get((rank.rank, bound))
+    where = f", mostly {place_phrase(place)}" if place else ""
+    said = f"the {rank.subject} computes {rank.share('compute'):.1%} {of_step}{where}"
+    if bound != "compute":
+        of_process = _PARTS_OF_PROCESS if rank.is_process else _PARTS
+        words = of_process.get(bound, _PARTS[bound]).format(awaited)
+        said = f"{words} {rank.share(bound):.1%} {of_step}{where}; it computes"
+        said += f" {rank.share('compute'):.1%}"
+    rest = max((part for part in _PARTS if part != bound), key=rank.share)
+    if rest == rank.second or rank.share(rest) >= _LITTLE:
+        next_place = places.get((rank.rank, rest))
+        said += f"; then {PART_WORDS[rest]} {rank.share(rest):.1%}"
+        said += f" ({next_place})" if next_place else ""
+    if rank.unprofiled_ns is not None and rank.step_ns is not None:
+        profiled = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
+        said += (
+            f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, which this is"
+            f" judged by, and {rank.step_ns / 1e6:.2f} ms with it, of which the {rank.subject}"
+            f" computes {profiled:.1%}"
+        )
+    return said
 
 
 def _places(trace: Trace) -> dict[tuple[int, str], str]:
@@ -186,6 +183,6 @@ ANALYSIS = Analysis(
     VERDICT,
     verdict,
     notes=notes,
-    shown=("rank", "bound", "value", "unit", "evidence"),
+    shown=("rank", "bound", "bound_frac", "second", "second_frac", "evidence"),
     of_time=True,
 )

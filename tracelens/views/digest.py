@@ -46,7 +46,7 @@ def _shortened(section: Section) -> tuple[Section, int | None]:
     if section.analysis.name != "verdict":
         return section, _MOST_ROWS.get(section.analysis.name)
     said = [
-        f"{card['where'].capitalize()}: {card['bound']}, {card['value']}: {card['evidence']}."
+        f"{card['where'].capitalize()}: {card['words']}: {card['evidence']}."
         for card in list_cards(section)
     ]
     return replace(section, notes=[*said, *section.notes]), 0

@@ -3,8 +3,8 @@
 from typing import Any
 
 from tracelens.derive.rank_ranges import group_ranks, list_ranks
+from tracelens.derive.time.bounds import bound_words
 from tracelens.report import Section
-from tracelens.views.values import quantity
 
 _SHOWN_BY = {
     "compute": "top_kernels",
@@ -18,30 +18,42 @@ _MOST_CARDS = 16
 
 
 def list_cards(verdict: Section) -> list[dict[str, Any]]:
-    """A card for each bound and its evidence, with the ranks of which that is said; steps are left to the table."""
+    """Make one card for each pair of parts and its evidence, with the ranks that share it.
+
+    `words` says the largest part of the time and the next one with their shares. Rows of single
+    steps are left to the table.
+    """
     frame = verdict.frame
     if "step" in frame.columns and frame["step"].null_count():
         frame = frame.filter(frame["step"].is_null())
     several = frame.height > 1
     rows = {row["rank"]: row for row in frame.iter_rows(named=True)}
     texts = (
-        (rank, f"{row['bound']}\n{_value(row)}\n{row['evidence']}") for rank, row in rows.items()
+        (rank, f"{row['bound']}\n{_words(row)}\n{_evidence(row)}") for rank, row in rows.items()
     )
-    found = []
+    cards = []
     for ranks, text in group_ranks(texts)[:_MOST_CARDS]:
-        bound, value, evidence = text.split("\n", 2)
-        found.append(
+        bound, words, evidence = text.split("\n", 2)
+        cards.append(
             {
                 "where": list_ranks(ranks) if several else "",
                 "bound": bound,
                 "is_known": bound != "straggler" and (bound in _SHOWN_BY or bound in _CAUSES),
-                "value": value,
+                "words": words,
                 "evidence": evidence,
                 "see": f"see {_SHOWN_BY.get(bound, 'idle_gaps')}",
             }
         )
-    return found
+    return cards
 
 
-def _value(row: dict[str, Any]) -> str:
-    return "" if row["value"] is None else quantity(row["value"], row["unit"])
+def _words(row: dict[str, Any]) -> str:
+    """Say the row's two parts; a row of `job` has its bound's share in `value`."""
+    share = row.get("bound_frac", row["value"] if row["unit"] == "1" else None)
+    return bound_words(row["bound"], share, row.get("second"), row.get("second_frac"))
+
+
+def _evidence(row: dict[str, Any]) -> str:
+    """Give the evidence, with what the trace does not tell of it."""
+    caveat = row.get("caveat")
+    return f"{row['evidence']}; {caveat}" if caveat else str(row["evidence"])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from tracelens.derive.time.bounds import PARTS
 from tracelens.derive.time.breakdown import break_down
 from tracelens.derive.time.cpu_only import count_ops, heaviest_ops, process_ranks
 from tracelens.derive.time.host_activity import PROFILER
@@ -12,20 +13,12 @@ from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
-PARTS = ("compute", "communication", "waiting", "copy", *CAUSES)
-"""Parts of a device's time: `waiting` is exposed communication beyond what the fastest rank
-needs."""
-
 _USED = 0.1
 """A device that works less than this share of the time of the rank's busiest one is left out."""
 _SLOWED = ("launch", "host")
 """The parts that a profiler slows, as it runs inside ops, API calls and Python calls."""
-_BUSY = 0.8
-"""A device that computes for this share of the time is compute-bound."""
-_LITTLE = 0.1
-"""So is one where nothing else takes this share of the time,"""
-_MINOR = 0.25
-"""or this share of what computing takes."""
+WORTH_IT = 0.02
+"""A part that takes less than this share of the time is not worth a change, nor a word."""
 _LONGEST = 60
 _MANY_RANKS = 4
 
@@ -36,7 +29,7 @@ class RankTime:
 
     `step_ns` is the median of its steps, `unprofiled_ns` the time of one without the profiler; null
     if not known. `is_process`: it uses no device, so its process's time is judged; n_work counts
-    kernels, or else ops.
+    kernels, or else ops. Parts are summed over the `n_devices` that it really uses.
     """
 
     rank: int
@@ -47,6 +40,7 @@ class RankTime:
     step_ns: int | None
     unprofiled_ns: int | None
     is_process: bool
+    n_devices: int = 1
 
     @property
     def subject(self) -> str:
@@ -59,11 +53,14 @@ class RankTime:
 
     @property
     def bound(self) -> str:
-        """What limits the rank, as the analysis `verdict` judges: compute, or the largest of the other parts."""
-        first = max(PARTS[1:], key=self.share)
-        computing = self.share("compute")
-        is_minor = self.share(first) < max(_LITTLE, _MINOR * computing)
-        return "compute" if computing >= _BUSY or is_minor else first
+        """The part that takes most of the judged time."""
+        return max(PARTS, key=self.share)
+
+    @property
+    def second(self) -> str | None:
+        """The part that takes most of the rest; None where each takes less than is worth a change."""
+        rest = max((part for part in PARTS if part != self.bound), key=self.share)
+        return rest if self.share(rest) >= WORTH_IT else None
 
 
 def judged_ranks(trace: Trace) -> list[RankTime]:
@@ -85,7 +82,7 @@ def judged_ranks(trace: Trace) -> list[RankTime]:
     by_profiler = dict(own.iter_rows())
     found = []
     for row in judged_time(trace).iter_rows(named=True):
-        rank = row["rank"]
+        rank, n_devices = row["rank"], row["n_devices"]
         n_steps, step_ns = steps.get(rank, (0, None))
         recorded = {name: row[f"{name}_ns"] for name in PARTS}
         parts = recorded | {"host": recorded["host"] - by_profiler.get(rank, 0)}
@@ -96,12 +93,16 @@ def judged_ranks(trace: Trace) -> list[RankTime]:
             kept = max(1 - added / slowed, 0) if slowed else 1
             parts |= {name: round(parts[name] * kept) for name in _SLOWED}
         known = (n_work.get(rank, 0), n_steps, step_ns, unprofiled)
-        found.append(RankTime(rank, parts, recorded, *known, is_process=rank in processes))
+        found.append(
+            RankTime(
+                rank, parts, recorded, *known, is_process=rank in processes, n_devices=n_devices
+            )
+        )
     return found
 
 
 def judged_time(trace: Trace, by: tuple[str, ...] = ("rank",)) -> pl.DataFrame:
-    """A row a rank (or combination of `by`): ns of each of PARTS, for the devices that it really uses; sorted."""
+    """Sum PARTS for the devices that each rank really uses: one row per combination of `by`, with n_devices; sorted."""
     made = break_down(trace)
     in_steps = pl.col("step").is_not_null()
     marked = made.frame.filter(in_steps)["rank"].unique().implode()
@@ -134,7 +135,7 @@ def judged_time(trace: Trace, by: tuple[str, ...] = ("rank",)) -> pl.DataFrame:
     )
     works = pl.sum_horizontal("compute_ns", "communication_ns", "copy_ns")
     used = times if "device_id" in by else times.filter(works >= _USED * works.max().over("rank"))
-    return used.group_by(by).agg(pl.col(parts).sum()).sort(by)
+    return used.group_by(by).agg(pl.col(parts).sum(), n_devices=pl.len()).sort(by)
 
 
 def idle_places(trace: Trace) -> pl.DataFrame:

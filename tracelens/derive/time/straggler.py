@@ -10,8 +10,9 @@ from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.collective_wait import waiting_pairs
 from tracelens.derive.ranks.collectives import match_collectives
+from tracelens.derive.time.bounds import PART_WORDS, PARTS
 from tracelens.derive.time.host_activity import PROFILER
-from tracelens.derive.time.rank_time import PARTS, RankTime, judged_ranks
+from tracelens.derive.time.rank_time import RankTime, judged_ranks
 from tracelens.derive.time.step_table import activities_of, steps_of
 from tracelens.trace import Trace
 
@@ -142,14 +143,20 @@ def _shared_loss(found: Straggler, judged: list[RankTime]) -> tuple[str, list[fl
 
 
 def _most(judged: list[RankTime]) -> dict[str, object]:
-    """The bound that most ranks share, with its mean share of their time."""
+    """Give the bound that most ranks share and what comes second for most of these, with mean shares."""
     bounds = Counter(time.bound for time in judged)
     bound = max(bounds, key=lambda name: (bounds[name], name))
     ranks = [time for time in judged if time.bound == bound]
     value = mean(time.share(bound) for time in ranks)
+    seconds = Counter(time.second for time in ranks if time.second is not None)
+    second = max(seconds, key=lambda name: (seconds[name], name), default=None)
+    second_frac = None if second is None else mean(time.share(second) for time in ranks)
     which = "every rank" if len(ranks) == len(judged) else list_ranks(time.rank for time in ranks)
+    then = "" if second is None else f", then {PART_WORDS[second]} {second_frac:.1%}"
     return {
         "bound": bound,
         "value": value,
-        "evidence": f"{bound} takes {value:.1%} of the time of {which}",
+        "second": second,
+        "second_frac": second_frac,
+        "evidence": f"{PART_WORDS[bound]} {value:.1%} of the time of {which}{then}",
     }

@@ -1,0 +1,241 @@
+"""The rules of advice: each says what to change where a trace shows the signs of it, and the time that is at stake."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import covered_ns
+from tracelens.derive.kernels.copy_casts import casts_after_copies
+from tracelens.derive.time.graph_use import GraphUse, graph_use
+from tracelens.derive.time.judged_program import JudgedProgram
+from tracelens.derive.time.rank_time import WORTH_IT
+from tracelens.trace import Trace
+
+_UNFUSED_LAUNCHES = 20
+"""An optimizer that launches more kernels a step than this, none of them for many tensors, is
+not fused."""
+_LARGE_SCORES = 128 * 128
+_REPEATED = 10
+"""Without steps, memory that is allocated and released this often is not kept."""
+_DEVICE_ALLOCATES = r"^(cuda|hip)Malloc$|^hipExtMallocWithFlags$|^cuMem(Alloc|Create)(_v2)?$"
+_DEVICE_RELEASES = r"^(cuda|hip)Free$|^cuMem(Free|Release)(_v2)?$"
+
+_BY_CAUSE = {
+    "input": "Have input ready before it is asked for",
+    "allocation": "Allocate outside the loop, and keep what is allocated",
+    "sync": "Avoid the wait for the device",
+    "loading": "Load and compile before the steps: warm up, keep shapes fixed",
+    "host": "Do this elsewhere, less often, or at the same time as the work",
+}
+_BY_LOADER = {
+    "_SingleProcess": "The data loader works in the main process; give it workers (num_workers)",
+    "_MultiProcessing": "The loader's workers do not keep up; more of them, or cheaper decoding",
+}
+_OF_PROCESS = (
+    "Call fewer ops from Python: torch.compile removes most of the time between them, larger"
+    " batches help"
+)
+_LAUNCHES = {
+    GraphUse.NONE: (
+        "Launch less: a CUDA graph or torch.compile removes launches, larger batches make them"
+        " matter less"
+    ),
+    GraphUse.COMPILED: (
+        'Launch less: torch.compile(mode="reduce-overhead") replays a CUDA graph, larger batches'
+        " make launches matter less"
+    ),
+    GraphUse.REPLAYED: (
+        "Launch less between the replays: larger batches, or fewer kernels outside of them"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a rule says of a program: what to change, the part of the time it makes less, and by how much at most.
+
+    `ns` is of all judged time. `is_of_host`: it is time of the host, which recording Python calls
+    makes longer. `places` are where it lies, the largest first.
+    """
+
+    ns: int
+    text: str
+    cause: str
+    section: str
+    is_of_host: bool = False
+    places: list[tuple[str, int]] = field(default_factory=list)
+
+
+def _idle(program: JudgedProgram) -> Iterator[Rule]:
+    """For each cause of idle time, all of it, with its places."""
+    for cause, words in _BY_CAUSE.items():
+        places = program.places_of(cause)
+        text = words
+        if cause == "input" and places:
+            loaders = (say for loader, say in _BY_LOADER.items() if loader in places[0][0])
+            text = next(loaders, words)
+        if cause == "allocation":
+            text = _uncached(program) or words
+        yield Rule(
+            ns=program.parts[cause],
+            text=text,
+            cause=cause,
+            section="idle_gaps",
+            is_of_host=cause in {"input", "host"},
+            places=places,
+        )
+
+
+def _uncached(program: JudgedProgram) -> str | None:
+    """Say that the caching allocator seems off, where each step allocates and releases memory of the device."""
+    is_memory = pl.col("kind") == "memory"
+    calls = program.trace.select("api_calls", "rank", "step", "api", where=is_memory)
+    counts = calls.filter(program.is_judged).with_columns(pl.col("api").cast(pl.String))
+    allocates, releases = (
+        counts.filter(pl.col("api").str.contains(pattern))
+        for pattern in (_DEVICE_ALLOCATES, _DEVICE_RELEASES)
+    )
+    for part in (allocates, releases):
+        steps = part.drop_nulls("step").select("rank", "step").n_unique()
+        if (steps < max(program.n_steps, 2)) if program.n_steps else (part.height < _REPEATED):
+            return None
+    n = max(program.n_steps, 1)
+    said = [
+        f"{part['api'].mode().sort()[0]} {part.height / n:,.3g} times"
+        for part in (allocates, releases)
+    ]
+    every = "a step" if program.n_steps else "in all"
+    return (
+        "The caching allocator seems off, or is emptied again and again"
+        f" (torch.cuda.empty_cache): {said[0]} and {said[1]} {every}"
+    )
+
+
+def _launches(program: JudgedProgram) -> Iterator[Rule]:
+    """Launches: fewer of them, in a way that the program does not have yet; none while a graph is captured."""
+    use = graph_use(program.trace)
+    of_process = not program.trace.has("kernels")
+    if use == GraphUse.CAPTURED:
+        return
+    yield Rule(
+        ns=program.parts["launch"],
+        text=_OF_PROCESS if of_process else _LAUNCHES[use],
+        cause="launch",
+        section="idle_gaps, top_ops" if of_process else "idle_gaps, dispatch_depth",
+        is_of_host=True,
+        places=program.places_of("launch"),
+    )
+
+
+def _copies(program: JudgedProgram) -> Iterator[Rule]:
+    """Copies from pageable memory that no kernel hides, and copies of wider elements than are computed with."""
+    columns = (
+        "rank",
+        "device_id",
+        "memcpy_id",
+        "step",
+        "direction",
+        "source_memory",
+        "start_ns",
+        "duration_ns",
+    )
+    copies = program.trace.select("memcpys", *columns).filter(
+        (pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0) & program.is_judged
+    )
+    if copies["duration_ns"].sum() < WORTH_IT * program.total_ns:
+        return
+    kernels = program.trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns")
+    copies = copies.with_columns(
+        exposed=pl.col("duration_ns") - covered_ns(copies, kernels, ["rank", "device_id"])
+    )
+    pageable = copies.filter(pl.col("source_memory") == "pageable")["exposed"].sum()
+    words = (
+        "Pin the host memory of copies to the device, and copy with non_blocking=True, so that"
+        " kernels hide them"
+    )
+    yield Rule(int(pageable), words, "copy", "copy_cost")
+    casts = casts_after_copies(program.trace).join(copies, on=["rank", "memcpy_id"])
+    wide = 1 - pl.col("written_bytes") / pl.col("read_bytes")
+    saved = (
+        casts.filter(pl.col("read_bytes") > pl.col("written_bytes"))
+        .select((pl.col("exposed") * wide).sum())
+        .item()
+    )
+    words = "Cast before copying: what is copied is cast to a narrower type on the device"
+    yield Rule(int(saved or 0), words, "copy", "copy_cost")
+
+
+def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
+    """An optimizer that takes the tensors one by one: it saves the idle time of launching its kernels."""
+    of_optimizer = program.kernels.filter(pl.col("phase") == "optimizer")
+    n_kernels = int(of_optimizer["n"].sum())
+    n_launches = n_kernels / max(program.n_steps, 1)
+    is_fused = of_optimizer["op"].str.contains("foreach|fused").fill_null(value=False)
+    n_fused = int(of_optimizer.filter(is_fused)["n"].sum())
+    if n_launches < _UNFUSED_LAUNCHES or 2 * n_fused > n_kernels:
+        return
+    ops = of_optimizer["op"].drop_nulls().unique().implode()
+    idle = program.places.filter((pl.col("cause") == "launch") & pl.col("what").is_in(ops))
+    same_ops = program.kernels.filter(pl.col("op").is_in(ops))
+    share = n_kernels / max(int(same_ops["n"].sum()), 1)
+    words = (
+        f"Use a fused optimizer (foreach=True or fused=True): it launches {n_launches:,.0f} kernels"
+        " a step one by one"
+    )
+    saved = int(int(idle["idle_ns"].sum()) * share)
+    yield Rule(saved, words, "launch", "dispatch_depth", is_of_host=True)
+
+
+def _layout(program: JudgedProgram) -> Iterator[Rule]:
+    """Layout transforms around convolutions."""
+    of_convolutions = (pl.col("primitive") == "layout") & pl.col("op").str.contains("conv")
+    saved = program.kernels.filter(of_convolutions.fill_null(value=False))["ns"].sum()
+    words = "Keep images in channels_last: convolutions transpose their operands"
+    yield Rule(int(saved), words, "compute", "layer_attribution")
+
+
+def _attention(program: JudgedProgram) -> Iterator[Rule]:
+    """Softmax over large scores between batched products, instead of one fused attention kernel."""
+    softmax = program.kernels.filter(
+        (pl.col("primitive") == "softmax") & pl.col("op").str.contains(r"^aten::_?softmax")
+    )
+    saved = int(softmax["ns"].sum())
+    if saved < WORTH_IT * program.total_ns or not _has_large_scores(program.trace):
+        return
+    is_product = program.kernels["op"].str.contains(r"^aten::(bmm|baddbmm|matmul)$")
+    if is_product.fill_null(value=False).any():
+        words = (
+            "Use scaled_dot_product_attention: softmax over large scores runs between batched"
+            " matrix products"
+        )
+        yield Rule(saved, words, "compute", "top_kernels")
+
+
+def _has_large_scores(trace: Trace) -> bool:
+    """Whether a softmax's recorded input shape is a batch of large matrices."""
+    softmaxes = trace.select("spans", "input_shapes", where=pl.col("name") == "aten::_softmax")
+    shapes = (
+        softmaxes["input_shapes"]
+        .unique()
+        .cast(pl.String)
+        .str.extract(r"^\[\[(?:\d+, ?)+(\d+, ?\d+)\]")
+        .drop_nulls()
+    )
+    sizes = (
+        shapes.str.split(",")
+        .list.eval(pl.element().str.strip_chars().cast(pl.Int64))
+        .list.agg(pl.element().product())
+    )
+    return bool((sizes >= _LARGE_SCORES).any())
+
+
+def _communication(program: JudgedProgram) -> Iterator[Rule]:
+    """Communication that no computation hides, and waiting for other ranks."""
+    words = "Overlap communication with computing (buckets, a later wait)"
+    yield Rule(program.parts["communication"], words, "communication", "time_breakdown")
+    words = "Give all ranks equally much to do: collectives wait for the slowest rank"
+    yield Rule(program.parts["waiting"], words, "waiting", "waiting")
+
+
+RULES = (_idle, _launches, _copies, _optimizer, _layout, _attention, _communication)

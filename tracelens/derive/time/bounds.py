@@ -1,0 +1,46 @@
+"""The bound of a rank in words: the largest part of its time, and the next one."""
+
+from tracelens.schemas.events import CAUSES
+
+PARTS = ("compute", "communication", "waiting", "copy", *CAUSES)
+"""Parts of a device's time: `waiting` is exposed communication beyond what the fastest rank
+needs."""
+PART_WORDS = {
+    "compute": "compute",
+    "communication": "communication",
+    "waiting": "waiting for other ranks",
+    "copy": "copies",
+    "input": "input",
+    "allocation": "allocation",
+    "sync": "waits for the device",
+    "loading": "module load",
+    "launch": "launches",
+    "host": "the host's other work",
+    "dependency": "stream wait",
+    "unknown": "unknown idle time",
+}
+"""Each part of the time as a noun, as sentences, cards and pages print it."""
+
+
+def bound_words(
+    bound: str,
+    bound_frac: float | None,
+    second: str | None = None,
+    second_frac: float | None = None,
+) -> str:
+    """Say both parts with their shares: "compute 66 %, then launches 19 %".
+
+    A bound without a share, and one that is no part, is said as it is.
+    """
+    words = PART_WORDS.get(bound)
+    if words is None or bound_frac is None:
+        return words or bound
+    said = f"{words} {bound_frac:.0%}"
+    if second is not None and second_frac is not None:
+        said += f", then {PART_WORDS.get(second, second)} {second_frac:.0%}"
+    return said.replace("%", " %")
+
+
+def place_phrase(place: str) -> str:
+    """Say a place as part of a sentence; a stretch between two others needs no preposition."""
+    return place if place.startswith(("between ", "before ", "after ")) else f"in {place}"

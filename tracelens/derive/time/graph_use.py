@@ -1,0 +1,36 @@
+"""Whether a program replays device graphs, captures them, or is compiled without them."""
+
+from enum import Enum
+
+import polars as pl
+
+from tracelens.trace import Trace
+
+_CAPTURES = r"^(cuda|hip)Stream(Begin|End)Capture|^cuStream(Begin|End)Capture"
+_COMPILED = r"^Torch-Compiled Region|^## Call CompiledFxGraph|^CompiledFunction$|^CompiledFxGraph$"
+
+
+class GraphUse(Enum):
+    """What a program does with device graphs."""
+
+    NONE = "none"
+    COMPILED = "compiled"
+    """It runs compiled code, which launches kernels one by one."""
+    REPLAYED = "replayed"
+    CAPTURED = "captured"
+    """It captures a graph and replays none, so launches run nothing on the device."""
+
+
+def graph_use(trace: Trace) -> GraphUse:
+    """Say what the trace shows of device graphs: replays first, then captures, then compiled code."""
+    return trace.derived(_graph_use)
+
+
+def _graph_use(trace: Trace) -> GraphUse:
+    calls = trace.select("api_calls", "kind", "api").unique()
+    if (calls["kind"] == "graph_launch").any():
+        return GraphUse.REPLAYED
+    if calls["api"].cast(pl.String).str.contains(_CAPTURES).any():
+        return GraphUse.CAPTURED
+    names = trace.select("spans", "name")["name"].unique().cast(pl.String)
+    return GraphUse.COMPILED if names.str.contains(_COMPILED).any() else GraphUse.NONE

@@ -1,0 +1,92 @@
+"""What advice is derived from: the judged time of all ranks together, its idle places, and its kernels."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.time.bounds import PARTS
+from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.rank_time import idle_places, judged_ranks
+from tracelens.derive.time.slowdown import least_and_most_kept
+from tracelens.schemas.events import CAUSES
+from tracelens.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedProgram:
+    """A trace's judged time by part, its idle places, and its kernels by site and primitive, all ranks together.
+
+    Idle times are without what the profiler is known to add. `n_steps` and `step_ns` are of all
+    ranks: steps, and the mean time of one on one device; without steps, the mean judged time of a
+    device. `is_judged` is a condition for device work: launched in a step, or on a rank that marks
+    none. `is_measured`: the time of a step without the profiler is known for each rank.
+    """
+
+    trace: Trace
+    parts: dict[str, int]
+    places: pl.DataFrame
+    kernels: pl.DataFrame
+    n_steps: int
+    step_ns: int
+    is_judged: pl.Expr
+    is_measured: bool
+
+    @property
+    def total_ns(self) -> int:
+        """All judged time; at least 1, as it is divided by."""
+        return max(sum(self.parts.values()), 1)
+
+    def places_of(self, cause: str) -> list[tuple[str, int]]:
+        """The places of a cause of idle time with their times, the largest first."""
+        rows = self.places.filter(pl.col("cause") == cause).drop_nulls("what")
+        sums = rows.group_by("what", maintain_order=True).agg(pl.col("idle_ns").sum())
+        return sums.sort("idle_ns", descending=True, maintain_order=True).rows()
+
+    def slowdown(self, cause: str) -> tuple[float, float] | None:
+        """The least and the most of a cause's recorded time that is the program's; None where all is.
+
+        Only recording Python calls slows the host enough to matter, and it does not matter where
+        the time of a step without the profiler was measured.
+        """
+        return None if self.is_measured else least_and_most_kept(self.trace).get(cause)
+
+
+def judge_program(trace: Trace) -> JudgedProgram:
+    """Collect what the rules of advice need of a trace."""
+    ranks = judged_ranks(trace)
+    parts = {part: sum(rank.parts[part] for rank in ranks) for part in PARTS}
+    recorded = {part: max(sum(rank.recorded[part] for rank in ranks), 1) for part in PARTS}
+    kept = pl.col("cause").replace_strict({name: parts[name] / recorded[name] for name in CAUSES})
+    places = idle_places(trace).filter(pl.col("what").ne_missing(PROFILER))
+    places = places.with_columns(idle_ns=(pl.col("idle_ns") * kept).round().cast(pl.Int64))
+    marked = [rank.rank for rank in ranks if rank.n_steps]
+    is_judged = pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked)
+    n_steps = sum(rank.n_steps for rank in ranks)
+    of_devices = sum(sum(rank.parts.values()) / max(rank.n_devices, 1) for rank in ranks)
+    return JudgedProgram(
+        trace=trace,
+        parts=parts,
+        places=places,
+        kernels=_kernels(trace, is_judged),
+        n_steps=n_steps,
+        step_ns=round(of_devices / max(n_steps or len(ranks), 1)),
+        is_judged=is_judged,
+        is_measured=all(rank.unprofiled_ns is not None for rank in ranks),
+    )
+
+
+def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
+    """Judged kernels by rank, site and primitive: n, ns, and the site's op, phase and module_path."""
+    kernels = trace.select("kernels", "rank", "step", "site_id", "primitive", "duration_ns")
+    kernels = kernels.filter(is_judged) if kernels["step"].null_count() else kernels
+    by_site = (
+        kernels.lazy()
+        .group_by("rank", "site_id", "primitive")
+        .agg(n=pl.len(), ns=pl.col("duration_ns").sum())
+    )
+    sites = trace.select("sites", "rank", "site_id", "op", "phase", "module_path")
+    return (
+        by_site.collect()
+        .join(sites, on=["rank", "site_id"], how="left")
+        .cast({pl.Categorical: pl.String})
+    )
