@@ -6,7 +6,8 @@ import pytest
 
 from tests.programs import Row, api, launch, mark, program, span, work
 from tests.test_copy_cost import CAST
-from tracelens.derive.time.advice import advise
+from tracelens.analyses.verdict import verdict
+from tracelens.derive.time.advice import advise, list_changes
 from tracelens.trace import Trace
 
 STEPS = [mark(0, 0, 5_000), mark(1, 5_000, 10_000)]
@@ -49,7 +50,7 @@ def loader(kind: str) -> Row:
         ),
         (
             idle(span("annotation", "data", 5_000, 8_990)),
-            "Have input ready before it is asked for (data)",
+            "Have input ready before it is asked for, in data: ",
         ),
         (
             idle(calls=(api("cudaMalloc", 5_000, 8_990),)),
@@ -60,7 +61,7 @@ def loader(kind: str) -> Row:
                 span("op", "aten::item", 500, 8_985),
                 calls=(api("cudaStreamSynchronize", 510, 8_980),),
             ),
-            "Avoid the wait for the device (aten::item > cudaStreamSynchronize)",
+            "Avoid the wait for the device, in aten::item > cudaStreamSynchronize: ",
         ),
         (
             idle(calls=(api("cuModuleLoadData", 5_000, 8_990),)),
@@ -81,6 +82,130 @@ def test_of_idle_time_the_place_with_most_of_it(trace: Trace, said: str) -> None
     assert only.startswith(said)
     # 4 ms in two steps, 40 % of their time.
     assert "up to 2.00 ms a step (40%; see idle_gaps" in only
+
+
+def test_a_cause_is_summed_and_its_places_are_named_by_size() -> None:
+    """Two ops load for 1,000 and 2,990 µs of two steps; what launching leaves is no place of it."""
+    ops = (span("op", "aten::mm", 5_000, 6_000), span("op", "aten::conv2d", 6_000, 8_991))
+    loads = (api("cuModuleLoadData", 5_001, 6_000), api("cuModuleLoadData", 6_000, 8_990))
+    (change,) = list_changes(idle(*ops, calls=loads))
+    assert (change.cause, change.step_ns, change.is_per_step) == ("loading", 5_000_000, True)
+    assert change.saving_ns == pytest.approx(3_989_000 / 2, abs=1_000)
+    assert change.share == pytest.approx(0.399, abs=1e-3)
+    named = [what for what, _ in change.places]
+    assert named == ["aten::conv2d > cuModuleLoadData", "aten::mm > cuModuleLoadData"]
+    assert [ns for _, ns in change.places] == pytest.approx([1_495_000, 499_500], abs=1_000)
+    assert change.sentence.endswith(
+        ": up to 1.99 ms a step (40%; see idle_gaps); of it 1.50 in aten::conv2d >"
+        " cuModuleLoadData, 0.50 in aten::mm > cuModuleLoadData."
+    )
+
+
+def test_what_is_advised_is_what_the_verdict_says() -> None:
+    """Six ops load for 598 µs each: the saving is the verdict's share, not that of the first op."""
+    edges = [5_000 + 600 * number for number in range(7)]
+    ops = tuple(
+        span("op", f"aten::op{number}", low, low + 599) for number, low in enumerate(edges[:-1])
+    )
+    loads = tuple(api("cuModuleLoadData", low, low + 598) for low in edges[:-1])
+    trace = idle(*ops, calls=loads)
+    (row,) = verdict(trace).to_dicts()
+    change = next(change for change in list_changes(trace) if change.cause == "loading")
+    assert row["second"] == "loading"
+    assert change.share == pytest.approx(row["second_frac"])
+    assert change.share == pytest.approx(6 * 598 / 10_000)
+    assert "0.90 in 3 more" in change.sentence
+
+
+def test_two_devices_that_wait_at_once_save_the_step_s_time_once() -> None:
+    second = launch(0, 10), launch(8_990, 9_000)
+    kernels = [
+        work(begin, end, call, device_id=device)
+        for device in (0, 1)
+        for begin, end, call in ((0, 5_000, 2 * device), (9_000, 10_000, 2 * device + 1))
+    ]
+    spans = [*STEPS, span("annotation", "data", 5_000, 8_990)]
+    (only,) = advise(program(spans, [FIRST, launch(8_990, 9_000), *second], kernels))
+    assert "up to 2.00 ms a step (40%" in only
+
+
+@pytest.mark.parametrize(
+    ("n_calls", "said"),
+    [
+        (10, ": up to 1.99 ms a step (40%"),
+        # 600 calls in 3,990 µs cost 0.2 to 2 µs each: 120 to 1,200 are the profiler's.
+        (600, ": 1.40 to 1.94 ms a step (39%"),
+        (1_500, ": how much it saves cannot be told, as recording stacks slowed the host"),
+    ],
+)
+def test_what_recording_stacks_may_have_added_is_not_promised(n_calls: int, said: str) -> None:
+    width = 3_990 / n_calls
+    calls = (
+        span("python", "train.py(7): read", 5_000 + width * at, 5_000 + width * (at + 1))
+        for at in range(n_calls)
+    )
+    trace = idle(span("annotation", "data", 5_000, 8_990), *calls)
+    (only,) = (text for text in advise(trace) if text.startswith("Have input ready"))
+    assert said in only
+
+
+@pytest.mark.parametrize(
+    ("spans", "calls", "said"),
+    [
+        ((), (api("cudaGraphLaunch", 10, 20),), "Launch less between the replays"),
+        (
+            (span("annotation", "Torch-Compiled Region: 0/0", 4_000, 9_200),),
+            (),
+            'Launch less: torch.compile(mode="reduce-overhead")',
+        ),
+        ((), (api("cudaStreamBeginCapture", 10, 20),), None),
+        (
+            (),
+            (api("hipStreamBeginCapture", 10, 20), api("hipGraphLaunch", 30, 40)),
+            "Launch less b",
+        ),
+    ],
+)
+def test_a_graph_is_advised_to_a_program_without_one(
+    spans: tuple[Row, ...], calls: tuple[Row, ...], said: str | None
+) -> None:
+    found = advise(idle(span("op", "aten::mm", 5_000, 9_100), *spans, calls=calls))
+    assert [text[: len(said or "")] for text in found] == ([said] if said else [])
+    assert not any("a CUDA graph or torch.compile" in text for text in found)
+
+
+@pytest.mark.parametrize(
+    ("names", "is_said"),
+    [
+        (("cudaMalloc", "cudaFree"), True),
+        (("hipMalloc", "hipFree"), True),
+        (("cuMemAlloc_v2", "cuMemFree_v2"), True),
+        (("cudaMalloc", "cudaMalloc"), False),  # it grows
+        (("cudaHostAlloc", "cudaFreeHost"), False),  # of the host
+    ],
+)
+def test_memory_that_is_allocated_and_released_in_each_step(
+    names: tuple[str, str], is_said: bool
+) -> None:
+    calls = [
+        api(name, begin + 1_000 * at, begin + 1_000 * (at + 1), step=step)
+        for step, begin in enumerate((1_000, 6_000))
+        for at, name in enumerate(names)
+    ]
+    kernels = [work(0, 1_000, 0), work(3_000, 6_000, 1), work(8_000, 10_000, 2)]
+    launches = [FIRST, launch(2_990, 3_000), launch(7_990, 8_000)]
+    (only,) = advise(program(STEPS, [*launches, *calls], kernels))
+    assert only.startswith("The caching allocator seems off") == is_said
+    assert "up to 2.0" in only
+    if is_said:
+        assert f"{names[0]} 1 times and {names[1]} 1 times a step" in only
+
+
+def test_copies_at_one_time_save_that_time_once() -> None:
+    """On two streams: the device copies for 2,000 µs of two steps, not for 4,000."""
+    copies = [copied(5_000, 7_000, stream_id=stream) for stream in (1, 2)]
+    (only,) = (text for text in advise(busy(memcpys=copies)) if text.startswith(PINNING))
+    assert "up to 1.00 ms a step (20%; see copy_cost)" in only
 
 
 def test_nothing_is_said_of_what_takes_hardly_any_time() -> None:
@@ -118,7 +243,7 @@ def test_what_may_save_most_comes_first_and_five_are_told_at_most() -> None:
     saved = [float(text.split("up to ")[1].split(" ms")[0]) for text in found]
     assert len(found) == 5
     assert saved == sorted(saved, reverse=True)
-    assert "(data)" in found[0]
+    assert "in data" in found[0]
     assert "Launch less" not in " ".join(found)  # 200 µs: the sixth
 
 

@@ -11,6 +11,8 @@ from tracelens.trace import Trace
 
 _MOST_CHANGES = 5
 _MOST_PLACES = 3
+_SAME = 0.95
+"""The ends of a range are one number where they differ by less than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,8 @@ def _change(program: JudgedProgram, rule: Rule) -> Change:
         saving, share = high, share and share * slowdown[1]
         if 2 * low < high:
             saving = low = high = share = None
+        elif low >= _SAME * high:
+            low = high = None
     places = tuple((what, round(ns * scale)) for what, ns in rule.places if round(ns * scale))
     return Change(
         text=rule.text,

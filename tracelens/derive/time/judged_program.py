@@ -7,7 +7,7 @@ import polars as pl
 from tracelens.derive.time.bounds import PARTS
 from tracelens.derive.time.host_activity import PROFILER
 from tracelens.derive.time.rank_time import idle_places, judged_ranks
-from tracelens.derive.time.slowdown import least_and_most_kept
+from tracelens.derive.time.slowdown import slowed_parts
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
@@ -48,7 +48,18 @@ class JudgedProgram:
         Only recording Python calls slows the host enough to matter, and it does not matter where
         the time of a step without the profiler was measured.
         """
-        return None if self.is_measured else least_and_most_kept(self.trace).get(cause)
+        slowed = slowed_parts(self.trace)
+        if self.is_measured or slowed.is_empty():
+            return None
+        # The places of launching are those of calls; its activities have none.
+        key = ["cause"] if cause == "launch" else ["cause", "what"]
+        idle = self.places.filter(pl.col("cause") == cause)
+        kept = idle.join(slowed.select(*key, "least", "most"), on=key, how="left")
+        ns = pl.col("idle_ns")
+        least, most, total = kept.select(
+            *((pl.col(name).fill_null(1) * ns).sum() for name in ("least", "most")), ns=ns.sum()
+        ).row(0)
+        return (least / total, most / total) if total else None
 
 
 def judge_program(trace: Trace) -> JudgedProgram:

@@ -14,38 +14,34 @@ long where the call has arguments to format, or the machine is slow.
 """
 _END = pl.col("start_ns") + pl.col("duration_ns")
 _THREAD = ["rank", "process_id", "thread_id"]
+_PLACE = ["cause", "what"]
+_SLOWED = {"cause": pl.String, "what": pl.String, "least": pl.Float64, "most": pl.Float64}
 
 
-def least_and_most_kept(trace: Trace) -> dict[str, tuple[float, float]]:
-    """For each cause the least and the most of its recorded time that is the program's own.
+def slowed_parts(trace: Trace) -> pl.DataFrame:
+    """Bound what recording Python calls added to the host's time: one row per cause and place (what).
 
-    Each Python call that was recorded meanwhile took the profiler RECORDING_NS. A cause is left
-    out where no calls were recorded.
+    `least` and `most` are the shares of the recorded time that are the program's own: each Python
+    call that was recorded meanwhile took RECORDING_NS. Empty where no calls were recorded.
     """
-    return trace.derived(_least_and_most_kept)
+    return trace.derived(_slowed_parts)
 
 
-def _least_and_most_kept(trace: Trace) -> dict[str, tuple[float, float]]:
+def _slowed_parts(trace: Trace) -> pl.DataFrame:
     is_python = pl.col("kind") == "python"
     calls = trace.select("spans", *_THREAD, "start_ns", where=is_python)
     did = activities_of(trace).filter(pl.col("what").ne_missing(PROFILER))
     if calls.is_empty() or did.is_empty():
-        return {}
-    did = did.select(*_THREAD, "cause", "start_ns", "duration_ns", end_ns=_END)
-    did = did.with_columns(pl.col("cause").cast(pl.String)).sort("start_ns")
+        return pl.DataFrame(schema=_SLOWED)
+    did = did.select(*_THREAD, "start_ns", "duration_ns", pl.col(_PLACE).cast(pl.String))
+    during = did.drop("duration_ns").with_columns(end_ns=did.select(_END).to_series())
     placed = calls.sort("start_ns").join_asof(
-        did.drop("duration_ns").with_columns(begun="start_ns"),
-        on="start_ns",
-        by=_THREAD,
-        check_sortedness=False,
+        during.sort("start_ns"), on="start_ns", by=_THREAD, check_sortedness=False
     )
-    counts = placed.filter(pl.col("start_ns") < pl.col("end_ns")).group_by("cause").len("n")
-    times = did.group_by("cause").agg(ns=pl.col("duration_ns").sum())
-    rows = times.join(counts, on="cause").filter(pl.col("ns") > 0)
-    low, high = (
+    counts = placed.filter(pl.col("start_ns") < pl.col("end_ns")).group_by(_PLACE).len("n")
+    times = did.group_by(_PLACE).agg(ns=pl.col("duration_ns").sum())
+    rows = times.join(counts, on=_PLACE, nulls_equal=True).filter(pl.col("ns") > 0)
+    least, most = (
         (1 - cost * pl.col("n") / pl.col("ns")).clip(0, 1) for cost in reversed(RECORDING_NS)
     )
-    return {
-        cause: (least, most)
-        for cause, least, most in rows.select("cause", least=low, most=high).iter_rows()
-    }
+    return rows.select(*_PLACE, least=least, most=most)
