@@ -93,33 +93,40 @@ def _list_changes(trace: Trace) -> list[Change]:
 
 
 def _change(program: JudgedProgram, rule: Rule) -> Change:
-    """Scale a rule's times to a step, within what the device need not do."""
-    step_ns = program.step_ns
-    scale = step_ns / program.total_ns
-    most = min(rule.ns, program.parts[rule.cause])
-    slowdown = program.slowdown(rule.cause) if rule.is_of_host else None
-    saving, low, high = round(most * scale), None, None
-    share: float | None = most / program.total_ns
-    if slowdown is not None:
-        low, high = (round(most * scale * part) for part in slowdown)
-        saving, share = high, share and share * slowdown[1]
-        if 2 * low < high:
-            saving = low = high = share = None
-        elif low >= _SAME * high:
-            low = high = None
+    """Scale a rule's times to a step."""
+    scale = program.step_ns / program.total_ns
+    most, low, high = _savings(program, rule)
     places = tuple((what, round(ns * scale)) for what, ns in rule.places if round(ns * scale))
     return Change(
         text=rule.text,
         cause=rule.cause,
         section=rule.section,
-        step_ns=step_ns,
+        step_ns=program.step_ns,
         is_per_step=bool(program.n_steps),
-        saving_ns=saving,
-        low_ns=low,
-        high_ns=high,
-        share=share,
+        saving_ns=None if most is None else round(most * scale),
+        low_ns=None if low is None else round(low * scale),
+        high_ns=None if high is None else round(high * scale),
+        share=None if most is None else most / program.total_ns,
         places=places,
     )
+
+
+def _savings(
+    program: JudgedProgram, rule: Rule
+) -> tuple[float, float | None, float | None] | tuple[None, None, None]:
+    """Give the most that a rule saves of all judged time, and the range that it lies in.
+
+    It is never more than the part of the time that the rule is about. There is no range where all
+    of that is the program's own, and no saving where more than half of it may be the profiler's.
+    """
+    most = min(rule.ns, program.parts[rule.cause])
+    slowdown = program.slowdown(rule.cause) if rule.is_of_host else None
+    if slowdown is None:
+        return most, None, None
+    low, high = (most * part for part in slowdown)
+    if 2 * low < high:
+        return None, None, None
+    return (high, None, None) if low >= _SAME * high else (high, low, high)
 
 
 def advise(trace: Trace) -> list[str]:
