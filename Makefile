@@ -49,13 +49,13 @@ sanitized: $(VENV)/installed-for-tests
 	TRACELENS_SANITIZE=$(CHECKS) $(BIN)/python setup.py --quiet build_ext --build-lib build/sanitized --build-temp build/objects
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" TRACELENS_EXAMPLES=20 \
 	  $(BIN)/python $(PYTEST) -q -p tests.sanitized -k 'not ($(NOT_SANITIZED))' $(NATIVE_TESTS:%=tests/test_%.py)
-	$(BIN)/python -m tests.fuzz $(FUZZ_INPUTS)
-	$(BIN)/python -m tests.fuzz.sources 6
+	$(BIN)/python -m tools.fuzz $(FUZZ_INPUTS)
+	$(BIN)/python -m tools.fuzz.sources 6
 
 # Hours, most of them for sources; what was run so far is written down in docs/decisions.md.
 fuzz: $(VENV)/installed-for-tests
-	$(BIN)/python -m tests.fuzz 10000000
-	$(BIN)/python -m tests.fuzz.sources 3000
+	$(BIN)/python -m tools.fuzz 10000000
+	$(BIN)/python -m tools.fuzz.sources 3000
 
 check: $(VENV)/installed-for-tests
 	$(BIN)/ruff check .
@@ -87,7 +87,7 @@ advisor: $(VENV)/installed
 
 # Takes half an hour and 3 GB of disk; BENCH=--quick tries it out, BENCH=--large adds a trace of 2 GB.
 bench: $(VENV)/installed-for-bench
-	$(BIN)/python -m tests.bench $(BENCH)
+	$(BIN)/python -m benchmarks $(BENCH)
 
 # An environment of its own; 25.1 is the first pip that knows of groups.
 $(VENV)/made $(VENV)-lowest/made:

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import tracelens as tl
-from tests.bench.enlarge_tables import enlarge
+from benchmarks.enlarge_tables import enlarge
 from tests.cases import make_trace
 from tests.command_line import command_line
 from tracelens.advisor import CallPlan, apply_calls, time_calls

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import tracelens as tl
-from tests.bench import enlarge_nsys
-from tests.bench.enlarge import SAMPLES, Enlarger
-from tests.bench.layouts import LAYOUTS, read_document
+from benchmarks import enlarge_nsys
+from benchmarks.enlarge import SAMPLES, Enlarger
+from benchmarks.layouts import LAYOUTS, read_document
 from tracelens.collectors import nsys
 from tracelens.trace import Trace
 

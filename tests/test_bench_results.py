@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import suites
-from tests.bench.measure import ContenderError, measure
-from tests.bench.present import BEGIN, END, chart, page, performance, replace_section
-from tests.bench.results import Results, Row
-from tests.bench.suite_live import SAMPLER, captured_shares
-from tests.bench.targets import judge
+from benchmarks import suites
+from benchmarks.measure import ContenderError, measure
+from benchmarks.present import BEGIN, END, chart, page, performance, replace_section
+from benchmarks.results import Results, Row
+from benchmarks.suite_live import SAMPLER, captured_shares
+from benchmarks.targets import judge
 
 MB_30 = "import time; held = bytearray(30_000_000); time.sleep(0.2)"
 

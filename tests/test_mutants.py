@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.mutants import MUTANTS, ROOT, Mutant
+from tools.mutants import MUTANTS, ROOT, Mutant
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.bench import suite_compile, suite_gdb, suite_hta, suite_live, suite_ranks, suites
-from tests.bench.results import Results, Row, Target
+from benchmarks import suite_compile, suite_gdb, suite_hta, suite_live, suite_ranks, suites
+from benchmarks.results import Results, Row, Target
 
 NOT_MEASURED = "not measured in this run"
 COMPARED_MB = 530

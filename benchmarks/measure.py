@@ -25,7 +25,7 @@ pid = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
 _, status, usage = os.wait4(pid, 0)
 os.write(int(sys.argv[1]), f"{status} {usage.ru_maxrss} {time.perf_counter() - begin}".encode())
 """
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[1]
 _PATH = re.compile(r"(?:/[\w.+~-]+){2,}/?")
 
 

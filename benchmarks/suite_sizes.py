@@ -9,12 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.bench.bench import Bench
-from tests.bench.results import Row
+from benchmarks.bench import Bench
+from benchmarks.results import Row
 
 GROUP, WHEEL, TOTAL = "installed size", "the wheel, packed", "all packages"
 _TOOLS = ("pip", "setuptools")
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[1]
 _ASKED = """
 import json, os
 from importlib.metadata import distributions

@@ -1,6 +1,6 @@
 /* A fuzzer of the parser of events, for libFuzzer, or with a mutator of its own (-DALONE) where that is not there.
 
-The plan of keys, tables and columns is the one that `python -m tests.fuzz` writes from fields.py. Each input is put where
+The plan of keys, tables and columns is the one that `python -m tools.fuzz` writes from fields.py. Each input is put where
 it ends with its memory, so that AddressSanitizer sees a byte too far; what comes out is held against what must hold of
 any input. */
 

@@ -1,4 +1,4 @@
-"""How long a program is held at a stop under gdb, Python's frames merged: `python -m tests.bench.suite_gdb HITS`.
+"""How long a program is held at a stop under gdb, Python's frames merged: `python -m benchmarks.suite_gdb HITS`.
 
 The program is a convolution of torch on the CPU, stopped where oneDNN computes it. Prints one line
 of JSON: the median over the stops after the first, in seconds, and what a stack looks like.
@@ -13,9 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench.bench import Bench, Contender
-from tests.bench.contenders import installed
-from tests.bench.results import Row
+from benchmarks.bench import Bench, Contender
+from benchmarks.contenders import installed
+from benchmarks.results import Row
 from tracelens.collectors import gdb
 
 GROUP, HIT = "gdb", "a stop under gdb"
@@ -40,7 +40,7 @@ def gdb_hits(bench: Bench) -> None:
     if absent:
         bench.leave_out(HIT, f"{', '.join(absent)} not found here")
         return
-    contender = Contender(HIT, (sys.executable, "-m", "tests.bench.suite_gdb", str(_HITS)))
+    contender = Contender(HIT, (sys.executable, "-m", "benchmarks.suite_gdb", str(_HITS)))
     for row in bench.race([contender], Row(GROUP, "", INPUT, 1, "stops")):
         bench.say(f"{HIT}: {row.median_s * 1e3:.0f} ms; {row.said}")
 
@@ -73,7 +73,7 @@ def main() -> None:
         "n_stacks": stacks.height,
         "depth_median": stacks["depth"].median(),
     }
-    print(json.dumps(said))  # noqa: T201
+    print(json.dumps(said))
 
 
 if __name__ == "__main__":

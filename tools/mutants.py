@@ -1,6 +1,6 @@
 """Breaks the code on purpose, one line at a time, and says which breaks the tests notice.
 
-python -m tests.mutants [PART_OF_NAME ...] [--all] [--tree CHECKOUT]
+python -m tools.mutants [PART_OF_NAME ...] [--all] [--tree CHECKOUT]
 
 Each mutant is applied to a copy of the checkout, and the test files that touch what it breaks are
 run there, or with --all the whole suite; C is built anew, and what only the checks of `make
@@ -91,14 +91,14 @@ MUTANTS = (
         "tracelens/derive/events/correlation.py",
         'pl.col("duration_ns").neg()',
         'pl.col("duration_ns")',
-        "linking",
+        "correlation",
     ),
     Mutant(
         "work that starts with the first call is not from before",
         "tracelens/derive/events/correlation.py",
         '(pl.col("start_ns") < self._first_ns)',
         '(pl.col("start_ns") <= self._first_ns)',
-        "linking",
+        "correlation",
     ),
     Mutant(
         "a mark within another is inner where both end together",
@@ -154,7 +154,7 @@ MUTANTS = (
         "tracelens/derive/layers/graph_replay.py",
         ">= _LEAST_ALIKE * paired.height",
         "> _LEAST_ALIKE * paired.height",
-        "replays",
+        "graph_replay",
     ),
     Mutant(
         "costs of switching are summed up",
@@ -197,7 +197,7 @@ MUTANTS = (
         "collectors/nsys/metadata.py",
         "[word for word in traced if word.isalnum()]",
         "traced",
-        "nsys_about",
+        "nsys_metadata",
     ),
     Mutant(
         "correlation id 0 of nsys is none",
@@ -239,14 +239,14 @@ MUTANTS = (
         "tracelens/running/subprocess_reader.py",
         "limit // each))",
         "limit // each + 1))",
-        "apart",
+        "subprocess_reader",
     ),
     Mutant(
         "a reading process ends with its parent",
         "tracelens/running/subprocess_reader.py",
         "threading.Thread(target=_end_with_parent, daemon=True).start()",
         "pass",
-        "apart",
+        "subprocess_reader",
     ),
     Mutant(
         "a limit is no 0",
@@ -544,12 +544,12 @@ def main() -> None:
             began = time.monotonic()
             is_caught = any(copy.notices(one, tests) for tests in _tests(one, all_tests=asked.all))
             survivors += [] if is_caught else [one.name]
-            print(  # noqa: T201
+            print(
                 f"{'caught' if is_caught else 'NOT CAUGHT':10} {time.monotonic() - began:4.0f} s "
                 f" {one.name}",
                 flush=True,
             )
-    print(f"{len(chosen) - len(survivors)} of {len(chosen)} caught")  # noqa: T201
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} caught")
     raise SystemExit(1 if survivors else 0)
 
 

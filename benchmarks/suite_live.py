@@ -6,9 +6,9 @@ import json
 import sys
 from pathlib import Path
 
-from tests.bench.bench import Bench, Contender, peer, tracelens
-from tests.bench.contenders import installed
-from tests.bench.results import Row
+from benchmarks.bench import Bench, Contender, peer, tracelens
+from benchmarks.contenders import installed
+from benchmarks.results import Row
 
 GROUP = "live capture"
 PLAIN, BARE, COLLECT = (
@@ -17,7 +17,7 @@ PLAIN, BARE, COLLECT = (
     "tracelens collect torch",
 )
 SAMPLER = "NVML sampler at 10 Hz"
-SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 # Memory is looked at more closely, and at a cost, where there are two processes: so every contender
 # is two.
 _AS_A_CHILD = ("sh", "-c", '"$@"; exit $?', "sh")
@@ -26,7 +26,7 @@ _AS_A_CHILD = ("sh", "-c", '"$@"; exit $?', "sh")
 def live_capture(bench: Bench) -> None:
     """A training loop alone, with torch.profiler written into it, and unmodified under `collect torch`."""
     if installed("torch"):
-        loop = (sys.executable, "-m", "tests.bench.workload")
+        loop = (sys.executable, "-m", "benchmarks.workload")
         contenders = [
             Contender(PLAIN, (*_AS_A_CHILD, *loop, "plain")),
             Contender(BARE, (*_AS_A_CHILD, *loop, "bare")),

@@ -1,6 +1,6 @@
-"""Damage sources of every kind, and trace directories, by chance: python -m tests.fuzz.sources INPUTS [NAME [FIRST]].
+"""Damage sources of every kind, and trace directories, by chance: python -m tools.fuzz.sources INPUTS [NAME [FIRST]].
 
-What is right is said in judging.py. `python -m tests.fuzz.sources 1 NAME NUMBER` tries one input
+What is right is said in judging.py. `python -m tools.fuzz.sources 1 NAME NUMBER` tries one input
 again.
 """
 
@@ -14,10 +14,6 @@ import sys
 from pathlib import Path
 
 from tests.fast_and_slow import same_of_file
-from tests.fuzz import traces
-from tests.fuzz.changes import change_bytes, change_lines, change_values
-from tests.fuzz.exports import change_columns, change_database, change_end, change_pages
-from tests.fuzz.judging import Source, advise, export, plan, query, try_all
 from tests.nsys_exports import (
     KERNEL,
     MEMCPY,
@@ -38,6 +34,10 @@ from tests.test_gdb import SIMPLE
 from tests.test_live_sidecar import BESIDE, MODULES
 from tests.test_torch_cuts import completes, n_read, whole_events
 from tests.test_trace_log import LOG
+from tools.fuzz import traces
+from tools.fuzz.changes import change_bytes, change_lines, change_values
+from tools.fuzz.exports import change_columns, change_database, change_end, change_pages
+from tools.fuzz.judging import Source, advise, export, plan, query, try_all
 from tracelens.native import LIBRARY
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -270,4 +270,4 @@ SOURCES = {
 }
 
 if __name__ == "__main__":
-    sys.exit(try_all(SOURCES, "tests.fuzz.sources"))
+    sys.exit(try_all(SOURCES, "tools.fuzz.sources"))

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from tests.bench.measure import Measurement
+from benchmarks.measure import Measurement
 
 
 @dataclass(slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 
-from tests.bench.bench import Bench, Contender, peer, tracelens
-from tests.bench.results import Row
-from tests.bench.suite_hta import CAPTURE
+from benchmarks.bench import Bench, Contender, peer, tracelens
+from benchmarks.results import Row
+from benchmarks.suite_hta import CAPTURE
 
 GROUP, ASKED = "many ranks", "many ranks, asked"
 COLLECT, DRIVER = "tracelens collect torch", "tracelens collect torch --engine local"
@@ -25,7 +25,7 @@ def many_ranks(bench: Bench) -> None:
     sources, trace = bench.folder / "ranks", bench.folder / "ranks.tracelens"
     for n_ranks in (compared, many):
         bench.make(
-            "tests.bench.enlarge_ranks",
+            "benchmarks.enlarge_ranks",
             str(sources),
             str(captured),
             "--ranks",
@@ -46,7 +46,7 @@ def many_ranks(bench: Bench) -> None:
             )
         bench.race(contenders, row)
         shutil.rmtree(sources)
-    bench.make("tests.bench.enlarge_ranks", str(trace), str(captured), "--ranks", str(many))
+    bench.make("benchmarks.enlarge_ranks", str(trace), str(captured), "--ranks", str(many))
     row = Row(ASKED, "", f"{many:,} ranks", many, "ranks")
     asked = [
         Contender(name, tracelens("report", str(trace), "--section", name), is_slow=True)

@@ -1,6 +1,6 @@
 """A real Nsight Systems export made larger, as SQLite and as the same rows in a directory of Parquet.
 
-    python -m tests.bench.enlarge_nsys OUT.sqlite|OUT_pqtdir --kernels 1000000 [EXPORT.sqlite]
+    python -m benchmarks.enlarge_nsys OUT.sqlite|OUT_pqtdir --kernels 1000000 [EXPORT.sqlite]
 
 Kernels, copies, fills, API calls, synchronizations and NVTX ranges are repeated, each repetition
 after the last one in time and with correlation ids of its own; ranges called `step N` count on.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import polars as pl
 
-SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "nsys" / "train_f64_resnet50.sqlite"
+SAMPLE = Path(__file__).resolve().parents[1] / "samples" / "nsys" / "train_f64_resnet50.sqlite"
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
 REPEATED = (
     KERNEL,
@@ -228,7 +228,7 @@ def main() -> None:
     parser.add_argument("--kernels", type=int, default=1_000_000)
     given = parser.parse_args()
     writer = write_sqlite if given.out.suffix == ".sqlite" else write_directory
-    print(json.dumps(writer(given.out, given.kernels, given.source)))  # noqa: T201
+    print(json.dumps(writer(given.out, given.kernels, given.source)))
 
 
 if __name__ == "__main__":

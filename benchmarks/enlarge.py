@@ -1,6 +1,6 @@
 """Real torch.profiler traces made larger: the same events again and again, later, with other ids, names and shapes.
 
-    python -m tests.bench.enlarge OUT.json[.gz] --megabytes 500 [--layout kineto] [TRACE ...]
+    python -m benchmarks.enlarge OUT.json[.gz] --megabytes 500 [--layout kineto] [TRACE ...]
 
 The text of each source's events is made a template once; every repetition fills it anew, so that
 everything but the numbers below is as the profiler wrote it, white space included.
@@ -29,10 +29,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from tests.bench.layouts import LAYOUTS, Document, read_document
+from benchmarks.layouts import LAYOUTS, Document, read_document
 
 SOURCES = ("resnet50_eager", "resnet50_train_f64_pageable")
-SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "torch"
+SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "torch"
 SEED = 20211
 ONE_IN = 16
 _GAP_US = 1000
@@ -264,7 +264,7 @@ def main() -> None:
     parser.add_argument("--layout", choices=LAYOUTS, default="kineto")
     given = parser.parse_args()
     size = int(given.megabytes * 1e6)
-    print(  # noqa: T201
+    print(
         json.dumps(
             write(given.out, size, given.repetitions, sources=given.sources, layout=given.layout)
         )

@@ -1,4 +1,4 @@
-"""A training loop to capture: `python -m tests.bench.workload MODE`, where bare has the profiler written into it.
+"""A training loop to capture: `python -m benchmarks.workload MODE`, where bare has the profiler written into it.
 
 Prints the seconds from the first step's beginning to the end of the last, profiler, export and all;
 starting Python and importing torch are left out. On a GPU where there is one.
@@ -75,7 +75,7 @@ def main(mode: str) -> None:
         if device == "cuda":
             torch.cuda.synchronize()
         seconds = time.perf_counter() - begin
-    print(  # noqa: T201
+    print(
         json.dumps(
             {
                 "seconds": seconds,

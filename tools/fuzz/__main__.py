@@ -1,4 +1,4 @@
-"""Build the fuzzer of the parser in C and run it: python -m tests.fuzz INPUTS.
+"""Build the fuzzer of the parser in C and run it: python -m tools.fuzz INPUTS.
 
 With clang it is libFuzzer, which looks for inputs that reach new code; else gcc, and changes by
 chance. Both run with AddressSanitizer and UndefinedBehaviorSanitizer, and start from pieces of the

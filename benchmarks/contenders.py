@@ -1,5 +1,5 @@
 # ruff: noqa: PLC0415 - a contender pays for its own imports only
-"""What is timed, each in a process of its own: `python -m tests.bench.contenders NAME ARGUMENTS...`.
+"""What is timed, each in a process of its own: `python -m benchmarks.contenders NAME ARGUMENTS...`.
 
 Each prints one line of JSON with the `seconds` of its work. Starting Python and importing libraries
 are left out for the peers, which favours them: `tracelens collect` is timed from outside, from
@@ -183,7 +183,7 @@ def connectorx_columns(wanted: str, export: str) -> Said:
 
 def wanted_columns() -> Said:
     """The columns that the collector asks an export for, by table."""
-    from tests.bench.enlarge_nsys import SAMPLE
+    from benchmarks.enlarge_nsys import SAMPLE
     from tracelens.collectors import nsys
     from tracelens.collectors.nsys.export import Export
 
@@ -310,4 +310,4 @@ CONTENDERS: dict[str, Callable[..., Said]] = {
 }
 
 if __name__ == "__main__":
-    print(json.dumps(CONTENDERS[sys.argv[1]](*sys.argv[2:])))  # noqa: T201
+    print(json.dumps(CONTENDERS[sys.argv[1]](*sys.argv[2:])))

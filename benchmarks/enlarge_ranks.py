@@ -1,6 +1,6 @@
 """A job of many ranks from one captured rank: its trace, or the sources that it is collected from.
 
-    python -m tests.bench.enlarge_ranks OUT --ranks 1024 RANK.json.gz [--sources]
+    python -m benchmarks.enlarge_ranks OUT --ranks 1024 RANK.json.gz [--sources]
 
 Every rank does what the captured one did, begins its collectives a few microseconds apart, and
 waits in them for one rank, which begins each LATE_NS later: the fifth from the end.

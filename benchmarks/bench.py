@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bench.measure import ContenderError, Measurement, measure
-from tests.bench.results import Results, Row
+from benchmarks.measure import ContenderError, Measurement, measure
+from benchmarks.results import Results, Row
 
 NATIVE = "TRACELENS_NATIVE"
 
@@ -107,7 +107,7 @@ class Bench:
 
     def say(self, text: str) -> None:
         """Progress, for whoever waits."""
-        print(text, file=sys.stderr, flush=True)  # noqa: T201
+        print(text, file=sys.stderr, flush=True)
 
 
 def tracelens(*arguments: str) -> tuple[str, ...]:
@@ -117,4 +117,4 @@ def tracelens(*arguments: str) -> tuple[str, ...]:
 
 def peer(name: str, *arguments: str) -> tuple[str, ...]:
     """A contender that times itself."""
-    return (sys.executable, "-m", "tests.bench.contenders", name, *arguments)
+    return (sys.executable, "-m", "benchmarks.contenders", name, *arguments)

@@ -6,18 +6,18 @@ import json
 import shutil
 from pathlib import Path
 
-from tests.bench.bench import Bench, Contender, peer, tracelens
-from tests.bench.contenders import HTA_PARSERS, installed
-from tests.bench.layouts import LAYOUTS
-from tests.bench.machine import memory_bytes
-from tests.bench.results import Row
-from tests.bench.suite_compile import compile_provenance
-from tests.bench.suite_gdb import gdb_hits
-from tests.bench.suite_hta import hta_ranks
-from tests.bench.suite_live import live_capture
-from tests.bench.suite_ranks import many_ranks
-from tests.bench.suite_shapes import odd_shapes
-from tests.bench.suite_sizes import installed_sizes
+from benchmarks.bench import Bench, Contender, peer, tracelens
+from benchmarks.contenders import HTA_PARSERS, installed
+from benchmarks.layouts import LAYOUTS
+from benchmarks.machine import memory_bytes
+from benchmarks.results import Row
+from benchmarks.suite_compile import compile_provenance
+from benchmarks.suite_gdb import gdb_hits
+from benchmarks.suite_hta import hta_ranks
+from benchmarks.suite_live import live_capture
+from benchmarks.suite_ranks import many_ranks
+from benchmarks.suite_shapes import odd_shapes
+from benchmarks.suite_sizes import installed_sizes
 from tracelens.native import LIBRARY
 
 COLLECT = "tracelens collect torch"
@@ -30,7 +30,7 @@ COLLECT_NSYS = "tracelens collect nsys"
 MASKING = "masking secrets"
 CONNECTORX = "connectorx, same columns"
 POLARS = "polars, read and write"
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[1]
 _STACKS = _ROOT / "samples" / "stacks"
 _MANY_MB = 400
 """What takes longer than a quarter of a minute at this size runs once."""
@@ -46,7 +46,7 @@ def collect_torch(bench: Bench) -> None:
     for size in bench.settings.sizes_mb:
         for suffix in (".json", ".json.gz"):
             trace = bench.folder / f"trace{suffix}"
-            made = bench.make("tests.bench.enlarge", str(trace), "--megabytes", str(size)).said
+            made = bench.make("benchmarks.enlarge", str(trace), "--megabytes", str(size)).said
             form = "gzip" if suffix == ".json.gz" else "plain"
             row = Row("collect torch", "", f"{size:g} MB {form}", made["bytes"] / 1e6, "MB")
             bench.race([*_collectors(bench, trace, size), *_peers(bench, trace, size)], row)
@@ -116,7 +116,7 @@ def layouts(bench: Bench) -> None:
     for layout in LAYOUTS:
         trace = bench.folder / "trace.json"
         bench.make(
-            "tests.bench.enlarge", str(trace), "--repetitions", str(repetitions), "--layout", layout
+            "benchmarks.enlarge", str(trace), "--repetitions", str(repetitions), "--layout", layout
         )
         bench.race(
             [_collect(trace)],
@@ -129,7 +129,7 @@ def masking(bench: Bench) -> None:
     """The largest trace that is compared, and the share of collecting it that masking takes."""
     size = max(size for size in bench.settings.sizes_mb if size <= bench.settings.peer_limit_mb)
     trace = bench.folder / "trace.json"
-    made = bench.make("tests.bench.enlarge", str(trace), "--megabytes", str(size)).said
+    made = bench.make("benchmarks.enlarge", str(trace), "--megabytes", str(size)).said
     contender = Contender(MASKING, peer("masking", str(trace), "{out}"), is_slow=True)
     bench.race([contender], Row(MASKING, "", f"{size:g} MB plain", made["bytes"] / 1e6, "MB"))
     trace.unlink()
@@ -139,7 +139,7 @@ def several_files(bench: Bench) -> None:
     """Four ranks in one command, against one alone."""
     size = bench.settings.layouts_mb
     files = [bench.folder / f"rank{rank}.json" for rank in range(4)]
-    made = bench.make("tests.bench.enlarge", str(files[0]), "--megabytes", str(size)).said
+    made = bench.make("benchmarks.enlarge", str(files[0]), "--megabytes", str(size)).said
     for file in files[1:]:
         shutil.copyfile(files[0], file)
     for chosen in (files[:1], files):
@@ -159,9 +159,7 @@ def collect_nsys(bench: Bench) -> None:
     for millions in bench.settings.nsys_kernels:
         for out in (bench.folder / "export.sqlite", bench.folder / "export_pqtdir"):
             is_sqlite = out.suffix == ".sqlite"
-            bench.make(
-                "tests.bench.enlarge_nsys", str(out), "--kernels", str(round(millions * 1e6))
-            )
+            bench.make("benchmarks.enlarge_nsys", str(out), "--kernels", str(round(millions * 1e6)))
             contenders = [
                 Contender(COLLECT_NSYS, tracelens("collect", "nsys", str(out), "--out", "{out}"))
             ]
@@ -185,14 +183,14 @@ def analyses(bench: Bench) -> None:
     """Opening a trace and each analysis of it, the nesting of its spans, for every number of kernels."""
     base, trace = bench.folder / "base.json", bench.folder / "base.tracelens"
     size = min(100, max(bench.settings.sizes_mb))
-    bench.make("tests.bench.enlarge", str(base), "--megabytes", str(size))
+    bench.make("benchmarks.enlarge", str(base), "--megabytes", str(size))
     logs = sorted(str(log) for log in _STACKS.glob("*.txt"))
     bench.make("tracelens", "collect", "files", str(base), *logs, "--out", str(trace))
     base.unlink()
     for millions in bench.settings.kernels:
         large = bench.folder / "large.tracelens"
         bench.make(
-            "tests.bench.enlarge_tables",
+            "benchmarks.enlarge_tables",
             str(large),
             str(trace),
             "--kernels",
@@ -221,7 +219,7 @@ def report(bench: Bench) -> None:
     """The whole text report of a collected trace of every size, from start to exit; the page of millions of kernels."""
     for size in bench.settings.sizes_mb:
         source, trace = bench.folder / "trace.json", bench.folder / "trace.tracelens"
-        made = bench.make("tests.bench.enlarge", str(source), "--megabytes", str(size)).said
+        made = bench.make("benchmarks.enlarge", str(source), "--megabytes", str(size)).said
         bench.make("tracelens", "collect", "torch", str(source), "--out", str(trace))
         source.unlink()
         contender = Contender("tracelens report", tracelens("report", str(trace)))
@@ -237,11 +235,11 @@ def _page(bench: Bench) -> None:
     )
     millions = PAGE_MILLIONS if bench.settings.runs > 1 else max(bench.settings.kernels)
     size = min(100, max(bench.settings.sizes_mb))
-    bench.make("tests.bench.enlarge", str(source), str(_TRAINING), "--megabytes", str(size))
+    bench.make("benchmarks.enlarge", str(source), str(_TRAINING), "--megabytes", str(size))
     bench.make("tracelens", "collect", "torch", str(source), "--out", str(base))
     source.unlink()
     bench.make(
-        "tests.bench.enlarge_tables", str(large), str(base), "--kernels", str(round(millions * 1e6))
+        "benchmarks.enlarge_tables", str(large), str(base), "--kernels", str(round(millions * 1e6))
     )
     shutil.rmtree(base)
     row = Row("page", "", f"{millions:g} M kernels", millions, "M kernels")

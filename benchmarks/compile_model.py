@@ -1,4 +1,4 @@
-"""Compiling a model with nothing cached: `python -m tests.bench.compile_model MODE`, plain or recorded.
+"""Compiling a model with nothing cached: `python -m benchmarks.compile_model MODE`, plain or recorded.
 
 Prints the seconds from torch.compile to the end of the first call; of `recorded` those of starting
 and stopping the recorder of kernels' modules and of writing its sidecar too. The study's ResNet-50
@@ -21,7 +21,7 @@ from torch import nn
 
 from tracelens.collectors.torch.live.compile_provenance import Recorder
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "samples" / "study"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "samples" / "study"))
 
 
 def main(mode: str) -> None:
@@ -49,7 +49,7 @@ def main(mode: str) -> None:
             recorder.stop()
             n_calls = sum(len(calls) for _, _, calls in recorder.graphs)
         seconds = time.perf_counter() - begin
-    print(json.dumps({"seconds": seconds, "device": device, "n_calls": n_calls}))  # noqa: T201
+    print(json.dumps({"seconds": seconds, "device": device, "n_calls": n_calls}))
 
 
 if __name__ == "__main__":

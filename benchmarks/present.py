@@ -1,4 +1,4 @@
-"""The results as a page, a chart and the README's performance section: `python -m tests.bench.present FOLDER`.
+"""The results as a page, a chart and the README's performance section: `python -m benchmarks.present FOLDER`.
 
 Reads benchmark.json in the folder, so that what is shown can be drawn again without measuring
 again.
@@ -15,13 +15,13 @@ from typing import Any
 
 import altair as alt
 
-from tests.bench import suite_shapes, suite_sizes, suites
-from tests.bench.results import Results, Row
+from benchmarks import suite_shapes, suite_sizes, suites
+from benchmarks.results import Results, Row
 
 BEGIN, END = "<!-- performance -->", "<!-- /performance -->"
-README = Path(__file__).resolve().parents[2] / "README.md"
+README = Path(__file__).resolve().parents[1] / "README.md"
 _THERE_S = 2.4
-_NOTICE = "<!-- Written by python -m tests.bench; run it again instead of editing. -->"
+_NOTICE = "<!-- Written by python -m benchmarks; run it again instead of editing. -->"
 _MEANING = (
     "Medians; HTA, and what takes longer than a quarter of a minute on the largest traces, ran"
     " once. Each run is a process of its own, the contenders of an input in turn; files are in the"
@@ -30,7 +30,7 @@ _MEANING = (
     " file or decompressing it, except where the peer itself reads it (HTA, connectorx, Polars)."
     " Where a target says so, both count from start to exit. Memory is the peak of the process and"
     " all it started. “times tracelens” is time over that of tracelens on the same input. Traces"
-    " are real ones enlarged (tests/bench/enlarge.py), not kept."
+    " are real ones enlarged (benchmarks/enlarge.py), not kept."
 )
 
 
@@ -248,7 +248,7 @@ def main() -> None:
     if given.readme:
         text = replace_section(README.read_text(), performance(results))
         if text is None:
-            print(  # noqa: T201
+            print(
                 f"README.md has no {BEGIN} and {END}; its section was not written", file=sys.stderr
             )
         else:

@@ -1,6 +1,6 @@
 """A collected trace made larger, table by table: what `tracelens collect` would give for millions of kernels.
 
-    python -m tests.bench.enlarge_tables OUT.tracelens --kernels 1000000 TRACE
+    python -m benchmarks.enlarge_tables OUT.tracelens --kernels 1000000 TRACE
 
 Each repetition of the trace's events starts after the last one ended, with row ids, correlation
 ids, sequence numbers and steps of its own, so that links stay inside it. Variety of names is that

@@ -7,12 +7,12 @@ import re
 import shutil
 from pathlib import Path
 
-from tests.bench.bench import Bench, Contender, peer
-from tests.bench.contenders import installed
-from tests.bench.results import Row
+from benchmarks.bench import Bench, Contender, peer
+from benchmarks.contenders import installed
+from benchmarks.results import Row
 
 GROUP, HANDED, PARSED = "ranks for HTA", "tl.interop.hta of a collected trace", "HTA TraceAnalysis"
-CAPTURE = Path(__file__).resolve().parents[3] / "shared" / "data" / "torch" / "ddp_resnet50_2gpu"
+CAPTURE = Path(__file__).resolve().parents[2] / "shared" / "data" / "torch" / "ddp_resnet50_2gpu"
 
 
 def hta_ranks(bench: Bench) -> None:

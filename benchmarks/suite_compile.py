@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from tests.bench.bench import Bench, Contender
-from tests.bench.contenders import installed
-from tests.bench.results import Row
+from benchmarks.bench import Bench, Contender
+from benchmarks.contenders import installed
+from benchmarks.results import Row
 
 GROUP = "torch.compile"
 PLAIN, RECORDED = "torch.compile, nothing cached", "the same, with provenance recorded"
@@ -17,7 +17,7 @@ def compile_provenance(bench: Bench) -> None:
     if not installed("torch"):
         bench.leave_out(GROUP, "torch is not installed")
         return
-    command = (sys.executable, "-m", "tests.bench.compile_model")
+    command = (sys.executable, "-m", "benchmarks.compile_model")
     contenders = [
         Contender(PLAIN, (*command, "plain")),
         Contender(RECORDED, (*command, "recorded")),

@@ -6,8 +6,8 @@ import gzip
 import json
 from collections.abc import Iterator
 
-from tests.bench.bench import Bench, Contender, tracelens
-from tests.bench.results import Row
+from benchmarks.bench import Bench, Contender, tracelens
+from benchmarks.results import Row
 from tracelens.limits import MODULES, TRACES
 
 GROUP, COLLECT = "odd shapes", "tracelens collect torch"

@@ -1,4 +1,4 @@
-"""Time tracelens and its peers on enlarged real traces: `make bench`, or `python -m tests.bench [--quick | --large]`.
+"""Time tracelens and its peers on enlarged real traces: `make bench`, or `python -m benchmarks [--quick | --large]`.
 
 Writes docs/benchmark.json, docs/benchmark.md, docs/benchmark.png and the README's performance
 section. Peers that are not installed are left out, and said to be: `pip install traceinsight orjson
@@ -16,11 +16,11 @@ import tempfile
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from tests.bench.bench import Bench, Settings
-from tests.bench.machine import describe
-from tests.bench.results import Results
-from tests.bench.suites import SUITES
-from tests.bench.targets import judge
+from benchmarks.bench import Bench, Settings
+from benchmarks.machine import describe
+from benchmarks.results import Results
+from benchmarks.suites import SUITES
+from benchmarks.targets import judge
 
 QUICK = Settings(
     sizes_mb=(20, 30, 40),
@@ -30,7 +30,7 @@ QUICK = Settings(
     spans=0.2,
     runs=1,
 )
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def main() -> int:
@@ -40,9 +40,9 @@ def main() -> int:
     if given.folder is not None:
         given.folder.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(given.folder or tempfile.gettempdir()).free
-    print(f"needs up to {settings.disk_bytes / 1e9:.1f} GB of disk for a while", file=sys.stderr)  # noqa: T201
+    print(f"needs up to {settings.disk_bytes / 1e9:.1f} GB of disk for a while", file=sys.stderr)
     if free < settings.disk_bytes:
-        print(  # noqa: T201
+        print(
             f"error: {free / 1e9:.1f} GB are free; name another folder with --folder",
             file=sys.stderr,
         )
@@ -57,7 +57,7 @@ def main() -> int:
         results.machine,
         earlier.settings,
     ):
-        print(  # noqa: T201
+        print(
             f"error: {file} was measured on another machine or with other settings", file=sys.stderr
         )
         return 1
@@ -67,11 +67,11 @@ def main() -> int:
             bench.say(f"== {name}")
             SUITES[name](bench)
             _write(results, earlier, file)
-    drawn = [sys.executable, "-m", "tests.bench.present", str(given.out.resolve())]
+    drawn = [sys.executable, "-m", "benchmarks.present", str(given.out.resolve())]
     if given.out == DOCS:
         drawn.append("--readme")
     subprocess.run(drawn, check=True, cwd=DOCS.parent)
-    print((given.out / "benchmark.md").read_text())  # noqa: T201
+    print((given.out / "benchmark.md").read_text())
     return 0
 
 
