@@ -380,7 +380,7 @@ MUTANTS = (
     Mutant(
         "a launcher is no rank",
         "collectors/torch/live/bootstrap.py",
-        '"torchrun", "accelerate", ',
+        '    "torchrun",\n    "accelerate",\n',
         '"torchrun", ',
         "live_programs live_sidecar",
     ),
