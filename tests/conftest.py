@@ -3,11 +3,15 @@
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from tests.fast import Watch, imports_slow_modules, is_fast
 
 # A shared machine may stall for a second: time is the benchmark's business. Most examples read or
 # analyse a trace: TRACELENS_EXAMPLES=1000 looks longer than every run can.
@@ -27,6 +31,10 @@ settings.register_profile(
     derandomize=IN_CI,
 )
 settings.load_profile("tracelens")
+
+# What HTA brings along has jsonschema, and with it altair, build 38 grammars on import: a second of
+# every process, for checks of addresses that no chart has.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 # As wide as a pipe without a terminal, which what is printed is compared with; pytest-xdist names
 # another width.
@@ -69,9 +77,36 @@ LONGEST = (
 )
 
 
+WATCH = Watch()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without a fast test where only those are asked for: importing them takes long."""
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    wanted = config.getoption("markexpr") == "fast"
+    return True if wanted and is_test and imports_slow_modules(collection_path) else None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The files that take longest first, else in the order of their names."""
+    """Mark the fast tests, and put the files that take longest first, else keep the order of names."""
+    for item in items:
+        if is_fast(item):
+            item.add_marker(pytest.mark.fast)
     items.sort(key=lambda item: not item.path.stem.removeprefix("test_").startswith(LONGEST))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Watch what a fast test and its fixtures do."""
+    WATCH.begin(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:  # noqa: ARG001 - pytest's own name
+    """Fail a fast test that did what takes long."""
+    yield
+    WATCH.end()
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,183 @@
+"""Which tests are fast: they start no process, load no torch, and read no sample above 1 MB.
+
+`is_fast` judges a test by its code: by every name that it, its fixtures and the functions of
+`tests/` that it calls mention. `Watch` sees what a fast test does all the same, through product code
+for one, and has it fail. Such a test is marked `slow`, as is one that takes more than a second.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import gzip
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+from tests.sources import MORE, SAMPLES, torch_file, torch_folder
+
+PROCESSES = frozenset({"subprocess", "multiprocessing", "concurrent", "ray", "moto", "pytester"})
+LARGE_LIBRARIES = frozenset({"torch", "torchvision", "hta", "pandas", "z3", "vl_convert"})
+SLOW_MODULES = PROCESSES | LARGE_LIBRARIES
+SLOW_FUNCTIONS = {torch_file, torch_folder}
+"""Most of what they give is large, or not in every checkout."""
+LARGE_BYTES = 1_000_000
+_STARTS_A_PROCESS = frozenset(
+    {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system"}
+)
+
+
+def is_fast(item: pytest.Item) -> bool:
+    """Judge a test by its code, unless it is marked slow or for a GPU."""
+    if any(item.iter_markers("slow")) or any(item.iter_markers("gpu")):
+        return False
+    if not isinstance(item, pytest.Function):
+        return False
+    definitions = item._fixtureinfo.name2fixturedefs.values()
+    fixtures = [one.func for several in definitions for one in several]
+    every_test_has = {f for f in fixtures if f.__module__ == "tests.conftest"}
+    return not any(_is_slow(f) for f in [item.obj, *fixtures] if f not in every_test_has)
+
+
+def imports_slow_modules(file: Path) -> bool:
+    """Judge a test file before it is imported, by its marks and the modules that it imports first."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        elif isinstance(node, ast.Expr | ast.Assign | ast.AnnAssign) and node.value is not None:
+            text = ast.unparse(node.value)
+            if text.startswith("pytest.mark.slow"):
+                return True
+            if text.startswith("pytest.importorskip(") and isinstance(node.value, ast.Call):
+                names = [str(getattr(node.value.args[0], "value", ""))]
+        if {name.partition(".")[0] for name in names} & LARGE_LIBRARIES:
+            return True
+    return False
+
+
+@functools.cache
+def _is_slow(function: Any) -> bool:
+    """Judge a function of the tests with all that it calls there."""
+    return any(True for _ in _slow_names(function, set()))
+
+
+def _slow_names(function: Any, seen: set[Any]) -> Iterator[str]:
+    """Go through what a function mentions, and what that mentions, once each."""
+    function = _innermost(function)
+    if function in seen:
+        return
+    seen.add(function)
+    if isinstance(function, type):
+        for member in vars(function).values():
+            if isinstance(_innermost(member), FunctionType):
+                yield from _slow_names(member, seen)
+        return
+    if not isinstance(function, FunctionType):
+        return
+    names, constants = _mentioned(function.__code__)
+    loads = {"import_module", "importorskip", "find_spec"} & names
+    yield from SLOW_MODULES & (names | constants if loads else names)
+    for name in names & set(function.__globals__):
+        value = function.__globals__[name]
+        yield from _slow_values(value, names, seen)
+    for cell in function.__closure__ or ():
+        yield from _slow_values(cell.cell_contents, names, seen)
+
+
+def _slow_values(value: Any, names: set[str], seen: set[Any]) -> Iterator[str]:
+    """Go through a value that a function mentions: a module, or a function or class of the tests."""
+    if isinstance(value, ModuleType):
+        if value.__name__.partition(".")[0] in SLOW_MODULES:
+            yield value.__name__
+        elif value.__name__.startswith("tests."):
+            for name in names & set(vars(value)):
+                yield from _slow_values(vars(value)[name], names, seen)
+        return
+    home = str(getattr(value, "__module__", None) or "")
+    if home.partition(".")[0] in SLOW_MODULES or (callable(value) and _is_listed(value)):
+        yield home
+    elif home.startswith("tests."):
+        yield from _slow_names(value, seen)
+
+
+def _is_listed(value: Any) -> bool:
+    return isinstance(value, FunctionType) and value in SLOW_FUNCTIONS
+
+
+def _innermost(function: Any) -> Any:
+    """Take away decorators: those of fixtures, caches, methods and hypothesis."""
+    function = getattr(getattr(function, "hypothesis", None), "inner_test", function)
+    if isinstance(function, functools.partial):
+        function = function.func
+    return inspect.unwrap(getattr(function, "__func__", function))
+
+
+def _mentioned(code: CodeType) -> tuple[set[str], set[str]]:
+    """Collect names and text constants of a function and of the functions inside it."""
+    names = set(code.co_names) | set(code.co_varnames[: code.co_argcount])
+    constants = {word for word in code.co_consts if isinstance(word, str)}
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            inner_names, inner_constants = _mentioned(inner)
+            names |= inner_names
+            constants |= inner_constants
+    return names, constants
+
+
+class Watch:
+    """Sees through Python's audit events what a fast test does that it may not."""
+
+    def __init__(self) -> None:
+        self.test: pytest.Item | None = None
+        self.broken: list[str] = []
+        sys.addaudithook(self._audit)
+
+    def begin(self, item: pytest.Item) -> None:
+        """Watch a fast test, and no other."""
+        self.broken = []
+        self.test = item if item.get_closest_marker("fast") else None
+
+    def end(self) -> None:
+        """Fail the test that started a process or read a large sample."""
+        self.test = None
+        if self.broken:
+            pytest.fail(
+                f"counted as fast, but {self.broken[0]}: mark it with pytest.mark.slow",
+                pytrace=False,
+            )
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self.test is None:
+            return
+        if event in _STARTS_A_PROCESS:
+            self.broken.append(f"it starts a process ({event} {arguments[0]!r:.60})")
+        elif event == "import" and arguments[0] in LARGE_LIBRARIES:
+            self.broken.append(f"it loads {arguments[0]}")
+        elif event == "open" and isinstance(arguments[0], str):
+            watched, self.test = self.test, None  # to look at the file opens it, too
+            file = Path(arguments[0])
+            if _size_of_sample(file) > LARGE_BYTES:
+                self.broken.append(f"it reads {file.name}, of {_size_of_sample(file):,} bytes")
+            self.test = watched
+
+
+@functools.cache
+def _size_of_sample(file: Path) -> int:
+    """Measure a sample: unpacked, and a whole trace where it is one; 0 for any other file."""
+    file = file.resolve()
+    if not (file.is_relative_to(SAMPLES) or file.is_relative_to(MORE)) or not file.is_file():
+        return 0
+    if file.name == "manifest.json":
+        return sum(part.stat().st_size for part in file.parent.rglob("*") if part.is_file())
+    if file.suffix == ".gz":
+        with gzip.open(file) as stream:
+            return len(stream.read(LARGE_BYTES + 1))
+    return file.stat().st_size
