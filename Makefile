@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 INSTALL_TORCH = -m pip install --quiet --retries 1 --timeout 15 --index-url $(TORCH_INDEX) $(TORCH)
 
-.PHONY: demo test pytest test-lowest sanitized fuzz check docs study thesis cross-layer advisor lenet bench clean
+.PHONY: demo test pytest check-fast test-lowest sanitized fuzz check docs study thesis cross-layer advisor lenet bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/tracelens demo
@@ -22,6 +22,12 @@ PYTEST := -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 pytest: $(VENV)/installed-for-tests
 	TRACELENS_CAPTURES=/nowhere $(BIN)/python $(PYTEST) -n 3 -p tests.two_runs --note-passed build/passed.txt
 	$(BIN)/python $(PYTEST) -n 3 -p tests.two_runs --leave-out build/passed.txt
+
+# The loop to work in: no processes, no large samples, few examples. pytest caches compiled tests.
+check-fast: export TRACELENS_EXAMPLES := 10
+check-fast: unexport PYTHONDONTWRITEBYTECODE
+check-fast: $(VENV)/installed-for-tests
+	$(BIN)/python $(PYTEST) -q -m fast
 
 # With the lowest versions that pyproject.toml allows: every analysis, format and command, and what each package is for.
 # Then torch traces are read without the native library. Real ones are the samples: the tests above read more captures.

@@ -1,8 +1,9 @@
 """Which tests are fast: they start no process, load no torch, and read no sample above 1 MB.
 
 `is_fast` judges a test by its code: by every name that it, its fixtures and the functions of
-`tests/` that it calls mention. `Watch` sees what a fast test does all the same, through product code
-for one, and has it fail. Such a test is marked `slow`, as is one that takes more than a second.
+`tests/` that it calls mention. What takes long all the same is listed in slow.txt, which
+`python -m tools.slow_tests` measures. `Watch` fails a fast test that starts a process or reads a
+large sample after all, through product code for one: such a test is marked `slow`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import functools
 import gzip
 import inspect
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +26,8 @@ from tests.sources import MORE, SAMPLES, torch_file, torch_folder
 PROCESSES = frozenset({"subprocess", "multiprocessing", "concurrent", "ray", "moto", "pytester"})
 LARGE_LIBRARIES = frozenset({"torch", "torchvision", "hta", "pandas", "z3", "vl_convert"})
 SLOW_MODULES = PROCESSES | LARGE_LIBRARIES
+STARTERS = frozenset({"run_program", "tests.stand_in", "tests.stand_in_nsys"})
+"""A function that starts programs, and the modules of tests that make programs to be started."""
 SLOW_FUNCTIONS = {torch_file, torch_folder}
 """Most of what they give is large, or not in every checkout."""
 LARGE_BYTES = 1_000_000
@@ -32,16 +36,27 @@ _STARTS_A_PROCESS = frozenset(
 )
 
 
+LISTED = frozenset(
+    Path(__file__).with_name("slow.txt").read_text(encoding="utf-8").splitlines()
+    if os.environ.get("TRACELENS_SLOW_LIST") != "off"
+    else ()
+)
+"""Tests, by function, that were measured to take long."""
+
+
 def is_fast(item: pytest.Item) -> bool:
-    """Judge a test by its code, unless it is marked slow or for a GPU."""
+    """Judge a test by its code, unless it is listed, marked slow or for a GPU."""
     if any(item.iter_markers("slow")) or any(item.iter_markers("gpu")):
         return False
-    if not isinstance(item, pytest.Function):
+    if not isinstance(item, pytest.Function) or item.nodeid.partition("[")[0] in LISTED:
         return False
     definitions = item._fixtureinfo.name2fixturedefs.values()
     fixtures = [one.func for several in definitions for one in several]
     every_test_has = {f for f in fixtures if f.__module__ == "tests.conftest"}
-    return not any(_is_slow(f) for f in [item.obj, *fixtures] if f not in every_test_has)
+    if any(_is_slow(f) for f in [item.obj, *fixtures] if f not in every_test_has):
+        return False
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return not any(_names_large_sample(value) for value in parameters)
 
 
 def imports_slow_modules(file: Path) -> bool:
@@ -84,7 +99,8 @@ def _slow_names(function: Any, seen: set[Any]) -> Iterator[str]:
         return
     names, constants = _mentioned(function.__code__)
     loads = {"import_module", "importorskip", "find_spec"} & names
-    yield from SLOW_MODULES & (names | constants if loads else names)
+    yield from (SLOW_MODULES | STARTERS) & (names | constants if loads else names)
+    yield from filter(_names_large_sample, constants)
     for name in names & set(function.__globals__):
         value = function.__globals__[name]
         yield from _slow_values(value, names, seen)
@@ -102,7 +118,9 @@ def _slow_values(value: Any, names: set[str], seen: set[Any]) -> Iterator[str]:
                 yield from _slow_values(vars(value)[name], names, seen)
         return
     home = str(getattr(value, "__module__", None) or "")
-    if home.partition(".")[0] in SLOW_MODULES or (callable(value) and _is_listed(value)):
+    if isinstance(value, Path | str) and _names_large_sample(value):
+        yield str(value)
+    elif home.partition(".")[0] in SLOW_MODULES or home in STARTERS or _is_listed(value):
         yield home
     elif home.startswith("tests."):
         yield from _slow_names(value, seen)
@@ -130,6 +148,21 @@ def _mentioned(code: CodeType) -> tuple[set[str], set[str]]:
             names |= inner_names
             constants |= inner_constants
     return names, constants
+
+
+def _names_large_sample(value: Any) -> bool:
+    """Recognize a path, or a name without folder and suffixes, of a sample above 1 MB."""
+    if not isinstance(value, str | Path) or len(str(value)) > 200:
+        return False
+    return Path(value).name.partition(".")[0] in _large_samples()
+
+
+@functools.cache
+def _large_samples() -> frozenset[str]:
+    """Collect the names of samples above 1 MB, without suffixes."""
+    files = [file for folder in (SAMPLES, MORE) for file in folder.rglob("*.*") if file.is_file()]
+    traces = [file for file in files if file.suffix in {".gz", ".json", ".sqlite"}]
+    return frozenset(f.name.partition(".")[0] for f in traces if _size_of_sample(f) > LARGE_BYTES)
 
 
 class Watch:

@@ -293,6 +293,7 @@ def test_a_file_that_is_no_call_plan_is_refused(tmp_path: Path) -> None:
         CallPlan.read(tmp_path / "none.json")
 
 
+@pytest.mark.slow
 @needs_torch
 def test_calls_are_timed_alone_and_what_fails_says_why() -> None:
     conv = '["conv2d", [[1, 4, 6, 6], [8, 4, 3, 3], [8]], [[1, 1], [1, 1], [1, 1], 1]]'
@@ -443,6 +444,7 @@ def test_without_the_extra_the_advice_is_the_same_and_the_extra_is_named(
         assert found == [done.out]
 
 
+@pytest.mark.slow
 def test_the_page_is_made_of_its_captures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Byte for byte; times of the search are those of the machine that it ran on."""
     monkeypatch.syspath_prepend(str(ROOT / "samples/advisor"))

@@ -44,6 +44,7 @@ def full_after(n_bytes: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 def test_the_old_file_stays_when_the_disk_fills_up(name: str, tmp_path: Path) -> None:
     report = build_report(make_trace(kernels=KERNELS), names=["top_kernels"])

@@ -40,6 +40,7 @@ COMPARED = results(
 )
 
 
+@pytest.mark.slow
 def test_measures_the_largest_process() -> None:
     small, large = measure([sys.executable, "-c", "pass"]), measure([sys.executable, "-c", MB_30])
     assert 28e6 < large.peak_bytes - small.peak_bytes < 60e6
@@ -47,6 +48,7 @@ def test_measures_the_largest_process() -> None:
     assert large.seconds == large.process_s
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="adds up processes by /proc")
 def test_adds_up_processes_that_run_at_once() -> None:
     both = (
@@ -57,11 +59,13 @@ def test_adds_up_processes_that_run_at_once() -> None:
     assert measure([sys.executable, "-c", both]).peak_bytes > one.peak_bytes + 25e6
 
 
+@pytest.mark.slow
 def test_takes_the_time_that_a_contender_gives() -> None:
     run = measure([sys.executable, "-c", 'print("noise"); print(\'{"seconds": 7.5, "rows": 3}\')'])
     assert (run.seconds, run.said) == (7.5, {"rows": 3})
 
 
+@pytest.mark.slow
 def test_a_failure_says_why_without_paths() -> None:
     with pytest.raises(ContenderError, match=r"exit code 1: ValueError: no … here"):
         measure([sys.executable, "-c", "raise ValueError('no /home/someone/x.json here')"])

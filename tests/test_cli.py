@@ -308,6 +308,7 @@ def test_schema_lists_and_describes(run: Run) -> None:
     )
 
 
+@pytest.mark.slow
 def test_doctor_says_what_is_found_and_how_to_get_the_rest(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,6 +337,7 @@ def test_doctor_says_what_is_found_and_how_to_get_the_rest(
     assert "Nsight" in run("doctor").out
 
 
+@pytest.mark.slow
 def test_doctor_reads_the_version_that_a_tool_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

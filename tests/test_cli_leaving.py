@@ -162,6 +162,7 @@ def test_a_name_that_is_unknown_has_near_ones(run: Run) -> None:
     assert "; near: kernels" in run("schema", "kernel").err
 
 
+@pytest.mark.slow
 def test_doctor_lists_the_packages_of_every_extra() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"

@@ -214,6 +214,7 @@ def test_times_are_collected_of_a_function_in_a_file_and_of_a_plan(
     assert "predicted 1.25" in result.stderr
 
 
+@pytest.mark.slow
 @needs_torch
 def test_a_plan_of_another_model_is_refused_before_anything_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

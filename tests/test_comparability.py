@@ -73,6 +73,7 @@ def test_each_difference_is_a_line_with_what_it_invalidates() -> None:
     assert said[-1] == "Not told by both captures: driver, software, profiler, options."
 
 
+@pytest.mark.slow
 def test_copies_of_other_dtypes_are_another_work() -> None:
     base, other = (
         tl.collect(sample(f"resnet50_train_{kind}")) for kind in ("f64_pageable", "f32_pinned")

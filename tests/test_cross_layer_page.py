@@ -149,6 +149,7 @@ def test_the_answer_comes_first_with_three_claims() -> None:
     assert f"makes of {n_captures} captures" in " ".join((ROOT / "README.md").read_text().split())
 
 
+@pytest.mark.slow
 def test_the_page_is_that_of_the_captures(
     load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

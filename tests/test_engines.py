@@ -37,7 +37,7 @@ from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 
 N_RANKS = 4
-pytestmark = pytest.mark.filterwarnings("ignore:::ray")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:::ray")]
 
 
 @pytest.fixture(scope="module")

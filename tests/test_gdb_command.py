@@ -111,10 +111,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--preset", "gpu", "--", "true"], 2, "the presets are cudnn, launch, cpu"),
         (["--where-frame", "(", "--", "true"], 1, "no regular expression"),
         (["--gdb", "/nowhere", "--", "true"], 1, "--gdb /nowhere: no such program"),
-        (
+        pytest.param(
             ["--preset", "launch", "--", "true"],
             1,
             "cuLaunchKernelEx: never found, the breakpoint is still pending",
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -257,6 +258,7 @@ def test_ctrl_c_reaches_the_program_and_its_stacks_are_kept(tmp_path: Path) -> N
     assert tl.open(out).stacks.height == 1
 
 
+@pytest.mark.slow
 def test_doctor_finds_cuda_gdb_where_cuda_is_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,6 +157,7 @@ def test_the_first_line_of_a_script(tmp_path: Path, line: str, expected: list[st
     assert resolved[1:] == [*options, str(script), "word"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ToolError, match="no_such_program: cannot be run"):
         run(tmp_path / "no_such_program")
@@ -203,6 +204,7 @@ def test_nothing_of_the_surroundings_is_kept(tmp_path: Path) -> None:
     assert "s3cret" not in kept
 
 
+@pytest.mark.slow
 def test_a_gdb_that_ends_early_is_said(tmp_path: Path) -> None:
     broken = tmp_path / "gdb"
     broken.write_text("#!/bin/sh\necho no license >&2\nexit 3\n")

@@ -127,6 +127,7 @@ def test_a_moment_is_the_same_on_clocks_that_differ(monkeypatch: pytest.MonkeyPa
     assert same_moment(make_trace(), 1, 12_000, [0, 1]) == {0: 10_000, 1: 12_000}
 
 
+@pytest.mark.slow
 @needs_pair
 def test_64_ranks_of_which_one_is_slow_are_told_of_in_60_lines_and_40_sentences() -> None:
     tables = (

@@ -210,6 +210,7 @@ def test_a_report_without_nsys(
         nsys.read(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "complaint"),
     [("echo bad report >&2; exit 2", "bad report"), ("exit 0", "nothing written")],
@@ -222,6 +223,7 @@ def test_a_report_that_nsys_cannot_export(
         nsys.read(report)
 
 
+@pytest.mark.slow
 def test_a_raw_capture_must_be_imported_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

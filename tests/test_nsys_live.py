@@ -358,6 +358,7 @@ def test_the_importer_of_debians_packages_is_found(tmp_path: Path) -> None:
     assert tool.importer_of(nsys) == importer
 
 
+@pytest.mark.slow
 def test_an_exit_code_that_nobody_waits_for_is_no_error(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,7 @@ def test_the_page_has_every_script() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "printed"), PRINTED, ids=[name for name, _ in PRINTED])
 def test_a_script_prints_what_the_page_says(
     name: str, printed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

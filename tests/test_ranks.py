@@ -42,6 +42,7 @@ def test_all_collectives_of_a_real_job_match(ddp: Trace) -> None:
     assert match_collectives(ddp).stops.is_empty()
 
 
+@pytest.mark.slow
 @needs_captures
 def test_transfers_of_a_real_job(ddp: Trace) -> None:
     """Means over the ranks that waited least; of two ranks the bus carries what each holds."""

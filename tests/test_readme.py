@@ -34,6 +34,7 @@ def test_command_prints_what_the_readme_shows(
     assert words(result.stdout) == words(printed)
 
 
+@pytest.mark.slow
 def test_python_prints_what_the_readme_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     session = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))

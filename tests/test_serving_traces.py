@@ -211,6 +211,7 @@ def test_a_graph_that_dynamo_made_of_a_layer_is_that_layer(tmp_path: Path) -> No
     )
 
 
+@pytest.mark.slow
 @needs_captures
 def test_compiled_captures_without_sidecar_claim_no_layer() -> None:
     """Of each of these the trace has but the wrapper's and the model's own call."""

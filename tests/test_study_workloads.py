@@ -185,6 +185,7 @@ def test_a_batch_of_the_papers_bytes_is_among_the_copies(study: Any) -> None:
     assert {(32, "float32", 25_165_824), (32, "float16", 12_582_912)} <= sizes
 
 
+@pytest.mark.slow
 def test_the_driver_goes_on_where_a_job_fails(
     study: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -230,6 +231,7 @@ def test_the_driver_goes_on_where_a_job_fails(
     assert "exit 3" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_parts_that_run_one_by_one_add_up(study: Any, tmp_path: Path) -> None:
     driver, jobs = study("run"), sys.modules["plan"]
     for names in (("a", "b"), ("b", "c")):

@@ -161,6 +161,7 @@ def test_what_has_no_answer_is_a_line_at_the_end_with_what_shares_its_reason() -
         assert "How well do the launched grids fill the device?" not in drawn
 
 
+@pytest.mark.slow
 def test_what_was_asked_for_says_that_it_has_no_answer() -> None:
     made = build_report(make_trace(), names=["kernel_grids"])
     assert made.unanswered() == []

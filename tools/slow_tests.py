@@ -1,0 +1,71 @@
+"""Measure which tests take long, and list them in tests/slow.txt: python -m tools.slow_tests [PYTEST ARGUMENT ...].
+
+Runs every test that tests/fast.py finds fast by its code, those listed before among them. A test is
+listed by its function where its cases take more than 0.15 seconds of processor time each, or three
+seconds together.
+As tests share what the first of them reads, one may be listed for what others use; nothing but the
+choice of `make check-fast` depends on it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST = ROOT / "tests" / "slow.txt"
+MOST_OF_A_CASE_S, MOST_OF_A_TEST_S = 0.15, 3.0
+"""Processor time of a case and of all cases, above which a test is no part of the loop to work in."""
+_FILE = "TRACELENS_TEST_TIMES"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Append the name of a test and its processor time to the file of times."""
+    began = time.process_time()
+    yield
+    line = json.dumps([item.nodeid.partition("[")[0], time.process_time() - began])
+    with Path(os.environ[_FILE]).open("a", encoding="utf-8") as stream:
+        stream.write(line + "\n")
+
+
+def slow_tests(times: list[tuple[str, float]]) -> list[str]:
+    """Name the functions whose cases take too long, on average or together, in order."""
+    by_function: dict[str, list[float]] = defaultdict(list)
+    for function, seconds in times:
+        by_function[function].append(seconds)
+    return sorted(
+        name
+        for name, seconds in by_function.items()
+        if sum(seconds) > min(MOST_OF_A_CASE_S * len(seconds), MOST_OF_A_TEST_S)
+    )
+
+
+def main() -> int:
+    """Run the tests and write the list."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "times"
+        words = ["-q", "-m", "fast", "-p", "tools.slow_tests", *sys.argv[1:]]
+        environment = os.environ | {"TRACELENS_EXAMPLES": "10", "TRACELENS_SLOW_LIST": "off"}
+        code = subprocess.run(
+            [sys.executable, "-m", "pytest", *words],
+            cwd=ROOT,
+            env=environment | {_FILE: str(file)},
+            check=False,
+        ).returncode
+        times = [tuple(json.loads(line)) for line in file.read_text().splitlines()]
+    LIST.write_text("".join(f"{name}\n" for name in slow_tests(times)), encoding="utf-8")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
