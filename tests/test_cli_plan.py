@@ -232,6 +232,7 @@ def test_a_plan_of_another_model_is_refused_before_anything_is_measured(
     )
 
 
+@pytest.mark.slow
 @needs_torch
 @pytest.mark.parametrize(
     ("subject", "code", "message"),

@@ -166,6 +166,7 @@ def test_a_file_is_written_whole_or_not_at_all(
     assert Path(os.devnull).is_char_device()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS.values(), ids=lambda form: form.name)
 def test_every_format_is_text_that_ends_in_a_line_feed_or_bytes(form: Format) -> None:
     written = form.write(report(section(TOP_KERNELS, ROWS)), Screen(rows=form.rows))

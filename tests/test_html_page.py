@@ -78,6 +78,7 @@ def tags_of(page: str) -> Tags:
     return parser
 
 
+@pytest.mark.slow
 def test_the_page_refers_to_nothing_outside_itself(page: str) -> None:
     for tag, attributes in tags_of(page).found:
         assert tag not in {"img", "link", "iframe", "object", "base", "form"}

@@ -63,6 +63,7 @@ def test_transfers_of_a_real_job(ddp: Trace) -> None:
     assert first["busbw_bytes_per_s"] == first["algbw_bytes_per_s"]
 
 
+@pytest.mark.slow
 @needs_captures
 def test_waiting_of_a_real_job(ddp: Trace) -> None:
     found = tl.analyses.waiting(ddp).sort("rank")
