@@ -76,6 +76,8 @@ def imports(file: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+            found |= {str(getattr(word, "value", "")) for word in node.args}
     return {name for name in found if name.split(".")[0] == "tracelens"}
 
 

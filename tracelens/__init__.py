@@ -7,6 +7,8 @@ command line shall answer Ctrl-C, and Python imports this one before any other o
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tracelens.hooks import HOOKS
+
 if TYPE_CHECKING:
     from tracelens import analyses, interop
     from tracelens.advisor import apply_calls
@@ -56,6 +58,14 @@ def _import_all() -> dict[str, Any]:
     rooms = {name: import_module(f"{__name__}.{name}") for name in ("analyses", "interop")}
     return found | rooms | {"open": found["Trace"].open}
 
+
+def _report_view(*arguments: Any) -> Any:
+    """Build what `trace.report()` returns."""
+    return import_module("tracelens.views.notebook").ReportView.of(*arguments)
+
+
+HOOKS.list_collectors = lambda: import_module("tracelens.collectors")
+HOOKS.report_view = _report_view
 
 if not TYPE_CHECKING:
 

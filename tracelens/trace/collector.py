@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from tracelens.hooks import HOOKS
 from tracelens.trace.capture import Capture
 
 Tell: TypeAlias = Callable[[str], None]
@@ -106,10 +106,11 @@ def read_by(words: Mapping[str, str]) -> Iterator[None]:
 
 
 def how_to_fill(table: str) -> str:
-    """The commands that fill the table, as text; a table that no collector fills comes from timing a model."""
-    import_module(
-        "tracelens.collectors"
-    )  # where they are listed; who only reads tables has not imported it
+    """Name the commands that fill the table.
+
+    A table that no collector fills comes from timing a model.
+    """
+    HOOKS.list_collectors()  # who only reads tables has not imported them
     kinds: dict[str, list[str]] = {}
     for collector in COLLECTORS.values():
         if table in collector.fills:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -15,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracelens.errors import MissingTableError, SchemaError, SourceError, first_line, near
+from tracelens.hooks import HOOKS
 from tracelens.schemas import TABLES
 from tracelens.storage.addresses import shown, url_of
 from tracelens.storage.folders import locked
@@ -204,13 +204,13 @@ class Trace:
         return ask(self._tables, query)
 
     def report(self, *sections: str, against: Trace | None = None) -> Any:
-        """The report: it shows itself in a notebook and as text, and has `to_html(path)` and its frames by section.
+        """Build the report, which shows itself in a notebook and as text.
 
-        All sections that apply, or the named ones; with `against`, the base that this run is
-        compared with. Raises UsageError for unknown names.
+        It has `to_html(path)`, and its frames by section. It holds all sections that apply, or the
+        named ones. `against` is the base that this run is compared with. Raises UsageError for
+        unknown names.
         """
-        # Looked up when it is asked for: a report stands on traces, and is none of their parts.
-        return import_module("tracelens.views.notebook").ReportView.of(self, sections, against)
+        return HOOKS.report_view(self, sections, against)
 
     def batches(
         self, name: str, *columns: str, use_threads: bool = True

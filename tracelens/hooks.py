@@ -1,0 +1,27 @@
+"""What lower floors ask of higher ones, filled in from above, so that no import points upwards.
+
+`tracelens/__init__` fills it in, which Python imports before any other module of the package. What
+is filled in imports its module when it is called.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+_NOT_FILLED_IN = "tracelens/__init__ has not been imported"
+
+
+class Hooks:
+    """Functions of higher floors."""
+
+    def __init__(self) -> None:
+        self.list_collectors: Callable[[], object] = _missing
+        """Imports all collectors, so that each is listed in `COLLECTORS`."""
+        self.report_view: Callable[..., Any] = _missing
+        """Builds the report of a trace, its sections and a base or None, as notebooks show it."""
+
+
+def _missing(*_: object) -> Any:
+    raise RuntimeError(_NOT_FILLED_IN)
+
+
+HOOKS = Hooks()
