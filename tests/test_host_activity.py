@@ -3,9 +3,12 @@
 import polars as pl
 import pytest
 
+from tests.cases import make_trace
 from tests.programs import Row, api, launch, mark, program, span
-from tracelens.derive.time.host_activity import PAUSE_NS, PROFILER
-from tracelens.derive.time.host_activity import _of_thread as of_thread
+from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.host_activity import _of_lanes as of_lanes
+from tracelens.derive.time.host_lanes import PAUSE_NS, Lanes
+from tracelens.derive.time.host_lanes import _rows_of_one as rows_of_one
 from tracelens.derive.time.step_table import activities_of
 from tracelens.trace import Trace
 
@@ -350,6 +353,61 @@ def test_a_thread_whose_id_is_wider_than_those_of_another_table() -> None:
         "thread_id": pl.Series([2, 3], dtype=pl.Int8),
     }
     calls = pl.DataFrame({**ids, "start_ns": [0, 5], "duration_ns": [1, 1]})
-    assert of_thread(calls, 1, 3)["row"].to_list() == [1]
-    assert of_thread(calls, 1, 2**40).height == 0
-    assert of_thread(calls, -(2**62), 3).height == 0
+    assert rows_of_one(calls, 1, 3).to_list() == [1]
+    assert rows_of_one(calls, 1, 2**40).is_empty()
+    assert rows_of_one(calls, -(2**62), 3).is_empty()
+
+
+def many_threads(n: int) -> Trace:
+    """A program of n threads, each with an op of 50 µs that launches in its first half and waits in its second.
+
+    Every second thread begins with a Python call of 1 ms around it.
+    """
+    spans = [span("op", "ReadBack", 10, 60, thread_id=thread) for thread in range(n)]
+    python = [
+        span("python", "train.py(1): main", 0, 1_000, thread_id=thread) for thread in range(0, n, 2)
+    ]
+    spans = [row | {"span_id": at} for at, row in enumerate([*spans, *python])]
+    spans = [
+        row | {"parent_id": n + row["thread_id"] // 2}
+        if row["kind"] == "op" and row["thread_id"] % 2 == 0
+        else row
+        for row in spans
+    ]
+    calls = [
+        row | {"span_id": thread}
+        for thread in range(n)
+        for row in (
+            launch(10, 35, thread_id=thread),
+            api("cudaStreamSynchronize", 35, 60, thread_id=thread),
+        )
+    ]
+    return make_trace(spans=spans, api_calls=calls)
+
+
+@pytest.mark.parametrize("most_rows", [0, 50, 1 << 17])
+def test_threads_that_are_looked_at_together_are_apart(
+    most_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracelens.derive.time.host_lanes._MOST_ROWS", most_rows)
+    trace = many_threads(20)
+    bare = [(10, 35, "launch"), (35, 60, "sync")]
+    python = [(0, 35, "launch"), (35, 60, "sync"), (60, 1_000, "host")]
+    for thread in range(20):
+        assert did(trace, thread) == (bare if thread % 2 else python), thread
+    assert set(places(trace, "sync")) == {
+        "ReadBack > cudaStreamSynchronize",
+        "train.py(1): main > ReadBack > cudaStreamSynchronize",
+    }
+
+
+def test_two_thousand_threads_are_listed_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches: list[int] = []
+
+    def counted(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
+        batches.append(lanes.threads.height)
+        return of_lanes(lanes, spans)
+
+    monkeypatch.setattr("tracelens.derive.time.host_activity._of_lanes", counted)
+    assert activities_of(many_threads(2_000)).height == 1_000 * 2 + 1_000 * 3
+    assert batches == [2_000]

@@ -1,28 +1,18 @@
 """Activities of the host threads that launch device work: stretches of time with one cause each."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-
 import polars as pl
 
 from tracelens.derive.columns.intervals import union
-from tracelens.derive.columns.lookup import last_before
 from tracelens.derive.columns.per_unique import each_once, each_pair_once
 from tracelens.derive.columns.split_intervals import overlay
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.call_path import OWN_HOOKS, between, describe
 from tracelens.derive.time.cpu_busy import with_op_time
+from tracelens.derive.time.host_lanes import LAUNCHES, PAUSE_NS, Lanes, lanes_in_batches
 
 PROFILER = "the profiler's own work"
 """The place of time that the profiler takes for itself in a thread, for example to allocate a
 buffer."""
-PAUSE_NS = 100_000
-"""A pause between two ops shorter than this belongs to issuing them: a framework's own Python
-takes 1 to 50 µs between ops. Recording Python calls slows them by several times; the limit is
-then STACKS_SLOW_BY times as long."""
-STACKS_SLOW_BY = 4
-
-_LAUNCHES = ("kernel_launch", "graph_launch", "memcpy", "memset")
 _LOADS = (
     r"^(cuda|cu|hip)(Module(Load|Unload)|Library(Load|Unload)|Link|CtxCreate|DevicePrimaryCtxRetain|Init$|InitDevice"
     r"|GraphInstantiate)|^(nvrtc|hiprtc)Compile"
@@ -47,29 +37,9 @@ _OPERATOR = r"^\w+::\w+$|^\w+::\w+\.\w+$"
 autograd::engine::evaluate_function: … is none."""
 _HOOK_AROUND_CALL = r"/(?:steps|calls)\.py\(\d+\): (?:call|following|init|tracing)$"
 """Hooks inside which the program's own calls run: of modules, loaders, optimizers and tracing."""
-_DRIVER_LOADS = r"(?i)loading|compiler"
-"""Overhead caused by the driver: Runtime Triggered Module Loading, Lazy Function Loading, Driver
-Compiler."""
 _CLASSES = ("profiler", "loading", "call", "waiting", "input", "computing", "launch", "host")
 """Classes of activity on a thread by priority where several overlap: an API call within
 compilation is compilation."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Lane:
-    """Spans and calls of one thread, by start, each with `row`, its row in the whole table, start_ns and end_ns.
-
-    `overhead` holds spans in which the profiler works for itself, or the driver loads.
-    `calls_are_known`: the source recorded API calls, so a thread without any made none.
-    """
-
-    process_id: int
-    thread_id: int
-    spans: pl.DataFrame
-    calls: pl.DataFrame
-    overhead: pl.DataFrame
-    is_main: bool
-    calls_are_known: bool
 
 
 def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
@@ -91,106 +61,44 @@ def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFram
         "span_id",
         "api_call_id",
     )
-    made, mains = [], []
-    for lane in _lanes(spans, calls, marks):  # one at a time: each holds a copy of its spans
-        frame = _of_lane(lane, spans)
-        if frame.height:
-            made.append(frame.select(columns))
-            mains += [(lane.process_id, lane.thread_id)] * lane.is_main
-    if not made:
+    parts, mains = [], []
+    for lanes in lanes_in_batches(spans, calls, marks):
+        part = _of_lanes(lanes, spans)
+        if part.height:
+            parts.append(part.select(columns))
+            busy = lanes.threads.join(part, on=["process_id", "thread_id"], how="semi")
+            mains += busy.filter("is_main").select("process_id", "thread_id").rows()
+    if not parts:
         return pl.DataFrame()
-    found = pl.concat(made).sort("start_ns")
-    if calls["kind"].is_in(_LAUNCHES).any() or not (spans["kind"] == "op").any():
-        return found
-    return with_op_time(found, spans, marks, mains)
+    activities = pl.concat(parts).sort("start_ns", maintain_order=True)
+    if calls["kind"].is_in(LAUNCHES).any() or not (spans["kind"] == "op").any():
+        return activities
+    return with_op_time(activities, spans, marks, mains)
 
 
-def _lanes(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> Iterable[_Lane]:
-    """The threads that launch work or mark steps, each with its spans and calls."""
-    key = ["process_id", "thread_id"]
-    launching = calls.filter(pl.col("kind").is_in(_LAUNCHES)).group_by(key).len()
-    if not launching.height:
-        launching = spans.filter(pl.col("kind") == "op").group_by(key).len()
-    launching = launching.select(*(pl.col(name).cast(pl.Int64) for name in key), n="len")
-    marking = marks.select(key).unique().with_columns(n=pl.lit(2**62, pl.Int64))
-    ranked = (
-        pl.concat([launching.select(*key, pl.col("n").cast(pl.Int64)), marking])
-        .group_by(key)
-        .agg(pl.max("n"))
-    )
-    ranked = ranked.drop_nulls().sort(
-        "process_id", "n", "thread_id", descending=[False, True, False]
-    )
-    ranked = ranked.with_columns(is_main=pl.col("process_id").is_first_distinct())
-    start = pl.col("start_ns").cast(pl.Int64)
-    overhead = spans.filter(pl.col("kind") == "overhead").select(
-        start_ns=start,
-        end_ns=start + pl.col("duration_ns"),
-        loads=pl.col("name").cast(pl.String).str.contains(_DRIVER_LOADS),
-    )
-    for process, thread, _, is_main in ranked.iter_rows():
-        own, called = _of_thread(spans, process, thread), _of_thread(calls, process, thread)
-        stopped = _stopped_by(overhead, own, called)
-        yield _Lane(process, thread, own, called, stopped, is_main, calls.height > 0)
-
-
-def _of_thread(frame: pl.DataFrame, process: int, thread: int) -> pl.DataFrame:
-    """The rows of a thread by start, with their row in the frame and end_ns."""
-    wide = (
-        pl.lit(process, pl.Int64),
-        pl.lit(thread, pl.Int64),
-    )  # ids of a frame may be as narrow as its own allow
-    is_mine = frame.select(
-        (pl.col("process_id") == wide[0]) & (pl.col("thread_id") == wide[1])
-    ).to_series()
-    rows = is_mine.arg_true().alias("row")
-    names = [name for name in ("kind", "name", "api", "span_id") if name in frame.columns]
-    part = frame.select(*names, "start_ns", "duration_ns")
-    part = part if len(rows) == frame.height else part[rows]
-    start = pl.col("start_ns").cast(pl.Int64)
-    part = part.select(rows, *names, start, end_ns=start + pl.col("duration_ns"))
-    return part if part["start_ns"].is_sorted() else part.sort("start_ns", maintain_order=True)
-
-
-def _stopped_by(overhead: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """The overhead during which the thread stood still: nothing begins in it meanwhile.
-
-    torch does not record the thread of this overhead; it is one that calls the API.
-    """
-    begins = pl.concat(
-        [spans.filter(pl.col("kind") != "overhead")["start_ns"], calls["start_ns"]]
-    ).sort()
-    rows = overhead.sort("start_ns")
-    first, after = (
-        begins.search_sorted(rows[edge], side="left").cast(pl.Int64)
-        for edge in ("start_ns", "end_ns")
-    )
-    return rows.filter((first == after) & (first > 0))
-
-
-def _of_lane(lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
-    """The activities of one thread."""
-    causing = _causing(lane.calls)
-    classes = _classes(lane, causing)
+def _of_lanes(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
+    """The activities of some threads, thread by thread."""
+    causing = _causing(lanes.calls)
+    classes = _classes(lanes, causing)
     found = overlay([part.select("start_ns", "end_ns", "cause", "row") for part in classes])
     segments = _joined(
         found.select("start_ns", "end_ns", pl.col("layer").alias("class"), "cause", at="row")
     )
     if not segments.height:
         return segments
-    if lane.is_main:
-        segments = _without_gaps(segments)
-    is_short = pl.col("end_ns") - pl.col("start_ns") < _pause(lane.spans)
+    segments = _without_gaps(segments, lanes)
+    pause = lanes.of_threads("pause_ns", segments["start_ns"])
+    is_short = pl.col("end_ns") - pl.col("start_ns") < pause
     is_launch = (pl.col("class") == _CLASSES.index("host")) & is_short
     segments = segments.with_columns(
         pl.when(is_launch).then(_CLASSES.index("launch")).otherwise("class").alias("class")
     )
-    return _described(_joined(segments), lane, spans, causing)
+    return _described(_joined(segments), lanes, spans, causing)
 
 
-def _classes(lane: _Lane, causing: pl.DataFrame) -> list[pl.DataFrame]:
+def _classes(lanes: Lanes, causing: pl.DataFrame) -> list[pl.DataFrame]:
     """For each of _CLASSES its intervals, disjoint, by start: start_ns, end_ns, row (of a call, else null), cause."""
-    spans, calls = lane.spans, lane.calls
+    spans, calls = lanes.spans, lanes.calls
     marked = (
         each_once(spans["name"], _by_name)
         if spans.height
@@ -198,11 +106,10 @@ def _classes(lane: _Lane, causing: pl.DataFrame) -> list[pl.DataFrame]:
     )
     is_op = spans["kind"] == "op"
     times = spans.select("start_ns", "end_ns")
-    computing = _computing(spans, calls) if lane.calls_are_known else times.clear()
-    busy = pl.concat([union(times.filter(is_op)), union(calls.select(times.columns))])
+    computing = _computing(spans, calls) if lanes.calls_are_known else times.clear()
     overhead = {
-        "profiler": lane.overhead.filter(~pl.col("loads")),
-        "loading": lane.overhead.filter("loads"),
+        "profiler": lanes.overhead.filter(~pl.col("loads")),
+        "loading": lanes.overhead.filter("loads"),
     }
     named = {
         name: union(
@@ -215,7 +122,7 @@ def _classes(lane: _Lane, causing: pl.DataFrame) -> list[pl.DataFrame]:
         "waiting": _waiting(spans, causing),
         "input": union(times.filter(marked == "input")),
         "computing": union(computing),
-        "launch": union(busy.sort("start_ns"), _pause(spans)),
+        "launch": _issuing(lanes),
         "host": union(times.filter(~is_op & (spans["kind"] != "overhead"))),
     }
     causes = {"computing": "host", "profiler": "host"}
@@ -231,9 +138,17 @@ def _classes(lane: _Lane, causing: pl.DataFrame) -> list[pl.DataFrame]:
     ]
 
 
-def _pause(spans: pl.DataFrame) -> int:
-    """The longest pause between two ops that belongs to issuing them."""
-    return PAUSE_NS * (STACKS_SLOW_BY if (spans["kind"] == "python").any() else 1)
+def _issuing(lanes: Lanes) -> pl.DataFrame:
+    """The times of ops and calls, with the pauses between them that belong to issuing them."""
+    edges, spans = ["start_ns", "end_ns"], lanes.spans
+    ops = spans.filter(pl.col("kind") == "op").select(edges)
+    busy = pl.concat([union(ops), union(lanes.calls.select(edges))]).sort("start_ns")
+    pauses = lanes.threads["pause_ns"].unique().sort().to_list()
+    if len(pauses) == 1:
+        return union(busy, pauses[0])
+    pause = lanes.of_threads("pause_ns", busy["start_ns"])
+    parts = [union(busy.filter(pause == longest), longest) for longest in pauses]
+    return pl.concat(parts).sort("start_ns")
 
 
 def _by_name(name: pl.Expr) -> pl.Expr:
@@ -303,12 +218,16 @@ def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     return long.filter(first == after)
 
 
-def _without_gaps(segments: pl.DataFrame) -> pl.DataFrame:
-    """The segments, with the time between them filled by segments of class and cause host."""
-    following = segments["start_ns"].shift(-1)
-    missing = segments.select(start_ns="end_ns", end_ns=following).filter(
-        pl.col("end_ns") > pl.col("start_ns")
+def _without_gaps(segments: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
+    """The segments, with the time between those of a main thread filled by segments of class and cause host."""
+    starts = segments["start_ns"]
+    thread = lanes.thread_of(starts)
+    is_main = lanes.threads["is_main"].gather(thread) & (thread == thread.shift(-1))
+    missing = segments.select(start_ns="end_ns", end_ns=starts.shift(-1)).filter(
+        is_main & (pl.col("end_ns") > pl.col("start_ns"))
     )
+    if not missing.height:
+        return segments
     missing = missing.with_columns(
         pl.lit(_CLASSES.index("host"), pl.Int32).alias("class"),
         at=pl.lit(None, pl.Int64),
@@ -336,7 +255,7 @@ def _joined(segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _described(
-    segments: pl.DataFrame, lane: _Lane, spans: pl.DataFrame, causing: pl.DataFrame
+    segments: pl.DataFrame, lanes: Lanes, spans: pl.DataFrame, causing: pl.DataFrame
 ) -> pl.DataFrame:
     """The segments as activities, with what and span_id; `causing` holds the calls that `at` names.
 
@@ -345,33 +264,35 @@ def _described(
     """
     is_call = pl.col("at").is_not_null()
     is_named = is_call | (pl.col("class") != _CLASSES.index("launch"))
+    thread = lanes.thread_of(segments["start_ns"])
+    shift = lanes.threads["shift_ns"].gather(thread)
     segments = segments.with_row_index("segment").with_columns(is_call=is_call)
     segments = segments.with_columns(
-        what=pl.when(pl.col("class") == _CLASSES.index("profiler")).then(pl.lit(PROFILER))
+        pl.col("start_ns", "end_ns") - shift,
+        moment=(pl.col("start_ns") + pl.col("end_ns")) // 2,
+        what=pl.when(pl.col("class") == _CLASSES.index("profiler")).then(pl.lit(PROFILER)),
     )
     called = segments.filter("is_call").with_columns(pl.col("at").alias("row"))
     called = called.join(
         causing.select("row", "api", "span_id"), on="row", how="left", maintain_order="left"
     )
     rest = segments.filter(is_named & ~is_call & pl.col("what").is_null()).select(
-        "segment", "start_ns", "end_ns"
+        "segment", "start_ns", "end_ns", "moment"
     )
-    rest = rest.with_columns(_around(spans, lane.spans, (rest["start_ns"] + rest["end_ns"]) // 2))
-    named = describe(
-        spans, pl.concat([called.select("segment", "api", "span_id"), rest], how="diagonal_relaxed")
-    )
+    rest = rest.with_columns(_around(spans, lanes, rest["moment"]))
+    asked = [called.select("segment", "api", "span_id"), rest.drop("moment")]
+    named = describe(spans, pl.concat(asked, how="diagonal_relaxed"))
     bare = (
         named.filter(pl.col("what").is_null())
         .select("segment", "span_id")
-        .join(rest, on="segment", how="left")
+        .join(rest.select("segment", "moment"), on="segment", how="left")
     )
-    middle = (bare["start_ns"] + bare["end_ns"]) // 2
     named = named.drop_nulls("what").vstack(
-        bare.select("segment", "span_id", _between(spans, lane, middle))
+        bare.select("segment", "span_id", _between(spans, lanes, bare["moment"]))
     )
     return segments.join(named, on="segment", how="left", maintain_order="left").select(
-        process_id=pl.lit(lane.process_id, pl.Int64),
-        thread_id=pl.lit(lane.thread_id, pl.Int64),
+        lanes.threads["process_id"].gather(thread),
+        lanes.threads["thread_id"].gather(thread),
         start_ns="start_ns",
         duration_ns=pl.col("end_ns") - pl.col("start_ns"),
         cause="cause",
@@ -381,14 +302,12 @@ def _described(
     )
 
 
-def _around(spans: pl.DataFrame, own: pl.DataFrame, moments: pl.Series) -> pl.Series:
+def _around(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series:
     """The row of the innermost span around each moment of a thread; null where there is none."""
-    row = own["row"].cast(pl.Int64).gather(last_before(own["start_ns"], moments))
+    before, _ = _nearest(lanes.spans, lanes, moments)
+    row, recorded = lanes.spans["row"].cast(pl.Int64).gather(before), lanes.recorded(moments)
     while True:
-        is_over = (
-            spans["start_ns"].gather(row).cast(pl.Int64) + spans["duration_ns"].gather(row)
-            <= moments
-        )
+        is_over = _ends(spans, row) <= recorded
         if not is_over.any():
             return row.alias("span_id")
         row = row.zip_with(
@@ -396,26 +315,50 @@ def _around(spans: pl.DataFrame, own: pl.DataFrame, moments: pl.Series) -> pl.Se
         )
 
 
-def _between(spans: pl.DataFrame, lane: _Lane, moments: pl.Series) -> pl.Series:
-    """A text for each moment without a span: the last thing that the thread did before it and the first after."""
-    own, is_span = (lane.spans, True) if lane.spans.height else (lane.calls, False)
-    after = own["start_ns"].search_sorted(moments, side="right").cast(pl.Int64)
-    all_names = own["name" if is_span else "api"]
-    following = all_names.gather(after.set(after == own.height, None))
-    row = own["row"].cast(pl.Int64).gather((after - 1).set(after == 0, None))
-    while is_span and row.count():
-        above = spans["parent_id"].gather(row).cast(pl.Int64)
-        ended = (
-            spans["start_ns"].gather(above).cast(pl.Int64) + spans["duration_ns"].gather(above)
-            <= moments
-        )
-        if not ended.any():
-            break
-        row = above.zip_with(ended.fill_null(value=False), row)
-    before = (
-        spans["name"].gather(row)
-        if is_span
-        else all_names.gather((after - 1).set(after == 0, None))
+def _nearest(events: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """The places of a thread's last event that began no later than each moment, and of its next; null for none."""
+    thread, after = lanes.thread_of(moments), events["start_ns"].search_sorted(moments, "right")
+    places = after.cast(pl.Int64) - 1, after.cast(pl.Int64)
+    inside = [place.set((place < 0) | (place >= events.height), None) for place in places]
+    owners = [lanes.thread_of(events["start_ns"].gather(place)) for place in inside]
+    last, following = (
+        place.set(~(owner == thread).fill_null(value=False), None)
+        for place, owner in zip(inside, owners, strict=True)
     )
-    names = pl.DataFrame({"before": before.cast(pl.String), "after": following.cast(pl.String)})
-    return names.select(between(pl.col("before"), pl.col("after"))).to_series().alias("what")
+    return last, following
+
+
+def _ends(spans: pl.DataFrame, rows: pl.Series) -> pl.Series:
+    """When the spans of these rows end."""
+    return spans["start_ns"].gather(rows).cast(pl.Int64) + spans["duration_ns"].gather(rows)
+
+
+def _between(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series:
+    """A text for each moment without a span: the last thing that the thread did before it and the first after.
+
+    It is told by spans, and by calls where the thread has no span.
+    """
+    place, following = _nearest(lanes.spans, lanes, moments)
+    row, recorded = lanes.spans["row"].cast(pl.Int64).gather(place), lanes.recorded(moments)
+    while row.count():
+        above = spans["parent_id"].gather(row).cast(pl.Int64)
+        has_ended = _ends(spans, above) <= recorded
+        if not has_ended.any():
+            break
+        row = above.zip_with(has_ended.fill_null(value=False), row)
+    last_call, next_call = _nearest(lanes.calls, lanes, moments)
+    with_spans = lanes.thread_of(lanes.spans["start_ns"]).unique()
+    has_spans = lanes.thread_of(moments).is_in(with_spans.implode())
+    names = pl.DataFrame(
+        {
+            "before": spans["name"].gather(row).cast(pl.String),
+            "after": lanes.spans["name"].gather(following).cast(pl.String),
+            "call_before": lanes.calls["api"].gather(last_call).cast(pl.String),
+            "call_after": lanes.calls["api"].gather(next_call).cast(pl.String),
+            "has_spans": has_spans,
+        }
+    )
+    by_kind = [
+        pl.when("has_spans").then(side).otherwise(f"call_{side}") for side in ("before", "after")
+    ]
+    return names.select(between(*by_kind)).to_series().alias("what")

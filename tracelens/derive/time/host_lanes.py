@@ -1,0 +1,200 @@
+"""The host threads whose activities are listed: many short ones at once, on one axis of time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.columns.lookup import last_before
+
+PAUSE_NS = 100_000
+"""A pause between two ops shorter than this belongs to issuing them: a framework's own Python
+takes 1 to 50 µs between ops. Recording Python calls slows them by several times; the limit is
+then STACKS_SLOW_BY times as long."""
+STACKS_SLOW_BY = 4
+LAUNCHES = ("kernel_launch", "graph_launch", "memcpy", "memset")
+_DRIVER_LOADS = r"(?i)loading|compiler"
+"""Overhead caused by the driver: Runtime Triggered Module Loading, Lazy Function Loading, Driver
+Compiler."""
+_KEY = ["process_id", "thread_id"]
+_APART_NS = 4 * STACKS_SLOW_BY * PAUSE_NS
+"""The time between two threads on one axis; more than any pause."""
+_MOST_ROWS = 1 << 17
+"""Spans, calls and overhead of the threads that are looked at together: a copy of them is held."""
+_LONGEST_NS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Spans and calls of some threads, each with `row`, its row in the whole table, start_ns and end_ns; by start.
+
+    Threads follow one another on one axis of time and never overlap: `threads` has a row per thread,
+    its process_id, thread_id, is_main, pause_ns (the longest pause between two ops that belongs to
+    issuing them), first_ns (where it begins on the axis), and shift_ns (what was added to its times).
+
+    `overhead` holds spans in which the profiler works for itself, or the driver loads.
+    `calls_are_known`: the source recorded API calls, so a thread without any made none.
+    """
+
+    threads: pl.DataFrame
+    spans: pl.DataFrame
+    calls: pl.DataFrame
+    overhead: pl.DataFrame
+    calls_are_known: bool
+
+    def thread_of(self, moments: pl.Series) -> pl.Series:
+        """The row of the thread that each moment of the axis belongs to."""
+        return last_before(self.threads["first_ns"], moments)
+
+    def of_threads(self, column: str, moments: pl.Series) -> pl.Series:
+        """What `threads` says of the thread of each moment."""
+        return self.threads[column].gather(self.thread_of(moments))
+
+    def recorded(self, moments: pl.Series) -> pl.Series:
+        """The recorded times of moments of the axis."""
+        return moments - self.of_threads("shift_ns", moments)
+
+
+def lanes_in_batches(
+    spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame
+) -> Iterator[Lanes]:
+    """The threads that launch work or mark steps, some at a time."""
+    threads = _with_extent(_launching(spans, calls, marks), spans, calls)
+    start = pl.col("start_ns").cast(pl.Int64)
+    overhead = spans.filter(pl.col("kind") == "overhead").select(
+        start_ns=start,
+        end_ns=start + pl.col("duration_ns"),
+        loads=pl.col("name").cast(pl.String).str.contains(_DRIVER_LOADS),
+    )
+    overhead = overhead.sort("start_ns")
+    batches = [*_batches(threads, overhead)]
+    is_split = any(batch.height > 1 for batch in batches)
+    of_spans, of_calls = (
+        _rows_by_thread(frame, threads) if is_split else None for frame in (spans, calls)
+    )
+    for batch in batches:
+        lane_spans = _of_threads(spans, batch, of_spans)
+        lane_calls = _of_threads(calls, batch, of_calls)
+        lanes = Lanes(batch, lane_spans, lane_calls, overhead.clear(), calls.height > 0)
+        yield Lanes(batch, lane_spans, lane_calls, _stopped_by(overhead, lanes), calls.height > 0)
+
+
+def _launching(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
+    """The threads by process, those that mark steps or launch most first; and whether each is the main one."""
+    launching = calls.filter(pl.col("kind").is_in(LAUNCHES)).group_by(_KEY).len()
+    if not launching.height:
+        launching = spans.filter(pl.col("kind") == "op").group_by(_KEY).len()
+    ids = [pl.col(name).cast(pl.Int64) for name in _KEY]
+    launching = launching.select(*ids, n=pl.col("len").cast(pl.Int64))
+    marking = marks.select(_KEY).unique().with_columns(n=pl.lit(2**62, pl.Int64))
+    ranked = pl.concat([launching, marking]).group_by(_KEY).agg(pl.max("n"))
+    by_use = ranked.drop_nulls().sort(
+        "process_id", "n", "thread_id", descending=[False, True, False]
+    )
+    return by_use.select(*_KEY, is_main=pl.col("process_id").is_first_distinct())
+
+
+def _with_extent(threads: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """The threads with low_ns, high_ns, n_rows and pause_ns."""
+    start = pl.col("start_ns").cast(pl.Int64)
+    extents = [
+        frame.group_by(_KEY).agg(
+            low_ns=start.min(),
+            high_ns=(start + pl.col("duration_ns")).max(),
+            n_rows=pl.len().cast(pl.Int64),
+            has_python=(pl.col("kind") == "python").any() if frame is spans else False,
+        )
+        for frame in (spans, calls)
+    ]
+    extent = (
+        pl.concat([part.with_columns(pl.col(_KEY).cast(pl.Int64)) for part in extents])
+        .group_by(_KEY)
+        .agg(
+            pl.col("low_ns").min(),
+            pl.col("high_ns").max(),
+            pl.col("n_rows").sum(),
+            pl.col("has_python").any(),
+        )
+    )
+    pause = pl.when("has_python").then(PAUSE_NS * STACKS_SLOW_BY).otherwise(PAUSE_NS)
+    joined = threads.join(extent, on=_KEY, how="left", maintain_order="left")
+    joined = joined.with_columns(pause_ns=pause.cast(pl.Int64)).drop("has_python")
+    return joined.with_row_index("number")
+
+
+def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The threads some at a time, with their places on an axis; a long or large one has an axis of its own."""
+    last = overhead["end_ns"].max()
+    until = pl.col("high_ns") if last is None else pl.max_horizontal("high_ns", pl.lit(last))
+    extents = threads.select("low_ns", until, n_rows=pl.col("n_rows") + overhead.height).rows()
+    first, n_rows, at, shifts = 0, 0, 0, [0]
+    for number, (low, high, n) in enumerate(extents):
+        length = high - low + _APART_NS
+        if number > first and (n_rows + n > _MOST_ROWS or abs(at) + length > _LONGEST_NS):
+            yield _placed(threads[first:number], shifts[:-1])
+            first, n_rows, shifts = number, 0, [0]
+        at = low + shifts[-1] + length
+        following = extents[number + 1][0] if number + 1 < len(extents) else 0
+        shifts.append(at - following)
+        n_rows += n
+    if extents:
+        yield _placed(threads[first:], shifts[:-1])
+
+
+def _placed(threads: pl.DataFrame, shifts: list[int]) -> pl.DataFrame:
+    shift = pl.Series("shift_ns", shifts, dtype=pl.Int64)
+    return threads.with_columns(shift, first_ns=pl.col("low_ns") + shift)
+
+
+def _rows_by_thread(frame: pl.DataFrame, threads: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the threads, by number of the thread and start; rows that start together keep their order."""
+    ids = [pl.col(name).cast(pl.Int64) for name in _KEY]
+    rows = frame.lazy().select(*ids, "start_ns").with_row_index("row")
+    numbered = rows.join(threads.lazy().select(*_KEY, "number"), on=_KEY)
+    return numbered.sort("number", "start_ns", "row").select("number", "row").collect()
+
+
+def _of_threads(
+    frame: pl.DataFrame, threads: pl.DataFrame, by_thread: pl.DataFrame | None
+) -> pl.DataFrame:
+    """The rows of some threads on their axis, by start, with their row in the frame and end_ns."""
+    names = [name for name in ("kind", "name", "api", "span_id") if name in frame.columns]
+    columns = frame.select(*names, "start_ns", "duration_ns")
+    start = pl.col("start_ns").cast(pl.Int64)
+    if by_thread is None or threads.height == 1:
+        rows = _rows_of_one(frame, *threads.select(_KEY).row(0))
+        part = columns if len(rows) == frame.height else columns[rows]
+    else:
+        numbers, first = by_thread["number"], threads["number"][0]
+        edges = [numbers.search_sorted(n) for n in (first, first + threads.height)]
+        own = by_thread[edges[0] : edges[1]]
+        rows, part = own["row"], columns[own["row"]]
+        start += threads["shift_ns"].gather(own["number"] - first)
+    part = part.select(rows, *names, start, end_ns=start + pl.col("duration_ns"))
+    return part if part["start_ns"].is_sorted() else part.sort("start_ns", maintain_order=True)
+
+
+def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
+    """The rows of a thread. Ids of the frame may be as narrow as its own allow."""
+    is_mine = (pl.col("process_id") == pl.lit(process, pl.Int64)) & (
+        pl.col("thread_id") == pl.lit(thread, pl.Int64)
+    )
+    return frame.select(is_mine).to_series().arg_true().alias("row")
+
+
+def _stopped_by(overhead: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
+    """The overhead during which a thread stood still: nothing begins in it meanwhile.
+
+    torch does not record the thread of this overhead; it is one that calls the API.
+    """
+    spans = lanes.spans.filter(pl.col("kind") != "overhead")
+    begins = pl.concat([spans["start_ns"], lanes.calls["start_ns"]]).sort()
+    later = pl.col("start_ns") + pl.col("shift_ns") >= pl.col("first_ns")
+    rows = lanes.threads.select("shift_ns", "first_ns").join(overhead, how="cross").filter(later)
+    moved = (pl.col(edge) + pl.col("shift_ns") for edge in ("start_ns", "end_ns"))
+    rows = rows.with_columns(moved)
+    none, first, after = (
+        begins.search_sorted(rows[edge], side="left").cast(pl.Int64)
+        for edge in ("first_ns", "start_ns", "end_ns")
+    )
+    return rows.filter((first == after) & (first > none)).select(overhead.columns)
