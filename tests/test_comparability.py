@@ -7,10 +7,11 @@ import pytest
 
 import tracelens as tl
 from tests.cases import make_trace
+from tests.sources import torch_trace
 from tracelens.analyses import compare_setup
 from tracelens.analyses.compare_setup import notes
 from tracelens.cli.app import main
-from tracelens.derive.comparing.comparability import unrelated
+from tracelens.derive.comparing.comparability import other_work, unrelated
 from tracelens.report import build_report
 from tracelens.schemas.results.comparing import COMPARE_SETUP
 from tracelens.trace import Trace
@@ -81,6 +82,39 @@ def test_copies_of_other_dtypes_are_another_work() -> None:
     found = differing(base, other)
     assert list(found) == ["calls", "dtypes"]
     assert "double" in found["dtypes"][0]
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "differs"),
+    [
+        (("aten::mm", "[[32, 8], [8, 4]]"), ("aten::mm", "[[16, 8], [8, 4]]"), True),
+        (("aten::mm", "[[32, 8], [8, 4]]"), ("aten::mm", "[[32, 8], [8, 4]]"), False),
+        # Views, and what an out= variant is given beside its operands, are no work.
+        (("aten::as_strided", "[[9, 9], []]"), ("aten::as_strided", "[[7], []]"), False),
+        (
+            ("aten::addmm", "[[4], [32, 8], [8, 4]]"),
+            ("aten::addmm", "[[4], [32, 8], [8, 4], [32, 4]]"),
+            False,
+        ),
+        (("aten::relu", "[[32, 8]]"), ("aten::relu", "[[16, 8]]"), True),
+    ],
+)
+def test_other_work_is_told_by_inputs(
+    base: tuple[str, str], other: tuple[str, str], *, differs: bool
+) -> None:
+    traces = [
+        make_trace(spans=[{"name": name, "kind": "op", "input_shapes": shapes}])
+        for name, shapes in (base, other)
+    ]
+    assert (other_work(*traces) is not None) == differs
+
+
+@pytest.mark.parametrize(
+    "other", ["resnet50_inductor", "resnet50_torchscript", "resnet50_cudagraph"]
+)
+def test_compilers_do_the_same_work(other: str) -> None:
+    eager, compiled = torch_trace("resnet50_eager"), torch_trace(other)
+    assert other_work(eager, compiled) is None
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -38,6 +39,8 @@ Row = dict[str, Any]
         ("memory_peak > +2%", ("metric", "memory_peak", "", "share", 0.02)),
         ("h2d_bytes > +1 MiB", ("metric", "h2d_bytes", "", "more", 2**20)),
         (" kernels > 12 ", ("metric", "kernels", "", "most", 12)),
+        ("each kernel:* > +10%", ("kernel", "*", "duration", "share", 0.1)),
+        ("op:aten::* > +5%", ("op", "aten::*", "duration", "share", 0.05)),
     ],
 )
 def test_expressions(text: str, found: tuple[object, ...]) -> None:
@@ -59,6 +62,7 @@ def test_expressions(text: str, found: tuple[object, ...]) -> None:
         ("layr:x:duration > +1%", "layr", "near: layer, kernel, op"),
         ("layer:x:count > 1", "count", "expected layer:PATTERN:duration, found 'count'"),
         ("kernel:gemm > 1", "gemm", "expected kernel:PATTERN:duration or count"),
+        ("each gpu_time > +5%", "gpu_time", "each is of the names that a pattern finds"),
         ("> +1%", ">", "no measure is called ''"),
         ("gpu_time > -5%", "-5%", "expected a limit"),
     ],
@@ -123,8 +127,8 @@ def test_values_limits_and_intervals() -> None:
         ("failed", 1.0, 0.1),
         ("passed", 0.0, 0.1),
     ]
-    assert all(one.low is not None and one.high is not None for one in found)
-    assert found[4].low == found[4].high == 0.5  # bytes have no clock
+    assert all(one.interval is not None for one in found)
+    assert found[4].interval == (0.5, 0.5)  # bytes have no clock
     assert "layer1.1 forward" in found[5].reason
 
 
@@ -145,12 +149,14 @@ def test_kernels_count_where_base_has_none() -> None:
 def test_only_what_is_judged_worse_fails() -> None:
     base = make_trace(
         kernels=[
-            {"name": "k", "step": at, "duration_ns": ns} for at, ns in enumerate((100, 190, 40))
+            {"name": "k", "step": at, "duration_ns": ns}
+            for at, ns in enumerate((10_000, 19_000, 4_000))
         ]
     )
     other = make_trace(
         kernels=[
-            {"name": "k", "step": at, "duration_ns": ns} for at, ns in enumerate((130, 40, 220))
+            {"name": "k", "step": at, "duration_ns": ns}
+            for at, ns in enumerate((13_000, 4_000, 22_000))
         ]
     )
     (one,) = verdicts(base, other, "gpu_time > +5%")
@@ -195,6 +201,117 @@ def test_nothing_passes_for_lack_of_kernels_or_of_a_comparison() -> None:
     assert evaluate(two[0], two[1], [gate], rules=Rules(across_devices=True))
 
 
+def nested(ns: int, *, shape: str = "[[32, 3]]", steps: int = 4) -> Trace:
+    """Steps in which aten::linear calls aten::addmm, which launches a kernel; aten::t launches none."""
+    spans: list[Row] = []
+    kernels: list[Row] = []
+    for step in range(steps):
+        first = len(spans)
+        for name, parent in (("aten::linear", None), ("aten::t", first), ("aten::addmm", first)):
+            spans.append(
+                {
+                    "name": name,
+                    "kind": "op",
+                    "parent_id": parent,
+                    "step": step,
+                    "input_shapes": shape,
+                    "duration_ns": ns,
+                    "self_ns": ns,
+                }
+            )
+        kernels.append({"name": "gemm", "span_id": first + 2, "step": step, "duration_ns": ns})
+    return make_trace(spans=spans, kernels=kernels)
+
+
+def test_ops_count_what_their_descendants_launch() -> None:
+    gates = ("op:aten::linear:duration > +5%", "op:aten::*:duration > +5%", "op:aten::t:count > 4")
+    outer, every, calls = verdicts(nested(10_000), nested(20_000), *gates)
+    assert (outer.verdict, outer.base, outer.new, outer.unit) == ("failed", 10_000, 20_000, "ns")
+    # The kernel lies below two of the ops that the pattern finds, and counts once.
+    assert (every.verdict, every.base, every.new) == ("failed", 10_000, 20_000)
+    assert (calls.verdict, calls.new) == ("passed", 1)
+
+
+def test_ops_that_launch_nothing_are_a_usage_error() -> None:
+    with pytest.raises(ExpressionError, match=r"aten::t launches no kernel.*near: aten::"):
+        verdicts(nested(10), nested(10), "op:aten::t:duration > +5%")
+
+
+def test_each_judges_every_name_by_itself() -> None:
+    base, other = run(1, a=90_000, b=10_000), run(1, a=89_000, b=12_000)
+    together, each = verdicts(base, other, "kernel:?:duration > +10%", "each kernel:* > +10%")
+    assert together.verdict == "passed"
+    assert (each.verdict, each.base, each.new) == ("failed", 10_000, 12_000)
+    assert each.reason == "b: more than in base"
+
+
+def test_zero_against_zero_never_passes() -> None:
+    share, limit = verdicts(run(10_000), run(10_000), "d2h_bytes > +5%", "d2h_bytes > 1 MB")
+    assert (share.verdict, share.value) == ("unclear", None)
+    assert share.reason.startswith("0 in both runs")
+    assert limit.verdict == "passed"
+
+
+def test_rows_in_brackets_are_never_judged() -> None:
+    loose: list[Row] = [{"name": "k", "duration_ns": 100, "step": step} for step in range(3)]
+    slower = [row | {"duration_ns": 900} for row in loose]
+    layers: list[Row] = [{"module_path": "net", "class_name": "Net"}]
+    base, other = (make_trace(kernels=rows, layers=layers) for rows in (loose, slower))
+    (found,) = verdicts(base, other, "layer:*:duration > +10%")
+    assert (found.verdict, found.value) == ("unclear", None)
+    with pytest.raises(ExpressionError, match="rows in brackets are never judged"):
+        verdicts(base, other, "layer:(unattr*:duration > +10%")
+
+
+def test_other_work_is_said_and_not_judged() -> None:
+    base, other = nested(10_000), nested(20_000, shape="[[64, 3]]")
+    (found,) = verdicts(base, other, "gpu_time > +5%")
+    assert found.verdict == "unclear"
+    assert "aten::linear [[32, 3]] in base, aten::linear [[64, 3]] in the new run" in found.reason
+    assert "--any-work" in found.reason
+    (found,) = verdicts(base, other, "gpu_time > +5%", rules=Rules(any_work=True))
+    assert found.verdict == "failed"
+    assert "other work" in found.reason
+
+
+def on_cpu(ns: int) -> Trace:
+    """Four steps of 100 us in each of which aten::mm of layer1 takes so long."""
+    spans: list[Row] = [
+        {
+            "name": "aten::mm",
+            "kind": "op",
+            "module_path": "layer1",
+            "start_ns": step * 100_000,
+            "duration_ns": ns,
+            "self_ns": ns,
+            "step": step,
+        }
+        for step in range(4)
+    ]
+    steps: list[Row] = [
+        {"step": step, "start_ns": step * 100_000, "duration_ns": 100_000 + (step == 3) * ns}
+        for step in range(4)
+    ]
+    return make_trace(spans=spans, steps=steps, layers=[{"module_path": "layer1"}])
+
+
+def test_runs_on_the_cpu_are_judged_by_host_time() -> None:
+    gates = ("op:aten::mm:duration > +10%", "layer:layer1:duration > +10%", "step_time > +10%")
+    op, layer, _ = verdicts(on_cpu(10_000), on_cpu(20_000), *gates)
+    assert (op.verdict, op.base, op.new) == ("failed", 10_000, 20_000)
+    assert (layer.verdict, layer.base, layer.new) == ("failed", 10_000, 20_000)
+    with pytest.raises(ExpressionError, match="gpu_time is of a GPU, and neither run used one"):
+        verdicts(on_cpu(10_000), on_cpu(10_000), "gpu_time > +10%")
+
+
+def test_one_run_is_judged_by_what_runs_of_base_differ_by() -> None:
+    rules = Rules(base_runs=[run(10_500), run(9_500), run(10_000)])
+    (noise,) = verdicts(run(10_000), run(10_400), "gpu_time > +2%", rules=rules)
+    (slower,) = verdicts(run(10_000), run(14_000), "gpu_time > +2%", rules=rules)
+    assert (noise.verdict, noise.reason) == ("passed", "beyond the limit, but within the spread")
+    assert slower.verdict == "failed"
+
+
 def report(*words: str) -> int:
     with pytest.raises(SystemExit) as ended:
         main(["report", *words])
@@ -232,16 +349,39 @@ def test_twice_the_bytes_fail(capsys: pytest.CaptureFixture[str], tmp_path: Path
     assert gate == {
         "expr": "h2d_bytes > +50%",
         "verdict": "failed",
+        "base": 1572864.0,  # 32 x 3 x 64 x 64 float32
+        "new": 3145728.0,
+        "unit": "bytes",
         "value": 1.0,
         "limit": 0.5,
-        "low": 1.0,
-        "high": 1.0,
+        "interval": [1.0, 1.0],
         "reason": "more than in base",
     }
     assert "gate failed: h2d_bytes > +50%" in told.err
     said = summary.read_text()
     assert "**1 of 1 gates failed.**" in said
     assert "The runs differ in dtypes" in said
+
+
+def test_continuous_integration_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    gates = ("h2d_bytes > +50%", "d2h_bytes > +5%", "h2d_bytes > 1 GB")
+    asked = [word for gate in gates for word in ("--fail-on", gate)]
+    file = tmp_path / "gates.xml"
+    options = ["--section", "compare_copies", "--junit", str(file)]
+    assert report(DOUBLE, "--against", PAGEABLE, *options, *asked) == 3
+    told = capsys.readouterr().err
+    assert "::error title=gate failed::h2d_bytes > +50%25: more than in base" in told
+    assert "::warning title=gate unclear::d2h_bytes > +5%25: 0 in both runs" in told
+    suite = ET.parse(file).getroot()  # noqa: S314 - of our own
+    assert {name: suite.get(name) for name in ("tests", "failures", "skipped")} == {
+        "tests": "3",
+        "failures": "1",
+        "skipped": "1",
+    }
+    assert [[child.tag for child in case] for case in suite] == [["failure"], ["skipped"], []]
 
 
 def test_an_empty_trace_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The workflow that docs/gate.md shows: its commands are taken from there, and run in a repository of two branches."""
+"""The reusable workflow: its commands are read from its file, and run in a repository of two branches."""
 
 import os
 import re
@@ -15,11 +15,12 @@ PROFILED = "import shutil, sys; shutil.copy({sample!r}, sys.argv[1])\n"
 """Stands in for a program on a GPU: the trace that it would have taken."""
 
 
+WORKFLOW = ROOT / ".github" / "workflows" / "tracelens-gate.yml"
+
+
 def commands() -> list[str]:
     """The lines of the workflow that a shell runs."""
-    page = (ROOT / "docs" / "gate.md").read_text()
-    (workflow,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    return re.findall(r"^ +- run: (.+)$", workflow, re.MULTILINE)
+    return re.findall(r"^ +- run: (.+)$", WORKFLOW.read_text(), re.MULTILINE)
 
 
 def git(folder: Path, *words: str) -> None:
@@ -60,18 +61,21 @@ def tools(folder: Path) -> Path:
 @pytest.mark.skipif(
     shutil.which("git") is None or shutil.which("bash") is None, reason="needs git and bash"
 )
-def test_the_documented_workflow_fails_for_twice_the_bytes(tmp_path: Path) -> None:
+def test_the_workflow_fails_for_twice_the_bytes(tmp_path: Path) -> None:
     work, summary = checkout(tmp_path, "f32_pageable", "f64_pageable"), tmp_path / "summary.md"
     path = f"{tools(tmp_path)}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {
         "PATH": path,
         "GITHUB_BASE_REF": "main",
         "GITHUB_STEP_SUMMARY": str(summary),
+        "INSTALL": "pip install tracelens-toolkit",
+        "PROFILE": "python profile_step.py",
+        "GATES": "gpu_time > +500%\n\nh2d_bytes > +50%",
     }
     environment["PYTHONPATH"] = str(ROOT)
     lines = commands()
     (name,) = re.findall(r'^name = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    assert lines[0] == f"pip install {name}"
+    assert f"pip install {name}" in WORKFLOW.read_text()
     ended = [
         subprocess.run(
             ["bash", "-e", "-c", line],
@@ -87,4 +91,5 @@ def test_the_documented_workflow_fails_for_twice_the_bytes(tmp_path: Path) -> No
         one.stderr for one in ended
     ]
     assert "1 of 2 gates failed" in summary.read_text()
+    assert 'failures="1"' in (work / "gates.xml").read_text()
     assert (work / "report.html").stat().st_size > 10_000

@@ -14,7 +14,7 @@ import tracelens as tl
 from tests.cases import make_trace
 from tracelens.analyses import compare_layers
 from tracelens.derive.comparing.comparability import not_judged
-from tracelens.derive.comparing.significance import FEW, SMALL, SPREAD, Rules, judge
+from tracelens.derive.comparing.significance import FEW, SMALL, SPREAD, TICKS, Rules, judge
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "torch"
 T_4 = 2.7764451051977934
@@ -71,7 +71,9 @@ def test_the_least_effect_that_matters_is_asked_for() -> None:
 def test_a_difference_of_a_clock_tick_is_none() -> None:
     base, other = side({"x": [1024] * 3}), side({"x": [1056] * 3})
     assert judge(base, other, ["row"])["outcome"].to_list() == ["slower"]
-    assert judge(base, other, ["row"], tick=32)["reason"].to_list() == [SPREAD]
+    assert judge(base, other, ["row"], tick=32)["reason"].to_list() == [TICKS]
+    other = side({"x": [1024 + 96] * 3})
+    assert judge(base, other, ["row"], tick=32)["outcome"].to_list() == ["slower"]
 
 
 def test_what_one_side_lacks_is_not_judged() -> None:

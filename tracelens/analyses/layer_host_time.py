@@ -4,41 +4,10 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.events.launch_sites import accumulation_and_roots
-from tracelens.derive.events.span_trees import span_trees
-from tracelens.derive.layers.attribution import name_layers
+from tracelens.derive.layers.layer_host import layer_host_times
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import LAYER_HOST_TIME
 from tracelens.trace import Trace
-
-_COLUMNS = ("rank", "span_id", "parent_id", "kind", "name", "self_ns", "module_path", "phase")
-_PLACE = ["rank", "module_path", "phase", "accumulates"]
-
-
-def _time_ops(trace: Trace) -> pl.DataFrame:
-    """A row for each rank, layer, phase and evidence: class_name, n_ops, op_self_ns; they sum to the ops' self time."""
-    spans = trace.select("spans", *_COLUMNS)
-    measures = [
-        pl.len().cast(pl.Int64).alias("n_ops"),
-        pl.col("self_ns").cast(pl.Int64).sum().alias("op_self_ns"),
-    ]
-    parts = []
-    for tree in span_trees(spans):
-        accumulates, roots = accumulation_and_roots(tree)
-        ops = tree.lazy().with_columns(accumulates=accumulates).filter(pl.col("kind") == "op")
-        is_root = pl.col("module_path").is_in(roots.implode()).fill_null(value=False)
-        parts.append(ops.group_by(_PLACE).agg(measures).with_columns(is_root=is_root).collect())
-    if not parts:
-        return pl.DataFrame()
-    host_only = {
-        "is_communication": pl.lit(False),
-        "by_node": pl.lit(False),
-        "link": pl.lit("launched"),
-    }
-    named = name_layers(pl.concat(parts).with_columns(**host_only), trace)
-    return named.group_by("rank", "layer", "class_name", "phase", "evidence").agg(
-        pl.col("n_ops", "op_self_ns").sum()
-    )
 
 
 def layer_host_time(trace: Trace) -> pl.DataFrame:
@@ -49,7 +18,7 @@ def layer_host_time(trace: Trace) -> pl.DataFrame:
     modules, belong to no layer. Raises MissingTableError when the trace has no op.
     """
     trace.require("layer_host_time", "spans")
-    found = _time_ops(trace)
+    found = layer_host_times(trace)
     if not found.height:
         raise MissingTableError(
             "layer_host_time needs op spans, and this trace has none; tracelens collect torch gives"

@@ -1,5 +1,6 @@
 """`tracelens report`: every question that a trace answers, and a comparison with its gates."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,13 +26,14 @@ from tracelens.cli.io import (
 )
 from tracelens.derive.comparing.expressions import Expression, parse
 from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict, evaluate
-from tracelens.derive.comparing.significance import DEFAULT, Rules
+from tracelens.derive.comparing.significance import DEFAULT, FEW, Rules
 from tracelens.derive.kernels.peaks import read_peaks
 from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report, build_report, check_sections, chosen_analyses
 from tracelens.trace import Trace
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import Format
+from tracelens.views.junit import annotations, to_junit
 from tracelens.views.summary import SUMMARISED, gate_lines, to_summary
 
 EXIT_UNJUDGED, EXIT_GATE = 1, 3
@@ -120,6 +122,14 @@ def report(  # noqa: PLR0913 - one parameter an option
     across_devices: Annotated[
         bool, typer.Option("--across-devices", help="Judge runs on two kinds of GPU all the same.")
     ] = False,
+    any_work: Annotated[
+        bool,
+        typer.Option("--any-work", help="Let gates judge runs that did other work all the same."),
+    ] = False,
+    junit: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the gates as JUnit's XML."),
+    ] = None,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -138,14 +148,20 @@ def report(  # noqa: PLR0913 - one parameter an option
     if html is None or form is not None or out is not None:
         wanted.append((format_of(form, out), out))
     check_sections(names, has_base=bool(against))
-    gates = _gates(fail_on or [], has_base=bool(against), needs_base=summary is not None or strict)
+    gates = _gates(
+        fail_on or [],
+        has_base=bool(against),
+        needs_base=strict or any(file is not None for file in (summary, junit)),
+    )
     for one, target in wanted:
         one.check(names, target)
-    keep_sources([*sources, *(against or []), *([peaks] if peaks else [])], [html, out, summary])
+    keep_sources(
+        [*sources, *(against or []), *([peaks] if peaks else [])], [html, out, summary, junit]
+    )
     measured = None if peaks is None else read_peaks(peaks)
     runs = [open_any([path], step) for path in sources] if against else [open_any(sources, step)]
     bases = [open_any([path], step) for path in against or []]
-    rules = Rules(min_effect, bases[1:], runs[1:], across_devices)
+    rules = Rules(min_effect, bases[1:], runs[1:], across_devices, any_work)
     verdicts, blocked = _evaluated(runs, bases, gates, rules)
     with progress("answering"):
         base = bases[0] if bases else None
@@ -160,6 +176,9 @@ def report(  # noqa: PLR0913 - one parameter an option
             shown = built if not names else build_report(runs[0], bases[0], SUMMARISED, rules)
         emit(to_summary(replace(shown, gate=verdicts)), summary)
         tell(f"wrote {summary}")
+    if junit is not None:
+        emit(to_junit(verdicts or []), junit)
+        tell(f"wrote {junit}")
     if blocked is not None:
         raise blocked
     _conclude(built, strict=strict)
@@ -197,7 +216,8 @@ def _gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Ex
     """The expressions of --fail-on. Raises UsageError."""
     if not has_base and (texts or needs_base):
         raise UsageError(
-            "--fail-on, --strict and --summary are of a comparison; name the base with --against"
+            "--fail-on, --strict, --summary and --junit are of a comparison; name the base with"
+            " --against"
         )
     return [parse(text) for text in texts]
 
@@ -213,14 +233,17 @@ def _conclude(report: Report, *, strict: bool) -> None:
         return
     for line in gate_lines(report.gate):
         tell(f"gate {line}")
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for line in annotations(report.gate):
+            tell(line)
     verdicts = [one.verdict for one in report.gate]
     if FAILED in verdicts:
         raise typer.Exit(EXIT_GATE)
     if UNCLEAR in verdicts:
         n = verdicts.count(UNCLEAR)
-        warn(
-            f"{n} of {len(verdicts)} gates could not be judged; profile three steps or more, or"
-            " give several runs" + ("" if strict else "; --strict makes this a failure")
-        )
+        too_few = any(FEW in one.reason for one in report.gate if one.verdict == UNCLEAR)
+        advice = "; profile three steps or more, or give several runs" if too_few else ""
+        failure = "" if strict else "; --strict makes this a failure"
+        warn(f"{n} of {len(verdicts)} gates could not be judged{advice}{failure}")
         if strict:
             raise typer.Exit(EXIT_UNJUDGED)

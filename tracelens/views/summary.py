@@ -31,10 +31,11 @@ def _found(one: Verdict) -> str:
     if one.value is None:
         return "no value"
     form = "{:+.2%}" if one.expr.rstrip().endswith("%") else "{:,.0f}"
-    known = one.low is not None and one.high is not None
-    return form.format(one.value) + (
-        f", {form.format(one.low)} to {form.format(one.high)}" if known else ""
-    )
+    value = form.format(one.value)
+    if one.interval is None:
+        return value
+    low, high = map(form.format, one.interval)
+    return f"{value}, {low} to {high}"
 
 
 def to_summary(report: Report) -> str:

@@ -1,6 +1,8 @@
 """Whether two runs are of one program and did the same work: what differs, and what that invalidates."""
 
 from collections.abc import Sequence
+from math import prod
+from re import findall
 
 import polars as pl
 
@@ -37,6 +39,20 @@ _OPTIONS = (
     "cuda_graph_trace",
 )
 _TOOLS = ("schemaVersion", "cupti_version", "nsys", "nsys_schema", "gdb", "py-spy")
+_WEIGHTED = (
+    r"^aten::_?(?:conv\w*|cudnn_conv\w*|miopen_conv\w*|mkldnn_conv\w*|mm|addmm|bmm|baddbmm|linear"
+    r"|_?scaled_mm|embedding|\w*scaled_dot_product\w*|\w*(?:batch|layer|group|rms)_norm)$"
+)
+"""Ops that take a model's weights or inputs: their shapes tell how much work a run did."""
+_PRODUCTS = r"^aten::_?(?:mm|addmm|bmm|baddbmm|conv\w*|\w*scaled_dot_product\w*)$"
+"""Those of them that a compiled run calls as an eager one does."""
+_NO_WORK = (
+    r"^aten::(?:as_strided|view|_unsafe_view|reshape|_reshape_alias|expand|t|transpose|permute"
+    r"|slice|select|unsqueeze|squeeze|detach|alias|narrow|split\w*|chunk|unbind|flatten|empty\w*"
+    r"|zeros|ones|full|resize_|set_|arange|item|_local_scalar_dense|lift_fresh|contiguous"
+    r"|result_type|is_\w+|numpy_T|movedim|view_as|new_\w+|_has_\w+|record_stream)$"
+)
+"""Views, new tensors and questions: how many there are, and of what shape, is the library's doing."""
 _NOT_RECORDED = "not recorded (record_shapes=True does)"
 _SOME, _MOST = 0.1, 0.5
 
@@ -147,30 +163,103 @@ def _calls(trace: Trace) -> str | None:
 
 
 def _inputs(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
-    """How much of the calls of the ops that both ran has the same inputs in both, with an example where not all has."""
-    spans = (trace.select("spans", "kind", "name", column).lazy() for trace in (base, other))
-    calls = (
-        frame.filter(pl.col("kind") == "op").group_by("name", column).len("n").collect()
-        for frame in spans
-    )
-    sides = [frame.cast({pl.Categorical: pl.String}) for frame in calls]
+    """Say whether the ops that both ran had the same inputs, with an example of what differs.
+
+    Where the runs call other ops, as a compiled one does, most calls have to differ.
+
+    Of shapes, those of ops with weights or inputs of the model are compared; of dtypes, and of runs
+    without such ops, those of all ops that do any work. A compiled run and an eager one are
+    compared by the sizes of their products.
+    """
+    sides = [_calls_of_ops(trace, column) for trace in (base, other)]
     if not all(side[column].count() for side in sides):
         told = [
             None if not side.height else "known" if side[column].count() else _NOT_RECORDED
             for side in sides
         ]
         return (told[0], told[1]) if None not in told and told[0] != told[1] else (None, None)
+    sides = _comparable(sides, is_compiled=shows_compilation(base) != shows_compilation(other))
+    if not all(side.height for side in sides):
+        return None, None
     own = [
         one.join(two, on="name", how="semi").join(
-            two, on=["name", column], how="anti", nulls_equal=True
+            two, on=["name", "key"], how="anti", nulls_equal=True
         )
         for one, two in (sides, sides[::-1])
     ]
+    if column == "input_shapes" and not _call_alike(sides) and _most_is_shared(sides, own):
+        return "the same", "the same"
     strange = [side.sort(-pl.col("n").cast(pl.Int64), "name", column) for side in own]
     if not any(side.height for side in strange):
         return "the same", "the same"
     first = next(side["name"][0] for side in strange if side.height)
     return _example(strange[0], first, column), _example(strange[1], first, column)
+
+
+def _calls_of_ops(trace: Trace, column: str) -> pl.DataFrame:
+    """Count the calls of ops by name and inputs: name, the column, n."""
+    spans = trace.select("spans", "kind", "name", column).lazy()
+    calls = spans.filter(pl.col("kind") == "op").group_by("name", column).len("n").collect()
+    return calls.cast({pl.Categorical: pl.String})
+
+
+def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.DataFrame]:
+    """Keep the calls whose inputs tell how much work was done; adds `key`, by which they are alike.
+
+    Compilers fold dimensions and exchange operands, so that a product of a compiled run is known
+    by the numbers of elements of its operands only.
+    """
+    column = next(name for name in sides[0].columns if name.startswith("input_"))
+    if column != "input_shapes":
+        working = [side.filter(~pl.col("name").str.contains(_NO_WORK)) for side in sides]
+        return [side.with_columns(key=pl.col(column)) for side in working]
+    weighted = [side.filter(pl.col("name").str.contains(_WEIGHTED)) for side in sides]
+    products = [side.filter(pl.col("name").str.contains(_PRODUCTS)) for side in sides]
+    if is_compiled and all(side.height for side in products):
+        return [side.with_columns(key=_operands(side, sizes=True)) for side in products]
+    if all(side.height for side in weighted):
+        return [side.with_columns(key=_operands(side)) for side in weighted]
+    working = [side.filter(~pl.col("name").str.contains(_NO_WORK)) for side in sides]
+    return [side.with_columns(key=pl.col(column)) for side in working]
+
+
+def _call_alike(sides: Sequence[pl.DataFrame]) -> bool:
+    """Tell whether both runs call the same ops."""
+    return set(sides[0]["name"]) == set(sides[1]["name"])
+
+
+def _most_is_shared(sides: Sequence[pl.DataFrame], strange: Sequence[pl.DataFrame]) -> bool:
+    """Tell whether half the calls of either run have a counterpart in the other."""
+    shares = [
+        float(only["n"].sum()) / max(float(side["n"].sum()), 1)
+        for side, only in zip(sides, strange, strict=True)
+    ]
+    return min(shares) <= _MOST
+
+
+def _operands(calls: pl.DataFrame, *, sizes: bool = False) -> pl.Series:
+    """Write the shapes of the two operands of each call, or their numbers of elements, sorted.
+
+    A bias before them, scalars, and the result that an `out=` variant is given tell no work.
+    """
+    keys = []
+    for name, text in calls.select("name", "input_shapes").iter_rows():
+        shapes = findall(r"\[\d[\d, ]*\]", text or "")
+        first = 1 if name.endswith(("addmm", "baddbmm")) else 0
+        operands = [[int(n) for n in findall(r"\d+", shape)] for shape in shapes[first : first + 2]]
+        keys.append(str(sorted(map(prod, operands)) if sizes else operands))
+    return pl.Series("key", keys, dtype=pl.String)
+
+
+def other_work(base: Trace, other: Trace) -> str | None:
+    """Say how the work of two runs of one program differs, by an op's shapes; None where it does not.
+
+    None as well where the captures do not tell, as without record_shapes.
+    """
+    one, two = _inputs(base, other, "input_shapes")
+    if one is None or two is None or one == two or _NOT_RECORDED in (one, two):
+        return None
+    return f"{one} in base, {two} in the new run"
 
 
 def _example(strange: pl.DataFrame, name: str, column: str) -> str:

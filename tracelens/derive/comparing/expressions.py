@@ -34,6 +34,7 @@ UNITS: dict[str, dict[str, float]] = {
     COUNT: {"": 1},
 }
 _LIMIT = re.compile(r"(?P<sign>\+?)\s*(?P<number>\d+(\.\d+)?)\s*(?P<unit>\S*)")
+_EACH = "each "
 _EXAMPLE = "as in gpu_time > +5%, exposed_copy > 1 ms or layer:layer1.*:duration > +10%"
 
 
@@ -42,7 +43,8 @@ class Expression:
     """A gate: `kind` is metric, layer, kernel or op; `name` the metric or the pattern; `measure` what of it.
 
     `limit` is a share of base (form share), what other may have more (more), or may have at all
-    (most); in ns, bytes or calls.
+    (most); in ns, bytes or calls. With `each`, every name that the pattern matches is judged by
+    itself; layers always are.
     """
 
     text: str
@@ -51,6 +53,7 @@ class Expression:
     measure: str
     form: Form
     limit: float
+    each: bool = False
 
     @property
     def counted_in(self) -> str:
@@ -79,9 +82,16 @@ def parse(text: str) -> Expression:
         raise ExpressionError(
             text, slice(len(text.rstrip()), None), f"expected > and a limit, {_EXAMPLE}"
         )
-    one = Expression(
-        text, *_target(text, left.strip(), len(left) - len(left.lstrip())), "most", 0.0
-    )
+    begin = len(left) - len(left.lstrip())
+    target, each = left.strip(), False
+    if target.startswith(_EACH):
+        target, each = target.removeprefix(_EACH).lstrip(), True
+        begin = left.index(target, begin) if target else begin
+    kind, name, measure = _target(text, target, begin)
+    if each and kind == "metric":
+        words = "each is of the names that a pattern finds: each kernel:*:duration > +10%"
+        raise ExpressionError(text, slice(begin, begin + len(target)), words)
+    one = Expression(text, kind, name, measure, "most", 0.0, each or kind == "layer")
     form, limit = _limit(text, len(left) + 1, right, one.counted_in)
     return replace(one, form=form, limit=limit)
 
@@ -103,8 +113,10 @@ def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
             slice(begin, begin + len(kind)),
             f"no {kind!r} can be asked of; near: {', '.join(MEASURES)}",
         )
-    # Names of kernels have colons.
-    pattern, colon, measure = rest.rpartition(":")
+    # Names of kernels and ops have colons, so only after a `*` can no measure be meant.
+    pattern, _, measure = rest.rpartition(":")
+    if rest.endswith("*"):
+        pattern, measure = rest, MEASURES[kind][0]
     if measure not in MEASURES[kind] or not pattern:
         end = begin + len(target)
         at = slice(end - len(measure), end)

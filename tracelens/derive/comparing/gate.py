@@ -1,26 +1,23 @@
 """Gates: limits on how much worse than its base a run may be."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from fnmatch import fnmatchcase
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import polars as pl
 
-from tracelens.derive.comparing.comparability import not_judged, unrelated
-from tracelens.derive.comparing.expressions import BYTES, COUNT, TIME, Expression, ExpressionError
-from tracelens.derive.comparing.per_step import (
-    PARTS,
-    each_step,
-    in_steps,
-    kernel_work,
-    layer_work,
-    memory_values,
-    of_runs,
-    op_work,
-    time_values,
+from tracelens.derive.comparing.comparability import not_judged, other_work, unrelated
+from tracelens.derive.comparing.expressions import COUNT, TIME, Expression, ExpressionError
+from tracelens.derive.comparing.gate_values import (
+    MEMORY,
+    NEEDS_DEVICE,
+    asked_values,
+    launching_ops,
+    matching_names,
+    names_of,
 )
+from tracelens.derive.comparing.per_step import of_runs
 from tracelens.derive.comparing.significance import DEFAULT, FEW, TICK_NS, Rules, judge
 from tracelens.derive.layers.rank_pairs import pairs_ranks
 from tracelens.errors import SourceError, near
@@ -28,202 +25,168 @@ from tracelens.trace import Trace
 
 FAILED, PASSED, UNCLEAR = "failed", "passed", "unclear"
 _KEY = ["gate", "rank", "what", "counted_in"]
-_PARTS = {"step_time": "window"}
-_MEMORY = {"memory_peak": "allocated_peak", "memory_reserved": "reserved_peak"}
 _NO_MEMORY = "both runs must record memory (profile_memory=True does)"
 _ABSENT = "only one of the runs has it"
+_ZEROS = "0 in both runs, so there is no share to judge"
+_UNITS = {TIME: "ns", COUNT: "calls"}
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of a gate: `value` is compared with `limit` and lies, at 95 %, between `low` and `high`.
+    """The outcome of a gate: `value` is compared with `limit` and lies, at 95 %, in `interval`.
 
-    Shares are of base; else ns, bytes or calls a step. unclear: nothing could be judged. `outcome`
-    is that of `judge`.
+    `value`, `limit` and `interval` are shares of base, or have the unit; `base` and `new` are what
+    a step of either run takes, of the row that is nearest to failing. verdict is failed, passed,
+    or unclear where nothing could be judged; `outcome` is that of `judge`.
     """
 
     expr: str
     verdict: str
-    value: float | None
     limit: float
-    low: float | None
-    high: float | None
+    unit: str
     reason: str
+    base: float | None = None
+    new: float | None = None
+    value: float | None = None
+    interval: tuple[float, float] | None = None
     outcome: str = UNCLEAR
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {name: value for name, value in asdict(self).items() if name != "outcome"}
+        names = ("expr", "verdict", "base", "new", "unit", "value", "limit", "interval", "reason")
+        return {name: getattr(self, name) for name in names}
 
 
 @pairs_ranks
 def evaluate(
     base: Trace, other: Trace, /, expressions: Sequence[Expression], *, rules: Rules = DEFAULT
 ) -> list[Verdict]:
-    """A verdict an expression.
+    """Judge each expression: it fails where a row that it asks of is worse, beyond the limit.
 
-    It fails where a row that it asks of is judged worse, and lies beyond the limit.
-
-    All rows that all expressions ask of are judged together. Raises SourceError where the two
-    cannot be compared, and ExpressionError for a pattern that finds nothing in either.
+    All rows that all expressions ask of are judged together. Runs that did other work are unclear
+    unless the rules say any_work. Raises SourceError where the two cannot be compared, and
+    ExpressionError for what a run lacks: a pattern that finds nothing, or whose ops launch nothing.
     """
-    _check(base, other, rules)
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
-    names = {
-        kind: _names(kind, [*runs[0], *runs[1]])
-        for kind in {one.kind for one in expressions} - {"metric"}
-    }
-    for one in expressions:
-        if one.kind != "metric" and one.measure != "count" and not _found(one, names):
-            at = one.text.find(one.name)
-            said = (
-                f"no {one.kind} of either run is called {one.name!r};"
-                f" {near(one.name, names[one.kind])}"
-            )
-            raise ExpressionError(one.text, slice(at, at + len(one.name)), said)
+    traces = [*runs[0], *runs[1]]
+    _check(base, other, expressions, rules)
+    kinds = {asked.kind for asked in expressions} - {"metric"}
+    names = {kind: names_of(kind, traces) for kind in kinds}
+    for asked in expressions:
+        if asked.kind != "metric":
+            _check_pattern(asked, names[asked.kind], traces)
     sides = [
         pl.concat(
-            of_runs(side, partial(_values, gate=at, one=one, names=names))
-            for at, one in enumerate(expressions)
+            of_runs(side, partial(asked_values, asked=asked, names=names.get(asked.kind, [])))
+            .with_columns(gate=pl.lit(at, pl.Int64), counted_in=pl.lit(asked.counted_in))
+            .select(*_KEY, "value", "run")
+            for at, asked in enumerate(expressions)
         )
         for side in runs
     ]
     tick = pl.when(pl.col("counted_in") == TIME).then(float(TICK_NS)).otherwise(0.0)
     rows = judge(sides[0], sides[1], _KEY, rules, tick=tick)
-    return [_verdict(one, rows.filter(gate=at)) for at, one in enumerate(expressions)]
+    unlike = other_work(base, other)
+    return [
+        _verdict(asked, rows.filter(gate=at), unlike, rules) for at, asked in enumerate(expressions)
+    ]
 
 
-def _check(base: Trace, other: Trace, rules: Rules) -> None:
+def _check(base: Trace, other: Trace, expressions: Sequence[Expression], rules: Rules) -> None:
     """Raise SourceError where nothing can be compared: that is no reason to pass."""
-    for trace in (base, other):
-        if not trace.has("kernels"):
-            why = trace.manifest.empty_tables.get("kernels", "the capture holds none")
+    with_kernels = [trace.has("kernels") for trace in (base, other)]
+    for trace, has_kernels in zip((base, other), with_kernels, strict=True):
+        why = trace.manifest.empty_tables.get("kernels", "the capture holds none")
+        if not has_kernels and (any(with_kernels) or not trace.has("spans")):
             raise SourceError(f"{trace.name}: no kernels, so no gate can be judged: {why}")
     refused = unrelated(base, other) or not_judged(base, other, rules)
     if refused:
         raise SourceError(f"no gate can be judged: {refused}")
+    for asked in expressions:
+        if not any(with_kernels) and (asked.kind == "kernel" or asked.name in NEEDS_DEVICE):
+            words = (
+                f"{asked.name} is of a GPU, and neither run used one; ask of step_time, compute,"
+                " idle, op:PATTERN:duration or layer:PATTERN:duration"
+            )
+            at = asked.text.find(asked.name)
+            raise ExpressionError(asked.text, slice(at, at + len(asked.name)), words)
 
 
-def _names(kind: str, traces: Iterable[Trace]) -> list[str]:
-    """The layers, kernels or ops of any of the traces."""
-    table, column = {
-        "layer": ("layers", "module_path"),
-        "kernel": ("kernels", "name"),
-        "op": ("spans", "name"),
-    }[kind]
-    where = pl.col("kind") == "op" if kind == "op" else None
-    found: set[str] = set()
-    for trace in traces:
-        found |= set(
-            trace.select(table, column, where=where)[column].unique().drop_nulls().cast(pl.String)
+def _check_pattern(asked: Expression, names: Sequence[str], traces: Iterable[Trace]) -> None:
+    """Raise ExpressionError for a pattern that finds nothing, or ops that launch nothing."""
+    matches = matching_names(asked, names)
+    message = f"no {asked.kind} of either run is called {asked.name!r}; {near(asked.name, names)}"
+    if matches and all(name.startswith("(") for name in matches):
+        message = f"{matches[0]} is no {asked.kind}: rows in brackets are never judged"
+    elif matches and asked.kind == "op" and asked.measure == "duration":
+        launching = launching_ops(traces)
+        if not launching or set(matches) & launching:
+            return
+        message = (
+            f"{matches[0]} launches no kernel, so it takes no time on the GPU;"
+            f" {near(asked.name, sorted(launching))}"
         )
-        found |= set(layer_work(trace)["layer"]) if kind == "layer" else set()
-    return sorted(found)
+    elif matches or asked.measure == "count":
+        return
+    at = asked.text.find(asked.name)
+    raise ExpressionError(asked.text, slice(at, at + len(asked.name)), message)
 
 
-def _found(one: Expression, names: dict[str, list[str]]) -> list[str]:
-    """The names that the pattern of an expression finds."""
-    return [name for name in names[one.kind] if fnmatchcase(name, one.name)]
-
-
-def _values(trace: Trace, gate: int, one: Expression, names: dict[str, list[str]]) -> pl.DataFrame:
-    """rank, what, value: a row a step of what the expression asks of; null of `what`: there is one row a rank."""
-    part = _PARTS.get(one.name, one.name)
-    if one.kind == "layer":
-        work = layer_work(trace).filter(pl.col("layer").is_in(_found(one, names)))
-        work = work.with_columns(
-            what=pl.concat_str("layer", "phase", separator=" ", ignore_nulls=True)
-        )
-        found = each_step(work, in_steps(trace), ["rank", "what"])
-    elif one.name in _MEMORY:
-        rows = memory_values(trace) if trace.has("allocations") else pl.DataFrame(schema=_NOTHING)
-        found = rows.filter(measure=_MEMORY[one.name]).with_columns(
-            what=pl.format("device {}", "device")
-        )
-    elif one.kind == "metric" and part in PARTS:
-        found = (
-            time_values(trace).filter(part=part).with_columns(what=pl.format("device {}", "device"))
-        )
-    else:
-        found = _summed(trace, _work(trace, one, names))
-        value = "n" if one.counted_in == COUNT else "value"
-        found = found.with_columns(
-            value=pl.col(value).cast(pl.Float64), what=pl.lit(None, pl.String)
-        )
-    told = {"gate": pl.lit(gate, pl.Int64), "counted_in": pl.lit(one.counted_in)}
-    return found.with_columns(pl.col("what").cast(pl.String), **told).select(*_KEY, "value")
-
-
-_NOTHING = {"rank": pl.Int32, "device": pl.Int64, "measure": pl.String, "value": pl.Float64}
-
-
-def _work(trace: Trace, one: Expression, names: dict[str, list[str]]) -> pl.DataFrame:
-    """Kernels, ops or copies that the expression asks of: rank, step, value, n."""
-    if one.kind == "metric" and one.name not in ("gpu_time", "kernels"):
-        direction, _, _ = one.name.partition("_")
-        column = "size_bytes" if one.counted_in == BYTES else "duration_ns"
-        copies = trace.select("memcpys", "rank", "step", "direction", column)
-        copies = copies.filter(pl.col("direction") == direction)
-        return copies.select("rank", "step", value=pl.col(column).cast(pl.Float64), n=pl.lit(1))
-    work = op_work(trace, on_device=True) if one.kind == "op" else kernel_work(trace)
-    if one.kind != "metric":
-        work = work.filter(pl.col("name").cast(pl.String).is_in(_found(one, names)))
-    return work.select("rank", "step", "value", "n")
-
-
-def _summed(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
-    """rank, value and n of each step, 0 where nothing is; of a rank that marks none, of all."""
-    steps = in_steps(trace)
-    bare = [rank for rank in trace.manifest.ranks if rank not in set(steps["rank"])]
-    every = pl.concat(
-        [steps, pl.DataFrame({"rank": bare, "step": [None] * len(bare)}, schema=steps.schema)]
-    )
-    known = work.join(steps, on=["rank", "step"], how="semi") if steps.height else work.clear()
-    own = work.filter(pl.col("rank").is_in(bare)).with_columns(step=pl.lit(None, pl.Int64))
-    sums = pl.concat([known, own]).group_by("rank", "step").agg(pl.col("value", "n").sum())
-    found = every.join(
-        sums, on=["rank", "step"], how="left", nulls_equal=True, maintain_order="left"
-    )
-    return found.with_columns(pl.col("value", "n").fill_null(0))
-
-
-def _verdict(one: Expression, rows: pl.DataFrame) -> Verdict:
-    """The verdict on the rows of a gate: of the one that fails worst, else of the one nearest to failing."""
+def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: Rules) -> Verdict:
+    """Judge the rows of a gate by the one that fails worst, else by the one nearest to failing."""
     base = pl.col("base_value")
-    start, whole = (
-        (base, 1.0) if one.form == "most" else (0.0, base if one.form == "share" else 1.0)
+    start = base if asked.form == "most" else pl.lit(0.0)
+    whole = base if asked.form == "share" else pl.lit(1.0)
+    by = {"value": pl.col("other_value") - base, "low": pl.col("low"), "high": pl.col("high")}
+    rows = rows.drop_nulls(["base_value", "other_value"])
+    rows = rows.with_columns(
+        ((start + difference) / whole).fill_nan(None).alias(name) for name, difference in by.items()
     )
-    more = {"value": pl.col("other_value") - base, "low": pl.col("low"), "high": pl.col("high")}
-    rows = rows.drop_nulls(["base_value", "other_value"]).with_columns(
-        ((start + by) / whole).fill_nan(0.0).alias(name) for name, by in more.items()
-    )
+    unit = _UNITS.get(asked.counted_in, asked.counted_in)
     if rows.is_empty():
-        return Verdict(
-            one.text,
-            UNCLEAR,
-            None,
-            one.limit,
-            None,
-            None,
-            _NO_MEMORY if one.name in _MEMORY else _ABSENT,
-        )
-    beyond, worse = pl.col("value") > one.limit, pl.col("outcome") == "slower"
-    is_known = pl.col("reason").ne_missing(pl.lit(FEW))
-    state = pl.when(beyond & worse).then(2).when(is_known).then(1).otherwise(0)
+        reason = _NO_MEMORY if asked.name in MEMORY else _ABSENT
+        return Verdict(asked.text, UNCLEAR, asked.limit, unit, reason)
+    state = _state(asked)
     ordered = rows.with_columns(state=state).sort(
-        "state", "value", descending=True, maintain_order=True
+        "state", "value", descending=True, nulls_last=True, maintain_order=True
     )
     row, n_failed = ordered.row(0, named=True), int((ordered["state"] == 2).sum())
-    said = row["reason"] or (
-        "more than in base" if row["outcome"] == "slower" else "less than in base"
-    )
-    if row["value"] > one.limit and row["state"] != 2:
-        said = f"beyond the limit, but {said}"
+    verdict, reason = (UNCLEAR, PASSED, FAILED)[row["state"]], _reason(asked, row)
+    if unlike is not None:
+        verdict = verdict if rules.any_work else UNCLEAR
+        words = "" if rules.any_work else " (--any-work judges it all the same)"
+        reason = f"{reason}; the runs did other work: {unlike}{words}"
     place = [row["what"], f"rank {row['rank']}" if rows["rank"].n_unique() > 1 else None]
     place += [f"{n_failed - 1:,} more" if n_failed > 1 else None]
-    of = ", ".join(word for word in place if word)
-    reason = f"{of}: {said}" if of else said
-    verdict = (UNCLEAR, PASSED, FAILED)[row["state"]]
+    where = ", ".join(word for word in place if word)
+    known = row["low"] is not None and row["high"] is not None
     return Verdict(
-        one.text, verdict, row["value"], one.limit, row["low"], row["high"], reason, row["outcome"]
+        asked.text,
+        verdict,
+        asked.limit,
+        unit,
+        f"{where}: {reason}" if where else reason,
+        row["base_value"],
+        row["other_value"],
+        row["value"],
+        (row["low"], row["high"]) if known else None,
+        row["outcome"],
     )
+
+
+def _state(asked: Expression) -> pl.Expr:
+    """Number each row's verdict: 2 failed, 1 passed, 0 unclear."""
+    beyond, worse = pl.col("value") > asked.limit, pl.col("outcome") == "slower"
+    is_known = pl.col("reason").ne_missing(pl.lit(FEW)) & pl.col("value").is_not_null()
+    return pl.when(beyond & worse).then(2).when(is_known).then(1).otherwise(0)
+
+
+def _reason(asked: Expression, row: dict[str, Any]) -> str:
+    """Say why the row that decides has its verdict."""
+    if row["value"] is None:
+        return _ZEROS
+    more = "more than in base" if row["outcome"] == "slower" else "less than in base"
+    reason = row["reason"] or more
+    if row["value"] > asked.limit and row["state"] != 2:
+        return f"beyond the limit, but {reason}"
+    return str(reason)

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 import polars as pl
 
-from tracelens.derive.events.call_tree import nearest_row
+from tracelens.derive.events.call_tree import count_among, nearest_row
 from tracelens.derive.events.span_trees import of_rank, span_trees
 from tracelens.derive.layers.attribution import layer_step_times
+from tracelens.derive.layers.layer_host import layer_host_times
 from tracelens.derive.time.breakdown import break_down
 from tracelens.derive.time.memory import allocator_events
 from tracelens.derive.time.self_time import charge
@@ -28,7 +29,9 @@ def of_runs(traces: Iterable[Trace], values: Callable[[Trace], pl.DataFrame]) ->
 
 
 def in_steps(trace: Trace) -> pl.DataFrame:
-    """rank, step: the steps that launched kernels, of ranks that mark any; steps without a kernel are none here."""
+    """List rank and step of the steps that launched kernels; without any kernel, of all steps."""
+    if not trace.has("kernels"):
+        return steps_of(trace).select("rank", "step").unique(maintain_order=True)
     marked = trace.select("kernels", "rank", "step").drop_nulls("step")
     return marked.unique() if marked.height else marked.clear()
 
@@ -90,6 +93,63 @@ def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
             )
         )
     return pl.concat(found) if found else kernel_work(trace).clear()
+
+
+def layer_host_work(trace: Trace) -> pl.DataFrame:
+    """List the host time of each layer's ops by step: rank, layer, phase, step, value, n."""
+    layers = layer_host_times(trace, by=("step",))
+    if layers.is_empty():
+        return layer_work(trace).clear()
+    return layers.select(
+        "rank", "layer", "phase", "step", value=pl.col("op_self_ns").cast(pl.Float64), n="n_ops"
+    )
+
+
+def kernels_below_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
+    """List what ops launched with all their descendants: rank, kernel, name, step, value, n.
+
+    One row per kernel and name of an op around its launch, however often that op stands there.
+    `kernel` numbers the kernels of a rank; value is the kernel's duration.
+    """
+    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name")
+    kernels = trace.select("kernels", "rank", "span_id", "step", "duration_ns")
+    parts = []
+    for tree in span_trees(spans):
+        launched = of_rank(kernels, tree).with_row_index("kernel")
+        is_asked = (tree["kind"] == "op") & tree["name"].cast(pl.String).is_in(ops)
+        around = launched.select("kernel", row="span_id").drop_nulls()
+        levels = []
+        while around.height:
+            asked = around.filter(is_asked.gather(around["row"]))
+            levels.append(asked.with_columns(name=tree["name"].gather(asked["row"])))
+            parents = tree["parent_id"].gather(around["row"])
+            around = around.with_columns(row=parents).drop_nulls()
+        if levels:
+            pairs = pl.concat(levels).select("kernel", "name").unique(maintain_order=True)
+            parts.append(pairs.join(launched, on="kernel"))
+    value = pl.col("duration_ns").cast(pl.Float64)
+    columns = ("rank", pl.col("kernel").cast(pl.Int64), "name", "step")
+    if not parts:
+        return kernel_work(trace).clear().with_columns(kernel=pl.lit(None, pl.Int64))
+    return pl.concat(parts).select(*columns, value=value, n=pl.lit(1))
+
+
+def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
+    """List the calls of ops that lie in no other call of these ops: rank, name, step, value, n.
+
+    value is the time on the host from the call's begin to its end.
+    """
+    spans = trace.select(
+        "spans", "rank", "span_id", "parent_id", "kind", "name", "step", "duration_ns"
+    )
+    parts = []
+    for tree in span_trees(spans):
+        is_asked = (tree["kind"] == "op") & tree["name"].cast(pl.String).is_in(ops)
+        is_outermost = is_asked & (count_among(tree["parent_id"], is_asked) == 1)
+        parts.append(tree.filter(is_outermost))
+    value = pl.col("duration_ns").cast(pl.Float64)
+    calls = pl.concat(parts) if parts else spans.clear()
+    return calls.select("rank", "name", "step", value=value, n=pl.lit(1))
 
 
 def time_values(trace: Trace) -> pl.DataFrame:

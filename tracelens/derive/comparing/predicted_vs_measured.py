@@ -95,7 +95,6 @@ def planned_steps(base: Trace, planned: Trace) -> str:
     (found,) = evaluate(base, planned, [parse("step_time > +100%")])
     if found.value is None:
         return f"A step of the plan cannot be compared with base: {found.reason}."
-    more = [f"{value:+.1%}" for value in (found.value, found.low, found.high) if value is not None]
-    spread = f" ({more[1]} to {more[2]})" if len(more) > 1 else ""
+    spread = "" if found.interval is None else " ({:+.1%} to {:+.1%})".format(*found.interval)
     told = _told(found.outcome, found.reason if found.outcome == "unclear" else None)
-    return f"A step of the measured plan differs from one of base by {more[0]}{spread}: {told}."
+    return f"A step of the measured plan differs from one of base by {found.value:+.1%}{spread}: {told}."

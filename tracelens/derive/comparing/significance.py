@@ -19,11 +19,14 @@ neighbours are."""
 TICK_NS = 32
 """The clock of recent NVIDIA GPUs as CUPTI tells it (H200, driver 580); a difference of one tick
 is none."""
+TICKS_EQUAL = 2
+"""Both ends of an interval are read off the clock, so a length is known to two ticks."""
 _MOST_FREEDOM = 20
 """From here on a median's spread, which rests on the values in the middle, is known no better."""
 FEW = "fewer than three steps (or runs) on a side"
 SPREAD = "within the spread"
 SMALL = "less than the least effect"
+TICKS = "within two ticks of the clock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +34,14 @@ class Rules:
     """The rules of judging a comparison.
 
     `base_runs` and `other_runs` are more runs of the same two programs. `across_devices`: runs on
-    two kinds of GPU are judged too.
+    two kinds of GPU are judged too. `any_work`: gates judge runs that did other work, too.
     """
 
     min_effect: float = 0.01
     base_runs: Sequence[Trace] = ()
     other_runs: Sequence[Trace] = ()
     across_devices: bool = False
+    any_work: bool = False
 
 
 DEFAULT = Rules()
@@ -55,8 +59,9 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
 ) -> pl.DataFrame:
     """A row a key of either side: the key, base_value, other_value, n_base_values, n_other_values, low, high, outcome.
 
-    Both sides have the key, `run` and `value`, a row a step. A value is the median over the steps,
-    or over the runs' medians where both sides have three. `low` and `high` bound other less base,
+    Both sides have the key, `run` and `value`, one row per step. A value is the median over the
+    steps, or over the runs' medians where base has three runs. A new run alone is then judged by
+    what runs of base differ by, as steps of one run say nothing about that. `low` and `high` bound other less base,
     for all rows together at 95 %; outcome is faster (less), slower, or unclear for the `reason`
     beside it; null where one side lacks the row.
 
@@ -67,8 +72,9 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     an expression of base_value.
     """
     key = list(key)
-    by_run = all(side.height and side["run"].n_unique() >= FEWEST for side in (base, other))
-    sides = [_units(side, key, by_run=by_run) for side in (base, other)]
+    n_runs = [side["run"].n_unique() if side.height else 0 for side in (base, other)]
+    knows_runs = n_runs[0] >= FEWEST
+    sides = [_units(side, key, by_run=knows_runs) for side in (base, other)]
     found = [
         side.group_by(key).agg(
             pl.col("value").median().alias(f"{which}_value"), pl.len().alias(f"n_{which}_values")
@@ -78,16 +84,29 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     rows = found[0].join(found[1], on=key, how="full", coalesce=True, nulls_equal=True)
     difference = pl.col("other_value") - pl.col("base_value")
     effect = (difference.abs() / (pl.col("base_value") if whole is None else whole)).fill_nan(0.0)
-    fewest = pl.min_horizontal("n_base_values", "n_other_values")
-    rows = rows.with_columns(effect=effect, difference=difference).with_columns(
+    by_base = knows_runs and n_runs[1] < FEWEST
+    fewest = (
+        pl.col("n_base_values") if by_base else pl.min_horizontal("n_base_values", "n_other_values")
+    )
+    ticks = tick if isinstance(tick, pl.Expr) else pl.lit(tick)
+    rows = rows.with_columns(effect=effect, difference=difference, tick=ticks).with_columns(
         n=pl.when(pl.col("effect").is_not_null()).then(fewest)
     )
-    spreads = [_spread(side, rows, key).alias(f"{at}") for at, side in enumerate(sides)]
-    rows = rows.with_columns(*spreads).with_columns(
-        error=(pl.col("0") + pl.col("1") + 2 * (tick / 2) ** 2).sqrt()
+    variances = [_spread(side, rows, key) for side in sides]
+    if by_base:
+        variances[1] = _between_runs(sides[0], rows, key)
+    base_variance, other_variance = variances
+    rows = rows.with_columns(base_variance=base_variance, other_variance=other_variance)
+    # Student's t is computed for even degrees of freedom.
+    n = pl.col("n").cast(pl.Int64)
+    freedom = (n - 1) // 2 * 2 if by_base else 2 * (n - 1)
+    rows = rows.with_columns(freedom=freedom.clip(2, _MOST_FREEDOM))
+    rows = rows.with_columns(
+        error=(pl.col("base_variance") + pl.col("other_variance") + 2 * (tick / 2) ** 2).sqrt()
     )
     return _decided(rows, rules, refusal).drop(
-        "effect", "difference", "n", "0", "1", "error", "chance", "freedom"
+        *("effect", "difference", "n", "base_variance", "other_variance", "error", "chance"),
+        *("freedom", "tick"),
     )
 
 
@@ -120,6 +139,13 @@ def _spread(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series
     return rows.join(found, on=key, how="left", nulls_equal=True, maintain_order="left")["variance"]
 
 
+def _between_runs(base: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:
+    """Estimate the variance of other's median from the variance between runs of base."""
+    variance = base.group_by(key).agg(run_variance=pl.col("value").var())
+    joined = rows.join(variance, on=key, how="left", nulls_equal=True, maintain_order="left")
+    return joined.select(pl.col("run_variance") / pl.col("n_other_values")).to_series()
+
+
 @cache
 def _weights() -> pl.DataFrame:
     """n, at, weight: the chance that the median of n draws from n values is the one at that place of their order.
@@ -150,9 +176,10 @@ def _at_least(k: int, n: int, chance: float) -> float:
 
 def _decided(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFrame:
     """The rows with low, high, outcome and reason."""
-    known, large = pl.col("error").is_not_null(), pl.col("effect") >= rules.min_effect
-    freedom = (2 * (pl.col("n").cast(pl.Int64) - 1)).clip(2, _MOST_FREEDOM)
-    rows = rows.with_columns(freedom=freedom)
+    known = pl.col("error").is_not_null()
+    reaches_effect = pl.col("effect") >= rules.min_effect
+    in_ticks = pl.col("difference").abs() <= TICKS_EQUAL * pl.col("tick")
+    large = reaches_effect & ~in_ticks
     n_rows = rows.filter(known).height
     # Only what is large enough to matter can be judged; the others count as rows all the same.
     parts = rows.select(
@@ -189,7 +216,13 @@ def _decided(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFr
     )
     why = (
         pl.when(known)
-        .then(pl.when(large).then(pl.lit(SPREAD)).otherwise(pl.lit(SMALL)))
+        .then(
+            pl.when(large)
+            .then(pl.lit(SPREAD))
+            .when(reaches_effect)
+            .then(pl.lit(TICKS))
+            .otherwise(pl.lit(SMALL))
+        )
         .otherwise(pl.lit(FEW))
     )
     reason = pl.when(allowed).then(why).otherwise(pl.lit(refusal, pl.String))

@@ -1,0 +1,158 @@
+"""What gates ask of: values of each step by expression, and the names that patterns match."""
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+import polars as pl
+
+from tracelens.derive.comparing.expressions import BYTES, COUNT, DIRECTIONS, Expression
+from tracelens.derive.comparing.per_step import (
+    PARTS,
+    each_step,
+    in_steps,
+    kernel_work,
+    kernels_below_ops,
+    layer_host_work,
+    layer_work,
+    memory_values,
+    op_work,
+    outermost_ops,
+    time_values,
+)
+from tracelens.trace import Trace
+
+MEMORY = {"memory_peak": "allocated_peak", "memory_reserved": "reserved_peak"}
+"""The measures of `memory_values` by the metrics that ask of them."""
+NEEDS_DEVICE = (
+    "gpu_time",
+    "kernels",
+    "exposed_communication",
+    "exposed_copy",
+    *(f"{direction}_{what}" for direction in DIRECTIONS for what in ("bytes", "time")),
+)
+"""Metrics that a run without a GPU does not have."""
+_STEP_PARTS = {"step_time": "window"}
+_TABLES = {
+    "layer": ("layers", "module_path"),
+    "kernel": ("kernels", "name"),
+    "op": ("spans", "name"),
+}
+_VALUES = pl.Schema({"rank": pl.Int32, "what": pl.String, "value": pl.Float64})
+
+
+def names_of(kind: str, traces: Iterable[Trace]) -> list[str]:
+    """List the layers, kernels or ops of any of the traces."""
+    table, column = _TABLES[kind]
+    where = pl.col("kind") == "op" if kind == "op" else None
+    names: set[str] = set()
+    for trace in traces:
+        texts = trace.select(table, column, where=where)[column].unique().drop_nulls()
+        names |= set(texts.cast(pl.String))
+        if kind == "layer":
+            names |= set(_layers(trace)["layer"])
+    return sorted(names)
+
+
+def matching_names(asked: Expression, names: Iterable[str]) -> list[str]:
+    """List the names that the pattern of an expression matches."""
+    return [name for name in names if fnmatchcase(name, asked.name)]
+
+
+def launching_ops(traces: Iterable[Trace]) -> set[str]:
+    """Name the ops below which any kernel was launched; empty where no trace has kernels."""
+    names: set[str] = set()
+    for trace in traces:
+        if trace.has("kernels"):
+            below = trace.derived(_launches_by_op)
+            names |= set(below["name"].unique().cast(pl.String))
+    return names
+
+
+def asked_values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
+    """Return what an expression asks of, one row per rank, step and `what`: rank, what, value.
+
+    `what` is the layer with its phase, the name that is judged by itself, or the device; None
+    where there is one row per rank and step. `names` are those of all runs.
+    """
+    part = _STEP_PARTS.get(asked.name, asked.name)
+    matches = [name for name in matching_names(asked, names) if not name.startswith("(")]
+    if asked.kind == "layer":
+        work = _layers(trace).filter(pl.col("layer").is_in(matches))
+        what = pl.concat_str("layer", "phase", separator=" ", ignore_nulls=True)
+        values = each_step(work.with_columns(what=what), in_steps(trace), ["rank", "what"])
+    elif asked.name in MEMORY:
+        measured = memory_values(trace) if trace.has("allocations") else _no_memory()
+        values = _by_device(measured.filter(measure=MEMORY[asked.name]))
+    elif asked.kind == "metric" and part in PARTS:
+        values = _by_device(time_values(trace).filter(part=part))
+    elif asked.each:
+        work = _work(trace, asked, matches).with_columns(what=pl.col("name").cast(pl.String))
+        values = _counted(asked, each_step(work, in_steps(trace), ["rank", "what"]))
+    else:
+        sums = _summed(trace, _work(trace, asked, matches))
+        values = _counted(asked, sums).with_columns(what=pl.lit(None, pl.String))
+    return values.select(list(_VALUES)).cast(_VALUES)
+
+
+def _counted(asked: Expression, sums: pl.DataFrame) -> pl.DataFrame:
+    return sums.with_columns(value=pl.col("n" if asked.counted_in == COUNT else "value"))
+
+
+def _by_device(values: pl.DataFrame) -> pl.DataFrame:
+    return values.with_columns(what=pl.format("device {}", "device"))
+
+
+def _no_memory() -> pl.DataFrame:
+    schema = {"rank": pl.Int32, "device": pl.Int64, "measure": pl.String, "value": pl.Float64}
+    return pl.DataFrame(schema=schema)
+
+
+def _layers(trace: Trace) -> pl.DataFrame:
+    """Return the time of layers on the GPU, or on the host where no kernel was recorded."""
+    return trace.derived(layer_work if trace.has("kernels") else layer_host_work)
+
+
+def _launches_by_op(trace: Trace) -> pl.DataFrame:
+    ops = trace.select("spans", "name", where=pl.col("kind") == "op")["name"].unique()
+    return kernels_below_ops(trace, ops.cast(pl.String).to_list())
+
+
+def _work(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
+    """Return the kernels, ops or copies that the expression asks of: rank, name, step, value, n.
+
+    Of ops it is what they launched with all their descendants, each kernel once unless each name
+    is judged by itself; without kernels their time on the host, calls within calls left out.
+    """
+    if asked.kind == "metric" and asked.name not in ("gpu_time", "kernels"):
+        direction, _, _ = asked.name.partition("_")
+        column = "size_bytes" if asked.counted_in == BYTES else "duration_ns"
+        copies = trace.select("memcpys", "rank", "step", "direction", column)
+        copies = copies.filter(pl.col("direction") == direction)
+        value = pl.col(column).cast(pl.Float64)
+        return copies.select(
+            "rank", "step", name=pl.col("direction").cast(pl.String), value=value, n=pl.lit(1)
+        )
+    if asked.kind == "op" and asked.counted_in != COUNT:
+        if not trace.has("kernels"):
+            one_by_one = [outermost_ops(trace, [name]) for name in names] if asked.each else []
+            return pl.concat(one_by_one) if one_by_one else outermost_ops(trace, names)
+        below = kernels_below_ops(trace, names)
+        return below if asked.each else below.unique(["rank", "kernel"], maintain_order=True)
+    work = op_work(trace, on_device=False) if asked.kind == "op" else kernel_work(trace)
+    return work if asked.kind == "metric" else work.filter(pl.col("name").is_in(names))
+
+
+def _summed(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
+    """Sum value and n by rank and step, 0 where nothing is; of a rank without steps, all of it."""
+    steps = in_steps(trace)
+    unmarked = [rank for rank in trace.manifest.ranks if rank not in set(steps["rank"])]
+    no_step = pl.DataFrame({"rank": unmarked, "step": [None] * len(unmarked)}, schema=steps.schema)
+    work = work.select("rank", "step", "value", "n")
+    known = work.join(steps, on=["rank", "step"], how="semi") if steps.height else work.clear()
+    whole = work.filter(pl.col("rank").is_in(unmarked)).with_columns(step=pl.lit(None, pl.Int64))
+    sums = pl.concat([known, whole]).group_by("rank", "step").agg(pl.col("value", "n").sum())
+    every = pl.concat([steps, no_step])
+    joined = every.join(
+        sums, on=["rank", "step"], how="left", nulls_equal=True, maintain_order="left"
+    )
+    return joined.with_columns(pl.col("value", "n").fill_null(0))

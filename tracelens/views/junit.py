@@ -1,0 +1,44 @@
+"""Gates as JUnit's XML, which continuous integration shows as tests, and as GitHub's annotations."""
+
+from collections.abc import Sequence
+from xml.etree import ElementTree as ET
+
+from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict
+from tracelens.views.values import printable
+
+_SUITE = "tracelens gates"
+
+
+def to_junit(verdicts: Sequence[Verdict]) -> str:
+    """Write one test case per gate: failed is a failure, unclear is skipped with the reason."""
+    n_failed = sum(verdict.verdict == FAILED for verdict in verdicts)
+    n_unclear = sum(verdict.verdict == UNCLEAR for verdict in verdicts)
+    counts = {"tests": len(verdicts), "failures": n_failed, "errors": 0, "skipped": n_unclear}
+    suite = ET.Element("testsuite", {"name": _SUITE} | {key: str(n) for key, n in counts.items()})
+    for verdict in verdicts:
+        case = ET.SubElement(suite, "testcase", classname="gate", name=printable(verdict.expr))
+        if verdict.verdict == FAILED:
+            ET.SubElement(case, "failure", message=printable(verdict.reason))
+        elif verdict.verdict == UNCLEAR:
+            ET.SubElement(case, "skipped", message=printable(verdict.reason))
+    ET.indent(suite)
+    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def annotations(verdicts: Sequence[Verdict]) -> list[str]:
+    """Write a workflow command of GitHub Actions for each gate that failed or could not be judged.
+
+    https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
+    """
+    words = {FAILED: "error", UNCLEAR: "warning"}
+    return [
+        f"::{words[verdict.verdict]} title=gate {verdict.verdict}::"
+        + _escaped(f"{verdict.expr}: {printable(verdict.reason)}")
+        for verdict in verdicts
+        if verdict.verdict in words
+    ]
+
+
+def _escaped(text: str) -> str:
+    """Escape what would end a workflow command, or begin another one."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
