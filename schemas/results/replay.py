@@ -1,0 +1,96 @@
+"""Results of analyses that replay a step."""
+
+import polars as pl
+
+from tracelens.schemas.events import CAUSES, RANK
+from tracelens.storage.table import Column, Table
+
+STRETCHES = {
+    "op": "the host, in an op",
+    "python": "the host, outside of ops",
+    "api_call": "the host, in a call into the driver",
+    "launch": "from a launch to its begin on a device that had nothing else to do",
+    "kernel": "a kernel",
+    "memcpy": "a copy",
+    "memset": "a fill of memory",
+    "collective": "a kernel that communicates",
+    "queue": "the gap between work and the next on its stream",
+    "dependency": "the gap after work of another stream that was waited for",
+    "wait": "the return of a call that waits for the device",
+    "earlier": "what ran before the replayed steps",
+}
+"""Kinds of time of a step, and what each is."""
+EVIDENCE = ("measured", "calibrated", "table", "unknown")
+_ERROR = Column(
+    "replay_error_frac",
+    pl.Float64,
+    "How far the replayed step is from the recorded one, as a share of it; above 0.1 nothing is"
+    " predicted.",
+)
+
+UNPROFILED_STEP = Table(
+    "unprofiled_step",
+    "A rank's step, as recorded and without the time that the profiler adds.",
+    (
+        RANK,
+        Column("recorded_ns", pl.Int64, "Median duration of its steps, as recorded."),
+        Column(
+            "unprofiled_ns",
+            pl.Int64,
+            "Duration of a step without the profiler; null where nothing tells.",
+            nullable=True,
+        ),
+        Column("low_ns", pl.Int64, "The least that it may be.", nullable=True),
+        Column("high_ns", pl.Int64, "The most that it may be.", nullable=True),
+        _ERROR,
+        Column(
+            "evidence",
+            pl.String,
+            "measured: the capture timed steps without the profiler; calibrated: replayed with costs"
+            " that were measured on the machine; table: replayed with costs that were measured on"
+            " another; unknown: of this profiler no costs are known, or the replay missed the"
+            " recorded step.",
+            values=EVIDENCE,
+        ),
+    ),
+)
+CRITICAL_PATH = Table(
+    "critical_path",
+    "A stretch of a rank's median step that the step waited for; in order of time they add up to"
+    " the step.",
+    (
+        RANK,
+        Column("step", pl.Int64, "The step; null where none is marked.", nullable=True),
+        Column("position", pl.Int64, "Place on the path, from 0."),
+        Column(
+            "kind",
+            pl.String,
+            "What took the time: "
+            + "; ".join(f"{k}: {what}" for k, what in STRETCHES.items())
+            + ".",
+            values=tuple(STRETCHES),
+        ),
+        Column(
+            "what",
+            pl.String,
+            "Kernel, kind of copy, API call, op, or the place in the host's program.",
+            nullable=True,
+        ),
+        Column("op", pl.String, "Outermost op around it, or around its launch.", nullable=True),
+        Column("module_path", pl.String, "Module of that op.", nullable=True),
+        Column(
+            "cause",
+            pl.String,
+            "What the host did meanwhile, as in activities; null on a device.",
+            nullable=True,
+            values=CAUSES,
+        ),
+        Column("start_ns", pl.Int64, "When it began in the replay."),
+        Column("duration_ns", pl.Int64, "How much of the step it takes."),
+        Column(
+            "is_inferred",
+            pl.Boolean,
+            "Whether what it waited for was inferred from times, as the source recorded no waits.",
+        ),
+    ),
+)

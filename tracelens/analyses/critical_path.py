@@ -1,0 +1,65 @@
+"""The stretches of a step that together took its time."""
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis, Bars, Chart, named
+from tracelens.derive.replay.critical import critical_path_of
+from tracelens.derive.replay.replay import replays
+from tracelens.derive.time.cpu_only import require_time
+from tracelens.schemas.results.replay import CRITICAL_PATH, STRETCHES
+from tracelens.trace import Trace
+
+_LARGEST = 3
+
+
+def critical_path(trace: Trace) -> pl.DataFrame:
+    """One row per stretch of each rank's median step that the step waited for, in order of time.
+
+    Shortening anything else leaves the step as it is. The durations add up to the step, as
+    replayed. Raises MissingTableError without kernels and ops.
+    """
+    require_time(trace, "critical_path")
+    parts = [critical_path_of(trace, replay) for replay in replays(trace).values()]
+    return CRITICAL_PATH.conform(pl.concat([CRITICAL_PATH.empty(), *parts]))
+
+
+def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
+    """For each rank the kinds of time that take most of its step."""
+    if not frame.height:
+        return [
+            "No step is replayed: the trace records no host, or marks no steps and is too long."
+        ]
+    sentences = []
+    for (rank,), rows in frame.group_by("rank", maintain_order=True):
+        total = max(int(rows["duration_ns"].sum()), 1)
+        sums = rows.group_by("kind").agg(pl.col("duration_ns").sum())
+        largest = sums.sort("duration_ns", "kind", descending=[True, False]).head(_LARGEST)
+        parts = ", ".join(
+            f"{ns / 1e6:.2f} ms {kind.replace('_', ' ')}" for kind, ns in largest.iter_rows()
+        )
+        subject = f"Rank {rank}: a" if frame["rank"].n_unique() > 1 else "A"
+        sentences.append(f"{subject} step of {total / 1e6:.2f} ms waits for {parts}.")
+    kinds = frame.filter("is_inferred")["duration_ns"].sum()
+    if kinds:
+        sentences.append(
+            "What calls and streams waited for was inferred from times: the trace records no waits."
+        )
+    return sentences
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    key = [name for name in ("rank", "kind") if name in frame.columns]
+    sums = frame.group_by(key, maintain_order=True).agg(pl.col("duration_ns").sum())
+    words = sums.with_columns(stretch=pl.col("kind").replace(STRETCHES))
+    return [Bars("What the step waits for", words, named(words, "stretch"), "duration_ns", "kind")]
+
+
+ANALYSIS = Analysis(
+    "What does a step wait for?",
+    CRITICAL_PATH,
+    critical_path,
+    notes=notes,
+    shown=("rank", "position", "kind", "what", "op", "module_path", "duration_ns"),
+    charts=_charts,
+    by_rank=True,
+)

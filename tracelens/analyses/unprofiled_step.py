@@ -1,0 +1,70 @@
+"""How long a step takes without the profiler."""
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis
+from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
+from tracelens.derive.time.cpu_only import require_time
+from tracelens.schemas.results.replay import UNPROFILED_STEP
+from tracelens.trace import Trace
+
+_FIRST_RANKS = 4
+
+
+def unprofiled_step(trace: Trace) -> pl.DataFrame:
+    """One row per rank that marks steps: its step as recorded and without the profiler, with a range.
+
+    What the profiler adds to ops, Python calls and API calls is taken off each, and the step is
+    replayed as a graph of what waits for what; where the capture timed steps without the profiler,
+    that is the answer. Raises MissingTableError without kernels and ops.
+    """
+    require_time(trace, "unprofiled_step")
+    steps = unprofiled_steps(trace).values()
+    rows = [
+        (
+            step.rank,
+            step.recorded_ns,
+            step.unprofiled_ns,
+            step.low_ns,
+            step.high_ns,
+            step.replay_error_frac,
+            step.evidence,
+        )
+        for step in steps
+    ]
+    return pl.DataFrame(rows, UNPROFILED_STEP.schema, orient="row")
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
+    """A sentence for each of the first ranks, or why there is none."""
+    if not frame.height:
+        return ["The trace marks no steps, so nothing is said of one."]
+    several = len(trace.manifest.ranks) > 1
+    steps = list(unprofiled_steps(trace).values())[:_FIRST_RANKS]
+    return [_sentence(step, f"Rank {step.rank}: " if several else "") for step in steps]
+
+
+def _sentence(step: UnprofiledStep, subject: str) -> str:
+    recorded = f"{subject}recorded {step.recorded_ns / 1e6:.2f} ms"
+    if step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
+        if step.replay_error_frac > LARGEST_ERROR:
+            return (
+                f"{recorded}; the replay misses it by {step.replay_error_frac:.0%}, so nothing is"
+                " said of a step without the profiler."
+            )
+        return f"{recorded}; what this profiler adds to it was never measured."
+    if step.evidence == "measured":
+        return f"{recorded}; without the profiler {step.unprofiled_ns / 1e6:.2f} ms, as measured."
+    return (
+        f"{recorded}; without the profiler about {step.low_ns / 1e6:.2f} to"
+        f" {step.high_ns / 1e6:.2f} ms, as replayed."
+    )
+
+
+ANALYSIS = Analysis(
+    "How long does a step take without the profiler?",
+    UNPROFILED_STEP,
+    unprofiled_step,
+    notes=notes,
+    by_rank=True,
+)

@@ -1,0 +1,160 @@
+"""The critical path of a rank's median step: the stretches that together took its time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from tracelens.derive.replay.edges import CALL, KINDS, NONE, OP, PYTHON, START, WAIT
+from tracelens.derive.replay.graph import Flags, Ints, deciding_path, earliest_times
+from tracelens.derive.replay.replay import Replay, step_durations, step_ends
+from tracelens.derive.time.step_table import activities_of
+from tracelens.trace import Trace
+
+_ROWS = {
+    "rank": pl.Int32,
+    "step": pl.Int64,
+    "position": pl.Int64,
+    "kind": pl.String,
+    "what": pl.String,
+    "op": pl.String,
+    "module_path": pl.String,
+    "cause": pl.String,
+    "start_ns": pl.Int64,
+    "duration_ns": pl.Int64,
+    "is_inferred": pl.Boolean,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What each edge of a replay is of: the op, its layer, the thing itself and, on the host, the cause."""
+
+    ops: list[str | None]
+    layers: list[str | None]
+    names: list[str | None]
+    causes: list[str | None]
+
+
+def critical_path_of(trace: Trace, replay: Replay) -> pl.DataFrame:
+    """The stretches of the rank's median step in order of time; their durations sum to the replayed step."""
+    times, deciding = earliest_times(replay.table.graph)
+    durations = step_durations(replay, times)
+    step = int(np.argsort(durations, kind="stable")[(len(durations) - 1) // 2])
+    ends = step_ends(replay, times)
+    first = int(replay.window.steps["start"][0])
+    begin = int(ends[step - 1]) if step else first
+    moment = last_moment(replay, times, step)
+    edges = deciding_path(replay.table.graph, deciding, moment)
+    kept, starts, lengths = _within(replay, times, edges, begin, int(ends[step]))
+    labels = labels_of(trace, replay, np.array(kept, np.int64))
+    rows = {
+        "rank": replay.window.rank,
+        "step": replay.window.steps["step"][step],
+        "kind": [KINDS[kind] for kind in replay.table.kinds[kept].tolist()],
+        "what": labels.names,
+        "op": labels.ops,
+        "module_path": labels.layers,
+        "cause": labels.causes,
+        "start_ns": [start + replay.window.origin_ns for start in starts],
+        "duration_ns": lengths,
+        "is_inferred": replay.table.is_inferred[kept].astype(bool).tolist(),
+    }
+    if not kept:
+        return pl.DataFrame(schema=_ROWS)
+    return _joined(pl.DataFrame(rows, strict=False))
+
+
+def last_moment(replay: Replay, times: Ints, step: int) -> int:
+    """The moment that ends a step: the next mark, or the end of work launched until then."""
+    end = int(step_ends(replay, times)[step])
+    if int(times[replay.marks[step + 1]]) == end:
+        return int(replay.marks[step + 1])
+    until = (replay.work_steps <= step) & (replay.work_steps >= 0)
+    rows = np.flatnonzero(until & (times[replay.work_ends] == end))
+    return int(replay.work_ends[rows[0]]) if len(rows) else int(replay.marks[step + 1])
+
+
+def _within(
+    replay: Replay, times: Ints, edges: list[int], begin: int, end: int
+) -> tuple[list[int], list[int], list[int]]:
+    """The edges of a path that take time between two moments, in order, with each one's start and length."""
+    kept, starts, lengths = [], [], []
+    for edge in reversed(edges):
+        source = max(int(times[replay.table.graph.sources[edge]]), begin)
+        target = min(int(times[replay.table.targets[edge]]), end)
+        if target > source:
+            kept.append(edge)
+            starts.append(source)
+            lengths.append(target - source)
+    return kept, starts, lengths
+
+
+def labels_of(trace: Trace, replay: Replay, edges: Ints) -> Labels:
+    """What the edges are of."""
+    table, window = replay.table, replay.window
+    kinds, items = table.kinds[edges], table.items[edges]
+    of_call = np.isin(kinds, (CALL, WAIT))
+    of_host = np.isin(kinds, (OP, PYTHON))
+    calls = np.where(of_call, items, NONE)
+    is_work = ~of_call & ~of_host & (kinds != START)
+    calls[is_work] = replay.work.calls[items[is_work]]
+    op_rows = np.where(of_host, items, NONE)
+    has_call = calls >= 0
+    op_rows[has_call] = replay.call_ops[calls[has_call]]
+    ops = _gathered(window.ops["name"], op_rows)
+    layers = _gathered(window.ops["module_path"], op_rows)
+    apis = _gathered(window.calls["api"], np.where(of_call, items, NONE))
+    work = _gathered(window.work["name"], np.where(is_work, items, NONE))
+    causes, places = _activities(trace, replay, edges, of_host | of_call)
+    between = [place if kind == PYTHON else None for kind, place in zip(kinds, places, strict=True)]
+    names = [
+        api or name or op or place
+        for api, name, op, place in zip(apis, work, ops, between, strict=True)
+    ]
+    return Labels(ops, layers, names, causes)
+
+
+def _activities(
+    trace: Trace, replay: Replay, edges: Ints, of_host: Flags
+) -> tuple[list[str | None], list[str | None]]:
+    """The cause and the place of what the host's main thread did at each edge of it, where recorded."""
+    window = replay.window
+    frame = activities_of(trace).filter(
+        (pl.col("rank") == window.rank) & (pl.col("start_ns") < window.origin_ns + window.marks[-1])
+    )
+    empty: list[str | None] = [None] * len(edges)
+    if not frame.height or not len(edges):
+        return empty, empty
+    frame = frame.sort("start_ns")
+    starts = frame["start_ns"].to_numpy() - window.origin_ns
+    ends = starts + frame["duration_ns"].to_numpy()
+    table = replay.table
+    sources = table.recorded[table.graph.sources[edges]]
+    middle = (sources + table.recorded[table.targets[edges]]) // 2
+    rows = np.searchsorted(starts, middle, "right") - 1
+    is_known = of_host & (rows >= 0) & (ends[rows] >= middle)
+    rows = np.where(is_known, rows, NONE)
+    return _gathered(frame["cause"], rows), _gathered(frame["what"], rows)
+
+
+def _gathered(values: pl.Series, rows: Ints) -> list[str | None]:
+    """The values at the rows as text, None for row -1."""
+    places = pl.Series(rows).cast(pl.Int64)
+    places = places.set(places < 0, None)
+    texts: list[str | None] = values.cast(pl.String).gather(places).to_list()
+    return texts
+
+
+def _joined(rows: pl.DataFrame) -> pl.DataFrame:
+    """Neighbouring rows of the same thing as one, numbered from 0."""
+    key = ["kind", "what", "op", "module_path", "cause", "is_inferred"]
+    is_new = pl.struct(key).ne_missing(pl.struct(key).shift(1))
+    grouped = rows.with_columns(position=is_new.fill_null(value=True).cum_sum() - 1).group_by(
+        "position", maintain_order=True
+    )
+    first = [name for name in rows.columns if name != "duration_ns"]
+    joined = grouped.agg(pl.col(first).first(), pl.col("duration_ns").sum())
+    return joined.select(pl.col(name).cast(dtype) for name, dtype in _ROWS.items())

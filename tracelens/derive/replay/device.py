@@ -1,0 +1,226 @@
+"""The device's side of a replay: when each kernel, copy and fill can start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from tracelens.derive.replay.edges import (
+    COLLECTIVE,
+    COPY,
+    DEPENDENCY,
+    FILL,
+    KERNEL,
+    LAUNCH,
+    QUEUE,
+    START,
+    Edges,
+)
+from tracelens.derive.replay.graph import Flags, Ints
+from tracelens.derive.replay.window import Window
+
+LEAST_LATENCY_NS = 1_500
+"""A launch takes at least this long to reach an idle device."""
+_USUAL_LATENCY_NS, _USUAL_GAP_NS = 5_000, 1_000
+"""Where nothing in the window shows these."""
+_LONG_GAP_NS, _LONG_LATENCY_NS = 10_000, 20_000
+"""A stream that pauses for longer with work queued, or a launch that takes so much longer than
+usual, waited for something else."""
+_NEAR_NS = 5_000
+"""What ended so shortly before work began is what it waited for."""
+_LEAST_INTERVAL_NS = 1
+WORK_KINDS = {"kernel": KERNEL, "copy": COPY, "fill": FILL, "collective": COLLECTIVE}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Device work by start as arrays, with the moments (rows of all moments) of its begin and end.
+
+    `previous` is the row of the work before it on its stream, -1 for none; `launched` when its call
+    began, -1 where that was before the window.
+    """
+
+    starts: Ints
+    ends: Ints
+    queues: Ints
+    calls: Ints
+    kinds: Ints
+    is_graph: Ints
+    previous: Ints
+    launched: Ints
+    begin_moments: Ints
+    end_moments: Ints
+
+
+def read_work(window: Window, first_moment: int) -> Work:
+    """The window's device work, its moments numbered from first_moment: all begins, then all ends."""
+    frame = window.work
+    starts, ends = (frame[name].to_numpy().astype(np.int64) for name in ("start", "end"))
+    queues = frame["queue"].to_numpy().astype(np.int64)
+    calls = frame["call"].fill_null(-1).to_numpy().astype(np.int64)
+    order = np.lexsort((np.arange(len(starts)), queues))
+    previous = np.full(len(starts), -1, np.int64)
+    same = queues[order][1:] == queues[order][:-1]
+    previous[order[1:][same]] = order[:-1][same]
+    call_starts = window.calls["start"].to_numpy()
+    launched = np.full(len(starts), -1, np.int64)
+    launched[calls >= 0] = call_starts[calls[calls >= 0]]
+    kinds = frame["kind"].replace_strict(WORK_KINDS, return_dtype=pl.Int64).to_numpy()
+    places = first_moment + np.arange(len(starts), dtype=np.int64)
+    return Work(
+        starts,
+        ends,
+        queues,
+        calls,
+        kinds.astype(np.int64),
+        frame["is_graph"].fill_null(value=False).to_numpy().astype(np.int64),
+        previous,
+        launched,
+        places,
+        places + len(starts),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """What is usual in the window: from a launch to an idle device, and between work in a queue."""
+
+    launch_ns: int
+    gap_ns: int
+
+
+def add_device_edges(
+    edges: Edges, window: Window, work: Work, call_begins: Ints, origin: int
+) -> Latency:
+    """Add the edges into the begins and ends of device work; returns the usual latencies.
+
+    `call_begins` has the moment that each call begins at, `origin` the window's first moment. Work
+    starts once its call has launched it and the work before it on its stream is done. Where it
+    started later than both explain, and other work had just ended, it waited for that (marked as
+    inferred), unless the source recorded what its stream waited for. The first work of a stream
+    that was late for nothing recorded waited for work of before the window.
+    """
+    has_previous = work.previous >= 0
+    gaps = np.where(has_previous, work.starts - work.ends[work.previous], -1)
+    is_launched = work.calls >= 0
+    latencies = np.where(is_launched, work.starts - work.launched, -1)
+    is_queued = has_previous & (work.ends[work.previous] > work.launched + LEAST_LATENCY_NS)
+    usual = _usual(latencies[is_launched & ~is_queued], gaps[is_queued])
+    awaited, is_recorded = _recorded_waits(window, work)
+    is_late = np.where(
+        is_queued, gaps > _LONG_GAP_NS, latencies > usual.launch_ns + _LONG_LATENCY_NS
+    )
+    for row in np.flatnonzero(is_late & is_launched & (awaited < 0)):
+        awaited[row] = _just_ended(work, int(row))
+    explained = (awaited >= 0) & (work.starts - work.ends[awaited] < _NEAR_NS)
+    is_pageable = window.work["is_pageable"].fill_null(value=False).to_numpy()
+    is_after_unseen = is_late & is_launched & ~has_previous & ~explained & ~is_pageable
+    launch_ns = np.where(
+        is_queued | explained | is_after_unseen, np.minimum(latencies, usual.launch_ns), latencies
+    )
+    launch_ns = _graph_latencies(work, launch_ns)
+    queue_ns = np.where(is_queued & ~explained, gaps, np.minimum(gaps, usual.gap_ns))
+    rows = np.flatnonzero(is_launched)
+    edges.add(
+        call_begins[work.calls[rows]],
+        work.begin_moments[rows],
+        launch_ns[rows],
+        LAUNCH,
+        rows,
+        n_calls=1,
+    )
+    _add_queue_edges(edges, work, np.flatnonzero(has_previous), queue_ns)
+    rows = np.flatnonzero(awaited >= 0)
+    waited = np.where(explained, work.starts - work.ends[awaited], 0)
+    edges.add(
+        work.end_moments[awaited[rows]],
+        work.begin_moments[rows],
+        np.minimum(waited[rows], usual.gap_ns * 4),
+        DEPENDENCY,
+        rows,
+        is_inferred=~is_recorded[rows],
+    )
+    rows = np.flatnonzero(~is_launched | is_after_unseen)
+    edges.add(origin, work.begin_moments[rows], work.starts[rows], START, rows)
+    edges.add(
+        work.begin_moments,
+        work.end_moments,
+        work.ends - work.starts,
+        work.kinds,
+        np.arange(len(work.starts)),
+    )
+    return usual
+
+
+def _usual(latencies: Ints, gaps: Ints) -> Latency:
+    """The medians of latencies and gaps that nothing delayed."""
+    short = latencies[(latencies >= 0) & (latencies < _LONG_LATENCY_NS)]
+    close = gaps[(gaps >= 0) & (gaps < _NEAR_NS)]
+    return Latency(
+        int(np.median(short)) if len(short) else _USUAL_LATENCY_NS,
+        int(np.median(close)) if len(close) else _USUAL_GAP_NS,
+    )
+
+
+def _graph_latencies(work: Work, launch_ns: Ints) -> Ints:
+    """Of the kernels of a replayed graph, the first one's latency: the others wait for each other."""
+    result = launch_ns.copy()
+    first: dict[int, int] = {}
+    for row in np.flatnonzero((work.is_graph == 1) & (work.calls >= 0)).tolist():
+        call = int(work.calls[row])
+        result[row] = min(int(launch_ns[row]), first.setdefault(call, int(launch_ns[row])))
+    return result
+
+
+def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> None:
+    """Add the edges between work of one stream; where two overlap, part of the first is waited for."""
+    before = work.previous[rows]
+    overlap = work.ends[before] > work.starts[rows]
+    apart, over = rows[~overlap], rows[overlap]
+    edges.add(
+        work.end_moments[work.previous[apart]],
+        work.begin_moments[apart],
+        np.maximum(queue_ns[apart], 0),
+        QUEUE,
+        apart,
+    )
+    before = work.previous[over]
+    edges.add(
+        work.begin_moments[before],
+        work.begin_moments[over],
+        work.starts[over] - work.starts[before],
+        work.kinds[before],
+        before,
+    )
+
+
+def _just_ended(work: Work, row: int) -> int:
+    """The work of another stream that ended last before this one began, and shortly before; -1 for none."""
+    begin, queue = work.starts[row], work.queues[row]
+    earlier = slice(max(0, row - 256), row)
+    ends = work.ends[earlier]
+    likely = (ends <= begin) & (ends > begin - _NEAR_NS) & (work.queues[earlier] != queue)
+    likely &= ends > work.launched[row]
+    if not likely.any():
+        return -1
+    return int(earlier.start + np.flatnonzero(likely)[np.argmax(ends[likely])])
+
+
+def _recorded_waits(window: Window, work: Work) -> tuple[Ints, Flags]:
+    """The work that each began after by a recorded wait of its stream (-1 for none), and whether it was recorded."""
+    awaited = np.full(len(work.starts), -1, np.int64)
+    streams = window.work["stream_id"].to_numpy()
+    waits = window.waits.filter(pl.col("kind") == "stream_wait")
+    for called_at, stream, waited, recorded_at in waits.select(
+        "call_start", "stream_id", "waited_stream_id", "recorded_at"
+    ).iter_rows():
+        after = np.flatnonzero((streams == stream) & (work.launched > called_at))
+        until = called_at if recorded_at is None else recorded_at
+        before = np.flatnonzero((streams == waited) & (work.launched < until))
+        if len(after) and len(before) and stream != waited:
+            target, source = after[0], before[np.argmax(work.ends[before])]
+            if awaited[target] < 0 or work.ends[source] > work.ends[awaited[target]]:
+                awaited[target] = source
+    return awaited, awaited >= 0

@@ -1,0 +1,93 @@
+"""Edges of a replay graph while it is built: what waits for what, for how long, and what that time is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tracelens.derive.replay.graph import Graph, Ints
+from tracelens.schemas.results.replay import STRETCHES
+
+KINDS = tuple(STRETCHES)
+OP, PYTHON, CALL, LAUNCH, KERNEL, COPY, FILL, COLLECTIVE, QUEUE, DEPENDENCY, WAIT, START = range(
+    len(KINDS)
+)
+NONE = -1
+
+
+@dataclass(slots=True)
+class Edges:
+    """Columns of edges, in parts that are joined by `columns`."""
+
+    parts: list[tuple[Ints, ...]] = field(default_factory=list)
+
+    def add(  # noqa: PLR0913 - a column each
+        self,
+        sources: npt.ArrayLike,
+        targets: npt.ArrayLike,
+        ns: npt.ArrayLike,
+        kind: npt.ArrayLike,
+        items: npt.ArrayLike = NONE,
+        *,
+        n_ops: npt.ArrayLike = 0,
+        n_python: npt.ArrayLike = 0,
+        n_calls: npt.ArrayLike = 0,
+        is_inferred: npt.ArrayLike = 0,
+    ) -> None:
+        """Add edges: one, or columns of them; a single value stands for all."""
+        values = (sources, targets, ns, kind, items, n_ops, n_python, n_calls, is_inferred)
+        columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, np.int64)) for v in values))
+        self.parts.append(tuple(columns))
+
+    def columns(self) -> tuple[Ints, ...]:
+        """Sources, targets, ns, kinds, items and the counts, of all edges."""
+        return tuple(np.concatenate(column) for column in zip(*self.parts, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeTable:
+    """The edges of a graph in its order, beside it.
+
+    `items` are rows: of ops for op, of API calls for call, launch and wait, else of device work.
+    `n_ops` and `n_python` count begins and ends of recorded spans, `n_calls` recorded API calls, in
+    each edge's time: what the profiler adds to it.
+    """
+
+    graph: Graph
+    targets: Ints
+    kinds: Ints
+    items: Ints
+    n_ops: Ints
+    n_python: Ints
+    n_calls: Ints
+    is_inferred: Ints
+    recorded: Ints
+    """When each moment was recorded."""
+
+
+def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, Ints]:
+    """Sort moments by recorded time (and class, where equal), and edges by the moment they lead to.
+
+    Returns the table, and the new place of each moment. An edge that would lead back in that order
+    is left out: rules that read coarse times may find one between moments of the same time.
+    """
+    order = np.lexsort((np.arange(len(times)), classes, times))
+    place = np.empty(len(times), np.int64)
+    place[order] = np.arange(len(times))
+    sources, targets, ns, *others = edges.columns()
+    sources, targets = place[sources], place[targets]
+    forward = np.flatnonzero(sources < targets)
+    by_target = forward[np.lexsort((forward, targets[forward]))]
+    counts = np.bincount(targets[by_target], minlength=len(times))
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    graph = Graph(offsets, np.ascontiguousarray(sources[by_target]), ns[by_target].copy())
+    columns = [column[by_target] for column in (targets, *others)]
+    kinds, items, n_ops, n_python, n_calls, is_inferred = columns[1:]
+    return (
+        EdgeTable(
+            graph, columns[0], kinds, items, n_ops, n_python, n_calls, is_inferred, times[order]
+        ),
+        place,
+    )

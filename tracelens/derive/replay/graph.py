@@ -1,0 +1,78 @@
+"""A graph of moments: each comes no earlier than every moment it waits for, plus that edge's time.
+
+This is Daydream's dependency graph (Zhu et al., ATC 2020) with two moments for each activity, its
+begin and its end, so that every rule is an edge. The earliest times are the longest paths from the
+first moment (the critical path method).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tracelens.native import LIBRARY
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Edges by the moment they lead to: moment m waits along edges offsets[m] to offsets[m + 1].
+
+    `sources` are the moments that edges come from, each before the one it leads to; `weights` are
+    ns. A moment without edges is at time 0.
+    """
+
+    offsets: Ints
+    sources: Ints
+    weights: Ints
+
+    @property
+    def n_moments(self) -> int:
+        """The number of moments."""
+        return len(self.offsets) - 1
+
+    def with_weights(self, weights: Ints) -> Graph:
+        """The same edges with other times."""
+        return replace(self, weights=np.ascontiguousarray(weights, dtype=np.int64))
+
+
+def earliest_times(graph: Graph) -> tuple[Ints, Ints]:
+    """The time of each moment, and the edge that decides it (-1 without any); the first of equals."""
+    if LIBRARY is not None and hasattr(LIBRARY, "longest_paths"):
+        times = np.empty(graph.n_moments, np.int64)
+        deciding = np.empty(graph.n_moments, np.int64)
+        LIBRARY.longest_paths(graph.offsets, graph.sources, graph.weights, times, deciding)
+        return times, deciding
+    return earliest_times_in_python(graph)
+
+
+def earliest_times_in_python(graph: Graph) -> tuple[Ints, Ints]:
+    """The twin of `longest_paths` in C, which defines it."""
+    offsets, sources = graph.offsets.tolist(), graph.sources.tolist()
+    weights = graph.weights.tolist()
+    times: list[int] = []
+    deciding: list[int] = []
+    begin = offsets[0]
+    for end in offsets[1:]:
+        latest, edge = 0, -1
+        for i in range(begin, end):
+            moment = times[sources[i]] + weights[i]
+            if edge < 0 or moment > latest:
+                latest, edge = moment, i
+        times.append(latest)
+        deciding.append(edge)
+        begin = end
+    return np.array(times, np.int64), np.array(deciding, np.int64)
+
+
+def deciding_path(graph: Graph, deciding: Ints, moment: int) -> list[int]:
+    """The edges that decide a moment, from it back to the first moment."""
+    path = []
+    while (edge := int(deciding[moment])) >= 0:
+        path.append(edge)
+        moment = int(graph.sources[edge])
+    return path

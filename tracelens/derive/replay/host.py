@@ -1,0 +1,163 @@
+"""The host's side of a replay: each group of threads that take turns as one chain of moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from tracelens.derive.replay.graph import Ints
+from tracelens.derive.replay.window import Window
+
+_TAKE_TURNS = 0.1
+"""Threads work in turns, as forward and autograd threads do, where they overlap for less than
+this share of the time of the one that works less; others work side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Moments of threads that take turns, in order of time, with what lies between them.
+
+    Piece i lies between moments i and i + 1: `calls` and `ops` are the rows of the API call and of
+    the op that it is part of (-1 for none); `n_op_edges` and `n_python_edges` count begins and ends
+    of recorded spans in it. `call_begins`, `call_ends` and `marks` are places in `times`.
+    """
+
+    times: Ints
+    calls: Ints
+    ops: Ints
+    n_op_edges: Ints
+    n_python_edges: Ints
+    call_rows: Ints
+    call_begins: Ints
+    call_ends: Ints
+    marks: Ints
+    is_main: bool
+
+
+def host_chains(window: Window) -> list[Chain]:
+    """The chains of a window's host threads; the first holds the marks of steps."""
+    teams = _teams(window)
+    return [_chain(window, team, is_main=i == 0) for i, team in enumerate(teams)]
+
+
+def _teams(window: Window) -> list[pl.DataFrame]:
+    """Threads (process_id, thread_id) that take turns; the team of the thread that launches most is first."""
+    key = ["process_id", "thread_id"]
+    active = pl.concat(
+        [window.calls.select(*key, "start", "end"), window.ops.select(*key, "start", "end")]
+    )
+    if not active.height:
+        return [active.select(key).clear()]
+    busy = {
+        thread: _merged(rows["start"].to_numpy(), rows["end"].to_numpy())
+        for thread, rows in active.sort("start").partition_by(key, as_dict=True).items()
+    }
+    n_calls = {
+        thread: rows.height for thread, rows in window.calls.partition_by(key, as_dict=True).items()
+    }
+    order = sorted(busy, key=lambda thread: (-n_calls.get(thread, 0), -_length(busy[thread])))
+    teams: list[tuple[list[tuple[object, ...]], tuple[Ints, Ints]]] = []
+    for thread in order:
+        own = busy[thread]
+        for i, (members, theirs) in enumerate(teams):
+            shorter = max(min(_length(own), _length(theirs)), 1)
+            if _overlap(own, theirs) < _TAKE_TURNS * shorter:
+                teams[i] = ([*members, thread], _merged(*_by_start(own, theirs)))
+                break
+        else:
+            teams.append(([thread], own))
+    return [
+        pl.DataFrame(members, schema=dict.fromkeys(key, pl.Int64), orient="row")
+        for members, _ in teams
+    ]
+
+
+def _merged(begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """The union of intervals by start, as begins and ends."""
+    reached = np.maximum.accumulate(ends)
+    is_first = np.r_[True, begins[1:] > reached[:-1]]
+    firsts = np.flatnonzero(is_first)
+    return begins[firsts], reached[np.r_[firsts[1:] - 1, len(ends) - 1]]
+
+
+def _length(intervals: tuple[Ints, Ints]) -> int:
+    return int((intervals[1] - intervals[0]).sum())
+
+
+def _overlap(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> int:
+    """How long two unions of intervals are both there."""
+    union = _merged(*_by_start(first, second))
+    return _length(first) + _length(second) - _length(union)
+
+
+def _by_start(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    begins = np.concatenate([first[0], second[0]])
+    order = np.argsort(begins, kind="stable")
+    return begins[order], np.concatenate([first[1], second[1]])[order]
+
+
+def _chain(window: Window, team: pl.DataFrame, *, is_main: bool) -> Chain:
+    """The chain of a team's threads."""
+    key = ["process_id", "thread_id"]
+    calls = window.calls.with_row_index("row").join(team, on=key, how="semi", maintain_order="left")
+    ops = window.ops.with_row_index("row").join(team, on=key, how="semi", maintain_order="left")
+    starts, ends = calls["start"].to_numpy(), calls["end"].to_numpy()
+    op_starts, op_ends = ops["start"].to_numpy(), ops["end"].to_numpy()
+    marks = np.array(window.marks if is_main else [], np.int64)
+    moments = np.concatenate([marks, starts, ends, op_starts, op_ends])
+    # At one moment a call ends before the next begins; a call of no length begins before it ends.
+    rank = np.concatenate(
+        [
+            np.full(len(marks), 1),
+            np.where(ends > starts, 2, 0),
+            np.zeros(len(ends), np.int64),
+            np.full(len(ops), 2),
+            np.zeros(len(ops), np.int64),
+        ]
+    )
+    order = np.lexsort((np.arange(len(moments)), rank, moments))
+    place = np.empty(len(moments), np.int64)
+    place[order] = np.arange(len(moments))
+    times = moments[order]
+    n_marks, n_calls = len(marks), len(starts)
+    edges = _span_edges(window, team, times)
+    return Chain(
+        times,
+        _within(times, starts, ends, calls["row"].to_numpy()),
+        _within(times, op_starts, op_ends, ops["row"].to_numpy()),
+        *edges,
+        calls["row"].to_numpy().astype(np.int64),
+        place[n_marks : n_marks + n_calls],
+        place[n_marks + n_calls : n_marks + 2 * n_calls],
+        place[:n_marks],
+        is_main,
+    )
+
+
+def _within(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:
+    """For each piece the row of the interval that it lies in, -1 for none."""
+    if not len(starts):
+        return np.full(max(len(times) - 1, 0), -1, np.int64)
+    last = np.searchsorted(starts, times[:-1], "right") - 1
+    lies_in = (last >= 0) & (ends[last] >= times[1:]) & (times[1:] > times[:-1])
+    return np.where(lies_in, rows.astype(np.int64)[last], -1)
+
+
+def _span_edges(window: Window, team: pl.DataFrame, times: Ints) -> tuple[Ints, Ints]:
+    """How many begins and ends of ops, and of Python calls, lie in each piece."""
+    spans = window.spans.join(team, on=["process_id", "thread_id"], how="semi")
+    counts = []
+    for flag in ("is_op", "is_python"):
+        chosen = spans.filter(flag)
+        edges = np.concatenate(
+            [
+                chosen.filter("begins_inside")["start"].to_numpy(),
+                chosen.filter("ends_inside")["end"].to_numpy(),
+            ]
+        )
+        edges.sort()
+        before = np.searchsorted(edges, times, "right")
+        counts.append(np.diff(before).astype(np.int64))
+    return counts[0], counts[1]

@@ -1,0 +1,188 @@
+"""A rank's steps as a graph, replayed: as recorded, without the profiler, or with something changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tracelens.derive.replay.device import Latency, Work, add_device_edges, read_work
+from tracelens.derive.replay.edges import (
+    CALL,
+    NONE,
+    OP,
+    PYTHON,
+    START,
+    WAIT,
+    Edges,
+    EdgeTable,
+    build_table,
+)
+from tracelens.derive.replay.graph import Ints, earliest_times
+from tracelens.derive.replay.host import Chain, host_chains
+from tracelens.derive.replay.waits import HostWait, find_waits
+from tracelens.derive.replay.window import Window, read_window
+from tracelens.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A window's graph: `table` of edges, and the moments of marks and of the begins and ends of work.
+
+    `work_steps` is the place (in the window) of the step that launched each piece of work, and -1
+    where that was before; `call_ops` the row of the op around each call. `chain_ends` has the first
+    and the last moment of each chain of threads.
+    """
+
+    window: Window
+    table: EdgeTable
+    work: Work
+    marks: Ints
+    begins: Ints
+    work_ends: Ints
+    work_steps: Ints
+    call_ops: Ints
+    chain_ends: list[tuple[int, int]]
+    usual: Latency
+    waits: list[HostWait]
+
+
+def replays(trace: Trace) -> dict[int, Replay]:
+    """The replay of each rank's steps around its median one, of the ranks whose host was recorded."""
+    return trace.derived(_all_ranks)
+
+
+def _all_ranks(trace: Trace) -> dict[int, Replay]:
+    windows = {rank: read_window(trace, rank) for rank in trace.manifest.ranks}
+    return {rank: build(window) for rank, window in windows.items() if window is not None}
+
+
+def replay_of(trace: Trace, rank: int) -> Replay | None:
+    """The replay of the rank's steps around the median one; None without a host's records."""
+    window = read_window(trace, rank)
+    return None if window is None else build(window)
+
+
+def build(window: Window) -> Replay:
+    """The graph of a window."""
+    edges, chains = Edges(), host_chains(window)
+    times = [np.zeros(1, np.int64)]
+    classes = [np.zeros(1, np.int64)]
+    n_moments = 1
+    call_begins = np.full(window.calls.height, -1, np.int64)
+    call_ends = np.full(window.calls.height, -1, np.int64)
+    call_ops = np.full(window.calls.height, NONE, np.int64)
+    firsts = []
+    for chain in chains:
+        firsts.append(n_moments)
+        call_begins[chain.call_rows] = n_moments + chain.call_begins
+        call_ends[chain.call_rows] = n_moments + chain.call_ends
+        inside = chain.call_begins < len(chain.ops)
+        call_ops[chain.call_rows[inside]] = chain.ops[chain.call_begins[inside]]
+        times.append(chain.times)
+        classes.append(np.full(len(chain.times), 1))
+        n_moments += len(chain.times)
+    work = read_work(window, n_moments)
+    times += [work.starts, work.ends]
+    classes += [np.full(len(work.starts), 2), np.where(work.ends > work.starts, 0, 3)]
+    waits = find_waits(window, work)
+    for chain, first in zip(chains, firsts, strict=True):
+        _add_host_edges(edges, window, chain, first, waits, firsts[0] + chains[0].marks)
+    for wait in waits:
+        if call_ends[wait.call] >= 0:
+            edges.add(
+                work.end_moments[wait.work],
+                call_ends[wait.call],
+                max(wait.return_ns, 0),
+                WAIT,
+                wait.call,
+                is_inferred=wait.is_inferred,
+            )
+    usual = add_device_edges(edges, window, work, call_begins, 0)
+    table, place = build_table(edges, np.concatenate(times), np.concatenate(classes))
+    ends = [
+        (int(place[first]), int(place[first + len(chain.times) - 1]))
+        for first, chain in zip(firsts, chains, strict=True)
+        if len(chain.times)
+    ]
+    marks = np.array(window.marks, np.int64)
+    steps = np.searchsorted(marks[:-1], work.launched, "right") - 1
+    return Replay(
+        window,
+        table,
+        work,
+        place[firsts[0] + chains[0].marks],
+        place[work.begin_moments],
+        place[work.end_moments],
+        np.where(work.launched >= 0, steps, -1),
+        call_ops,
+        ends,
+        usual,
+        waits,
+    )
+
+
+def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
+    edges: Edges, window: Window, chain: Chain, first: int, waits: list[HostWait], marks: Ints
+) -> None:
+    """Add the edges along a chain; a waiting call's last piece has the call's own time only.
+
+    A chain that works beside the main one follows the steps' marks, as a loader's queue has it do.
+    """
+    if not len(chain.times):
+        return
+    ns = np.diff(chain.times)
+    pieces = np.arange(len(ns))
+    place_of = {
+        int(row): int(end) for row, end in zip(chain.call_rows, chain.call_ends, strict=True)
+    }
+    for wait in waits:
+        end = place_of.get(wait.call)
+        if end is not None and end > 0:
+            ns[end - 1] = min(int(ns[end - 1]), wait.own_ns)
+    in_call, in_op = chain.calls >= 0, chain.ops >= 0
+    kinds = np.where(in_call, CALL, np.where(in_op, OP, PYTHON))
+    items = np.where(in_call, chain.calls, np.where(in_op, chain.ops, NONE))
+    ends_call = np.zeros(len(ns), np.int64)
+    ends_call[chain.call_ends[chain.call_ends > 0] - 1] = 1
+    edges.add(
+        first + pieces,
+        first + pieces + 1,
+        ns,
+        kinds,
+        items,
+        n_ops=chain.n_op_edges,
+        n_python=chain.n_python_edges,
+        n_calls=ends_call * in_call,
+    )
+    edges.add(0, first, chain.times[0], START)
+    if not chain.is_main:
+        at_marks = np.searchsorted(chain.times, window.marks[:-1], "left")
+        for step, moment in enumerate(at_marks.tolist()):
+            if moment < len(chain.times):
+                since = int(chain.times[moment]) - window.marks[step]
+                edges.add(marks[step], first + moment, since, START)
+
+
+def step_ends(replay: Replay, times: Ints) -> Ints:
+    """When each step of the window ends: the host has begun the next, and the device is done with what came before."""
+    ends = times[replay.marks[1:]].copy()
+    for step, end in zip(replay.work_steps.tolist(), times[replay.work_ends].tolist(), strict=True):
+        if 0 <= step < len(ends):
+            ends[step] = max(ends[step], end)
+    return np.maximum.accumulate(ends)
+
+
+def step_durations(replay: Replay, times: Ints) -> Ints:
+    """The time of each step, from the end of the one before; the first from its start as recorded."""
+    ends = step_ends(replay, times)
+    first = int(replay.window.steps["start"][0])
+    return np.diff(np.concatenate([[first], ends]))
+
+
+def replay_error_frac(replay: Replay) -> float:
+    """How far the median replayed step is from the median recorded one, over the latter."""
+    times, _ = earliest_times(replay.table.graph)
+    recorded = float(np.median(replay.window.steps["duration"].to_numpy()))
+    replayed = float(np.median(step_durations(replay, times)))
+    return abs(replayed / recorded - 1) if recorded else 0.0

@@ -1,0 +1,100 @@
+"""The time of a step without the profiler: measured by the capture, or a range by replay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.replay.costs import (
+    HOST_VARIES,
+    RUNS_VARY,
+    TORCH_HIGH,
+    TORCH_LOW,
+    TORCH_USUAL,
+    weights_without,
+)
+from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
+from tracelens.derive.replay.steady import steady_step_ns
+from tracelens.derive.time.step_table import steps_of
+from tracelens.trace import Trace
+
+LARGEST_ERROR = 0.1
+"""A replay that misses the recorded step by more predicts nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnprofiledStep:
+    """A rank's median step as recorded and without the profiler, with a range; None where unknown.
+
+    `evidence` says where that comes from: measured (the capture timed steps without the profiler),
+    calibrated (costs measured on the machine), table (costs measured elsewhere), unknown.
+    """
+
+    rank: int
+    recorded_ns: int
+    unprofiled_ns: int | None
+    low_ns: int | None
+    high_ns: int | None
+    replay_error_frac: float
+    evidence: str
+
+
+def unprofiled_steps(trace: Trace) -> dict[int, UnprofiledStep]:
+    """Each rank's step without the profiler, of the ranks that mark steps and whose host was recorded."""
+    return trace.derived(_of_all)
+
+
+def _of_all(trace: Trace) -> dict[int, UnprofiledStep]:
+    steps = steps_of(trace).group_by("rank").agg(pl.col("duration_ns").median())
+    medians = dict(steps.iter_rows())
+    return {
+        rank: _of_rank(trace, replay, round(medians[rank]))
+        for rank, replay in replays(trace).items()
+        if rank in medians and replay.window.is_marked
+    }
+
+
+def _of_rank(trace: Trace, replay: Replay, recorded_ns: int) -> UnprofiledStep:
+    rank, error = replay.window.rank, replay_error_frac(replay)
+    measured = measured_range(trace, rank)
+    if measured is not None:
+        return UnprofiledStep(rank, recorded_ns, *measured, error, "measured")
+    if error > LARGEST_ERROR or not is_of_torch(trace, rank):
+        return UnprofiledStep(rank, recorded_ns, None, None, None, error, "unknown")
+    recorded = steady_step_ns(replay)
+    shares = [
+        steady_step_ns(replay, weights_without(replay, costs, factor)) / recorded
+        for costs, factor in (
+            (TORCH_USUAL, 1),
+            (TORCH_HIGH, 1 - HOST_VARIES),
+            (TORCH_LOW, 1 + HOST_VARIES),
+        )
+    ]
+    margins = (1, 1 - RUNS_VARY, 1 + RUNS_VARY)
+    usual, low, high = (
+        round(recorded_ns * share * margin) for share, margin in zip(shares, margins, strict=True)
+    )
+    return UnprofiledStep(rank, recorded_ns, usual, low, high, error, "table")
+
+
+def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
+    """Median, least and most of the steps that a live capture timed without the profiler; None without any."""
+    median = trace.manifest.unprofiled_step_ns(rank)
+    if median is None:
+        return None
+    for source in trace.manifest.sources:
+        settings = source.get("settings")
+        if source.get("rank") == rank and isinstance(settings, dict):
+            times = settings.get("unprofiled_step_ns")
+            if isinstance(times, dict) and times.get("median") == median:
+                low, high = times.get("min"), times.get("max")
+                if isinstance(low, int) and isinstance(high, int):
+                    return median, low, high
+    return median, median, median
+
+
+def is_of_torch(trace: Trace, rank: int) -> bool:
+    """Whether torch.profiler recorded the rank: of other profilers no costs were measured."""
+    kinds = {source.get("kind") for source in trace.manifest.sources if source.get("rank") == rank}
+    return "torch" in kinds

@@ -1,0 +1,141 @@
+"""API calls that return only once device work is done, or once a queue has room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from tracelens.derive.replay.device import Work
+from tracelens.derive.replay.edges import COPY
+from tracelens.derive.replay.graph import Ints
+from tracelens.derive.replay.window import Window
+
+_USUAL_CALL_NS = 4_000
+"""What a call takes that need not wait, where the window shows none."""
+_USUAL_RETURN_NS = 8_000
+_IMPLICIT = (
+    r"^(cuda|cu|hip)(Mem)?(Free|FreeHost|HostFree|HostUnregister|HostAlloc|HostRegister)(_v\d)?$"
+)
+"""Calls that wait for the device on their way, where it has work."""
+_LONG_LAUNCH_NS = 50_000
+_FULL_QUEUE = 128
+"""A launch that takes this long with so much work pending waits for room in the queue."""
+_NEAR_NS = 50_000
+"""A call that ends so shortly after device work may have waited for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostWait:
+    """A call (its row) that waits for device work (its row).
+
+    `own_ns` is the call's own time, `return_ns` that from the work's end to the call's.
+    """
+
+    call: int
+    work: int
+    own_ns: int
+    return_ns: int
+    is_inferred: bool
+
+
+def find_waits(window: Window, work: Work) -> list[HostWait]:
+    """The calls that wait for device work, or would where the host were faster."""
+    calls = window.calls
+    starts, ends = calls["start"].to_numpy(), calls["end"].to_numpy()
+    waits = [
+        *_synchronizations(window, work, starts, ends),
+        *_blocking_copies(window, work, ends),
+        *_full_queues(window, work, starts, ends),
+    ]
+    return _with_usual_times(window, waits, starts, ends)
+
+
+def _synchronizations(window: Window, work: Work, starts: Ints, ends: Ints) -> list[HostWait]:
+    """Waits for a device, stream or event, and releases of memory that were seen to wait."""
+    calls = window.calls
+    is_implicit = calls["api"].str.contains(_IMPLICIT).to_numpy()
+    names = calls["api"].to_list()
+    is_sync = (calls["waits"] & (calls["kind"] != "memcpy")).to_numpy()
+    streams = window.work["stream_id"].to_numpy()
+    recorded = dict(
+        window.waits.filter(pl.col("kind").is_in(["stream", "event"]))
+        .select("row", "stream_id")
+        .iter_rows()
+    )
+    waits = []
+    for call in np.flatnonzero(is_sync | is_implicit).tolist():
+        begin, end = int(starts[call]), int(ends[call])
+        candidates = (work.launched < begin) & (work.ends <= end)
+        stream = recorded.get(call)
+        is_known = stream is not None and bool((streams == stream).any())
+        if is_known:
+            candidates &= streams == stream
+        rows = np.flatnonzero(candidates)
+        if not len(rows):
+            continue
+        chosen = int(rows[np.argmax(work.ends[rows])])
+        waited = work.ends[chosen] > begin
+        if not waited and (is_implicit[call] or "Event" in names[call]):
+            continue  # nothing tells what it would have waited for
+        whole = end - int(work.ends[chosen])
+        if waited and is_implicit[call] and whole > end - begin:
+            continue
+        waits.append(HostWait(call, chosen, -1 if waited else end - begin, whole, not is_known))
+    return waits
+
+
+def _blocking_copies(window: Window, work: Work, ends: Ints) -> list[HostWait]:
+    """Copies from or to pageable memory, and those that are not asynchronous, that outlast their device work."""
+    is_pageable = window.work["is_pageable"].fill_null(value=False).to_numpy()
+    waits_by_name = (window.calls["waits"] & (window.calls["kind"] == "memcpy")).to_numpy()
+    waits = []
+    for row in np.flatnonzero((is_pageable | (work.kinds == COPY)) & (work.calls >= 0)).tolist():
+        call = int(work.calls[row])
+        if not (is_pageable[row] or waits_by_name[call]) or ends[call] < work.ends[row]:
+            continue
+        waits.append(HostWait(call, row, -1, int(ends[call] - work.ends[row]), is_inferred=False))
+    return waits
+
+
+def _full_queues(window: Window, work: Work, starts: Ints, ends: Ints) -> list[HostWait]:
+    """Launches that took long while much work was pending, as a queue holds about a thousand."""
+    is_launch = (window.calls["kind"] == "kernel_launch").to_numpy()
+    long = np.flatnonzero(is_launch & (ends - starts > _LONG_LAUNCH_NS))
+    waits = []
+    for call in long.tolist():
+        begin, end = starts[call], ends[call]
+        pending = (work.launched < begin) & (work.ends > begin) & (work.launched >= 0)
+        if pending.sum() < _FULL_QUEUE:
+            continue
+        done = np.flatnonzero(pending & (work.ends <= end) & (work.ends > end - _NEAR_NS))
+        if len(done):
+            row = int(done[np.argmax(work.ends[done])])
+            waits.append(HostWait(call, row, -1, int(end - work.ends[row]), is_inferred=True))
+    return waits
+
+
+def _with_usual_times(
+    window: Window, waits: list[HostWait], starts: Ints, ends: Ints
+) -> list[HostWait]:
+    """The waits with what the call itself takes (own_ns -1 so far), and the usual return where none was seen."""
+    names = window.calls["api"].to_list()
+    waiting = {wait.call for wait in waits if wait.own_ns < 0}
+    by_name: dict[str, list[int]] = {}
+    for call, name in enumerate(names):
+        if call not in waiting:
+            by_name.setdefault(name, []).append(int(ends[call] - starts[call]))
+    usual = {name: int(np.median(durations)) for name, durations in by_name.items()}
+    returns = [wait.return_ns for wait in waits if wait.own_ns < 0]
+    usual_return = int(np.median(returns)) if returns else _USUAL_RETURN_NS
+    settled = []
+    for wait in waits:
+        took = int(ends[wait.call] - starts[wait.call])
+        if wait.own_ns >= 0:
+            return_ns = min(wait.return_ns, usual_return)
+            settled.append(HostWait(wait.call, wait.work, wait.own_ns, return_ns, wait.is_inferred))
+            continue
+        own = min(took, usual.get(names[wait.call], _USUAL_CALL_NS), _USUAL_CALL_NS * 4)
+        settled.append(HostWait(wait.call, wait.work, own, wait.return_ns, wait.is_inferred))
+    return settled

@@ -1,0 +1,339 @@
+"""The events of a few consecutive steps of one rank, as a replay needs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.events.api_names import waits_for_device
+from tracelens.derive.time.step_table import steps_of
+from tracelens.trace import Trace
+
+MOST_STEPS = 8
+MOST_EVENTS = 60_000
+"""Steps around the median one are replayed: so many, as long as they hold no more calls and
+kernels. A trace without steps is replayed whole, where it has no more of them."""
+_LONGEST_LEAD_NS = 10_000_000_000
+"""The host runs ahead of the device by less."""
+_WORK = ("start_ns", "duration_ns", "device_id", "stream_id", "api_call_id", "link")
+_ENDS = pl.col("start_ns") + pl.col("duration_ns")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Steps of one rank: all times are ns since the first step's mark, `origin_ns`.
+
+    `steps` has step, start, duration; `marks` when the host began each step, and last when it
+    ended. `calls` (outermost API calls by start): start, end, thread, api, kind, waits, and
+    `call_rows`, the row there of every call's id. `work` by start: start, end, queue, call (row of
+    calls, null where it came before), kind, name and what else is known. `ops` holds outermost ops,
+    `spans` begin, end, thread and whether it is Python's, of every recorded span.
+    """
+
+    rank: int
+    origin_ns: int
+    steps: pl.DataFrame
+    marks: list[int]
+    calls: pl.DataFrame
+    work: pl.DataFrame
+    ops: pl.DataFrame
+    spans: pl.DataFrame
+    waits: pl.DataFrame
+    is_marked: bool
+
+
+def read_window(trace: Trace, rank: int) -> Window | None:
+    """The steps around the rank's median one, without steps all of it; None without a host, or too long."""
+    steps = _chosen_steps(trace, rank)
+    marks = _marks(trace, rank, steps) if steps.height else []
+    if not marks:
+        steps, marks = _whole(trace, rank)
+        if not marks or _n_events(trace, rank) > MOST_EVENTS:
+            return None
+    is_marked = steps["step"].null_count() == 0
+    origin, until = marks[0], marks[-1]
+    inside = (pl.col("start_ns") < until) & _ENDS.gt(origin)
+    of_rank = pl.col("rank") == rank
+    spans = _spans(trace, of_rank & inside, origin, until)
+    calls, rows = _calls(trace, of_rank & (pl.col("start_ns") >= origin) & inside, origin)
+    return Window(
+        rank,
+        origin,
+        steps.with_columns(start=pl.col("start_ns") - origin).select(
+            "step", "start", duration="duration_ns"
+        ),
+        [mark - origin for mark in marks],
+        calls,
+        _work(trace, rank, (origin, until), rows),
+        _outermost(spans.filter(pl.col("is_op")), "thread"),
+        spans,
+        _stream_waits(trace, rank, rows),
+        is_marked,
+    )
+
+
+def _chosen_steps(trace: Trace, rank: int) -> pl.DataFrame:
+    """Consecutive steps of the rank, of one window, with the median one among them."""
+    steps = steps_of(trace).filter(pl.col("rank") == rank).sort("start_ns")
+    if not steps.height:
+        return steps
+    order = steps["duration_ns"].arg_sort()
+    median = int(order[(steps.height - 1) // 2])
+    window = steps["window"][median]
+    n_events = max(_n_events(trace, rank), 1)
+    affordable = max(1, min(MOST_STEPS, MOST_EVENTS * steps.height // n_events))
+    first = max(0, min(median - affordable // 2, steps.height - affordable))
+    return steps.slice(first, affordable).filter(pl.col("window") == window)
+
+
+def _n_events(trace: Trace, rank: int) -> int:
+    """The rank's API calls and kernels."""
+    return sum(trace.heights(table).get(rank, 0) for table in ("kernels", "api_calls"))
+
+
+def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
+    """When the host began each step, and when it ended the last; empty where the marks are gone."""
+    names = steps["name"].unique().to_list()
+    begin, end = steps["start_ns"][0], steps.select(_ENDS).to_series()[-1]
+    found = trace.select(
+        "spans",
+        "name",
+        "start_ns",
+        "duration_ns",
+        where=(pl.col("rank") == rank)
+        & pl.col("name").is_in(names)
+        & (pl.col("start_ns") <= end)
+        & _ENDS.ge(begin - _LONGEST_LEAD_NS),
+    ).sort("start_ns", "duration_ns", descending=[False, True])
+    marks: list[int] = []
+    host_end = 0
+    for name, host_ns in steps.select("name", "host_ns").iter_rows():
+        later = found.filter((pl.col("name") == name) & (pl.col("start_ns") >= host_end))
+        if not later.height:
+            return []
+        marks.append(later["start_ns"][0])
+        host_end = marks[-1] + host_ns
+    return [*marks, host_end]
+
+
+def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
+    """One step without a number, from the rank's first event to its last."""
+    edges: dict[str, tuple[int, int]] = {}
+    for table in ("api_calls", "spans", "kernels", "memcpys", "memsets"):
+        times = trace.select(table, "rank", "start_ns", "duration_ns")
+        own = times.filter(pl.col("rank") == rank)
+        ends = own.select(pl.col("start_ns").min(), end=_ENDS.max())
+        if ends["start_ns"][0] is not None:
+            edges[table] = ends.row(0)
+    host = [edges[table] for table in ("api_calls", "spans") if table in edges]
+    empty = pl.DataFrame(schema={"step": pl.Int64, "start_ns": pl.Int64, "duration_ns": pl.Int64})
+    if not host:
+        return empty, []
+    begin, host_end = min(edge[0] for edge in host), max(edge[1] for edge in host)
+    end = max(edge[1] for edge in edges.values())
+    row = pl.DataFrame([(None, begin, end - begin)], empty.schema, orient="row")
+    return row, [begin, host_end]
+
+
+def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFrame:
+    """Recorded spans within the window: start, end (cut at it), thread, is_op, is_python, name, module_path."""
+    wanted = where & ~pl.col("kind").is_in(["overhead", "annotation", "nvtx"])
+    found = trace.select(
+        "spans",
+        "start_ns",
+        "duration_ns",
+        "process_id",
+        "thread_id",
+        "kind",
+        "name",
+        "module_path",
+        where=wanted,
+    )
+    return found.select(
+        start=(pl.col("start_ns") - origin).clip(lower_bound=0),
+        end=(_ENDS - origin).clip(upper_bound=until - origin),
+        thread=pl.struct("process_id", "thread_id").rank("dense").cast(pl.Int64),
+        process_id="process_id",
+        thread_id="thread_id",
+        is_op=pl.col("kind") == "op",
+        is_python=pl.col("kind").is_in(["python", "module"]),
+        begins_inside=pl.col("start_ns") >= origin,
+        ends_inside=_ENDS.le(until),
+        name="name",
+        module_path="module_path",
+    ).sort("start", "end", descending=[False, True])
+
+
+def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Outermost API calls by start, and for each call's id the row of the outermost one around it."""
+    found = trace.select(
+        "api_calls",
+        "api_call_id",
+        "api",
+        "kind",
+        "start_ns",
+        "duration_ns",
+        "process_id",
+        "thread_id",
+        "correlation_id",
+        "span_id",
+        "site_id",
+        where=where,
+    )
+    calls = found.select(
+        start=pl.col("start_ns") - origin,
+        end=_ENDS - origin,
+        process_id="process_id",
+        thread_id="thread_id",
+        api=pl.col("api").cast(pl.String),
+        kind=pl.col("kind").cast(pl.String),
+        api_call_id="api_call_id",
+        correlation_id="correlation_id",
+        span_id="span_id",
+        site_id="site_id",
+    ).sort("start", "end", descending=[False, True])
+    calls = calls.with_columns(waits=waits_for_device(pl.col("api")))
+    key = ("process_id", "thread_id")
+    reached = pl.col("end").cum_max().shift(1).over(key)
+    is_outer = ((pl.col("end") > reached) | reached.is_null()).fill_null(value=True)
+    calls = calls.with_columns(is_outer=is_outer)
+    outer_row = pl.when("is_outer").then(pl.col("is_outer").cum_sum() - 1)
+    calls = calls.with_columns(row=outer_row.cast(pl.Int64)).with_columns(
+        pl.col("row").forward_fill().over(key)
+    )
+    rows = calls.select("api_call_id", "row", "correlation_id", call_start="start")
+    return calls.filter("is_outer").drop("is_outer", "row"), rows
+
+
+def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -> pl.DataFrame:
+    """Device work launched in the window, and earlier work that was not done when it began; by start."""
+    origin, until = edges
+    parts = []
+    own = {
+        "kernels": ("name", "is_communication", "kernel_id", "site_id", "span_id", "primitive"),
+        "memcpys": (
+            "direction",
+            "source_memory",
+            "destination_memory",
+            "size_bytes",
+            "memcpy_id",
+            "span_id",
+        ),
+        "memsets": ("size_bytes", "memset_id", "span_id"),
+    }
+    where = (pl.col("rank") == rank) & _ENDS.gt(origin)
+    for table, columns in own.items():
+        found = trace.select(table, *_WORK, *columns, where=where)
+        if not found.height:
+            continue
+        found = found.with_columns(pl.col(pl.Categorical).cast(pl.String))
+        linked = found.join(
+            rows.select("api_call_id", "row", "call_start"),
+            on="api_call_id",
+            how="left",
+            maintain_order="left",
+        )
+        # A stream works in order: what was launched after the window begins after all its work.
+        matched = pl.col("start_ns").filter(pl.col("row").is_not_null())
+        until_own = matched.max().over("device_id", "stream_id").fill_null(until)
+        kept = linked.filter(pl.col("row").is_not_null() | (pl.col("start_ns") < until_own))
+        parts.append(kept.select(_described(table)))
+    empty = pl.DataFrame(schema=_SCHEMA)
+    return (
+        pl.concat([empty, *(part.select(*_SCHEMA) for part in parts)])
+        .with_columns(
+            pl.col("start", "end") - origin,
+            queue=pl.struct("device_id", "stream_id").rank("dense").cast(pl.Int64) - 1,
+        )
+        .sort("start", "end", maintain_order=True)
+    )
+
+
+_SCHEMA = {
+    "start": pl.Int64,
+    "end": pl.Int64,
+    "device_id": pl.Int32,
+    "stream_id": pl.Int64,
+    "call": pl.Int64,
+    "call_start": pl.Int64,
+    "kind": pl.String,
+    "name": pl.String,
+    "is_graph": pl.Boolean,
+    "is_pageable": pl.Boolean,
+    "size_bytes": pl.Int64,
+    "id": pl.Int64,
+    "site_id": pl.Int64,
+    "span_id": pl.Int64,
+    "primitive": pl.String,
+}
+
+
+def _described(table: str) -> list[pl.Expr]:
+    """The columns of _SCHEMA from a table of device work."""
+    null = pl.lit(None)
+    kernel, copy = table == "kernels", table == "memcpys"
+    host_memory = pl.concat_str(["source_memory", "destination_memory"], separator=">")
+    return [
+        pl.col("start_ns").alias("start"),
+        _ENDS.alias("end"),
+        pl.col("device_id"),
+        pl.col("stream_id"),
+        pl.col("row").alias("call"),
+        pl.col("call_start"),
+        (
+            pl.when("is_communication").then(pl.lit("collective")).otherwise(pl.lit("kernel"))
+            if kernel
+            else pl.lit("copy" if copy else "fill")
+        ).alias("kind"),
+        (
+            pl.col("name")
+            if kernel
+            else pl.concat_str(["direction", host_memory], separator=" ")
+            if copy
+            else pl.lit("fill")
+        ).alias("name"),
+        (pl.col("link") == "graph").alias("is_graph"),
+        (host_memory.str.contains("pageable") if copy else pl.lit(value=False)).alias(
+            "is_pageable"
+        ),
+        (null if kernel else pl.col("size_bytes")).cast(pl.Int64).alias("size_bytes"),
+        pl.col(f"{table.removesuffix('s')}_id").alias("id"),
+        (pl.col("site_id") if kernel else null).cast(pl.Int64).alias("site_id"),
+        pl.col("span_id"),
+        (pl.col("primitive") if kernel else null).cast(pl.String).alias("primitive"),
+    ]
+
+
+def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
+    """Recorded waits with a call in the window: row of the call, kind, stream_id, waited_stream_id, recorded_at.
+
+    recorded_at is when the call that recorded the event began, null where unknown.
+    """
+    found = trace.select(
+        "synchronizations",
+        "kind",
+        "stream_id",
+        "api_call_id",
+        "waited_stream_id",
+        "waited_correlation_id",
+        where=pl.col("rank") == rank,
+    )
+    recorded = rows.drop_nulls("correlation_id").select("correlation_id", recorded_at="call_start")
+    return (
+        found.with_columns(pl.col("kind").cast(pl.String))
+        .join(rows.select("api_call_id", "row", "call_start"), on="api_call_id")
+        .join(
+            recorded.unique("correlation_id"),
+            left_on="waited_correlation_id",
+            right_on="correlation_id",
+            how="left",
+        )
+        .sort("call_start")
+    )
+
+
+def _outermost(spans: pl.DataFrame, key: str) -> pl.DataFrame:
+    """The spans that lie within no other of their thread; they are sorted by start."""
+    reached = pl.col("end").cum_max().shift(1).over(key)
+    return spans.filter(((pl.col("start") >= reached) | reached.is_null()).fill_null(value=True))
