@@ -1,5 +1,7 @@
 """Replaying a step as a graph of what waits for what."""
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 import pytest
@@ -203,7 +205,7 @@ def test_the_longest_path_is_the_planted_one(data: st.DataObject) -> None:
     times = sorted(data.draw(st.lists(st.integers(1, 10**6), min_size=2, max_size=30, unique=True)))
     times = [0, *times]
     on_path = [0, *sorted(data.draw(st.sets(st.sampled_from(range(1, len(times))), min_size=1)))]
-    before = {later: earlier for earlier, later in zip(on_path, on_path[1:], strict=False)}
+    before = {later: earlier for earlier, later in pairwise(on_path)}
     edges = []
     for target in range(1, len(times)):
         source = before.get(target, data.draw(st.integers(0, target - 1)))
