@@ -326,14 +326,14 @@ def sync_item(option: str | None, size: tuple[int, int]) -> Steps:
     """A number of each layer is read back."""
     if option != "no_sync":
         return chain(option, lambda y: y[0, 0].item(), *size)
-    return chain(option, lambda y: None, *size)
+    return chain(option, lambda _: None, *size)
 
 
 @program("sync_device", _SYNC, size=(20, 2048))
 def sync_device(option: str | None, size: tuple[int, int]) -> Steps:
     """The device is waited for after each layer."""
     wait = torch.cuda.synchronize if ON_GPU else (lambda: None)
-    return chain(option, lambda y: wait(), *size)
+    return chain(option, lambda _: wait(), *size)
 
 
 @program("sync_loss", _SYNC, size=(2048, 6, 1024))

@@ -66,7 +66,7 @@ def jobs(only: str) -> list[Job]:
             continue
         first += [Job((name, "-", "-", "all")), Job((name, "-", "-", "time"))]
         for i, batch in enumerate(one.batches):
-            takes = "all" if i < 2 else "time"  # noqa: PLR2004 - two are captured
+            takes = "all" if i < 2 else "time"
             first.append(Job((name, "-", str(batch), takes)))
         for option in one.changes:
             group = compiled if option == "compile" else changed
