@@ -115,7 +115,9 @@ def test_a_blocking_copy_holds_the_host() -> None:
         ("launch", 30_000),
         ("memcpy", 250_000),
         ("wait", 10_000),
-        ("python", 100_000),
+        ("python", 5_000),
+        ("api_call", 5_000),
+        ("python", 90_000),
     ]
 
 
