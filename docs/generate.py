@@ -10,6 +10,7 @@ from tracelens.analyses import ANALYSES
 from tracelens.cli.app import app
 from tracelens.limits import LIMITS
 from tracelens.schemas import TABLES
+from tracelens.schemas.raw import RAW_TABLES
 from tracelens.storage.table import Table
 from tracelens.views.describe import describe
 
@@ -18,7 +19,12 @@ NOTICE = "<!-- Written by docs/generate.py; edit the code instead. -->"
 
 def pages() -> dict[str, str]:
     """Every page by file name."""
-    return {"cli.md": cli_page(), "tables.md": tables_page(), "analyses.md": analyses_page()}
+    return {
+        "cli.md": cli_page(),
+        "tables.md": tables_page(),
+        "raw_tables.md": raw_tables_page(),
+        "analyses.md": analyses_page(),
+    }
 
 
 def cli_page() -> str:
@@ -53,6 +59,18 @@ def tables_page() -> str:
     """Every table of a trace with its columns."""
     parts = ["# Tables of a trace", NOTICE]
     for table in TABLES.values():
+        parts += [f"## {table.name}", table.doc, _columns(table)]
+    return "\n\n".join(parts) + "\n"
+
+
+def raw_tables_page() -> str:
+    """Write what a new collector hands on: every raw table with its columns."""
+    parts = [
+        "# Raw tables that a collector hands to `assemble`",
+        NOTICE,
+        "Rows may come in any order. A column that may be null may be left out.",
+    ]
+    for table in RAW_TABLES.values():
         parts += [f"## {table.name}", table.doc, _columns(table)]
     return "\n\n".join(parts) + "\n"
 

@@ -24,7 +24,7 @@ import pytest
 from tests.sources import MORE, SAMPLES, torch_file, torch_folder
 
 PROCESSES = frozenset({"subprocess", "multiprocessing", "concurrent", "ray", "moto", "pytester"})
-LARGE_LIBRARIES = frozenset({"torch", "torchvision", "hta", "pandas", "z3", "vl_convert"})
+LARGE_LIBRARIES = frozenset({"torch", "torchvision", "hta", "z3", "vl_convert"})
 SLOW_MODULES = PROCESSES | LARGE_LIBRARIES
 STARTERS = frozenset({"run_program", "tests.stand_in", "tests.stand_in_nsys"})
 """A function that starts programs, and the modules of tests that make programs to be started."""

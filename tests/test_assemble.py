@@ -8,11 +8,42 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.cases import declared
 from tests.torch_files import CAPTURES, call, codes, kernel, needs_captures, read, rows, span, write
 from tracelens.derive.assemble import assemble
+from tracelens.schemas import TABLES
+from tracelens.schemas.raw import RAW_TABLES
 from tracelens.trace.capture import Capture, Diagnostics
 
 IDS = ("span_id", "parent_id", "op_span_id", "api_call_id", "kernel_id", "memset_id", "memcpy_id")
+
+
+VALUES = {pl.String: "x", pl.Boolean: False, pl.Float64: 0.0, pl.Int32: 7, pl.Int64: 7}
+
+
+@pytest.mark.parametrize("name", [name for name in RAW_TABLES if name != "graph_nodes"])
+def test_the_needed_raw_columns_are_enough(name: str) -> None:
+    needed = {
+        column.name: pl.Series([column.values[-1] if column.values else VALUES[column.dtype]])
+        for column in RAW_TABLES[name]
+        if not column.nullable
+    }
+    tables = assemble({name: pl.DataFrame(needed)}, Diagnostics())
+    assert declared({name: tables[name]})[name].height == 1
+
+
+@pytest.mark.parametrize("name", [name for name in RAW_TABLES if name != "graph_nodes"])
+def test_derived_columns_are_no_raw_ones(name: str) -> None:
+    """What a collector gives stays as it is."""
+    table = RAW_TABLES[name]
+    row = {
+        c.name: pl.Series([c.values[0] if c.values else VALUES[c.dtype]], dtype=c.dtype)
+        for c in table
+    }
+    given = pl.DataFrame({key: value for key, value in row.items() if key != "parent_hint"})
+    tables = assemble({name: given}, Diagnostics())
+    kept = [c.name for c in table if c.name in TABLES[name].names]
+    assert declared({name: tables[name]})[name].select(kept).row(0) == given.select(kept).row(0)
 
 
 def test_ids_count_up_in_time_and_point_at_each_other(tmp_path: Path) -> None:

@@ -58,10 +58,16 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             symlinks=True,
             ignore=shutil.ignore_patterns("*.svg", "*.png"),
         )
+    for file in ROOT.iterdir():
+        if file.suffix in {".md", ".toml"} or file.name == "Makefile":
+            shutil.copy(file, folder)
     for name in ("tests", "samples"):
         (folder / name).mkdir()
         for file in (ROOT / name).iterdir():
-            (folder / name / file.name).symlink_to(file)
+            if file.suffix == ".py":  # each finds the project by its own place
+                shutil.copy(file, folder / name)
+            else:
+                (folder / name / file.name).symlink_to(file)
     follow("Add an analysis", folder)
     follow("Add a collector", folder)
     follow("Add an export", folder)
@@ -128,7 +134,7 @@ def test_the_analysis_is_a_section_and_a_chart(copy: Path) -> None:
 def test_a_missing_table_names_the_collector(copy: Path) -> None:
     stacks = str(ROOT / "samples" / "stacks" / "h200_torch211_cudnn_v8.txt")
     said = python(copy, "-m", "tracelens", "report", stacks, "--section", "streams")
-    assert "tracelens collect kernel_log, of a program that logs them" in " ".join(said.split())
+    assert "tracelens collect kernel_log (of a program that logs them)" in " ".join(said.split())
 
 
 def test_the_collector_has_its_command_which_reads_files_and_runs_a_program(copy: Path) -> None:
@@ -181,19 +187,9 @@ def test_the_reference_is_generated_of_all(copy: Path) -> None:
     )
 
 
-def test_all_pass_their_tests_and_those_of_every_analysis(copy: Path) -> None:
-    own = ("tests/test_streams.py", "tests/test_kernel_log.py", "tests/test_kernel_list.py")
-    every = ("tests/test_analyses_registry.py", "tests/test_views.py")
-    said = python(
-        copy,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        *own,
-        *every,
-        "-k",
-        "streams or kernel_l",
-    )
+def test_all_pass_their_tests_and_those_of_the_project(copy: Path) -> None:
+    """No fast test of the registry, the views and the structure is broken by an addition."""
+    names = ("streams", "kernel_log", "kernel_list", "analyses_registry", "views", "structure")
+    options = ("-q", "-p", "no:cacheprovider", "-m", "fast", "-k", "not packages_list")
+    said = python(copy, "-m", "pytest", *options, *(f"tests/test_{name}.py" for name in names))
     assert re.search(r"^\d+ passed", said, re.MULTILINE)

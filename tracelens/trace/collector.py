@@ -46,7 +46,8 @@ class Collector:
 
     `sniff(path, head)`: whether a file could be such a source; `head` is its first 64 KiB, empty
     for a folder. `expects`: what it reads, in words. `fills`: the tables that it can fill, each
-    with the option that is needed for it, or "". `is_profiler`: it records events; of several
+    with what that takes, or "": "with --memory", "of a run that used the GPU"; messages show it in
+    parentheses. `is_profiler`: it records events; of several
     profilers' captures of a rank, one's events are kept. `reads_stdin`: it reads `-`. `files_of`:
     the files to read for a path, where this collector is named. `begins_as_one`: a closer check of
     files found in a folder. `beside`: files that are read along with a source where they exist.
@@ -115,10 +116,9 @@ def how_to_fill(table: str) -> str:
     for collector in COLLECTORS.values():
         if table in collector.fills:
             kinds.setdefault(collector.fills[table], []).append(collector.kind)
-    commands = []
-    for how, own in kinds.items():
-        ending = f" {how}" if how.startswith("with ") else how and f", {how}"
-        commands.append(f"tracelens collect {' or '.join(own)}{ending}")
+    commands = [
+        f"tracelens collect {' or '.join(own)}{how and f' ({how})'}" for how, own in kinds.items()
+    ]
     measured = (
         ["tracelens collect calls PLAN"]
         if table == "call_costs"

@@ -334,8 +334,8 @@ class Trace:
             if not self.has(name):
                 why = self.manifest.empty_tables.get(name, "the capture holds none")
                 raise MissingTableError(
-                    f"{analysis} needs the table {name}, empty here: {why} (it comes from"
-                    f" {how_to_fill(name)})"
+                    f"{analysis} needs the table {name}, empty here: {why}; it comes from"
+                    f" {how_to_fill(name)}"
                 )
 
     def summary(self) -> pl.DataFrame:

@@ -1,0 +1,88 @@
+"""The columns that a collector gives to `tracelens.derive.assemble.assemble`, table by table.
+
+They are a trace's own columns without those that `assemble` derives, and a few that only it reads.
+A column that may be null may also be missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tracelens.schemas import TABLES
+from tracelens.schemas.events import I64, PROCESS, STR, THREAD
+from tracelens.storage.table import Column, Table
+
+_LINKED = ("api_call_id", "span_id", "link", "step")
+_DERIVED = {
+    "spans": ("span_id", "parent_id", "depth", "self_ns", "step", "phase"),
+    "api_calls": (
+        *("api_call_id", "kind", "api", "span_id", "step", "site_id"),
+        *("op_span_id", "op_offset_ns"),
+    ),
+    "kernels": (
+        *("kernel_id", "library", "primitive", "is_communication", "node_span_id", "site_id"),
+        *_LINKED,
+    ),
+    "memcpys": ("memcpy_id", *_LINKED),
+    "memsets": ("memset_id", *_LINKED),
+    "synchronizations": ("synchronization_id", "api_call_id"),
+    "collectives": (),
+    "allocations": ("span_id",),
+    "counters": (),
+    "devices": (),
+}
+"""The columns that `assemble` adds."""
+
+_OPTIONAL = ("process_id",)
+"""Columns of device work that `assemble` takes from the call where they are missing."""
+
+_ONLY_RAW = {
+    "spans": (
+        Column(
+            "parent_hint",
+            I64,
+            "Row of the span that the source recorded as the caller, where rows count from 0.",
+            nullable=True,
+        ),
+        Column(
+            "backend",
+            STR,
+            "The compiler whose launch the span is, such as triton; helps to classify kernels.",
+            nullable=True,
+        ),
+        Column(
+            "exact_path",
+            STR,
+            "A module call's own path in the model, where the source recorded it.",
+            nullable=True,
+        ),
+    ),
+    "allocations": (PROCESS, THREAD),
+}
+
+_GRAPH_NODES = Table(
+    "graph_nodes",
+    "A node of a CUDA graph, and where it was made.",
+    (
+        PROCESS,
+        Column("graph_node_id", I64, "The node."),
+        Column("original_id", I64, "The node that it is a clone of.", nullable=True),
+        Column("thread_id", I64, "Thread that made it."),
+        Column("start_ns", I64, "When it was made."),
+    ),
+)
+
+
+def _raw(name: str) -> Table:
+    """Make the raw twin of a table: without derived columns, with those that only `assemble` reads."""
+    is_work = name in {"kernels", "memcpys", "memsets", "synchronizations"}
+    own = [
+        replace(column, nullable=column.nullable or (is_work and column.name in _OPTIONAL))
+        for column in TABLES[name].without("rank")
+        if column.name not in _DERIVED[name]
+    ]
+    return replace(TABLES[name], columns=(*own, *_ONLY_RAW.get(name, ())), sort_by=())
+
+
+RAW_TABLES = {name: _raw(name) for name in _DERIVED} | {_GRAPH_NODES.name: _GRAPH_NODES}
+"""Raw tables by name."""
