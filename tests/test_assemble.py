@@ -4,6 +4,7 @@ import gzip
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -18,7 +19,13 @@ from tracelens.trace.capture import Capture, Diagnostics
 IDS = ("span_id", "parent_id", "op_span_id", "api_call_id", "kernel_id", "memset_id", "memcpy_id")
 
 
-VALUES = {pl.String: "x", pl.Boolean: False, pl.Float64: 0.0, pl.Int32: 7, pl.Int64: 7}
+VALUES: dict[Any, Any] = {
+    pl.String: "x",
+    pl.Boolean: False,
+    pl.Float64: 0.0,
+    pl.Int32: 7,
+    pl.Int64: 7,
+}
 
 
 @pytest.mark.parametrize("name", [name for name in RAW_TABLES if name != "graph_nodes"])
