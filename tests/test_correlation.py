@@ -9,7 +9,14 @@ import pytest
 from tests.torch_files import call, kernel, read, rows, span, write
 from tracelens.derive.events.correlation import Callers, fill_process
 
+pytestmark = pytest.mark.usefixtures("index")
 LINK = ("name", "link", "api_call_id")
+
+
+@pytest.fixture(params=[16, 0], ids=["by process", "in one join"])
+def index(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look calls up process by process, and as where there are many processes."""
+    monkeypatch.setattr("tracelens.derive.events.correlation._FEW", request.param)
 
 
 def linked(

@@ -264,6 +264,7 @@ def test_a_plan_that_does_not_fit_together_is_refused() -> None:
         fields.COUNTERS,
         fields.UNPLACED,
         7,
+        8,
     ]
     chance = random.Random(7)  # noqa: S311 - repeatable, not secret
     n_refused = 0

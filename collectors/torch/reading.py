@@ -27,7 +27,7 @@ from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.values import decoded, integer, spaced_alike
 from tracelens.errors import SourceError
-from tracelens.native import LIBRARY
+from tracelens.native import LIBRARY, random_key
 from tracelens.native.columns import series
 from tracelens.trace.capture import Diagnostics
 
@@ -291,12 +291,8 @@ class _Parser:
         """Start with no string known."""
         assert LIBRARY is not None
         special = fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED
-        # The seed is a secret, so that nobody can prepare a trace whose strings all fall into one
-        # slot.
         self._library = LIBRARY
-        self._parser = LIBRARY.parser_new(
-            *fields.plan(), self._cells, *special, int.from_bytes(os.urandom(7), "little")
-        )
+        self._parser = LIBRARY.parser_new(*fields.plan(), self._cells, *special, *random_key())
         self._texts = self._shapes = pl.Series([], dtype=pl.Categorical)
 
     def parse(self, text: memoryview) -> _Parsed:

@@ -7,6 +7,7 @@ TRACELENS_NATIVE=off makes the Python twins run instead, for tests.
 """
 
 import os
+import secrets
 
 try:
     from tracelens.native import _library
@@ -16,4 +17,12 @@ else:
     LIBRARY = None if os.environ.get("TRACELENS_NATIVE") == "off" else _library
 """The compiled functions; None where the twins are used."""
 
-__all__ = ["LIBRARY"]
+__all__ = ["LIBRARY", "random_key"]
+
+
+def random_key() -> tuple[int, int]:
+    """Return a secret key for the library's hash tables.
+
+    Nobody can prepare a trace whose strings all fall into one slot of a table.
+    """
+    return secrets.randbits(63), secrets.randbits(63)

@@ -74,7 +74,7 @@ def idle_time(
 # The ops of one rank while its tables are read, part by part. Rows of spans come with the bits that
 # say which are there, and how many bits come before the first; each function says whether it could
 # be done.
-def ops_new(n_spans: int, /) -> CapsuleType: ...
+def ops_new(n_spans: int, key: int, key_too: int, /) -> CapsuleType: ...
 
 # Find the chain of names of each of the next spans.
 def ops_place(
@@ -127,7 +127,8 @@ def parser_new(
     allocations: int,
     counters: int,
     unplaced: int,
-    seed: int,
+    key: int,
+    key_too: int,
     /,
 ) -> CapsuleType: ...
 
@@ -140,3 +141,6 @@ def parse(
 
 # The strings from a number on, as they are written: 0 texts, 1 shapes.
 def strings(parser: CapsuleType, which: int, first: int, /) -> list[bytes]: ...
+
+# The hash of a text by a key: SipHash-1-3, which tables of strings and of ops use.
+def hashed(text: Buffer, key: int, key_too: int, /) -> int: ...

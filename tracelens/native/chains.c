@@ -37,7 +37,7 @@ static int64_t row_at(const struct rows *of, size_t place)
     return of->valid && !(of->valid[bit >> 3] >> (bit & 7) & 1) ? NONE : of->rows[place];
 }
 
-struct ops *ops_begin(size_t n_spans)
+struct ops *ops_begin(size_t n_spans, const uint64_t key[2])
 {
     struct ops *ops = calloc(1, sizeof *ops);
     if (!ops)
@@ -46,6 +46,7 @@ struct ops *ops_begin(size_t n_spans)
     ops->places = calloc(n_spans + 1, sizeof *ops->places);
     ops->in_calls = calloc(n_spans + 1, sizeof *ops->in_calls);
     ops->n_nodes = 1;
+    memcpy(ops->key, key, sizeof ops->key);
     ops->last_start = INT64_MIN;
     if (ops->places && ops->in_calls)
         return ops;
@@ -63,9 +64,8 @@ void ops_end(struct ops *ops)
 /* The node of a name below another node, made if it is new; 0 where there is no room. */
 static uint32_t node_of(struct ops *ops, uint32_t up, uint32_t code)
 {
-    uint32_t mixed = up * 0x9E3779B1u + code * 0x85EBCA6Bu;
-    size_t slot = (mixed ^ mixed >> 15) & (2 * MOST_NODES - 1);
-    uint32_t node;
+    uint32_t both[2] = {up, code}, node;
+    size_t slot = hashed((const uint8_t *)both, sizeof both, ops->key) & (2 * MOST_NODES - 1);
     while ((node = ops->slots[slot]) && (ops->nodes[node].code != code || ops->nodes[node].up != up))
         slot = (slot + 1) & (2 * MOST_NODES - 1);
     if (!node && ops->n_nodes < MOST_NODES) {

@@ -217,16 +217,42 @@ const uint8_t *value_end(const uint8_t *p, const uint8_t *end)
 
 /* --- distinct strings --- */
 
-static uint64_t hashed(const uint8_t *p, size_t length, uint64_t seed)
+static uint64_t rotated(uint64_t x, int bits) { return x << bits | x >> (64 - bits); }
+
+static void sip_round(uint64_t v[4])
 {
-    const uint64_t factor = UINT64_C(0x7F51AFD7ED558CCD);
-    uint64_t h = seed ^ length;
-    for (; length > 8; length -= 8, p += 8) {
-        h = (h ^ load64(p)) * factor;
-        h ^= h >> 32;
+    v[0] += v[1];
+    v[2] += v[3];
+    v[1] = rotated(v[1], 13) ^ v[0];
+    v[3] = rotated(v[3], 16) ^ v[2];
+    v[0] = rotated(v[0], 32) + v[3];
+    v[2] += v[1];
+    v[3] = rotated(v[3], 21) ^ v[0];
+    v[1] = rotated(v[1], 17) ^ v[2];
+    v[2] = rotated(v[2], 32);
+}
+
+/* SipHash-1-3 (Aumasson and Bernstein 2012; one round a block and three at the end, as Python and Rust have it): no
+texts are known that fall together whatever the key is. */
+uint64_t hashed(const uint8_t *p, size_t length, const uint64_t key[2])
+{
+    uint64_t v[4] = {key[0] ^ UINT64_C(0x736F6D6570736575), key[1] ^ UINT64_C(0x646F72616E646F6D),
+                     key[0] ^ UINT64_C(0x6C7967656E657261), key[1] ^ UINT64_C(0x7465646279746573)};
+    uint64_t last = (uint64_t)length << 56;
+    for (; length >= 8; length -= 8, p += 8) {
+        uint64_t block = load64(p);
+        v[3] ^= block;
+        sip_round(v);
+        v[0] ^= block;
     }
-    h = (h ^ load_some(p, length)) * factor;
-    return h ^ h >> 29;
+    last |= load_some(p, length);
+    v[3] ^= last;
+    sip_round(v);
+    v[0] ^= last;
+    v[2] ^= 0xFF;
+    for (int k = 0; k < 3; k++)
+        sip_round(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
 static size_t used(const struct strings *strings) { return strings->n ? (size_t)strings->ends[strings->n - 1] : 0; }
@@ -246,7 +272,7 @@ static int grow(struct strings *strings, size_t length)
         return 0;
     }
     for (size_t k = 0, at = 0; k < strings->n; at = (size_t)ends[k++]) {
-        size_t j = hashed(arena + at, (size_t)ends[k] - at, strings->seed) & (n_slots - 1);
+        size_t j = hashed(arena + at, (size_t)ends[k] - at, strings->key) & (n_slots - 1);
         while (slots[j])
             j = (j + 1) & (n_slots - 1);
         slots[j] = (uint32_t)k + 1;
@@ -264,7 +290,7 @@ int64_t intern(struct strings *strings, const uint8_t *text, size_t length)
     if (strings->n == strings->room || strings->arena_room - used(strings) < length)
         if (strings->n >= MOST_STRINGS || !grow(strings, length))
             return -1;
-    size_t j = hashed(text, length, strings->seed) & (strings->n_slots - 1), n = strings->n, begin = used(strings);
+    size_t j = hashed(text, length, strings->key) & (strings->n_slots - 1), n = strings->n, begin = used(strings);
     for (; strings->slots[j]; j = (j + 1) & (strings->n_slots - 1)) {
         size_t k = strings->slots[j] - 1, at = k ? (size_t)strings->ends[k - 1] : 0;
         if (strings->ends[k] - at == length && !memcmp(strings->arena + at, text, length))

@@ -158,11 +158,12 @@ static PyObject *py_ops_new(PyObject *module, PyObject *args)
 {
     struct arguments held;
     (void)module;
-    if (take(args, "n", &held))
+    if (take(args, "nnn", &held))
         return NULL;
     if (held.at[0].number < 0 || held.at[0].number >= INT32_MAX)
         return refuse(&held, "a number of spans");
-    struct ops *ops = ops_begin((size_t)held.at[0].number);
+    uint64_t key[2] = {(uint64_t)held.at[1].number, (uint64_t)held.at[2].number};
+    struct ops *ops = ops_begin((size_t)held.at[0].number, key);
     return ops ? PyCapsule_New(ops, OPS, ops_free) : PyErr_NoMemory();
 }
 
@@ -270,7 +271,7 @@ static PyObject *py_parser_new(PyObject *module, PyObject *args)
 {
     struct held_parser *self = calloc(1, sizeof *self);
     (void)module;
-    if (!self || take(args, "bqqqQnnnn", &self->held)) {
+    if (!self || take(args, "bqqqQnnnnn", &self->held)) {
         free(self);
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
@@ -283,7 +284,8 @@ static PyObject *py_parser_new(PyObject *module, PyObject *args)
         .cells = held->at[4].data, .n_cells = held->at[4].n,
         .allocations = held->at[5].number, .counters = held->at[6].number, .unplaced = held->at[7].number,
     };
-    self->parser.strings[0].seed = self->parser.strings[1].seed = (uint64_t)held->at[8].number;
+    for (int k = 0; k < 4; k++)
+        self->parser.strings[k / 2].key[k % 2] = (uint64_t)held->at[8 + k % 2].number;
     PyObject *capsule = PyCapsule_New(self, PARSER, parser_free);
     if (!capsule || parser_ready(&self->parser))
         return capsule;
@@ -334,6 +336,19 @@ static PyObject *py_strings(PyObject *module, PyObject *args)
     return found;
 }
 
+/* The hash of a text, for tests. */
+static PyObject *py_hashed(PyObject *module, PyObject *args)
+{
+    struct arguments held;
+    (void)module;
+    if (take(args, "bnn", &held))
+        return NULL;
+    uint64_t key[2] = {(uint64_t)held.at[1].number, (uint64_t)held.at[2].number};
+    uint64_t found = hashed(held.at[0].data, held.at[0].n, key);
+    release(&held);
+    return PyLong_FromUnsignedLongLong(found);
+}
+
 /* --- the module --- */
 
 #define FUNCTION(NAME) {#NAME, py_##NAME, METH_VARARGS, NULL}
@@ -341,7 +356,7 @@ static PyMethodDef functions[] = {
     FUNCTION(among), FUNCTION(idle_time), FUNCTION(nest),
     FUNCTION(ops_new), FUNCTION(ops_place), FUNCTION(ops_charge_calls), FUNCTION(ops_time), FUNCTION(ops_launch),
     FUNCTION(ops_totals), FUNCTION(ops_order),
-    FUNCTION(parser_new), FUNCTION(parse), FUNCTION(strings),
+    FUNCTION(parser_new), FUNCTION(parse), FUNCTION(strings), FUNCTION(hashed),
     {NULL, NULL, 0, NULL},
 };
 

@@ -83,6 +83,9 @@ struct lane {
     int64_t process, thread, reached;
 };
 
+/* A number for bytes, which only who knows the key can foresee. */
+uint64_t hashed(const uint8_t *p, size_t length, const uint64_t key[2]);
+
 enum { IS_OP = 1, OWNED = 2 };
 #define MOST_NODES (1 << 17)
 #define MOST_LANES (1 << 10)
@@ -95,6 +98,7 @@ struct ops {
     int64_t *in_calls;  /* of each span the time of calls made directly in it */
     struct node nodes[MOST_NODES];  /* the first one stands for no op */
     uint32_t slots[2 * MOST_NODES]; /* nodes by hash, 0 for none */
+    uint64_t key[2];                /* of that hash, secret */
     size_t n_nodes;
     struct lane lanes[MOST_LANES];
     size_t n_lanes;
@@ -114,7 +118,7 @@ struct placing {
 };
 
 /* NULL where there is no memory. */
-struct ops *ops_begin(size_t n_spans);
+struct ops *ops_begin(size_t n_spans, const uint64_t key[2]);
 void ops_end(struct ops *ops);
 
 /* Each returns 0 where it cannot: ids that are not rows, parents after their children, more chains than there is room
@@ -228,7 +232,7 @@ struct strings {
     size_t n, room;
     uint8_t *arena;
     size_t arena_room;
-    uint64_t seed; /* so that nobody can prepare a trace whose strings all fall into one slot */
+    uint64_t key[2]; /* secret, so that nobody can prepare a trace whose strings all fall into one slot */
 };
 
 /* The number of the text, which is put there if it is new; -1 where there is no memory, or no number is left. */

@@ -16,6 +16,9 @@ _NODE = ["process_id", "graph_node_id"]
 _CLONES = 8
 """How many times in a row a node may have been copied: capturing makes it, instantiating the
 graph copies it first."""
+_CALL = ["process_id", "correlation_id"]
+_FEW = 16
+"""Processes up to this number are looked up one by one, which takes a quarter of a join's time."""
 _STARTS_WORK = pl.col("kind").is_in(["kernel_launch", "graph_launch", "memcpy", "memset"])
 
 
@@ -35,14 +38,20 @@ class Callers:
         self._is_graph = calls["kind"] == "graph_launch"
         columns = ("row", "correlation_id", "start_ns", "duration_ns", "kind")
         own = calls.with_row_index("row").select("process_id", *columns).drop_nulls("process_id")
-        self._processes = {process: _Process(part) for process, part in by_value(own, "process_id")}
+        is_few = own["process_id"].n_unique() <= _FEW
+        self._many = None if is_few else _Processes(own)
+        parts = by_value(own, "process_id") if is_few else ()
+        self._processes = {process: _Process(part) for process, part in parts}
 
     def link(self, work: pl.DataFrame) -> pl.DataFrame:
         """The work with api_call_id, span_id, step and link, and site_id where the calls have it."""
         row = pl.repeat(None, work.height, dtype=pl.get_index_type(), eager=True)
         is_before = pl.repeat(False, work.height, dtype=pl.Boolean, eager=True)
         own = work.with_row_index("row").select("row", "process_id", "correlation_id", "start_ns")
-        for process, part in by_value(own.drop_nulls("process_id"), "process_id"):
+        if self._many is not None:
+            row, is_before = self._many.rows_of(own), self._many.is_before(own)
+        known = own.drop_nulls("process_id") if self._many is None else own.clear()
+        for process, part in by_value(known, "process_id"):
             calls = self._processes.get(process)
             if calls is not None and part.height == work.height:
                 row, is_before = calls.rows_of(part["correlation_id"]), calls.is_before(part)
@@ -99,6 +108,33 @@ class _Process:
         return work.select(
             older.fill_null(value=False) | (pl.col("start_ns") < self._first_ns)
         ).to_series()
+
+
+class _Processes:
+    """The calls of many processes, as `_Process` has those of one, looked up in one join."""
+
+    def __init__(self, calls: pl.DataFrame) -> None:
+        calls = calls.with_columns(pl.col(_CALL).cast(pl.Int64))
+        order = [*_CALL, ~_STARTS_WORK, "start_ns", pl.col("duration_ns").neg()]
+        known = calls.filter(_HAS_ID).sort(order, maintain_order=True)
+        self._calls = known.unique(_CALL, keep="first", maintain_order=True).select(*_CALL, "row")
+        ids = pl.col("correlation_id")
+        self._firsts = calls.group_by("process_id").agg(
+            first_id=ids.filter(ids > 0).min(), first_ns=pl.col("start_ns").min()
+        )
+
+    def rows_of(self, work: pl.DataFrame) -> pl.Series:
+        """The row of the call that each row of work names, null where none does."""
+        wanted = work.select(pl.col(_CALL).cast(pl.Int64))
+        return wanted.join(self._calls, on=_CALL, how="left", maintain_order="left")["row"]
+
+    def is_before(self, work: pl.DataFrame) -> pl.Series:
+        """Whether the work's call came before the first recorded one of its process."""
+        wanted = work.select(pl.col(*_CALL, "start_ns").cast(pl.Int64))
+        both = wanted.join(self._firsts, on="process_id", how="left", maintain_order="left")
+        older = _HAS_ID & (pl.col("correlation_id") < pl.col("first_id"))
+        is_before = older.fill_null(value=False) | (pl.col("start_ns") < pl.col("first_ns"))
+        return both.select(is_before.fill_null(value=False)).to_series()
 
 
 def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.DataFrame:

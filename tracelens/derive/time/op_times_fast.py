@@ -11,7 +11,7 @@ from itertools import accumulate
 import polars as pl
 import pyarrow as pa
 
-from tracelens.native import LIBRARY
+from tracelens.native import LIBRARY, random_key
 from tracelens.native.columns import series, values
 from tracelens.schemas import DEVICE_WORK
 from tracelens.trace import Trace
@@ -36,7 +36,7 @@ class _Ops:
 
     def __init__(self, n_spans: int) -> None:
         assert LIBRARY is not None
-        self.library, self.ops = LIBRARY, LIBRARY.ops_new(n_spans)
+        self.library, self.ops = LIBRARY, LIBRARY.ops_new(n_spans, *random_key())
         self.words: dict[str, int] = {}
 
     def place(self, spans: pa.RecordBatch) -> bool:
