@@ -213,14 +213,19 @@ def test_times_from_each_captures_own_begin_are_no_shared_clock() -> None:
 def test_waiting_that_clocks_leave_open_is_inconclusive(
     n_even: int, nodes: dict[int, int], bound: str
 ) -> None:
-    """Rank 1 begins a call 1 ms late, by its clock, which may be ahead: on another host no end comes before a start.
+    """Rank 1 begins a call 3 ms late, by its clock, which may be ahead: on another host no end comes before a start.
 
-    A second call, which both begin at once and which takes 10 µs, shows that it is not.
+    Its device idles before the call, and nothing recorded tells why: no time of its own does. A second
+    call, which both begin at once and which takes 10 µs, shows that it is not.
     """
     late = Call("allreduce", 1024, 10**6, 10**4)
-    trace = Schedule(2, [late] * (1 + n_even), {(1, 0): 10**6}, nodes=nodes).trace()
+    whole = Schedule(2, [late] * (1 + n_even), {(1, 0): 3 * 10**6}, nodes=nodes).trace()
+    tables = {name: whole.frame(name).lazy() for name in TABLES}
+    is_long = pl.when("is_communication").then("duration_ns").otherwise(1_000)
+    tables["kernels"] = whole.kernels.with_columns(duration_ns=is_long).lazy()
+    trace = Trace(whole.manifest, tables)
     assert analyses.job(trace).select("bound", "rank").rows() == [(bound, 1)]
-    known = {"inconclusive": 1_010, "straggler": 10 if n_even else 0}[bound] * US
+    known = {"inconclusive": 3_010, "straggler": 10 if n_even else 0}[bound] * US
     calls = match_collectives(trace).calls.filter(call=0)
     assert calls.select("rank", "uncertainty_ns").rows() == [
         (0, pytest.approx(known, abs=500)),

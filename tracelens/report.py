@@ -73,10 +73,11 @@ class Report:
 
     @property
     def sources(self) -> str:
-        """The files that the trace was read from, with their kinds."""
-        return ", ".join(
-            f"{source.get('name')} ({source.get('kind')})" for source in self.trace.manifest.sources
-        )
+        """The files that the trace was read from with their kinds, or how many there are of which ranks."""
+        sources, ranks = self.trace.manifest.sources, self.trace.manifest.ranks
+        if len(sources) > MANY and len(ranks) > 1:
+            return f"{len(sources):,} files, rank {ranks[0]} … {ranks[-1]}"
+        return ", ".join(f"{source.get('name')} ({source.get('kind')})" for source in sources)
 
     def to_read(self) -> list[Section]:
         """The sections to draw in reading order: verdicts first; sections without an answer only where asked for."""
@@ -101,7 +102,7 @@ class Report:
             pair = (row[name] for name in ("bound", "value", "second", "second_frac"))
             return f"{len(self.trace.manifest.ranks)} ranks, {bound_words(*pair)}"
         return (
-            f"{row['n_ranks']:,} ranks, rank {row['rank']} is the straggler"
+            f"{row['n_ranks']:,} ranks, {row['culprit']} is the straggler"
             f" ({row['cause'] or 'no cause known'})"
         )
 

@@ -11,14 +11,16 @@ I32, I64, STR, F64 = pl.Int32, pl.Int64, pl.String, pl.Float64
 COLLECTIVES_ACROSS = Table(
     "collectives_across",
     "Collectives of one group, kind, element type and size, matched "
-    "across ranks; only calls that every captured rank of the group has.",
+    "across ranks; only calls that every captured rank of the group has. A pair of ranks that send"
+    " and receive is a group.",
     (
         Column(
             "group",
             STR,
-            "Process group: its description or name, and its ranks where these tell groups apart.",
+            "Process group: its description or name.",
             nullable=True,
         ),
+        Column("ranks", STR, "Captured ranks of the group."),
         Column("name", STR, "Collective; send/recv for a pair of these."),
         Column("dtype", STR, "Element type.", nullable=True),
         Column(
@@ -57,6 +59,26 @@ COLLECTIVES_ACROSS = Table(
             "algbw times what a link carries of each byte, as nccl-tests defines it: 2(n-1)/n for"
             " all-reduce, (n-1)/n for all-gather, reduce-scatter and all-to-all, else 1.",
             nullable=True,
+        ),
+        Column(
+            "peers_ns",
+            F64,
+            "Median transfer time of the same collective in the median of all groups of as many"
+            " ranks. Null with one such group, or where a rank of the group was not captured.",
+            nullable=True,
+        ),
+        Column(
+            "slowdown", F64, "transfer_median_ns over peers_ns: above 1 is slower.", nullable=True
+        ),
+        Column(
+            "slow",
+            STR,
+            "What makes the group slow: link, where its transfers take at least 1.5 times as long"
+            " as its peers'; network, where it spans more hosts than they do, where slow groups"
+            " have no rank and no host in common, and where groups of several hosts carry less than"
+            " a twentieth of what groups within a host do. Null where it is not slow.",
+            nullable=True,
+            values=("link", "network"),
         ),
         Column(
             "link_frac", F64, "busbw over the link's peak, where --peaks states one.", nullable=True
@@ -120,33 +142,66 @@ WAITING_FOR = Table(
 
 JOB = Table(
     "job",
-    "The bound of the whole job, and the number that shows it.",
+    "A culprit: a rank, or a set of ranks, whose delay the others wait for; one row where there is"
+    " none. The first row has the bound of the whole job, and its sentence.",
     (
         Column(
             "bound",
             STR,
-            "The first thing to work on: straggler where the ranks lose most of their time waiting"
-            " for others; else the bound of most ranks; inconclusive where clocks or matches do not"
-            " allow to say.",
+            "The first thing to work on: straggler where the job loses most by waiting for culprits;"
+            " else what takes most of both their time and the others', or the bound of most ranks;"
+            " inconclusive where clocks or matches do not allow to say.",
             values=("straggler", "inconclusive", *BOUNDS),
         ),
-        Column("value", F64, "The share of the ranks' time that it takes.", nullable=True),
+        Column(
+            "value",
+            F64,
+            "In the first row the share of all ranks' time that the bound takes, of several culprits"
+            " together; in others cost_frac.",
+            nullable=True,
+        ),
         Column("unit", STR, "Unit of the value.", nullable=True),
         Column(
             "second",
             STR,
-            "The next part of the time of the ranks that share a bound; null with a straggler.",
+            "The next part: of the ranks that share a bound; straggler where culprits come second;"
+            " after a straggler what all ranks lose most by, from a tenth of their time on.",
             nullable=True,
-            values=BOUNDS[:-1],
+            values=("straggler", *BOUNDS[:-1]),
         ),
-        Column("second_frac", F64, "The share of `second` in the mean.", nullable=True),
-        Column("rank", I32, "The rank waited for, of a straggler.", nullable=True),
+        Column("second_frac", F64, "The share of `second`.", nullable=True),
+        Column("culprit", STR, "The rank or set of ranks by name.", nullable=True),
+        Column(
+            "kind",
+            STR,
+            "What the set is named by; ranks where it is a list.",
+            nullable=True,
+            values=("rank", "node", "stage", "group", "ranks"),
+        ),
+        Column("rank", I32, "The rank, where it is one.", nullable=True),
+        Column("ranks", STR, "The ranks.", nullable=True),
         Column(
             "cause",
             STR,
-            "The part of its time that it has more of than the median rank: why it is late.",
+            "Why it is late: the part of a step that it has more of than the median rank; link or"
+            " network where transfers are slow; bubble where ranks wait as a pipeline's schedule has"
+            " them.",
             nullable=True,
         ),
+        Column("steps", STR, "The steps in which it is late, in words.", nullable=True),
+        Column(
+            "excess_ns",
+            I64,
+            "Its own time beyond the median rank's in a step in which it is late; of a set the mean.",
+            nullable=True,
+        ),
+        Column(
+            "cost_ns",
+            I64,
+            "What the job would gain in such a step if the culprit alone were like its peers.",
+            nullable=True,
+        ),
+        Column("cost_frac", F64, "cost_ns over the duration of such a step.", nullable=True),
         Column("evidence", STR, "The evidence in words."),
         Column("n_ranks", I64, "Ranks in the trace."),
         Column("exposed_ns", I64, "Time that all ranks together lost by waiting."),

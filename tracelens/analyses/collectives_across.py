@@ -1,87 +1,69 @@
-"""Collectives across ranks: how long the transfers themselves take, how fast they are, and how unevenly they begin."""
+"""Collectives across ranks: transfer times and rates by group, and how unevenly ranks begin them."""
 
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart
 from tracelens.derive.kernels.peaks import Peaks
+from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.collectives import require_matched
+from tracelens.derive.ranks.transfers import SAME_CALL, group_transfers
 from tracelens.schemas.results.ranks import COLLECTIVES_ACROSS
 from tracelens.trace import Trace
 
-_KIND = ["group", "name", "dtype", "size_in_bytes", "size_out_bytes"]
-# As nccl-tests' doc/PERFORMANCE.md defines them; names are torch's, and of NCCL's kernels.
-_TWICE = "(?i)all_?reduce"
-_ALL_BUT_OWN = "(?i)gather|scatter|to_?all"
+_MOST = 3
+"""Groups that are slow, or whose calls do not pair, are named up to this number."""
 
 
 def collectives_across(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
-    """A row a group, collective, element type and size, most transfer time first; groups of one description as one.
+    """Return one row per group, collective, element type and size, most transfer time first.
 
-    Raises MissingTableError with one rank, or where no collectives match.
+    A pair of ranks that send and receive is a group. Raises MissingTableError with one rank, or
+    where no collectives match.
     """
-    calls = require_matched(trace, "collectives_across").calls
-    each = calls.group_by("group_key", "call").agg(
-        pl.col("group", "name", "dtype", "least_ns", "n_ranks").first(),
-        pl.col("size_in_bytes", "size_out_bytes", "group_size").max(),
-        skew_ns=(pl.col("last_start_ns") - pl.col("first_start_ns")).first(),
-    )
-    n = pl.coalesce("group_size", "n_ranks")
-    size = pl.max_horizontal("size_in_bytes", "size_out_bytes")
-    carried = (
-        pl.when(pl.col("name").str.contains(_TWICE))
-        .then(2 * (n - 1) / n)
-        .when(pl.col("name").str.contains(_ALL_BUT_OWN))
-        .then((n - 1) / n)
-        .otherwise(1.0)
-    )
-    each = each.with_columns(
-        algbw=pl.when(pl.col("least_ns") > 0).then(size * 1e9 / pl.col("least_ns"))
-    )
-    ns = pl.col("least_ns")
-    busbw = (pl.col("algbw") * carried).mean()
-    link = (
-        None
-        if peaks is None or peaks.device not in trace.devices["name"]
-        else peaks.link_bytes_per_s
-    )
-    found = each.group_by(_KIND).agg(
-        pl.col("n_ranks").max(),
-        n_calls=pl.len(),
-        transfer_mean_ns=ns.mean(),
-        transfer_median_ns=ns.median(),
-        transfer_total_ns=ns.sum(),
-        skew_mean_ns=pl.col("skew_ns").mean(),
-        skew_max_ns=pl.col("skew_ns").max(),
-        algbw_bytes_per_s=pl.col("algbw").mean(),
-        busbw_bytes_per_s=busbw,
-        link_frac=busbw / pl.lit(link, pl.Float64),
+    require_matched(trace, "collectives_across")
+    has_peak = peaks is not None and peaks.device in trace.devices["name"]
+    link = peaks.link_bytes_per_s if peaks is not None and has_peak else None
+    groups = trace.derived(group_transfers).sort(
+        "transfer_total_ns", "group", "ranks", *SAME_CALL, descending=[True, *[False] * 6]
     )
     return COLLECTIVES_ACROSS.conform(
-        found.sort("transfer_total_ns", *_KIND, descending=[True, *[False] * 5])
+        groups.with_columns(
+            ranks=pl.Series(map(list_ranks, groups["ranks"].to_list()), dtype=pl.String),
+            link_frac=pl.col("busbw_bytes_per_s") / pl.lit(link, pl.Float64),
+        )
     )
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """How many calls match, the first that does not in each group, and how they were matched."""
-    found = require_matched(trace, "collectives_across")
-    n_calls, n_ranks = int(frame["n_calls"].sum()), found.calls["rank"].n_unique()
-    said = [f"{n_calls:,} collectives match across {n_ranks:,} ranks."]
-    stops = found.stops["text"].to_list()
-    said += [
+    """Say how many calls match, what is slow, and the first call of each group that does not pair."""
+    matched = require_matched(trace, "collectives_across")
+    n_calls, n_ranks = int(frame["n_calls"].sum()), matched.calls["rank"].n_unique()
+    sentences = [f"{n_calls:,} collectives match across {n_ranks:,} ranks.", *_slow_groups(frame)]
+    stops = matched.stops["text"].to_list()
+    sentences += [
         f"{text[:1].upper()}{text[1:]}: nothing after it in that group is compared."
         for text in stops[:_MOST]
     ]
     if len(stops) > _MOST:
-        said.append(f"In {len(stops) - _MOST:,} more groups a call does not pair.")
-    doubt = doubt_of(found.calls)
-    return (
-        said + found.remarks + ([] if doubt is None else [f"Start skew is inconclusive: {doubt}."])
-    )
+        sentences.append(f"In {len(stops) - _MOST:,} more groups a call does not pair.")
+    doubt = doubt_of(matched.calls)
+    doubts = [] if doubt is None else [f"Start skew is inconclusive: {doubt}."]
+    return sentences + matched.remarks + doubts
 
 
-_MOST = 3
-"""Groups whose first call that does not pair is named."""
+def _slow_groups(frame: pl.DataFrame) -> list[str]:
+    """Return a sentence for each group on a slow link or network, up to _MOST."""
+    slow = frame.filter(pl.col("slow").is_not_null()).unique("ranks", maintain_order=True)
+    sentences = []
+    for row in slow.head(_MOST).iter_rows(named=True):
+        rate = f"{(row['busbw_bytes_per_s'] or 0) / 1e9:,.1f} GB/s"
+        than = f", {row['slowdown']:.1f} times as long as in its peers" if row["slowdown"] else ""
+        took = f"{row['name']} takes {row['transfer_median_ns'] / 1e6:,.3f} ms{than} ({rate})"
+        sentences.append(f"Slow {row['slow']} between {row['ranks']}: {took}.")
+    if slow.height > _MOST:
+        sentences.append(f"{slow.height - _MOST:,} more groups are slow.")
+    return sentences
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
@@ -89,7 +71,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
         Bars(
             "Transfer time of collectives",
             frame,
-            ["name", "size_in_bytes"],
+            ["name", "size_in_bytes", "ranks"],
             "transfer_total_ns",
             "group",
         )
@@ -109,11 +91,15 @@ ANALYSIS = Analysis(
         "algbw_bytes_per_s",
         "busbw_bytes_per_s",
         "skew_mean_ns",
+        "slow",
+        "slowdown",
+        "ranks",
+        "group",
         "dtype",
         "n_ranks",
-        "group",
         "transfer_total_ns",
         "skew_max_ns",
+        "peers_ns",
         "link_frac",
     ),
     charts=_charts,

@@ -1,4 +1,4 @@
-"""The bound of the whole job: one verdict for all ranks."""
+"""The bound of the whole job, and who makes its ranks wait."""
 
 import polars as pl
 
@@ -11,22 +11,23 @@ from tracelens.trace import Trace
 
 
 def job(trace: Trace) -> pl.DataFrame:
-    """One row: what limits the job, and, where the ranks wait for one, which and why it is late.
+    """Return one row per culprit, the most costly first; one row where nobody is to blame.
 
-    It is a straggler where the others lose at least 10 % of their time waiting for it, computing
-    aside, and more than any other loss takes of both its time and theirs. Else it is the bound of
-    most ranks. Raises MissingTableError with one rank, and without kernels and ops.
+    A culprit is a rank, or ranks that one name describes, whose own time in a step (the step
+    without waiting for others) exceeds the median rank's by 5 % of a step, and of whose delay the
+    job loses at least half. Cost is what replaying the job's collectives gains without that delay.
+    Raises MissingTableError with one rank, and without kernels and ops.
     """
     require_ranks(trace, "job")
     require_time(trace, "job")
-    return JOB.conform(pl.DataFrame([judge_job(trace)], schema=JOB.schema))
+    return JOB.conform(pl.DataFrame(judge_job(trace), schema=JOB.schema))
 
 
 ANALYSIS = Analysis(
     "What limits the job?",
     JOB,
     job,
-    shown=("bound", "rank", "cause", "value", "unit", "evidence"),
+    shown=("bound", "culprit", "cause", "steps", "value", "unit", "cost_ns", "evidence"),
     of_ranks=True,
     of_time=True,
 )

@@ -7,7 +7,7 @@ time. Of the lines that meet all bounds, the one nearest to the ends of collecti
 ranks leave a collective within microseconds of each other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import ceil, floor
 from typing import TypeAlias
 
@@ -128,15 +128,16 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
     return both.drop("clock", "_clock", "_uncertainty_ns")
 
 
-def doubt_of(calls: pl.DataFrame, awaited: int | None = None) -> str | None:
+def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str | None:
     """Why clocks do not allow to say which rank was waited for; null where they do.
 
-    Of all matched calls, or of those in which one rank is waited for. They do where most of the
+    Of all matched calls, or of those in which one of the `awaited` ranks is waited for. They do where most of the
     time from each start to the last one is of calls in which it is longer than the clocks leave
     open.
     """
     wait = pl.col("last_start_ns") - pl.col("start_ns")
-    waits = calls.filter(wait > 0, True if awaited is None else pl.col("awaited_rank") == awaited)
+    is_asked = True if awaited is None else pl.col("awaited_rank").is_in([*awaited])
+    waits = calls.filter(wait > 0, is_asked)
     waits = waits.select("uncertainty_ns", wait=wait)
     sure = waits.filter(pl.col("wait") > pl.col("uncertainty_ns"))
     if 2 * int(sure["wait"].sum()) >= int(waits["wait"].sum()):

@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.collectives import Matched, match_collectives
+from tracelens.derive.ranks.missing import describe_missing
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
@@ -19,7 +19,6 @@ _STRAINED_NS = 1_000_000
 """Two runs of a program contradict each other's clocks by more; a clock that is set while a job
 runs may, too."""
 _SECOND_NS = 10**9
-_MOST_RANKS = 1 << 20
 _COLUMNS = ("offset_ns", "drift_ppm", "uncertainty_ns")
 _Row = dict[str, Any]
 
@@ -97,17 +96,9 @@ def _foreign(trace: Trace, matched: Matched) -> str | None:
 def _lacking(trace: Trace, matched: Matched) -> Iterator[_Row]:
     """Warnings of ranks that were not given, and of those that no collective connects with the others."""
     given = trace.manifest.ranks
-    sizes = {*trace.ranks["world_size"].drop_nulls()}
-    missing = (
-        sorted({*range(sizes.pop())} - {*given})
-        if len(sizes) == 1 and max(sizes) <= _MOST_RANKS
-        else []
-    )
-    if missing:
-        which = f"{list_ranks(missing)} of {len(missing) + len(given):,}"
-        were, them = ("was", "it") if len(missing) == 1 else ("were", "them")
-        text = f"{which} {were} not given: waiting for {them} is not known"
-        yield _row(given[0], "warning", MISSING, text)
+    lacking = describe_missing(trace)
+    if lacking is not None:
+        yield _row(given[0], "warning", MISSING, lacking)
     with_calls = {*matched.calls["rank"].unique()}
     for rank in sorted({*given} - with_calls) if with_calls else ():
         text = (

@@ -1,7 +1,9 @@
-"""The bound of a whole job: whether its ranks lose most of their time waiting for one, and why that one is late."""
+"""The bound of a whole job: what its ranks lose most time by, and who makes the others wait for which reason."""
+
+from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
 from statistics import mean, median
 
 import polars as pl
@@ -10,140 +12,184 @@ from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.collective_wait import waiting_pairs
 from tracelens.derive.ranks.collectives import match_collectives
+from tracelens.derive.ranks.missing import describe_missing, find_missing_straggler
+from tracelens.derive.ranks.pipeline import find_pipeline
+from tracelens.derive.ranks.rank_sets import tied_ranks
 from tracelens.derive.time.bounds import PART_WORDS, PARTS
-from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.culprits import LINK, NETWORK, Culprit, Culprits, find_culprits
+from tracelens.derive.time.late_ranks import BLAMED
 from tracelens.derive.time.rank_time import RankTime, judged_ranks
-from tracelens.derive.time.step_table import activities_of, steps_of
 from tracelens.trace import Trace
 
 _LOST = 0.1
-"""Waiting limits a job when its ranks lose this share of their time by it."""
-_EXPLAINS = 0.25
-"""A rank is late for a cause that it has more of than the others by this share of what one of
-them waits."""
-_CAUSES = [part for part in PARTS if part != "waiting"]
+"""What all ranks lose comes before a straggler from this share of their time on."""
+_FEW = 3
+"""Culprits that the job's sentence names."""
 _LATE_BY = {
-    "compute": "computes {} where the median of the others computes {}",
-    "communication": "communicates for {} where the median of the others does for {}",
-    "copy": "copies for {} where the median of the others copies for {}",
+    "compute": "computes {} where {peer} computes {}",
+    "communication": "communicates for {} where {peer} does for {}",
+    "copy": "copies for {} where {peer} copies for {}",
+    LINK: "has a slow link: transfers take {} where those of {peer} take {}",
+    NETWORK: "is slow: transfers take {} where they usually take {}",
 }
-_IDLE = "loses {} by {cause} where the median of the others loses {}"
+_IDLE = "loses {} by {cause} where {peer} loses {}"
+_ON_ITS_CLOCK = {*PARTS, LINK, NETWORK} - {"communication", "waiting", "dependency", "unknown"}
+"""Causes of delays that a rank's own clock shows, whatever the clocks of other hosts."""
+_ALL_OTHERS = "another rank each step"
 
 
-@dataclass(frozen=True, slots=True)
-class Straggler:
-    """The rank that others lose most time waiting for: exposed_ns in all, `share` of the others' time in the mean.
+def judge_job(trace: Trace) -> list[dict[str, object]]:
+    """Return the rows of the analysis `job`: one per culprit, or one without any.
 
-    `cause`: the part of its time that it has most more of than the median of the others, own_ns
-    against others_ns; null where that is too little to make it late.
+    The first row has the bound of the job and its sentence. The trace must be of several ranks with
+    time to judge.
     """
-
-    rank: int
-    exposed_ns: int
-    share: float
-    cause: str | None
-    own_ns: int
-    others_ns: int
-
-    @property
-    def why(self) -> str:
-        """The cause as the end of a sentence on the rank."""
-        if self.cause is None:
-            return "is late for no reason that this shows"
-        times = (f"{self.own_ns / 1e6:.2f} ms", f"{self.others_ns / 1e6:.2f}")
-        return _LATE_BY.get(self.cause, _IDLE).format(*times, cause=self.cause)
-
-
-def find_straggler(trace: Trace, judged: list[RankTime]) -> Straggler | None:
-    """The rank that the others lose most time waiting for; null where none waits."""
-    waits = (
-        waiting_pairs(trace).group_by("awaited_rank").agg(pl.col("exposed_ns").sum(), n=pl.len())
-    )
-    waits = waits.filter(pl.col("exposed_ns") > 0).sort(
-        "exposed_ns", "awaited_rank", descending=[True, False]
-    )
-    known = {time.rank: time for time in judged}
-    if waits.is_empty() or int(waits["awaited_rank"][0]) not in known or len(known) < 2:
-        return None
-    rank, exposed, n = waits.row(0)
-    own = known.pop(rank).recorded
-    others = {part: median(time.recorded[part] for time in known.values()) for part in PARTS}
-    hosts = _host_times(trace)
-
-    def excess(part: str) -> float:
-        """How much more of a part the rank has; on a rank that waits, waiting hides what its host does."""
-        more = own[part] - others[part]
-        if part not in hosts:
-            return more
-        return min(
-            more, hosts[part].get(rank, 0) - median(hosts[part].get(other, 0) for other in known)
-        )
-
-    cause = max(_CAUSES, key=excess)
-    more = excess(cause) >= _EXPLAINS * exposed / n
-    share = exposed / max(sum(sum(time.parts.values()) for time in known.values()), 1)
-    return Straggler(
-        rank, exposed, share, cause if more else None, own[cause], round(others[cause])
-    )
-
-
-def _host_times(trace: Trace) -> dict[str, dict[int, int]]:
-    """By cause and rank the time that hosts spent so during the steps, without the profiler's own work."""
-    end = pl.col("start_ns") + pl.col("duration_ns")
-    steps = steps_of(trace).group_by("rank").agg(begin=pl.col("start_ns").min(), last=end.max())
-    did = (
-        activities_of(trace)
-        .filter(pl.col("what").ne_missing(PROFILER))
-        .join(steps, on="rank", how="left")
-    )
-    length = pl.min_horizontal(end, "last") - pl.max_horizontal("start_ns", "begin")
-    sums = did.group_by("cause", "rank").agg(length.clip(0).sum())
-    found: dict[str, dict[int, int]] = {}
-    for cause, rank, ns in sums.iter_rows():
-        found.setdefault(cause, {})[rank] = ns
-    return found
-
-
-def judge_job(trace: Trace) -> dict[str, object]:
-    """The row of the analysis `job`, for a trace of several ranks with time to judge."""
     judged = judged_ranks(trace)
-    found = find_straggler(trace, judged)
+    culprits = find_culprits(trace)
     exposed = int(waiting_pairs(trace)["exposed_ns"].sum())
-    row: dict[str, object] = {
-        "n_ranks": len(trace.manifest.ranks),
-        "exposed_ns": exposed,
-        "unit": "1",
+    shared: dict[str, object] = {"n_ranks": len(trace.manifest.ranks), "exposed_ns": exposed}
+    lacking = describe_missing(trace)
+    missing = _missing_straggler(trace, judged)
+    if missing is not None:
+        rows = [missing, *(_row(trace, one) for one in culprits.each)]
+    elif culprits.each:
+        rows = _rows_of_culprits(trace, culprits, judged)
+    else:
+        rows = [_evenly(trace, judged)]
+    if lacking is not None and "not given" not in str(rows[0]["evidence"]):
+        rows[0]["evidence"] = f"{rows[0]['evidence']}; {lacking}, and counts as communication"
+    return [row | shared | {"unit": "1"} for row in rows]
+
+
+def _rows_of_culprits(
+    trace: Trace, culprits: Culprits, judged: list[RankTime]
+) -> list[dict[str, object]]:
+    """Return a row per culprit, the first one with the bound of the job."""
+    rows = [_row(trace, culprit) for culprit in culprits.each]
+    bound, sentence = "straggler", str(rows[0]["evidence"])
+    if len(culprits.each) > 1:
+        sentence = f"{_together(culprits)}; {sentence}"
+    first = culprits.each[0]
+    if first.cause not in _ON_ITS_CLOCK:
+        doubt = doubt_of(match_collectives(trace).calls, first.members.ranks)
+        bound, sentence = ("straggler", sentence) if doubt is None else ("inconclusive", doubt)
+    part, shares = _shared_loss(first, judged)
+    value, second, second_frac = culprits.cost_frac, part, shares[0]
+    if shares[0] >= max(_LOST, value):
+        bound, value, second, second_frac = part, shares[0], "straggler", culprits.cost_frac
+        sentence = f"{PART_WORDS[part]} {_range(shares)} of the ranks' time; {sentence}"
+    rows[0] |= {"bound": bound, "value": value, "evidence": sentence}
+    if second_frac >= _LOST or second == "straggler":
+        rows[0] |= {"second": second, "second_frac": second_frac}
+    return rows
+
+
+def _row(trace: Trace, culprit: Culprit) -> dict[str, object]:
+    """Return the row of a culprit with its sentence."""
+    ranks = culprit.members.ranks
+    return {
+        "bound": "straggler",
+        "value": culprit.cost_frac,
+        "culprit": culprit.members.text if not culprit.rotates else _ALL_OTHERS,
+        "kind": culprit.members.kind,
+        "rank": ranks[0] if len(ranks) == 1 else None,
+        "ranks": list_ranks(ranks),
+        "cause": culprit.cause,
+        "steps": culprit.when or None,
+        "excess_ns": round(culprit.excess_ns),
+        "cost_ns": round(culprit.cost_ns),
+        "cost_frac": culprit.cost_frac,
+        "evidence": _sentence(trace, culprit),
     }
-    if found is None or found.share < _LOST:
-        return row | _most(judged)
-    row |= {"value": found.share, "rank": found.rank, "cause": found.cause}
-    lost = (
-        f"the others lose {found.share:.1%} of their time waiting for rank {found.rank}, which"
-        f" {found.why}"
-    )
-    shared, shares = _shared_loss(found, judged)
-    if found.share > shares[0]:
-        doubt = doubt_of(match_collectives(trace).calls, found.rank)
-        return row | {"bound": "inconclusive" if doubt else "straggler", "evidence": doubt or lost}
-    evidence = f"{shared} takes {shares[0]:.1%} to {shares[1]:.1%} of the ranks' time; {lost}"
-    return row | {"bound": shared, "value": shares[0], "evidence": evidence}
 
 
-def _shared_loss(found: Straggler, judged: list[RankTime]) -> tuple[str, list[float]]:
-    """The part other than computing that takes most of both the awaited rank's time and the others'; both shares."""
-    own = next(time for time in judged if time.rank == found.rank)
-    others = [time for time in judged if time.rank != found.rank]
-    parts = [part for part in _CAUSES if part != "compute"]
+# ---- sentences
+
+
+def _sentence(trace: Trace, culprit: Culprit) -> str:
+    """Say who waits for the culprit, what that costs of a step, and why it is late."""
+    peer = "the other rank" if len(trace.manifest.ranks) == 2 else "the median rank"
+    who, why = culprit.members.text, _why(culprit, peer)
+    if culprit.rotates:
+        return f"each step waits for another rank: {_cost(culprit)}; the late one {why}"
+    if culprit.cause in (LINK, NETWORK):
+        when = "" if culprit.steps is None else f" {culprit.when}"
+        return f"{who} {why}{when}: {_cost(culprit)}"
+    n_others = len(trace.manifest.ranks) - len(culprit.members.ranks)
+    when = "" if culprit.steps is None else f" {culprit.when}"
+    others = "1 rank waits" if n_others == 1 else f"{n_others:,} ranks wait"
+    it = "it" if len(culprit.members.ranks) == 1 else "each of them"
+    tied = tied_ranks(trace, culprit.members.ranks)
+    told = f"; {list_ranks(tied[1])} of its {tied[0]} only wait for it" if tied else ""
+    return f"{others} for {who}{when}: {_cost(culprit)}; {it} {why}{told}"
+
+
+def _cost(culprit: Culprit) -> str:
+    """Say what the culprit costs, of a step in which it is late, or of all that was recorded."""
+    share = _percent(culprit.cost_frac)
+    if not culprit.when:
+        return f"{share} of the {_ms(culprit.step_ns)} that were recorded"
+    such = "a step" if culprit.steps is None or culprit.rotates else "such a step"
+    return f"{share} of {such} of {_ms(culprit.step_ns)}"
+
+
+def _why(culprit: Culprit, peer: str) -> str:
+    """Say what the culprit has more of than its peer, a step."""
+    if culprit.cause is None:
+        return "is late for no reason that this shows"
+    each = " a step" if culprit.when else ""
+    times = f"{_ms(culprit.part_ns)}{each}", f"{culprit.usual_ns / 1e6:.2f}"
+    return _LATE_BY.get(culprit.cause, _IDLE).format(*times, cause=culprit.cause, peer=peer)
+
+
+def _together(culprits: Culprits) -> str:
+    """Say what several culprits cost together and each alone, in the mean of all steps."""
+    each = [
+        f"{one.members.text if not one.rotates else _ALL_OTHERS} ({one.cause or 'no cause known'}"
+        f"{'' if one.steps is None or one.rotates else ', ' + one.when}:"
+        f" {_percent(one.cost_frac)} alone)"
+        for one in culprits.each[:_FEW]
+    ]
+    more = len(culprits.each) - _FEW
+    rest = f" and {more:,} more" if more > 0 else ""
+    count = f"{len(culprits.each):,} culprits"
+    of = "all steps' time" if culprits.each[0].when else "the time that was recorded"
+    return f"{count} cost {_percent(culprits.cost_frac)} of {of}: {', '.join(each)}{rest}"
+
+
+def _ms(ns: float) -> str:
+    return f"{ns / 1e6:.2f} ms"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _range(shares: Sequence[float]) -> str:
+    least, most = (f"{100 * share:.1f}" for share in (min(shares), max(shares)))
+    return f"{least} %" if least == most else f"{least} to {most} %"
+
+
+# ---- what all ranks lose
+
+
+def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
+    """Return the part that takes most of both the culprit's and the others' time, with both shares."""
+    members = {*culprit.members.ranks}
+    own = [time for time in judged if time.rank in members]
+    others = [time for time in judged if time.rank not in members] or own
+    own = own or others
+    parts = [part for part in PARTS if part not in ("compute", "waiting")]
     shares = {
-        part: sorted((own.share(part), median(time.share(part) for time in others)))
+        part: sorted(median(time.share(part) for time in side) for side in (own, others))
         for part in parts
     }
     first = max(parts, key=lambda part: shares[part][0])
     return first, shares[first]
 
 
-def _most(judged: list[RankTime]) -> dict[str, object]:
-    """Give the bound that most ranks share and what comes second for most of these, with mean shares."""
+def _evenly(trace: Trace, judged: list[RankTime]) -> dict[str, object]:
+    """Return the row of a job without a culprit: the bound that most ranks share, and what comes second."""
     bounds = Counter(time.bound for time in judged)
     bound = max(bounds, key=lambda name: (bounds[name], name))
     ranks = [time for time in judged if time.bound == bound]
@@ -151,12 +197,75 @@ def _most(judged: list[RankTime]) -> dict[str, object]:
     seconds = Counter(time.second for time in ranks if time.second is not None)
     second = max(seconds, key=lambda name: (seconds[name], name), default=None)
     second_frac = None if second is None else mean(time.share(second) for time in ranks)
-    which = "every rank" if len(ranks) == len(judged) else list_ranks(time.rank for time in ranks)
-    then = "" if second is None else f", then {PART_WORDS[second]} {second_frac:.1%}"
+    is_even = len(ranks) == len(judged)
+    which = "every rank" if is_even else list_ranks(time.rank for time in ranks)
+    of = "a step" if any(time.n_steps for time in ranks) else "the time"
+    evidence = f"{PART_WORDS[bound]} {_percent(value)} of {of} of {which}"
+    if second is not None and second_frac is not None:
+        evidence += f", then {PART_WORDS[second]} {_percent(second_frac)}"
+    if is_even:
+        nobody = f"no rank's delay is {100 * BLAMED:.0f} % of {of}"
+        evidence = f"{bound}-bound, evenly: {evidence}; {nobody}"
+    bubble = _bubble(trace, judged)
+    if bubble is not None and bound == "waiting":
+        evidence = bubble
+    elif bubble is not None:
+        evidence = f"{evidence}; {bubble}"
+    elif bound == "waiting":
+        evidence += _mostly_for(trace)
     return {
         "bound": bound,
         "value": value,
         "second": second,
         "second_frac": second_frac,
-        "evidence": f"{PART_WORDS[bound]} {value:.1%} of the time of {which}{then}",
+        "cause": "bubble" if bubble is not None and bound == "waiting" else None,
+        "evidence": evidence,
+    }
+
+
+def _mostly_for(trace: Trace) -> str:
+    """Say which rank most of the waiting is for, though its own time is no longer than its peers'."""
+    pairs = waiting_pairs(trace).group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
+    pairs = pairs.sort("exposed_ns", "awaited_rank", descending=[True, False])
+    if pairs.is_empty() or 2 * int(pairs["exposed_ns"][0]) < int(pairs["exposed_ns"].sum()):
+        return ""
+    return f"; most of it is for rank {pairs['awaited_rank'][0]}, which takes no longer by itself"
+
+
+def _bubble(trace: Trace, judged: list[RankTime]) -> str | None:
+    """Say what part of a step the pipeline's schedule costs, None where there is none."""
+    pipeline = trace.derived(find_pipeline)
+    if pipeline is None or pipeline.bubble is None:
+        return None
+    schedule = f"{pipeline.n_stages} stages and {pipeline.n_microbatches} microbatches"
+    measured = _percent(mean(time.share("waiting") for time in judged))
+    return (
+        f"bubble {_percent(pipeline.bubble)}, what the schedule of {schedule} costs"
+        f" (ranks wait for {measured})"
+    )
+
+
+def _missing_straggler(trace: Trace, judged: list[RankTime]) -> dict[str, object] | None:
+    """Return the row of a straggler whose trace was not given, None where nothing shows one."""
+    missing = find_missing_straggler(trace)
+    if missing is None:
+        return None
+    total = sum(sum(time.parts.values()) for time in judged) / len(judged)
+    exposed = max(time.parts["communication"] for time in judged)
+    share = min(missing.excess_ns, exposed) / max(total, 1)
+    if share < BLAMED:
+        return None
+    who = missing.text
+    times = f"{_ms(missing.median_ns)} where {_ms(missing.usual_ns)} would do"
+    return {
+        "bound": "straggler",
+        "value": share,
+        "culprit": who,
+        "kind": "rank" if len(missing.ranks) == 1 else "ranks",
+        "rank": missing.ranks[0] if len(missing.ranks) == 1 else None,
+        "ranks": list_ranks(missing.ranks),
+        "evidence": (
+            f"{len(judged):,} ranks wait for {who}, whose trace was not given, or for a slow link to"
+            f" it: {_percent(share)} of their time; a transfer with it takes {times}"
+        ),
     }

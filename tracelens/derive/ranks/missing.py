@@ -1,0 +1,93 @@
+"""Ranks of the job whose traces were not given, and whether the given ones seem to wait for them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.rank_ranges import list_ranks
+from tracelens.derive.ranks.transfers import SAME_CALL, SLOW, each_transfer
+from tracelens.trace import Trace
+
+MOST_RANKS = 1 << 20
+"""A larger job than this is a mistake of its record."""
+_FASTEST = 0.1
+"""The quantile of a group's transfers that is taken for one without waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingStraggler:
+    """Ranks that were not given in whose group transfers take longer than they need.
+
+    excess_ns is that time in the mean of the group's given ranks; median_ns and usual_ns are a
+    transfer's time, and what it would be without waiting.
+    """
+
+    ranks: tuple[int, ...]
+    excess_ns: float
+    median_ns: float
+    usual_ns: float
+
+    @property
+    def text(self) -> str:
+        """The ranks as a phrase."""
+        return list_ranks(self.ranks) if self.ranks else "a rank"
+
+
+def missing_ranks(trace: Trace) -> list[int]:
+    """Return the job's ranks that were not given, empty where its size is not known."""
+    sizes = {*trace.ranks["world_size"].drop_nulls()}
+    if len(sizes) != 1 or max(sizes) > MOST_RANKS:
+        return []
+    return sorted({*range(sizes.pop())} - {*trace.manifest.ranks})
+
+
+def describe_missing(trace: Trace) -> str | None:
+    """Say which ranks were not given and what that leaves open, None where all were."""
+    missing = missing_ranks(trace)
+    if not missing:
+        return None
+    n_ranks = len(missing) + len(trace.manifest.ranks)
+    were, them = ("was", "it") if len(missing) == 1 else ("were", "them")
+    which = f"{list_ranks(missing)} of {n_ranks:,}"
+    return f"{which} {were} not given: waiting for {them} is not known"
+
+
+def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
+    """Return the missing ranks that others seem to wait for, None where transfers are even.
+
+    In a group with a missing rank the least duration of a call holds what is waited for that rank.
+    It is compared with whole groups' transfers of the same data, else with the group's fastest.
+    """
+    if not missing_ranks(trace):
+        return None
+    calls = each_transfer(trace)
+    lacks = (pl.col("group_size") > pl.col("n_ranks")).fill_null(value=False)
+    alike = [*SAME_CALL, "group_size"]
+    whole = calls.filter(~lacks).group_by(alike).agg(whole_ns=pl.col("transfer_ns").median())
+    fastest = pl.col("transfer_ns").quantile(_FASTEST, "lower").over("group_key", *SAME_CALL)
+    found = calls.filter(lacks).join(whole, on=alike, how="left", nulls_equal=True)
+    found = found.with_columns(usual_ns=pl.coalesce("whole_ns", fastest))
+    excess = (pl.col("transfer_ns") - pl.col("usual_ns")).clip(0)
+    groups = found.group_by("group_key").agg(
+        pl.col("n_ranks", "group_size").first(),
+        excess_ns=excess.sum(),
+        median_ns=pl.col("transfer_ns").median(),
+        usual_ns=pl.col("usual_ns").median(),
+    )
+    groups = groups.filter(pl.col("median_ns") >= SLOW * pl.col("usual_ns"))
+    if groups.is_empty():
+        return None
+    row = groups.sort("excess_ns", "group_key", descending=[True, False]).row(0, named=True)
+    ranks = _missing_of(trace, str(row["group_key"]))
+    return MissingStraggler(ranks, row["excess_ns"], row["median_ns"], row["usual_ns"])
+
+
+def _missing_of(trace: Trace, group_key: str) -> tuple[int, ...]:
+    """Return the missing ranks of a group, of the job where the group's ranks are not known."""
+    begin = group_key.find("[")
+    members = json.loads(group_key[begin : group_key.find("]") + 1]) if begin >= 0 else []
+    missing = missing_ranks(trace)
+    return tuple(sorted({*missing} & {*members})) or tuple(missing)

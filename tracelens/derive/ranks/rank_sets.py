@@ -1,0 +1,111 @@
+"""Sets of ranks that have a name: nodes, pipeline stages and process groups."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.rank_ranges import list_ranks
+from tracelens.derive.ranks.collectives import match_collectives
+from tracelens.derive.ranks.pipeline import find_pipeline
+from tracelens.trace import Trace
+
+KINDS = ("rank", "node", "stage", "group", "ranks")
+"""What a set of ranks is called by: one rank, a host, a pipeline stage, a group, or its list."""
+_AXES = {
+    "tensor": r"tensor|(?<![a-z])tp(?![a-z])",
+    "pipeline": r"pipeline|(?<![a-z])pp(?![a-z])",
+    "data": r"data|fsdp|(?<![a-z])dp(?![a-z])",
+    "expert": r"expert|moe|(?<![a-z])ep(?![a-z])",
+    "context": r"context|(?<![a-z])cp(?![a-z])",
+}
+"""Kinds of parallelism, and what descriptions of their groups contain."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankSet:
+    """Ranks with the name of what they are; `kind` is one of KINDS."""
+
+    kind: str
+    name: str
+    ranks: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """The name, with the ranks where it does not list them."""
+        if self.kind in ("rank", "ranks"):
+            return self.name
+        return f"{self.name} ({list_ranks(self.ranks)})"
+
+
+def list_set(ranks: Iterable[int]) -> RankSet:
+    """Return ranks that nothing but their list names."""
+    members = tuple(sorted({*ranks}))
+    return RankSet("rank" if len(members) == 1 else "ranks", list_ranks(members), members)
+
+
+def named_sets(trace: Trace) -> list[RankSet]:
+    """Return nodes, stages and groups of two to all but one of the trace's ranks."""
+    pipeline = trace.derived(find_pipeline)
+    nodes = [*trace.ranks.select("rank", "node").drop_nulls().iter_rows()]
+    stages = [*pipeline.stages.items()] if pipeline else []
+    sets = [
+        *_numbered_sets("node", "node", nodes),
+        *_numbered_sets("stage", "pipeline stage", stages),
+        *_groups(trace),
+    ]
+    given = {*trace.manifest.ranks}
+    kept = (RankSet(one.kind, one.name, tuple(sorted({*one.ranks} & given))) for one in sets)
+    return [one for one in kept if 1 < len(one.ranks) < len(given)]
+
+
+def _numbered_sets(kind: str, word: str, numbers: Sequence[tuple[int, int]]) -> list[RankSet]:
+    """Return a set for each number that ranks have, from pairs of rank and number."""
+    members: dict[int, list[int]] = {}
+    for rank, number in numbers:
+        members.setdefault(number, []).append(rank)
+    return [RankSet(kind, f"{word} {n}", tuple(ranks)) for n, ranks in sorted(members.items())]
+
+
+def _groups(trace: Trace) -> list[RankSet]:
+    """Return the process groups with matched collectives, those of the same ranks once."""
+    calls = match_collectives(trace).calls.filter(pl.col("name") != "send/recv")
+    groups = calls.group_by("group_key").agg(pl.col("group").first(), pl.col("rank").unique())
+    sets: dict[tuple[int, ...], RankSet] = {}
+    for label, ranks in groups.sort("group_key").select("group", "rank").iter_rows():
+        members = tuple(sorted(ranks))
+        sets.setdefault(members, RankSet("group", name_group(label), members))
+    return [*sets.values()]
+
+
+def name_group(description: str | None) -> str:
+    """Return "tensor group" and the like, else "group" with what the program calls it."""
+    for axis, pattern in _AXES.items():
+        if description and re.search(pattern, description.lower()):
+            return f"{axis} group"
+    return f"group {description}" if description else "group"
+
+
+def join_sets(sets: Sequence[RankSet]) -> RankSet:
+    """Return several sets of one kind as one: nodes 2 and 5, 3 tensor groups."""
+    ranks = tuple(sorted(rank for one in sets for rank in one.ranks))
+    if sets[0].kind == "group":
+        return RankSet("group", f"{len(sets)} {sets[0].name}s", ranks)
+    words = [one.name.rsplit(" ", 1) for one in sets]
+    numbers = [number for _, number in words]
+    name = f"{words[0][0]}s {', '.join(numbers[:-1])} and {numbers[-1]}"
+    return RankSet(sets[0].kind, name, ranks)
+
+
+def tied_ranks(trace: Trace, ranks: Collection[int]) -> tuple[str, list[int]] | None:
+    """Return the smallest group around the ranks, with its members besides them, None without one."""
+    around = [
+        one for one in trace.derived(named_sets) if one.kind == "group" and {*ranks} < {*one.ranks}
+    ]
+    if not around:
+        return None
+    group = min(around, key=lambda one: (len(one.ranks), one.name != "tensor group"))
+    return group.name, [rank for rank in group.ranks if rank not in ranks]

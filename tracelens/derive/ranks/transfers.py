@@ -1,0 +1,136 @@
+"""Transfers of collectives by group and size, and which of them are slow beside their peers."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.ranks.collectives import match_collectives
+from tracelens.trace import Trace
+
+SAME_CALL = ["name", "dtype", "size_in_bytes", "size_out_bytes"]
+"""Columns in which collectives agree that move the same data."""
+SLOW = 1.5
+"""A group is slow whose transfers take so many times as long as its peers'."""
+_LEAST_NS = 5_000
+"""A smaller difference between two transfers may be the device clock's."""
+_NETWORK = 20.0
+"""A network is slow that carries so many times less than hosts do inside; a tenth is common."""
+_LARGE_BYTES = 1 << 20
+"""Latency rules the time of smaller transfers."""
+# As nccl-tests' doc/PERFORMANCE.md defines them; names are torch's, and of NCCL's kernels.
+_TWICE = "(?i)all_?reduce"
+_ALL_BUT_OWN = "(?i)gather|scatter|to_?all"
+
+
+def each_transfer(trace: Trace) -> pl.DataFrame:
+    """Return one row per matched call: group_key, call, group, step, sizes, transfer_ns and skew_ns.
+
+    transfer_ns is the least duration over the ranks, that of the one that waited least. skew_ns is
+    the time from the first start to the last.
+    """
+    calls = match_collectives(trace).calls
+    return calls.group_by("group_key", "call").agg(
+        pl.col("group", "name", "dtype", "n_ranks", "step").first(),
+        pl.col("size_in_bytes", "size_out_bytes", "group_size").max(),
+        transfer_ns=pl.col("least_ns").first(),
+        skew_ns=(pl.col("last_start_ns") - pl.col("first_start_ns")).first(),
+    )
+
+
+def group_transfers(trace: Trace, steps: frozenset[int] | None = None) -> pl.DataFrame:
+    """Return one row per group, collective, element type and size, with times, rates and `slow`.
+
+    Of some steps, or of all calls. Columns are those of COLLECTIVES_ACROSS but for link_frac, and
+    group_key, ranks as a list.
+    """
+    calls = each_transfer(trace)
+    if steps is not None:
+        calls = calls.filter(pl.col("step").is_in([*steps]))
+    n = pl.coalesce("group_size", "n_ranks")
+    size = pl.max_horizontal("size_in_bytes", "size_out_bytes")
+    carried = (
+        pl.when(pl.col("name").str.contains(_TWICE))
+        .then(2 * (n - 1) / n)
+        .when(pl.col("name").str.contains(_ALL_BUT_OWN))
+        .then((n - 1) / n)
+        .otherwise(1.0)
+    )
+    ns = pl.col("transfer_ns")
+    calls = calls.with_columns(algbw=pl.when(ns > 0).then(size * 1e9 / ns), carried=carried)
+    groups = calls.group_by("group_key", *SAME_CALL).agg(
+        pl.col("group").first(),
+        pl.col("n_ranks", "group_size").max(),
+        n_calls=pl.len(),
+        transfer_mean_ns=ns.mean(),
+        transfer_median_ns=ns.median(),
+        transfer_total_ns=ns.sum(),
+        skew_mean_ns=pl.col("skew_ns").mean(),
+        skew_max_ns=pl.col("skew_ns").max(),
+        algbw_bytes_per_s=pl.col("algbw").mean(),
+        busbw_bytes_per_s=(pl.col("algbw") * pl.col("carried")).mean(),
+    )
+    return _mark_slow(_with_peers(groups.join(_members(trace), on="group_key")))
+
+
+def _members(trace: Trace) -> pl.DataFrame:
+    """Return one row per group: its captured ranks and their hosts, None where these are unknown."""
+    calls = match_collectives(trace).calls.select("group_key", "rank").unique()
+    ranks = calls.join(trace.ranks.select("rank", "node"), on="rank", how="left")
+    node = pl.col("node")
+    return ranks.group_by("group_key").agg(
+        ranks=pl.col("rank").sort(), hosts=pl.when(node.is_not_null().all()).then(node.unique())
+    )
+
+
+def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
+    """Add peers_ns, the lower median of the same transfer in all groups of as many ranks, and slowdown.
+
+    Both are None where there is one group, or a rank of the group was not given: what is waited for
+    it would count as transfer.
+    """
+    is_whole = (pl.col("group_size") <= pl.col("n_ranks")).fill_null(value=True)
+    alike = [*SAME_CALL, "n_ranks"]
+    peers = (
+        groups.filter(is_whole)
+        .group_by(alike)
+        .agg(
+            n_groups=pl.len(),
+            peers_ns=pl.col("transfer_median_ns").quantile(0.5, "lower"),
+            fewest_hosts=pl.col("hosts").list.len().min(),
+        )
+    )
+    both = groups.join(peers, on=alike, how="left", nulls_equal=True, maintain_order="left")
+    both = both.with_columns(peers_ns=pl.when(is_whole, pl.col("n_groups") > 1).then("peers_ns"))
+    slowdown = pl.col("transfer_median_ns") / pl.col("peers_ns")
+    return both.with_columns(slowdown=pl.when(pl.col("peers_ns") > 0).then(slowdown))
+
+
+def _mark_slow(groups: pl.DataFrame) -> pl.DataFrame:
+    """Add `slow`: a link, where a group is slower than its peers; the network, where hosts' links are.
+
+    It is the network where the group spans more hosts than its peers, where slow groups have
+    neither a rank nor a host in common, and where a group of several hosts carries a small part of
+    what groups within a host do.
+    """
+    more_ns = pl.col("transfer_median_ns") - pl.col("peers_ns")
+    is_slow = ((pl.col("slowdown") >= SLOW) & (more_ns > _LEAST_NS)).fill_null(value=False)
+    n_hosts = pl.col("hosts").list.len()
+    is_network = (n_hosts > pl.col("fewest_hosts")).fill_null(value=False)
+    slow = groups.filter(is_slow).unique("group_key")
+    if slow.height > 1 and not any(_have_common(slow[name]) for name in ("ranks", "hosts")):
+        is_network = pl.lit(value=True)
+    is_large = pl.max_horizontal("size_in_bytes", "size_out_bytes") >= _LARGE_BYTES
+    inside = pl.col("busbw_bytes_per_s").filter(is_large & (n_hosts == 1)).median()
+    crawls = is_large & (n_hosts > 1) & (pl.col("busbw_bytes_per_s") * _NETWORK < inside)
+    return groups.with_columns(
+        slow=pl.when((is_slow & is_network) | crawls.fill_null(value=False))
+        .then(pl.lit("network"))
+        .when(is_slow)
+        .then(pl.lit("link"))
+    )
+
+
+def _have_common(members: pl.Series) -> bool:
+    """Return whether something is in all of the lists; no list may be None."""
+    lists = members.to_list()
+    return None not in lists and bool({*lists[0]}.intersection(*lists[1:]))

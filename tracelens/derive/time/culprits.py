@@ -1,0 +1,361 @@
+"""Culprits of a job: the ranks, or sets of ranks, whose delays the others wait for, with what they cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+
+import polars as pl
+
+from tracelens.derive.ranks.rank_sets import RankSet, join_sets, list_set, name_group, named_sets
+from tracelens.derive.ranks.transfers import SAME_CALL, SLOW, each_transfer, group_transfers
+from tracelens.derive.time.job_replay import Removal, Replay, prepare_replay
+from tracelens.derive.time.late_ranks import (
+    BLAMED,
+    COMMUNICATION,
+    OWN,
+    LateRank,
+    describe_steps,
+    find_late_ranks,
+    find_late_transfers,
+    own_delays,
+)
+from tracelens.trace import Trace
+
+_GAP = 1.5
+"""Ranks are two culprits where their sorted delays jump by more than this factor."""
+_SAME_STEPS = 0.6
+"""Late in the same steps: those in common over those of either."""
+_ROTATES, _MOST_OF_ONE = 0.6, 0.6
+"""Another rank is late each step: in at least this share of the steps, none in more than this share
+of the late ones."""
+_MANY = 4
+"""Else it takes so many ranks, each late in one or two steps."""
+_MOST = 8
+"""Culprits that are looked at, the greatest delays first."""
+_FELT = 0.5
+"""Nobody is blamed of whose delay the job loses less than this share of BLAMED."""
+_HOST_CAUSES = ("input", "host", "launch", "loading", "sync", "allocation")
+LINK, NETWORK = "link", "network"
+"""Causes of sets of ranks whose transfers are slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """Ranks with a delay that others wait for, and what it costs.
+
+    `steps` are those in which it is late, None for all; `when` says so. Times are means of one of
+    those steps: excess_ns is the ranks' delay, part_ns what they take for `part` and usual_ns what
+    the median rank takes, step_ns the whole step. `cost_ns` is what the job would gain in such a
+    step without this delay alone.
+    """
+
+    members: RankSet
+    late: tuple[LateRank, ...]
+    steps: frozenset[int] | None
+    when: str
+    cause: str | None
+    excess_ns: float
+    n_steps: int
+    part_ns: float = 0.0
+    usual_ns: float = 0.0
+    step_ns: float = 0.0
+    cost_ns: float = 0.0
+    rotates: bool = False
+
+    @property
+    def cost_frac(self) -> float:
+        """cost_ns as a share of the step."""
+        return self.cost_ns / max(self.step_ns, 1)
+
+    @property
+    def part(self) -> str | None:
+        """The part of a step that the ranks have more of."""
+        return "communication" if self.cause in (LINK, NETWORK) else self.cause
+
+
+@dataclass(frozen=True, slots=True)
+class Culprits:
+    """The culprits of a job, the most costly first, and what all cost together in all steps."""
+
+    each: tuple[Culprit, ...]
+    cost_ns: float
+    cost_frac: float
+
+
+def find_culprits(trace: Trace) -> Culprits:
+    """Return who makes the others wait; none where no delay is BLAMED of a step."""
+    delays = own_delays(trace)
+    late = find_late_ranks(trace, delays)
+    steps = sorted({*delays["step"].drop_nulls()})
+    groups = _group_late_ranks(trace, late, steps)
+    groups += _slow_groups(trace, find_late_transfers(delays), steps)
+    shared = _slow_network(trace, delays)
+    if not groups and shared is None:
+        return Culprits((), 0.0, 0.0)
+    greatest = sorted(groups, key=lambda one: -one.excess_ns * one.n_steps)[:_MOST]
+    blamed = _with_costs(trace, delays, [_with_part(one, delays) for one in greatest])
+    total = float(delays.group_by("rank").agg(pl.col("step_ns").sum())["step_ns"].mean() or 1)  # type: ignore[arg-type]
+    cost = blamed.cost_ns
+    each = [*blamed.each]
+    if shared is not None:
+        each.append(shared)
+        cost += shared.cost_ns * shared.n_steps
+    each.sort(
+        key=lambda one: (-max(one.cost_ns, 0) * one.n_steps, -one.excess_ns, one.members.ranks)
+    )
+    return Culprits(tuple(each), cost, cost / total)
+
+
+# ---- which late ranks are one culprit
+
+
+def _group_late_ranks(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> list[Culprit]:
+    """Return late ranks as culprits: of like delay, for one cause, in the same steps."""
+    if not late:
+        return []
+    rotating = _rotating([one for one in late if one.steps is not None], len(steps))
+    groups = [_merge(rotating, list_set(one.rank for one in rotating), steps)] if rotating else []
+    groups = [replace(one, rotates=True, when="another rank each step") for one in groups]
+    sets = trace.derived(named_sets)
+    for pool in _pools([one for one in late if one not in rotating]):
+        by_rank = {one.rank: one for one in pool}
+        groups += [
+            _merge([by_rank[rank] for rank in one.ranks], one, steps)
+            for one in _sets(by_rank, sets)
+        ]
+    return groups
+
+
+def _rotating(late: list[LateRank], n_steps: int) -> list[LateRank]:
+    """Return the ranks that are late in turn, empty where lateness does not go from rank to rank."""
+    by_step: dict[int, set[int]] = {}
+    for one in late:
+        for step in one.steps or ():
+            by_step.setdefault(step, set()).add(one.rank)
+    sets = [by_step[step] for step in sorted(by_step)]
+    most = max((len(one.steps or ()) for one in late), default=0)
+    if len(late) < 2 or len(sets) < 3:
+        return []
+    if any(one & other and one != other for one, other in combinations(sets, 2)):
+        return []
+    is_dense = len(sets) >= _ROTATES * n_steps and most <= _MOST_OF_ONE * len(sets)
+    is_scattered = len(late) >= _MANY and most <= 2 and len(sets) >= _MANY
+    n_changes = sum(one != after for one, after in pairwise(sets))
+    return late if (is_dense or is_scattered) and 2 * n_changes >= len(sets) - 1 else []
+
+
+def _pools(late: Iterable[LateRank]) -> list[list[LateRank]]:
+    """Return late ranks together that are late in about the same steps for the same cause."""
+    pools: list[list[LateRank]] = []
+    for one in sorted(late, key=lambda one: (-len(one.steps or ()), one.rank)):
+        for pool in pools:
+            if pool[0].cause == one.cause and _same_steps(pool[0].steps, one.steps):
+                pool.append(one)
+                break
+        else:
+            pools.append([one])
+    return pools
+
+
+def _same_steps(one: frozenset[int] | None, other: frozenset[int] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return len(one & other) >= _SAME_STEPS * len(one | other)
+
+
+def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> list[Culprit]:
+    """Return the groups on slow links, with the ranks that communicate longer for their sake.
+
+    A rank that communicates longer without a slow group takes part in more collectives.
+    """
+    culprits = []
+    for pool in _pools(late):
+        left = {one.rank: one for one in pool}
+        slow = trace.derived(group_transfers, pool[0].steps).filter(pl.col("slow").is_not_null())
+        more = (pl.col("transfer_median_ns") - pl.col("peers_ns")) * pl.col("n_calls")
+        groups = slow.group_by("group_key", "ranks").agg(
+            pl.col("group", "slow").first(), more=more.sum()
+        )
+        order = groups.sort("more", "ranks", descending=[True, False], nulls_last=True)
+        for row in order.iter_rows(named=True):
+            members = [left.pop(rank) for rank in row["ranks"] if rank in left]
+            if members:
+                name = RankSet("group", name_group(row["group"]), tuple(row["ranks"]))
+                culprits.append(replace(_merge(members, name, steps), cause=row["slow"]))
+    return culprits
+
+
+def _sets(late: dict[int, LateRank], sets: Sequence[RankSet]) -> list[RankSet]:
+    """Return late ranks, which differ in their delays only, as sets of like delay.
+
+    Each has the name of the node, stage or group, or of several, whose ranks it is; else it is a
+    list.
+    """
+    causes = {one.cause for one in late.values()}
+    first = "node" if causes & {*_HOST_CAUSES} else "stage"
+    ordered = sorted(sets, key=lambda one: (one.kind != first, one.kind == "group", one.name))
+    parts = _split_by_gaps({rank: one.excess_ns for rank, one in late.items()})
+    return [_name_set(frozenset(part), ordered) for part in parts]
+
+
+def _name_set(ranks: frozenset[int], sets: Sequence[RankSet]) -> RankSet:
+    """Return the ranks as the set that they are, as several sets of a kind, or as a list."""
+    inside = [one for one in sets if ranks.issuperset(one.ranks)]
+    for one in inside:
+        if len(one.ranks) == len(ranks):
+            return one
+    for kind in dict.fromkeys((one.kind, _kind_name(one)) for one in inside):
+        several = [one for one in inside if (one.kind, _kind_name(one)) == kind]
+        if sum(len(one.ranks) for one in several) == len(ranks):
+            return join_sets(several)
+    return list_set(ranks)
+
+
+def _kind_name(one: RankSet) -> str:
+    """Return what tells groups of one kind of parallelism from others': their name."""
+    return one.name if one.kind == "group" else ""
+
+
+def _split_by_gaps(values: dict[int, float]) -> list[list[int]]:
+    """Return the keys of values in parts, where sorted values jump by more than _GAP."""
+    parts: list[list[int]] = []
+    before = 0.0
+    for key in sorted(values, key=lambda key: values[key]):
+        if not parts or values[key] > _GAP * before:
+            parts.append([])
+        parts[-1].append(key)
+        before = values[key]
+    return parts
+
+
+def _merge(late: Sequence[LateRank], members: RankSet, steps: list[int]) -> Culprit:
+    """Return late ranks as one culprit, with the cause of most of their delay."""
+    chosen: set[int] = set()
+    for one in late:
+        chosen |= one.steps or set()
+    is_always = any(one.steps is None for one in late)
+    causes = Counter[str | None]()
+    for one in late:
+        causes[one.cause] += round(one.excess_ns * len(one.steps or steps or [0]))
+    when = describe_steps(None if is_always else chosen, steps)
+    return Culprit(
+        members,
+        tuple(late),
+        None if is_always else frozenset(chosen),
+        when,
+        causes.most_common(1)[0][0],
+        sum(one.excess_ns for one in late) / len(late),
+        max(len(steps), 1) if is_always else len(chosen),
+    )
+
+
+# ---- what they cost
+
+
+def _late_rows(culprit: Culprit) -> pl.Expr:
+    """Return which rows by rank and step are of the culprit while it is late."""
+    is_late = pl.lit(value=False)
+    for removal in removals_of(culprit):
+        is_of = pl.col("rank").is_in([*removal.ranks])
+        steps = True if removal.steps is None else pl.col("step").is_in([*removal.steps])
+        is_late |= is_of & steps
+    return is_late.fill_null(value=False)
+
+
+def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
+    """Return the delays to think away; ranks that are late in turn each have their own steps."""
+    if culprit.rotates:
+        return [Removal(frozenset([one.rank]), one.steps, excess_frac) for one in culprit.late]
+    return [Removal(frozenset(culprit.members.ranks), culprit.steps, excess_frac)]
+
+
+def _with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
+    """Add what the culprit takes for the part that makes it late, and what the median rank takes."""
+    if culprit.part is None:
+        return culprit
+    rows = delays.filter(_late_rows(culprit))
+    own = float(rows[f"{culprit.part}_ns"].mean() or 0)  # type: ignore[arg-type]
+    more = float(rows[f"{culprit.part}_excess_ns"].mean() or 0)  # type: ignore[arg-type]
+    return replace(culprit, part_ns=own, usual_ns=own - more)
+
+
+def _with_costs(trace: Trace, delays: pl.DataFrame, culprits: list[Culprit]) -> Culprits:
+    """Return the culprits with their costs, without those whose delays the job hardly feels."""
+    replay = prepare_replay(trace, delays["rank"].unique()) if culprits else None
+    if replay is None:
+        return Culprits((), 0.0, 0.0)
+    removals = [_removals(one, delays) for one in culprits]
+    whole = replay.duration_ns()
+    kept = []
+    for place, (culprit, removal) in enumerate(zip(culprits, removals, strict=True)):
+        others = [one for other, part in enumerate(removals) if other != place for one in part]
+        alone = whole - replay.duration_ns(removal)
+        last = _gain(replay, others, removal) if others else alone
+        step_ns = float(delays.filter(_in_steps(culprit.steps))["step_ns"].mean() or 1)  # type: ignore[arg-type]
+        if max(alone, last) >= _FELT * BLAMED * step_ns * culprit.n_steps:
+            cost = max(alone, 0.0) / culprit.n_steps
+            kept.append((replace(culprit, cost_ns=cost, step_ns=step_ns), removal))
+    together = [removal for _, part in kept for removal in part]
+    cost = whole - replay.duration_ns(together) if together else 0.0
+    return Culprits(tuple(culprit for culprit, _ in kept), max(cost, 0.0), 0.0)
+
+
+def _gain(replay: Replay, others: list[Removal], removal: list[Removal]) -> float:
+    """Return what the job gains by a removal after all others."""
+    return replay.duration_ns(others) - replay.duration_ns([*others, *removal])
+
+
+def _removals(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
+    rows = delays.filter(_late_rows(culprit))
+    excess = rows[COMMUNICATION if culprit.part == "communication" else OWN].sum()
+    share = float(excess) / max(float((rows["step_ns"] - rows["waiting_ns"]).sum()), 1)
+    return removals_of(culprit, min(max(share, 0.0), 1.0))
+
+
+def _in_steps(steps: Collection[int] | None) -> pl.Expr:
+    return pl.lit(value=True) if steps is None else pl.col("step").is_in([*steps])
+
+
+# ---- transfers that are slow for all
+
+
+def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
+    """Return the network as the culprit in steps where all ranks' same transfers take longer.
+
+    None with less than three steps, and where that is in half of the steps or more.
+    """
+    usual = (
+        delays.drop_nulls("step")
+        .group_by("step")
+        .agg(pl.col("communication_ns").quantile(0.5, "lower"), pl.col("step_ns").median())
+    )
+    if usual.height < 3:
+        return None
+    more = pl.col("communication_ns") - pl.col("communication_ns").median()
+    usual = usual.with_columns(more=more).filter(
+        pl.col("more") >= BLAMED * pl.col("step_ns"),
+    )
+    transfers = each_transfer(trace).drop_nulls("step")
+    slowdown = pl.col("transfer_ns") / pl.col("transfer_ns").median().over("group_key", *SAME_CALL)
+    slow = (
+        transfers.with_columns(slowdown=slowdown).group_by("step").agg(pl.col("slowdown").median())
+    )
+    usual = usual.join(slow.filter(pl.col("slowdown") >= SLOW), on="step").sort("step")
+    steps = sorted({*delays["step"].drop_nulls()})
+    if usual.is_empty() or 2 * usual.height > len(steps):
+        return None
+    late = frozenset(usual["step"])
+    excess, step_ns = (float(usual[name].mean() or 0) for name in ("more", "step_ns"))  # type: ignore[arg-type]
+    everyone = RankSet("ranks", "the network", tuple(sorted({*delays["rank"]})))
+    own = float(usual["communication_ns"].mean() or 0)  # type: ignore[arg-type]
+    found = Culprit(everyone, (), late, describe_steps(late, steps), NETWORK, excess, len(late))
+    return replace(
+        found,
+        part_ns=own,
+        usual_ns=own - excess,
+        cost_ns=excess,
+        step_ns=step_ns,
+    )

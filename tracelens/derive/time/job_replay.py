@@ -1,0 +1,146 @@
+"""What a job would gain if some ranks were like their peers: its collectives replayed without their delays.
+
+Between two collectives each rank has a time of its own, known from the trace; a collective lets its
+ranks go on when the last one has begun it. Replaying these with a rank's own times replaced by its
+peers' gives the job's time without that rank's delay, however delays of several ranks overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+import polars as pl
+
+from tracelens.derive.ranks.collective_wait import waits_of
+from tracelens.derive.ranks.collectives import match_collectives
+from tracelens.derive.ranks.pipeline import find_pipeline
+from tracelens.derive.time.step_table import steps_of
+from tracelens.trace import Trace
+
+_MOST_ROWS = 1_000_000
+"""Ranks' calls that are replayed: the first ones of a longer trace."""
+_CALL = ["group_key", "call"]
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Ranks that are thought away as late, in some steps (None: in all), with their delay as a share of their time."""
+
+    ranks: frozenset[int]
+    steps: frozenset[int] | None
+    excess_frac: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The calls of a job in the order in which they completed, one row per rank's call.
+
+    Columns of `rows`: rank, step, role (stage), own_ns (the rank's own time since the call before),
+    hidden_ns (waiting that the rank's computing hides). `bounds` are the first rows of calls, and
+    the number of rows. `begins` and `tails`: by rank the start on the job's clock and the own time
+    after the last call.
+    """
+
+    rows: pl.DataFrame
+    bounds: list[int]
+    begins: Mapping[int, int]
+    tails: Mapping[int, int]
+
+    def duration_ns(self, removals: Collection[Removal] = ()) -> float:
+        """Return the job's duration without the delays that are thought away, the median of its ranks."""
+        owns = self._owns(removals)
+        ranks, hidden = self.rows["rank"].to_list(), self.rows["hidden_ns"].to_list()
+        clock: dict[int, float] = {**self.begins}
+        for first, end in pairwise(self.bounds):
+            starts = [clock[ranks[row]] + owns[row] for row in range(first, end)]
+            last = max(starts)
+            for row, start in zip(range(first, end), starts, strict=True):
+                exposed = last - start - hidden[row]
+                clock[ranks[row]] = start + exposed if exposed > 0 else start
+        return median(clock[rank] + self.tails[rank] - begin for rank, begin in self.begins.items())
+
+    def _owns(self, removals: Collection[Removal]) -> list[float]:
+        """Return each row's own time: of ranks thought away their peers' in the same place of a step.
+
+        Peers are other ranks of the same role with as many calls in the step. Without any, the
+        rank's own times are shortened evenly.
+        """
+        if not removals:
+            return self.rows["own_ns"].to_list()
+        is_away, kept = pl.lit(value=False), pl.lit(1.0)
+        for removal in removals:
+            is_of = pl.col("rank").is_in([*removal.ranks])
+            if removal.steps is not None:
+                is_of &= pl.col("step").is_in([*removal.steps])
+            is_away, kept = (
+                is_away | is_of,
+                pl.when(is_of).then(kept.clip(upper_bound=1 - removal.excess_frac)).otherwise(kept),
+            )
+        place = ["step", "role", "n_calls", "place"]
+        rows = self.rows.with_columns(is_away=is_away.fill_null(value=False), kept=kept)
+        peers = rows.filter(~pl.col("is_away")).group_by(place)
+        usual = peers.agg(usual_ns=pl.col("own_ns").quantile(0.5, "lower"))
+        rows = rows.join(usual, on=place, how="left", nulls_equal=True, maintain_order="left")
+        own = pl.col("own_ns")
+        shorter = pl.when(own > 0).then(own * pl.col("kept")).otherwise(own)
+        return (
+            rows.select(pl.when("is_away").then(pl.coalesce("usual_ns", shorter)).otherwise(own))
+            .to_series()
+            .to_list()
+        )
+
+
+def prepare_replay(trace: Trace, ranks: Iterable[int]) -> Replay | None:
+    """Return the replay of a trace's matched collectives, None where there are none."""
+    calls = match_collectives(trace).calls.filter(pl.col("rank").is_in([*ranks]))
+    if calls.is_empty():
+        return None
+    exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
+    waits = waits_of(trace).pieces.group_by("rank", *_CALL).agg(exposed_ns=exposed.sum())
+    rows = calls.join(waits, on=["rank", *_CALL], how="left").with_columns(
+        pl.col("exposed_ns").fill_null(0)
+    )
+    rows = rows.sort("last_start_ns", *_CALL, "rank").head(_MOST_ROWS)
+    edges = _edges(trace, rows)
+    rows = rows.join(edges.select("rank", "begin_ns"), on="rank", maintain_order="left")
+    goes_on = pl.col("start_ns") + pl.col("exposed_ns")
+    before = goes_on.shift().over("rank").fill_null(pl.col("begin_ns"))
+    key = ["rank", "step"]
+    pipeline = trace.derived(find_pipeline)
+    stages = pipeline.stages if pipeline else {}
+    rows = rows.with_columns(
+        own_ns=pl.col("start_ns") - before,
+        hidden_ns=pl.col("last_start_ns") - pl.col("start_ns") - pl.col("exposed_ns"),
+        n_calls=pl.len().over(key),
+        place=pl.int_range(pl.len()).over(key),
+        role=pl.col("rank").replace_strict(stages, default=-1, return_dtype=pl.Int64),
+    )
+    last = rows.group_by("rank").agg(last_ns=goes_on.max())
+    edges = edges.join(last, on="rank").with_columns(tail_ns=pl.col("end_ns") - pl.col("last_ns"))
+    firsts = rows.select(pl.struct(_CALL).rle_id().alias("id")).to_series()
+    bounds = firsts.is_first_distinct().arg_true().to_list()
+    return Replay(
+        rows.select(*key, "role", "n_calls", "place", "own_ns", "hidden_ns"),
+        [*bounds, rows.height],
+        dict(edges.select("rank", "begin_ns").iter_rows()),
+        dict(edges.select("rank", "tail_ns").iter_rows()),
+    )
+
+
+def _edges(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return when each rank begins and ends on the job's clock: its steps, else its device's work."""
+    end = pl.col("start_ns") + pl.col("duration_ns")
+    both = {"begin_ns": pl.col("start_ns").min(), "end_ns": end.max()}
+    steps = steps_of(trace).group_by("rank").agg(**both)
+    kernels = trace.select("kernels", "rank", "start_ns", "duration_ns")
+    unmarked = kernels.join(steps, on="rank", how="anti").group_by("rank").agg(**both)
+    edges = pl.concat([steps.select(unmarked.columns), unmarked])
+    # A clock's drift within a trace moves its edges less than what a replay is good for.
+    shift = (pl.col("start_ns") - pl.col("own_start_ns")).first()
+    shifts = rows.group_by("rank", maintain_order=True).agg(shift=shift)
+    return edges.join(shifts, on="rank").select(
+        "rank", *(pl.col(name) + pl.col("shift") for name in both)
+    )

@@ -1,0 +1,229 @@
+"""Ranks that are late by themselves: their own time beyond their peers', in which steps and for which cause.
+
+A rank's own time in a step is the step without waiting for other ranks and without communicating.
+What it exceeds the median of all ranks by is its own delay: a rank that only waited has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+import polars as pl
+
+from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.rank_steps import PARTS, rank_steps
+from tracelens.derive.time.step_table import activities_of, steps_of
+from tracelens.schemas.events import CAUSES
+from tracelens.trace import Trace
+
+BLAMED = 0.05
+"""Nobody is blamed for a delay below this share of a step."""
+_SIGMAS, _SIGMAS_ONCE = 4.0, 6.0
+"""A delay counts beyond so many standard deviations of what ranks differ by: in the median of all
+steps, and in one step."""
+_EXPLAINS = 0.25
+"""A rank is late for the cause that makes at least this share of its delay."""
+_ALWAYS = 0.8
+"""A rank is late in every step if it is in this share of them."""
+_SCALE = 1.4826
+"""A normal distribution's standard deviation over its median absolute deviation."""
+_OWN_PARTS = tuple(part for part in PARTS if part not in ("waiting", "communication"))
+OWN, COMMUNICATION = "excess_ns", "communication_excess_ns"
+"""Columns of delays: of a rank's own time, and of the transfers that it takes part in."""
+
+
+@dataclass(frozen=True, slots=True)
+class LateRank:
+    """A rank with its mean delay in the steps in which it is late, and the cause of most of it.
+
+    `steps` is None where it is late in every step, or none are marked. `cause` is None where no
+    part of its time explains the delay.
+    """
+
+    rank: int
+    steps: frozenset[int] | None
+    excess_ns: float
+    cause: str | None
+
+
+def own_delays(trace: Trace) -> pl.DataFrame:
+    """Return one row per rank and step as `rank_steps`, with own_ns, excess_ns and `PART_excess_ns`.
+
+    Excess is over the lower median of all ranks in that step: half of the ranks take no longer.
+    """
+    own = pl.col("step_ns") - pl.col("waiting_ns") - pl.col("communication_ns")
+    steps = rank_steps(trace).with_columns(own_ns=own)
+    parts = (*_OWN_PARTS, "communication")
+    excess = {OWN: "own_ns"} | {f"{part}_excess_ns": f"{part}_ns" for part in parts}
+    return steps.with_columns(
+        (pl.col(column) - pl.col(column).quantile(0.5, "lower").over("step")).alias(name)
+        for name, column in excess.items()
+    )
+
+
+def find_late_ranks(trace: Trace, delays: pl.DataFrame) -> list[LateRank]:
+    """Return the ranks whose own time exceeds others' by BLAMED of a step and what they differ by anyway."""
+    late = _late_steps(delays, OWN)
+    if late.is_empty():
+        return []
+    late = _with_host_excess(trace, late, delays)
+    columns = [f"{part}_excess_ns" for part in _OWN_PARTS]
+    means = late.group_by("rank").agg("step", pl.col(OWN, *columns).mean()).sort("rank")
+    n_steps, found = delays["step"].n_unique(), []
+    for rank, steps, excess, *parts in means.iter_rows():
+        most, cause = max(zip(parts, _OWN_PARTS, strict=True), key=lambda part: part[0])
+        why = cause if most >= _EXPLAINS * excess else None
+        found.append(LateRank(rank, _often(steps, n_steps), excess, why))
+    return found
+
+
+def find_late_transfers(delays: pl.DataFrame) -> list[LateRank]:
+    """Return the ranks that communicate longer than others, by as much as a late rank is late."""
+    means = (
+        _late_steps(delays, COMMUNICATION)
+        .group_by("rank")
+        .agg("step", pl.col(COMMUNICATION).mean())
+    )
+    n_steps = delays["step"].n_unique()
+    return [
+        LateRank(rank, _often(steps, n_steps), excess, "communication")
+        for rank, steps, excess in means.sort("rank").iter_rows()
+    ]
+
+
+def _late_steps(delays: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Return the rows of delays whose column reaches its rank's threshold."""
+    late = delays.join(_thresholds(delays, column), on="rank", how="left")
+    return late.filter(pl.col(column) >= pl.col("threshold_ns"))
+
+
+def _often(steps: Sequence[int | None], n_steps: int) -> frozenset[int] | None:
+    """Return the late steps, None where these are nearly all, or no steps are marked."""
+    if None in steps or len(steps) >= _ALWAYS * n_steps:
+        return None
+    return frozenset(step for step in steps if step is not None)
+
+
+def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Return the delay from which on each rank is late in a step: rank, threshold_ns.
+
+    A rank whose median delay is large is late in the steps with more than half of that. Any other
+    one is so only where its delay stands out from what the ranks' delays differ by.
+    """
+    least = BLAMED * float(delays["step_ns"].median() or 0)  # type: ignore[arg-type]
+    usual = delays.group_by("rank").agg(usual_ns=pl.col(column).quantile(0.5, "lower"))
+    below = [-ns for ns in usual["usual_ns"].to_list() if ns <= 0]
+    rest = delays.join(usual, on="rank", how="left")
+    scatter = _SCALE * float(
+        rest.select((pl.col(column) - pl.col("usual_ns")).abs().median()).item() or 0
+    )
+    # The lower median of n values is known to 1.25 standard deviations over the root of n.
+    of_median = 1.25 * scatter / max(delays["step"].n_unique(), 1) ** 0.5
+    is_usual = pl.col("usual_ns") >= max(least, _SIGMAS * max(_SCALE * median(below), of_median))
+    return usual.select(
+        "rank",
+        threshold_ns=pl.when(is_usual)
+        .then(pl.max_horizontal(pl.lit(least), 0.5 * pl.col("usual_ns")))
+        .otherwise(max(least, _SIGMAS_ONCE * scatter)),
+    )
+
+
+def _with_host_excess(trace: Trace, late: pl.DataFrame, delays: pl.DataFrame) -> pl.DataFrame:
+    """Limit delays by causes of idle time to what the host did so more than other ranks' hosts.
+
+    On a rank that waits for others, waiting hides what its host does meanwhile.
+    """
+    idle = pl.sum_horizontal(f"{cause}_excess_ns" for cause in CAUSES)
+    if not late.select((idle > _EXPLAINS * pl.col("excess_ns")).any()).item():
+        return late
+    hosts = host_times(trace)
+    recorded = [cause for cause in CAUSES if cause in {*hosts["cause"].unique()}]
+    key = ["rank", "step"]
+    for cause in recorded:
+        own = hosts.filter(pl.col("cause") == cause).select(*key, spent_ns="spent_ns")
+        others = (
+            delays.select(key)
+            .join(own, on=key, how="left", nulls_equal=True)
+            .group_by("step")
+            .agg(usual_ns=pl.col("spent_ns").fill_null(0).quantile(0.5, "lower"))
+        )
+        column = f"{cause}_excess_ns"
+        more = pl.col("spent_ns").fill_null(0) - pl.col("usual_ns").fill_null(0)
+        late = (
+            late.join(own, on=key, how="left", nulls_equal=True)
+            .join(others, on="step", how="left", nulls_equal=True)
+            .with_columns(pl.min_horizontal(column, more).alias(column))
+            .drop("spent_ns", "usual_ns")
+        )
+    return late
+
+
+def host_times(trace: Trace) -> pl.DataFrame:
+    """Return one row per rank, step and cause: spent_ns, without the profiler's work.
+
+    An activity counts in the step in which it begins. On a rank without steps, step is None.
+    """
+    end = pl.col("start_ns") + pl.col("duration_ns")
+    steps = steps_of(trace).select("rank", "step", begin_ns="start_ns", last_ns=end)
+    did = activities_of(trace).filter(pl.col("what").ne_missing(PROFILER))
+    did = did.select("rank", "cause", "start_ns", end_ns=end)
+    marked = did.join(steps, on="rank", how="semi").sort("start_ns")
+    inside = marked.join_asof(
+        steps.sort("begin_ns"),
+        left_on="start_ns",
+        right_on="begin_ns",
+        by="rank",
+        check_sortedness=False,
+    )
+    until = pl.min_horizontal("end_ns", "last_ns")
+    inside = inside.drop_nulls("step").select(
+        "rank", "step", "cause", spent_ns=(until - pl.col("start_ns")).clip(0)
+    )
+    whole = did.join(steps, on="rank", how="anti").select(
+        "rank",
+        pl.lit(None, inside.schema["step"]).alias("step"),
+        "cause",
+        spent_ns=pl.col("end_ns") - pl.col("start_ns"),
+    )
+    return (
+        pl.concat([inside, whole]).group_by("rank", "step", "cause").agg(pl.col("spent_ns").sum())
+    )
+
+
+_ORDINALS = ("", "", "other ", "third ", "fourth ", "fifth ", "sixth ", "seventh ", "eighth ")
+_MORE_ORDINALS = ("ninth ", "tenth ", "eleventh ", "twelfth ")
+_LISTED = 3
+
+
+def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
+    """Say in which of a trace's steps something is late: in step 12 only, in every tenth step."""
+    everything = sorted({*steps})
+    if late is None:
+        return "in every step" if len(everything) > 1 else ""
+    chosen = sorted(late)
+    if len(chosen) == 1:
+        return f"in step {chosen[0]} only"
+    period = find_period(chosen, everything)
+    if period:
+        ordinals = _ORDINALS + _MORE_ORDINALS
+        word = ordinals[period] if period < len(ordinals) else f"{period}th "
+        return f"in every {word}step"
+    if len(chosen) <= _LISTED:
+        return f"in steps {', '.join(map(str, chosen[:-1]))} and {chosen[-1]}"
+    return f"in {len(chosen)} of {len(everything)} steps"
+
+
+def find_period(late: list[int], steps: list[int]) -> int | None:
+    """Return after how many steps lateness repeats throughout the steps, None where it does not."""
+    places = {step: place for place, step in enumerate(steps)}
+    chosen = [places[step] for step in late if step in places]
+    gaps = {after - before for before, after in pairwise(chosen)}
+    if len(gaps) != 1:
+        return None
+    (period,) = gaps
+    begins, ends = chosen[0] < period, chosen[-1] + period >= len(steps)
+    is_seen = len(chosen) * period > len(steps) - period and len(steps) >= 2 * period
+    return period if period > 1 and begins and ends and is_seen else None
