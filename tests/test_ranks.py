@@ -384,8 +384,9 @@ def test_what_every_rank_loses_more_by_comes_first() -> None:
     """All are idle from 300 to 700 us, rank 1 until 850: that is 15 % of waiting and 40 % of idle time."""
     row = tl.analyses.job(marked([300] * 2, (300, 700), (300, 850))).row(0, named=True)
     assert (row["bound"], row["rank"], row["value"]) == ("unknown", 1, 0.4)
+    assert (row["second"], round(row["second_frac"], 3)) == ("straggler", 0.15)
     assert row["evidence"].startswith(
-        "unknown takes 40.0 to 55.0 % of the ranks' time; 1 rank waits for rank 1: 15.0 % of the"
+        "unknown idle time 40.0 to 55.0 % of the ranks' time; 1 rank waits for rank 1: 15.0 % of the"
     )
 
 

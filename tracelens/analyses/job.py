@@ -27,7 +27,7 @@ ANALYSIS = Analysis(
     "What limits the job?",
     JOB,
     job,
-    shown=("bound", "culprit", "cause", "steps", "value", "unit", "cost_ns", "evidence"),
+    shown=("bound", "culprit", "cause", "steps", "value", "unit", "evidence"),
     of_ranks=True,
     of_time=True,
 )

@@ -125,7 +125,8 @@ def prepare_replay(trace: Trace, ranks: Iterable[int]) -> Replay | None:
     return Replay(
         rows.select(*key, "role", "n_calls", "place", "own_ns", "hidden_ns"),
         [*bounds, rows.height],
-        dict(edges.select("rank", "begin_ns").iter_rows()),
+        # Counted from the job's begin: a float holds times since 1970 to 256 ns only.
+        dict(edges.select("rank", pl.col("begin_ns") - pl.col("begin_ns").min()).iter_rows()),
         dict(edges.select("rank", "tail_ns").iter_rows()),
     )
 
