@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import tracelens as tl
+from tests.answer_checks import check_answer
 from tests.sources import check_kernel_time_adds_up
 from tracelens.derive.time.host_activity import PROFILER
 
@@ -38,6 +39,7 @@ def check(folder: Path, program: str) -> None:
             trace.has("kernels") and stacks == captures[0]["stacks"]
         ):  # what kernels last, stacks do not change
             check_kernel_time_adds_up(trace)
+        check_answer(trace)
         verdicts = tl.analyses.verdict(trace).rows_by_key("rank", named=True, unique=True)
         gaps = tl.analyses.idle_gaps(trace)
         assert verdicts.keys() == ranks.keys()

@@ -157,7 +157,7 @@ def test_siblings_never_import_each_other(folder: str) -> None:
 def test_general_code_names_no_collector() -> None:
     """Only the commands with options of their own, the search for tools and `tl.capture` know one."""
     allowed = {f"tracelens.cli.collect.{kind}" for kind in COLLECTORS}
-    allowed |= {"tracelens", "tracelens.cli.collect"}
+    allowed |= {"tracelens", "tracelens.cli.collect", "tracelens.cli.run"}
     rooms = {"trace", "running", "plan", "report", "views", "exports", "cli"}
     kinds = set(COLLECTORS) - set(TABLES)
     wrong = []

@@ -27,7 +27,7 @@ from tracelens.trace.sources import read_captures
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_SITE = Path(__file__).parent / "live" / "site"
+_SITE = Path(__file__).parent / "live" / "on-start"
 COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
 """Modules of `live` that record beside the profiler where they are asked for."""
 _OPENING = (

@@ -6,6 +6,7 @@ Standard output holds results only; everything else goes to standard error.
 import gc
 import io
 import json
+import os
 import signal
 import sys
 import traceback
@@ -20,6 +21,7 @@ import typer
 from typer.core import TyperGroup
 
 from tracelens.analyses import ANALYSES
+from tracelens.answers import make_answer
 from tracelens.cli import collect, doctor
 from tracelens.cli.advise import advise
 from tracelens.cli.collect import timings
@@ -38,8 +40,10 @@ from tracelens.cli.io import (
     tell,
     write_report,
 )
+from tracelens.cli.next_step import suggest
 from tracelens.cli.plan import plan
 from tracelens.cli.report import report
+from tracelens.cli.run import run
 from tracelens.derive.comparing.expressions import ExpressionError
 from tracelens.derive.rank_ranges import merge_rows
 from tracelens.errors import SourceError, TracelensError, UsageError, near
@@ -50,6 +54,7 @@ from tracelens.schemas import TABLES
 from tracelens.storage.addresses import refuse_credentials, shown
 from tracelens.trace.checking import blame_rows, problems
 from tracelens.trace.combine import installed_version
+from tracelens.views.answer_text import answer_text
 from tracelens.views.describe import describe, listing
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.text import frame_to_text
@@ -142,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     ):  # Polars (1.3x) catches it when imported, and so unknown here
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     words, command = split_command(sys.argv[1:] if arguments is None else arguments)
-    words = repeat_against(words)
+    words = repeat_against(with_report(words))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -179,6 +184,25 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     if named[:1] != ["collect"] or named[1:2] == ["files"]:
         return words, []
     return words[:at], words[at + 1 :]
+
+
+def with_report(words: Sequence[str]) -> list[str]:
+    """The words with `report` before a first one that is no command but a file or an address: `tracelens FILE`."""
+    first = next((at for at, word in enumerate(words) if word == "-" or word[:1] != "-"), None)
+    if first is None or words[first] in {*_names_of_commands()}:
+        return [*words]
+    named = words[first]
+    is_source = named == "-" or "://" in named or os.sep in named or Path(named).exists()
+    is_source = is_source or bool(Path(named).suffix)
+    return [*words[:first], *(["report"] if is_source else []), *words[first:]]
+
+
+def _names_of_commands() -> Iterator[str]:
+    """The words that the command line takes as commands."""
+    for command in app.registered_commands:
+        yield command.name or getattr(command.callback, "__name__", "").replace("_", "-")
+    for group in app.registered_groups:
+        yield str(group.name or getattr(group.typer_instance, "info", group).name)
 
 
 def repeat_against(words: Sequence[str]) -> list[str]:
@@ -274,6 +298,9 @@ def query(
 
 
 app.command()(export)
+app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})(
+    run
+)
 
 
 @app.command()
@@ -352,9 +379,9 @@ def find_tools() -> None:
 
 @app.command()
 def demo() -> None:
-    """Report on a bundled trace.
+    """Answer for a bundled trace, a training loop whose data loader is slow.
 
-    Prints text, and writes tracelens-demo.html into the current folder.
+    Prints the answer, and writes its page, tracelens-demo.html, into the current folder.
     """
     sample = Path(__file__).resolve().parents[2] / SAMPLE
     if not sample.exists():
@@ -364,9 +391,10 @@ def demo() -> None:
         )
     opened = open_any([sample])
     with progress("answering"):
+        emit(answer_text(make_answer(opened), color=screen().color))
         built = build_report(opened)
-    write_report(built, FORMATS["text"])
     write_report(built, FORMATS["html"], DEMO_PAGE)
+    suggest("tracelens run python train.py")
 
 
 def _plain(frame: pl.DataFrame) -> str:

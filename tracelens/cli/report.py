@@ -1,6 +1,7 @@
 """`tracelens report`: every question that a trace answers, and a comparison with its gates."""
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,8 @@ import polars as pl
 import typer
 
 from tracelens.analyses import ANALYSES
+from tracelens.answers import make_answer
+from tracelens.answers.answer import Answer
 from tracelens.cli.io import (
     Address,
     OneFormat,
@@ -20,10 +23,12 @@ from tracelens.cli.io import (
     keep_sources,
     open_any,
     progress,
+    screen,
     tell,
     warn,
     write_report,
 )
+from tracelens.cli.next_step import report_command, suggest, suggest_sections
 from tracelens.derive.comparing.expressions import Expression, parse
 from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict, evaluate
 from tracelens.derive.comparing.significance import DEFAULT, FEW, Rules
@@ -31,6 +36,7 @@ from tracelens.derive.kernels.peaks import read_peaks
 from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report, build_report, check_sections, chosen_analyses
 from tracelens.trace import Trace
+from tracelens.views.answer_text import answer_text
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import Format
 from tracelens.views.junit import annotations, to_junit
@@ -42,6 +48,12 @@ EXIT_UNJUDGED, EXIT_GATE = 1, 3
 def report(  # noqa: PLR0913 - one parameter an option
     sources: Sources,
     *,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Show every section that the trace answers, not the answer only."
+        ),
+    ] = False,
     against: Annotated[
         list[Path] | None,
         typer.Option(
@@ -142,10 +154,16 @@ def report(  # noqa: PLR0913 - one parameter an option
     ] = None,
     address: Address = None,
 ) -> None:
-    """Answer every question that a trace can, the verdict first."""
+    """Say what limits a program and what would help, in 25 lines; --all and --section show more.
+
+    Options that are of tables (--section, --format, --out, --rows, --peaks, --engine) show every
+    section, or those named.
+    """
     names = section or []
+    of_tables = (form, out, rows, peaks, engine, address)
+    is_full = everything or bool(names) or any(option is not None for option in of_tables)
     wanted: list[tuple[Format, Path | None]] = [(FORMATS["html"], html)] if html is not None else []
-    if html is None or form is not None or out is not None:
+    if is_full and (html is None or everything or form is not None or out is not None):
         wanted.append((format_of(form, out), out))
     check_sections(names, has_base=bool(against))
     gates = _gates(
@@ -163,25 +181,66 @@ def report(  # noqa: PLR0913 - one parameter an option
     bases = [open_any([path], step) for path in against or []]
     rules = Rules(min_effect, bases[1:], runs[1:], across_devices, any_work)
     verdicts, blocked = _evaluated(runs, bases, gates, rules)
-    with progress("answering"):
-        base = bases[0] if bases else None
-        frames = _asked_apart(runs[0], base, names, (engine, address)) if engine or address else {}
-        built = replace(
-            build_report(runs[0], base, names, rules, measured, frames=frames), gate=verdicts
-        )
-    for one, target in wanted:
-        write_report(built, one, target, rows)
-    if summary is not None:
-        with progress("summarising"):
-            shown = built if not names else build_report(runs[0], bases[0], SUMMARISED, rules)
-        emit(to_summary(replace(shown, gate=verdicts)), summary)
-        tell(f"wrote {summary}")
+    base = bases[0] if bases else None
+    answer = None if wanted else _answered(runs[0], base, rules)
+    refused = None if answer is None else answer.refused
+    if wanted or summary is not None:
+        with progress("answering"):
+            frames = (
+                _asked_apart(runs[0], base, names, (engine, address)) if engine or address else {}
+            )
+            built = build_report(runs[0], base, names, rules, measured, frames=frames)
+            built = replace(built, gate=verdicts)
+        refused = built.refused
+        for one, target in wanted:
+            write_report(built, one, target, rows)
+        if summary is not None:
+            _write_summary(built, rules, summary)
     if junit is not None:
         emit(to_junit(verdicts or []), junit)
         tell(f"wrote {junit}")
     if blocked is not None:
         raise blocked
-    _conclude(built, strict=strict)
+    _suggest(answer, sources, against or [], names, html)
+    _conclude(refused, verdicts, strict=strict)
+
+
+def _answered(trace: Trace, base: Trace | None, rules: Rules) -> Answer:
+    """Write the answer to standard output."""
+    with progress("answering"):
+        answer = make_answer(trace, base, rules)
+    emit(answer_text(answer, color=screen().color))
+    return answer
+
+
+def _suggest(
+    answer: Answer | None,
+    sources: Sequence[Path],
+    against: Sequence[Path],
+    names: Sequence[str],
+    html: Path | None,
+) -> None:
+    """Name the next command: what shows more of an answer, what a section's columns mean, the page."""
+    if answer is not None:
+        suggest_sections(sources, against, answer.sections)
+    elif html is not None:
+        suggest(f"open {shlex.quote(str(html))}")
+    elif names:
+        suggest(f"tracelens schema {names[0]}")
+    else:
+        suggest(report_command(sources, against, "--html", "report.html"))
+
+
+def _write_summary(built: Report, rules: Rules, target: Path) -> None:
+    """Write the comparison as Markdown; a report of chosen sections only gets those that a summary has."""
+    assert built.base is not None
+    with progress("summarising"):
+        chosen = (
+            build_report(built.trace, built.base, SUMMARISED, rules) if built.is_asked else built
+        )
+        text = to_summary(replace(chosen, gate=built.gate))
+    emit(text, target)
+    tell(f"wrote {target}")
 
 
 def _asked_apart(
@@ -222,26 +281,26 @@ def _gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Ex
     return [parse(text) for text in texts]
 
 
-def _conclude(report: Report, *, strict: bool) -> None:
+def _conclude(refused: str | None, gate: list[Verdict] | None, *, strict: bool) -> None:
     """Say what the gates found, and exit as they demand.
 
-    Raises SourceError where the two were not compared.
+    Raises SourceError where the two were not compared, with the reason.
     """
-    if report.refused is not None:
-        raise SourceError(report.refused)
-    if report.gate is None:
+    if refused is not None:
+        raise SourceError(refused)
+    if gate is None:
         return
-    for line in gate_lines(report.gate):
+    for line in gate_lines(gate):
         tell(f"gate {line}")
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        for line in annotations(report.gate):
+        for line in annotations(gate):
             tell(line)
-    verdicts = [one.verdict for one in report.gate]
+    verdicts = [one.verdict for one in gate]
     if FAILED in verdicts:
         raise typer.Exit(EXIT_GATE)
     if UNCLEAR in verdicts:
         n = verdicts.count(UNCLEAR)
-        too_few = any(FEW in one.reason for one in report.gate if one.verdict == UNCLEAR)
+        too_few = any(FEW in one.reason for one in gate if one.verdict == UNCLEAR)
         advice = "; profile three steps or more, or give several runs" if too_few else ""
         failure = "" if strict else "; --strict makes this a failure"
         warn(f"{n} of {len(verdicts)} gates could not be judged{advice}{failure}")

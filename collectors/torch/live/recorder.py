@@ -19,7 +19,7 @@ from .report import DONE, RECORDING, Report
 from .settings import Settings
 from .step_times import ACTIVE, FIRST, PLAIN, SETTLING, TIMED, WARMUP, StepTimes
 from .steps import LOADER, MODULE, StepFinder
-from .window import Window, rename_parts
+from .window import Window, quiet_profiler, rename_parts
 
 _OPENING_S = 30.0
 FOREIGN = (
@@ -321,7 +321,7 @@ class Recorder:
         """
         self._owns = True
         try:
-            with held_interrupts():
+            with held_interrupts(), quiet_profiler():
                 yield
         finally:
             self._owns = False

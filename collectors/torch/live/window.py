@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from torch.profiler import ProfilerActivity, profile
 from .settings import Settings
 
 _KINDS = ("cuda", "xpu", "mtia", "hpu", "npu")
+_LOG_LEVEL, _ABOVE_USDT = "KINETO_LOG_LEVEL", "6"
 _WHOLE, _PART = b'"ProfilerStep#%d"', b'"ProfilerPart#%d"'
 
 
@@ -145,6 +147,22 @@ class Window(profile):  # type: ignore[misc]
         drain()
         self.stopped_ns = time.perf_counter_ns()
         super().stop_trace()
+
+
+@contextlib.contextmanager
+def quiet_profiler() -> Iterator[None]:
+    """Keep the profiler from writing lines of its own to standard error: Kineto 2.13 prints `USDT:… profiler_start`.
+
+    It reads the variable when it is first used. A level that the user has set stays.
+    """
+    if _LOG_LEVEL in os.environ:
+        yield
+        return
+    os.environ[_LOG_LEVEL] = _ABOVE_USDT
+    try:
+        yield
+    finally:
+        os.environ.pop(_LOG_LEVEL, None)
 
 
 def rename_parts(trace: Path, steps: Iterable[int]) -> None:

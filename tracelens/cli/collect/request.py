@@ -1,14 +1,17 @@
 """Parts that the commands of collect share: the request, running or reading, and reporting on what was written."""
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tracelens.cli.io import default_target, losses, progress, summary_line, tell, warn
+from tracelens.cli.next_step import suggest_report
 from tracelens.collectors import run_program
 from tracelens.derive.ranks.validate_ranks import settle_ranks
 from tracelens.derive.time.step_table import mark_anew
@@ -18,7 +21,7 @@ from tracelens.jobs.ranks import Options
 from tracelens.running.program import script_name
 from tracelens.storage.addresses import shown, url_of
 from tracelens.trace import Trace
-from tracelens.trace.collector import COLLECTORS
+from tracelens.trace.collector import COLLECTORS, Run
 from tracelens.trace.combine import combine
 from tracelens.trace.directory import build_folder, check_target
 from tracelens.trace.fetching import fetched
@@ -141,22 +144,68 @@ def read_or_run(
         write_files(files, name, request)
         return
     refuse_options(context, ("engine", "address", "min_ranks"), "FILES")
-    target = request.out or Path(f"{script_name(command)}.tracelens")
+    target = request.out or free_name(
+        Path(f"{script_name(command)}.tracelens"), force=request.force
+    )
     more = options(target if url_of(target) is None else Path(target.name))
-    check_target(target, force=request.force)
-    with progress(f"reading what {name} recorded", late=True):
-        trace, done = run_program(name, command, ranks=request.ranks or (), **more)
-    with progress(f"writing {shown(target)}"):
-        if request.step is not None:
-            try:
-                trace = mark_anew(trace, request.step)
-            except UsageError as error:  # no span matches, and what was captured is kept
-                warn(str(error))
-        trace = trace.write(target, force=request.force)
+    trace, done = capture_program(
+        name,
+        command,
+        target,
+        force=request.force,
+        step=request.step,
+        ranks=request.ranks or (),
+        **more,
+    )
     tell_of(trace, target)
     for remark in done.remarks:
         tell(remark)
+    suggest_report([target])
     raise typer.Exit(done.exit_code)
+
+
+def capture_program(
+    kind: str,
+    command: Sequence[str],
+    target: Path,
+    *,
+    force: bool,
+    step: str | None = None,
+    **options: Any,
+) -> tuple[Trace, Run]:
+    """Run the command under a collector and write the trace; `step` marks its steps anew.
+
+    Raises SourceError before the program is started where the trace cannot be written, ToolError
+    where nothing was captured; then nothing is written.
+    """
+    check_target(target, force=force)
+    with progress(f"reading what {kind} recorded", late=True):
+        trace, done = run_program(kind, command, **options)
+    with progress(f"writing {shown(target)}"):
+        if step is not None:
+            try:
+                trace = mark_anew(trace, step)
+            except UsageError as error:  # no span matches, and what was captured is kept
+                warn(str(error))
+        trace = trace.write(target, force=force)
+    return trace, done
+
+
+def free_name(target: Path, *, force: bool, beside: str = ".tracelens") -> Path:
+    """The target, or the first of `train-2.tracelens`, `train-3.tracelens`, … that does not exist, which is said.
+
+    `beside` is the ending of another file that is written under the same name.
+    """
+
+    def is_taken(name: Path) -> bool:
+        return any(os.path.lexists(path) for path in (name, name.with_suffix(beside)))
+
+    if force or not is_taken(target):
+        return target
+    names = (target.with_stem(f"{target.stem}-{number}") for number in count(2))
+    free = next(name for name in names if not is_taken(name))
+    tell(f"{target} exists: writing {free} (--force replaces it)")
+    return free
 
 
 def refuse_options(context: typer.Context, names: Sequence[str], where: str) -> None:
@@ -195,6 +244,7 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
             trace = mark_anew(trace, request.step)
         trace = trace.write(target, force=request.force)
     tell_of(trace, target)
+    suggest_report([target])
     _end(
         f"{file}: is damaged gzip, of which nothing can be read; write it again" for file in damaged
     )
@@ -230,6 +280,7 @@ def _write_job(
     with progress(f"reading {', '.join(path.name for path in paths)}"):
         trace, failed = collect_job(job, engine, tell)
     tell_of(trace, target)
+    suggest_report([target])
     _end(failed.values())
 
 

@@ -1,0 +1,194 @@
+"""The answer to a trace: its sentence, place, bar and changes, by hand, and its shape for every bundled trace."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import tracelens as tl
+from tests.answer_checks import check_answer
+from tests.cases import make_trace
+from tests.programs import Row, launch, mark, program, span, work
+from tracelens.answers import make_answer
+from tracelens.answers.answer import WAIT, WORK, Change, duration, parts_of, rounded_percents
+from tracelens.answers.words import place_text
+from tracelens.trace import Trace
+from tracelens.views.answer_text import answer_text
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+TRACES = sorted(SAMPLES.glob("**/*.tracelens"))
+STEP = mark(0, 0, 10_000)
+
+
+def busy(start: int, end: int, call: int = 0) -> list[Row]:
+    """Five kernels, one after another, that one call launched."""
+    edges = [start + (end - start) * fifth // 5 for fifth in range(6)]
+    return [work(low, high, call, name="gemm") for low, high in pairwise(edges)]
+
+
+def waiting_for_input() -> Trace:
+    """A step of 10 ms: kernels to 1 ms and from 9 ms on; between them the loader, whose line is known."""
+    return program(
+        [
+            STEP,
+            span("python", "train.py(29): <module>", 0, 9_000),
+            span("python", "parts.py(96): decode", 1_000, 9_000),
+            span("annotation", "enumerate(DataLoader)#_SingleProcess.__next__", 1_000, 9_000),
+        ],
+        [launch(0, 10), launch(9_000, 9_000)],
+        [*busy(0, 1_000), work(9_000, 10_000, 1, name="gemm")],
+    )
+
+
+def test_the_sentence_says_what_waits_and_its_share_of_a_step() -> None:
+    answer = check_answer(waiting_for_input())
+    assert answer.sentence == "The GPU waits for input: 80 % of a step of 10.0 ms"
+    shares = {part.label: round(part.share, 2) for part in answer.bars[0].parts}
+    assert shares == {"compute": 0.2, "input": 0.8}
+
+
+def test_a_change_says_how_long_a_step_takes_after_it() -> None:
+    (change,) = make_answer(waiting_for_input()).changes
+    assert change.after_ns == pytest.approx(2_000_000, abs=100_000)
+    lines = answer_text(make_answer(waiting_for_input())).splitlines()
+    (head,) = [line for line in lines if line.startswith("  What would help")]
+    assert head.endswith("a step then takes")
+    assert any(line.startswith("  1  ") and line.endswith("at least 2.00 ms") for line in lines)
+
+
+def test_a_range_stands_beside_what_is_estimated() -> None:
+    answer = make_answer(waiting_for_input())
+    known = Change("give the loader workers", 0.8, 2_000_000, 1_900_000, 2_400_000)
+    text = answer_text(type(answer)(answer.sentence, bars=answer.bars, changes=(known,)))
+    assert "2.00 ms (1.90 to 2.40 ms)" in text
+
+
+def test_too_little_is_said_with_its_numbers() -> None:
+    trace = program([], [launch(0, 10)], [work(0, 10, 0), work(3_000_000, 3_000_010, 0)])
+    answer = check_answer(trace)
+    assert answer.sentence == (
+        "Too little was recorded to say what limits the program: 2 kernels in 3.00 s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        (
+            "train.py(29): <module> > loader.py(7): next > parts.py(96): decode",
+            "at train.py:29 <module> > loader.py:7 next > parts.py:96 decode",
+        ),
+        ("a.py(1): a > b.py(2): b > c.py(3): c > sleep", "at a.py:1 a > … > c.py:3 c > sleep"),
+        ("cudaMalloc", "in cudaMalloc"),
+        ("between aten::add and aten::mul", "between aten::add and aten::mul"),
+        (None, None),
+    ],
+)
+def test_places_are_files_that_one_can_open(what: str | None, said: str | None) -> None:
+    assert place_text(what) == said
+
+
+@pytest.mark.parametrize(
+    ("shares", "percents"),
+    [([0.335, 0.335, 0.33], [34, 33, 33]), ([0.005, 0.995], [1, 99]), ([1.0], [100]), ([], [])],
+)
+def test_percents_of_a_bar_add_up(shares: list[float], percents: list[int]) -> None:
+    assert sorted(rounded_percents(shares)) == sorted(percents)
+
+
+def test_a_bar_has_work_first_and_small_parts_together() -> None:
+    shares = {"input": 0.5, "compute": 0.3, "launches": 0.19, "a": 0.006, "b": 0.004}
+    kinds = dict.fromkeys(shares, WAIT) | {"compute": WORK}
+    parts = parts_of(shares, kinds)
+    assert [part.label for part in parts] == ["compute", "input", "launches", "other"]
+    assert parts[-1].share == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(
+    ("ns", "said"),
+    [
+        (31_814_000, "31.8 ms"),
+        (999, "1.00 µs"),
+        (2_500, "2.50 µs"),
+        (3e9, "3.00 s"),
+        (123.4e6, "123 ms"),
+    ],
+)
+def test_durations_have_three_digits(ns: float, said: str) -> None:
+    assert duration(ns) == said
+
+
+def faster(step_us: int, kernel_us: int) -> Trace:
+    """Three steps of a length, each with five kernels."""
+    marks = [mark(n, n * step_us, (n + 1) * step_us) for n in range(3)]
+    launches = [launch(n * step_us, n * step_us + 1) for n in range(3)]
+    kernels = [kernel for n in range(3) for kernel in busy(n * step_us, n * step_us + kernel_us, n)]
+    return program(marks, launches, kernels)
+
+
+def test_a_comparison_begins_with_how_many_times_as_fast() -> None:
+    answer = check_answer(faster(5_000, 4_000), faster(10_000, 9_000))
+    assert answer.sentence == "2.00 times as fast: 10.0 → 5.00 ms a step (noise ±0.00 µs)"
+    assert [(bar.label, bar.length, bar.text) for bar in answer.bars] == [
+        ("base", 1.0, "10.0 ms"),
+        ("new", 0.5, "5.00 ms"),
+    ]
+    assert answer.details[0] == "less: compute −5.00 ms"  # noqa: RUF001 - a minus
+
+
+def test_a_slower_run_takes_times_as_long() -> None:
+    answer = make_answer(faster(10_000, 9_000), faster(5_000, 4_000))
+    assert answer.sentence.startswith("Takes 2.00 times as long: 5.00 → 10.0 ms a step")
+
+
+def test_equal_runs_differ_by_no_more_than_noise() -> None:
+    answer = make_answer(faster(5_000, 4_000), faster(5_000, 4_000))
+    assert answer.sentence.startswith("No more different than noise: 5.00 → 5.00 ms a step")
+
+
+def test_two_programs_are_refused() -> None:
+    other = faster(5_000, 4_000)
+    kernels = other.kernels.to_dicts()
+    base = make_trace(kernels=[row | {"name": "fft"} for row in kernels])
+    assert "are two programs" in (make_answer(other, base).refused or "")
+
+
+LOG = """#0  0x1 in cudnnConvolutionForward () from libcudnn.so.9
+#1  0x2 in at::native::cudnn_convolution () from libtorch_cuda.so
+#2  0x3 in at::_ops::conv2d::call () from libtorch_cpu.so
+#3  0x4 in _PyEval_EvalFrameDefault ()
+#4  0x5 in main ()
+"""
+
+
+def test_a_gdb_log_is_answered_level_by_level(tmp_path: Path) -> None:
+    log = tmp_path / "bt.txt"
+    log.write_text(LOG)
+    answer = check_answer(tl.collect(log))
+    assert answer.sentence == "3 calls lead from Python to cudnnConvolutionForward"
+    counts = [row.split()[:2] for row in answer.rows]
+    assert counts[:3] == [["1", "Python"], ["1", "dispatcher"], ["1", "glue"]]
+
+
+def test_two_logs_are_answered_with_where_they_part(tmp_path: Path) -> None:
+    logs = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    logs[0].write_text(LOG)
+    logs[1].write_text(LOG.replace("at::native::cudnn_convolution ", "at::native::miopen "))
+    base, other = (tl.collect(log) for log in logs)
+    answer = check_answer(other, base)
+    assert answer.sentence == "Two ways to cudnnConvolutionForward: 3 calls and 3"
+    assert answer.details[0] == "the outer 3 frames are the same, to at::_ops::conv2d::call"
+
+
+def test_a_trace_that_tells_nothing_gets_one_sentence() -> None:
+    answer = make_answer(make_trace(counters=[{}]))
+    assert answer.sentence == (
+        "Nothing here tells what limits a program: the trace holds 1 counter"
+    )
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_the_first_lines_answer_for_every_stored_trace(part: int) -> None:
+    for path in TRACES[part::8]:
+        if "calls" not in path.stem:  # costs of library calls alone limit nothing
+            check_answer(tl.open(path))

@@ -1,0 +1,59 @@
+"""The answer to one trace, or to one compared with another, made once and drawn by every view."""
+
+from tracelens.answers.answer import Answer, counted
+from tracelens.answers.comparison import answer_comparison
+from tracelens.answers.job import answer_job
+from tracelens.answers.program import answer_program
+from tracelens.answers.stacks import answer_stacks, answer_two_stacks
+from tracelens.answers.timings import answer_timings
+from tracelens.answers.words import listed
+from tracelens.derive.comparing.significance import DEFAULT, Rules
+from tracelens.derive.time.cpu_only import process_ranks
+from tracelens.errors import MissingTableError
+from tracelens.trace import Trace
+
+_NO_EVENTS = ("diagnostics", "devices", "layers")
+
+
+def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT) -> Answer:
+    """The answer to a trace, or to a trace compared with a base; a trace that tells nothing gets one sentence."""
+    try:
+        return _one(trace) if base is None else _two(base, trace, rules)
+    except MissingTableError as error:
+        return Answer(_holds(trace), doubts=(str(error),), sections=("data_quality",))
+
+
+def _one(trace: Trace) -> Answer:
+    if has_time(trace):
+        return answer_job(trace) if len(trace.manifest.ranks) > 1 else answer_program(trace)
+    if trace.has("timings"):
+        return answer_timings(trace)
+    if trace.has("stacks"):
+        return answer_stacks(trace)
+    return Answer(_holds(trace))
+
+
+def _two(base: Trace, other: Trace, rules: Rules) -> Answer:
+    if has_time(base) and has_time(other):
+        return answer_comparison(base, other, rules)
+    if base.has("stacks") and other.has("stacks"):
+        return answer_two_stacks(base, other)
+    return _one(other)
+
+
+def has_time(trace: Trace) -> bool:
+    """Whether there are kernels, or ops of a process, whose time can be judged."""
+    return trace.has("kernels") or bool(process_ranks(trace))
+
+
+def _holds(trace: Trace) -> str:
+    """What a trace holds that does not tell what limits a program."""
+    rows = trace.summary().filter(~trace.summary()["table"].is_in(_NO_EVENTS))
+    held = [
+        f"{counted(n, name.removesuffix('s').replace('_', ' '))}"
+        for name, n in rows.select("table", "n_rows").iter_rows()
+        if n
+    ]
+    return (
+        f"Nothing here tells what limits a program: the trace holds {listed(held) or 'no events'}"
+    )

@@ -1,0 +1,126 @@
+"""The answer to "what limits my program?" as data: a sentence, a place, bars, changes and facts.
+
+Terminal, page, notebook and summary draw the same `Answer`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+WORK, WAIT, REST = "work", "wait", "rest"
+"""Kinds of a bar's parts: the device or process works, it waits, or all small parts together."""
+LEAST_SHARE = 0.02
+"""The least share of a step that a change has to give to be named."""
+_MOST_PARTS = 4
+_SMALL = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a bar: its label, its share of the bar between 0 and 1, and its kind."""
+
+    label: str
+    share: float
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A step as a bar, or one of two that are compared.
+
+    `length` is relative to the longest bar; `text` says what the whole bar stands for, as "14.1
+    ms".
+    """
+
+    label: str
+    parts: tuple[Part, ...]
+    length: float = 1.0
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change that would help, and how long a step would take with it.
+
+    `after_ns` is the least that a step may take then, or, where something predicted it, what it
+    takes; `low_ns` and `high_ns` are a range. All are None where no step is known; then
+    `saved_frac`, the share of the time that it saves at most, is all, and where the trace does not
+    tell how much it saves, that is None too. `section` shows the
+    evidence, `place` where the time goes.
+    """
+
+    text: str
+    saved_frac: float | None
+    after_ns: int | None = None
+    low_ns: int | None = None
+    high_ns: int | None = None
+    section: str | None = None
+    place: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one trace, or to one compared with another.
+
+    `sentence` says what limits the program, with its share; `place` where. `details` stand below
+    them; `rows` are lines that are laid out already. `changes_head` and `no_change` introduce the
+    changes, or say why there are none. `about` says what was recorded, `doubts` what makes the
+    answer less sure. `sections` are those to read next. `refused` says why two runs are not
+    compared.
+    """
+
+    sentence: str
+    place: str | None = None
+    details: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    bars: tuple[Bar, ...] = ()
+    unprofiled: str | None = None
+    changes: tuple[Change, ...] = ()
+    changes_head: str = "What would help"
+    no_change: str | None = None
+    about: str | None = None
+    doubts: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
+    refused: str | None = None
+
+
+def rounded_percents(shares: Sequence[float]) -> list[int]:
+    """Shares as whole percents that sum to the rounded sum of the shares, by largest remainder."""
+    exact = [share * 100 for share in shares]
+    percents = [int(value) for value in exact]
+    missing = round(sum(exact)) - sum(percents)
+    by_remainder = sorted(range(len(exact)), key=lambda at: percents[at] - exact[at])
+    for at in by_remainder[: max(missing, 0)]:
+        percents[at] += 1
+    return percents
+
+
+def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Part, ...]:
+    """The parts of a bar: work first, then waiting, the largest first; small ones together as `other`.
+
+    `shares` has them by label and sums to 1, `kinds` their kinds.
+    """
+    largest = sorted(shares, key=lambda label: -shares[label])
+    named = [label for label in largest if shares[label] >= _SMALL][:_MOST_PARTS]
+    order = sorted(named, key=lambda label: kinds[label] != WORK)
+    parts = [Part(label, shares[label], kinds[label]) for label in order]
+    rest = 1 - sum(part.share for part in parts)
+    return (*parts, *([Part("other", rest, REST)] if rest >= _SMALL / 2 else []))
+
+
+def duration(ns: float) -> str:
+    """A length of time with three digits and its unit."""
+    for divisor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns >= divisor or unit == "µs":
+            return f"{three_digits(ns / divisor)} {unit}"
+    raise AssertionError
+
+
+def three_digits(value: float) -> str:
+    """A number with three digits, or with all before the point."""
+    decimals = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:,.{decimals}f}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun, in the plural where it is not 1."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

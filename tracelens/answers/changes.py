@@ -1,0 +1,44 @@
+"""Changes that would help one program, with the time of a step after each."""
+
+from dataclasses import replace
+
+from tracelens.answers.answer import LEAST_SHARE, Change
+from tracelens.answers.words import place_text
+from tracelens.derive.time.advice import Change as Saving
+from tracelens.derive.time.advice import list_changes
+from tracelens.trace import Trace
+
+_MOST = 3
+
+
+def changes_of(trace: Trace, step_ns: int | None, place: str | None = None) -> tuple[Change, ...]:
+    """The best changes, the largest saving first, for a step of this time.
+
+    `place` is named in the answer already, and not again.
+    """
+    found = [_change(one, step_ns, place) for one in list_changes(trace)]
+    return tuple(one for one in found if one.saved_frac is None or one.saved_frac >= LEAST_SHARE)[
+        :_MOST
+    ]
+
+
+def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
+    """The change with what is left of a step: shares of the mean step are of the median one too."""
+    text = saving.text[:1].lower() + saving.text[1:]
+    where = saving.places[0][0] if saving.places else None
+    is_told = where is None or where == place or saving.cause == "launch"
+    change = Change(
+        text,
+        saving.share,
+        section=saving.section.split(",")[0],
+        place=None if is_told else place_text(where),
+    )
+    if saving.share is None or step_ns is None or not saving.step_ns:
+        return change
+
+    def after(saved_ns: int) -> int:
+        return round(step_ns * (1 - saved_ns / saving.step_ns))
+
+    if saving.low_ns is None or saving.high_ns is None:
+        return replace(change, after_ns=round(step_ns * (1 - saving.share)))
+    return replace(change, low_ns=after(saving.high_ns), high_ns=after(saving.low_ns))

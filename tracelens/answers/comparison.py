@@ -1,0 +1,183 @@
+"""The answer to one run compared with another: how many times as fast, where the time went, what changed most."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
+
+from tracelens.analyses import compare_layers, compare_time
+from tracelens.answers.answer import REST, WAIT, WORK, Answer, Bar, Part, duration, three_digits
+from tracelens.answers.recorded import about, has_stacks
+from tracelens.answers.words import label_of
+from tracelens.derive.comparing.comparability import unrelated
+from tracelens.derive.comparing.significance import DEFAULT, FEW, Rules
+from tracelens.derive.layers.compilation import other_device, shows_compilation
+from tracelens.derive.layers.graph_replay import has_replays
+from tracelens.derive.time.rank_time import judged_ranks
+from tracelens.derive.time.step_table import steps_of
+from tracelens.errors import MissingTableError
+from tracelens.trace import Trace
+
+_NAMES = {"exposed_communication": "communication", "exposed_copy": "copy"}
+_MOST_CHANGED, _LEAST_CHANGE = 3, 0.01
+_MOST_PARTS = 4
+
+
+def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answer:
+    """Answer for two runs of one program. Raises MissingTableError without kernels and ops."""
+    refused = unrelated(base, other)
+    if refused is not None:
+        return Answer("Two programs are not compared", refused=refused)
+    times = _middle_rank(compare_time(base, other, rules=rules))
+    parts = {row["part"]: row for row in times.iter_rows(named=True)}
+    whole = parts.pop("window")
+    parts.pop("idle", None)
+    by_layer = _changed_layers(base, other, rules)
+    return Answer(
+        _sentence(whole, has_steps=_marks_steps(base, other)),
+        bars=_bars(parts, whole, is_process=not other.has("kernels")),
+        details=(
+            *_changed_parts(parts, whole["base_ns"], is_process=not other.has("kernels")),
+            *by_layer,
+        ),
+        no_change=_advice(other),
+        about=f"base: {about(base)}",
+        doubts=(f"new: {about(other)}", *_doubts(base, other, whole)),
+        sections=("compare_time", "compare_layers" if by_layer else "compare_kernels"),
+    )
+
+
+def _middle_rank(times: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the rank and device whose step in base is the median one."""
+    windows = times.filter(part="window").sort("base_ns", "rank", "device")
+    row = windows.row((windows.height - 1) // 2, named=True)
+    return times.filter((pl.col("rank") == row["rank"]) & (pl.col("device") == row["device"]))
+
+
+def _marks_steps(base: Trace, other: Trace) -> bool:
+    return steps_of(base).height > 0 and steps_of(other).height > 0
+
+
+def _sentence(whole: dict[str, Any], *, has_steps: bool) -> str:
+    """How many times as fast the other run is, with both times and the noise."""
+    before, after = whole["base_ns"], whole["other_ns"]
+    times = f"{_pair(before, after)}{' a step' if has_steps else ''}"
+    low, high = whole["more_low_ns"], whole["more_high_ns"]
+    noise = "" if low is None else f" (noise ±{duration((high - low) / 2)})"
+    if whole["outcome"] == "unclear" and whole["reason"] != FEW:
+        return f"No more different than noise: {times}{noise}"
+    ratio = before / after if after else float("inf")
+    if ratio >= 1:
+        return f"{three_digits(ratio)} times as fast: {times}{noise}"
+    return f"Takes {three_digits(1 / ratio)} times as long: {times}{noise}"
+
+
+def _pair(before: float, after: float) -> str:
+    one, two = duration(before), duration(after)
+    unit = two.rpartition(" ")[2]
+    return f"{one.removesuffix(f' {unit}')} → {two}"
+
+
+def _bars(
+    parts: dict[str, dict[str, Any]], whole: dict[str, Any], *, is_process: bool
+) -> tuple[Bar, ...]:
+    """The two steps on one scale, with the same parts."""
+    longest = max(whole["base_ns"], whole["other_ns"])
+    size = {name: max(row["base_ns"] or 0, row["other_ns"] or 0) for name, row in parts.items()}
+    named = sorted(size, key=lambda name: -size[name])[:_MOST_PARTS]
+    named = [name for name in named if size[name] >= _LEAST_CHANGE * longest]
+    named.sort(key=_is_waiting)
+    bars = []
+    for label, side in (("base", "base_ns"), ("new", "other_ns")):
+        total = whole[side] or 1
+        drawn = [
+            Part(
+                _label(name, is_process=is_process),
+                (parts[name][side] or 0) / total,
+                WAIT if _is_waiting(name) else WORK,
+            )
+            for name in named
+        ]
+        rest = 1 - sum(part.share for part in drawn)
+        drawn += [Part("other", rest, REST)] if rest >= _LEAST_CHANGE / 2 else []
+        bars.append(Bar(label, tuple(drawn), total / longest, duration(total)))
+    return tuple(bars)
+
+
+def _is_waiting(part: str) -> bool:
+    return part.startswith("idle_")
+
+
+def _label(part: str, *, is_process: bool) -> str:
+    return label_of(_NAMES.get(part, part.removeprefix("idle_")), is_process=is_process)
+
+
+def _changed_parts(
+    parts: dict[str, dict[str, Any]], step_ns: float, *, is_process: bool
+) -> Iterator[str]:
+    """What a step has less of and more of, the largest first."""
+    rows = [row for row in parts.values() if abs(row["more_ns"] or 0) >= _LEAST_CHANGE * step_ns]
+    for word, sign in (("less", -1), ("more", 1)):
+        changed = sorted(
+            (row for row in rows if row["more_ns"] * sign > 0), key=lambda row: -abs(row["more_ns"])
+        )
+        said = [
+            f"{_label(row['part'], is_process=is_process)} {_signed(row['more_ns'])}"
+            for row in changed[:_MOST_CHANGED]
+        ]
+        yield f"{word}: {', '.join(said) or 'nothing'}"
+
+
+def _signed(ns: float) -> str:
+    """A difference with its sign, which is a minus and no hyphen."""
+    return f"{chr(0x2212) if ns < 0 else '+'}{duration(abs(ns))}"
+
+
+def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
+    """The layers, or without layers in both the ops, whose time changed most beyond noise."""
+    try:
+        frame = compare_layers(base, other, rules=rules)
+    except MissingTableError:
+        frame = pl.DataFrame()
+    if frame.height:
+        frame = frame.filter(
+            pl.col("outcome").is_in(["faster", "slower"]) & ~pl.col("layer").str.starts_with("(")
+        )
+        frame = frame.with_columns(more=-pl.col("saved_ns"), name=pl.col("layer"))
+    word = "layers"
+    if not frame.height:
+        return ()
+    most = frame.sort(pl.col("more").abs(), descending=True).head(_MOST_CHANGED)
+    said = [
+        f"{'.'.join(row['name'].split('.')[-2:])} {row['phase'] or ''}".strip()
+        + f" {_signed(row['more'])}"
+        for row in most.iter_rows(named=True)
+    ]
+    return (f"{word}: {', '.join(said)}",)
+
+
+def _advice(other: Trace) -> str | None:
+    """What the new run could do next: a compiled one that waits for launches has its graphs recorded."""
+    ranks = judged_ranks(other)
+    if not ranks or ranks[0].is_process or not shows_compilation(other) or has_replays(other):
+        return None
+    launching = ranks[0].share("launch")
+    if launching < 0.1:
+        return None
+    return (
+        f"new is compiled and waits for launches {launching * 100:.0f} % of a step:"
+        ' torch.compile(mode="reduce-overhead") would replay them as a CUDA graph'
+    )
+
+
+def _doubts(base: Trace, other: Trace, whole: dict[str, Any]) -> Sequence[str]:
+    found = []
+    if whole["reason"] == FEW:
+        found.append("fewer than three steps on a side: what is noise cannot be told")
+    if (device := other_device(base, other)) is not None:
+        found.append(device)
+    if has_stacks(base) != has_stacks(other):
+        found.append(
+            "only one has stacks, which slow the host: its waiting for launches is not the program's"
+        )
+    return found

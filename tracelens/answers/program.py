@@ -1,0 +1,165 @@
+"""The answer to one program on one rank: what its device or process does, where, and what would help."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from tracelens.analyses import verdict
+from tracelens.answers.answer import (
+    WORK,
+    Answer,
+    Bar,
+    counted,
+    duration,
+    parts_of,
+    rounded_percents,
+)
+from tracelens.answers.changes import changes_of
+from tracelens.answers.recorded import about
+from tracelens.answers.words import (
+    DEVICE_SENTENCES,
+    PROCESS_SENTENCES,
+    kind_of,
+    label_of,
+    place_text,
+)
+from tracelens.derive.time.cpu_only import unseen_device
+from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.rank_time import RankTime, idle_places, judged_ranks
+from tracelens.trace import Trace
+
+_SECTIONS = {
+    "compute": ("top_kernels", "layer_attribution"),
+    "communication": ("time_breakdown",),
+    "waiting": ("waiting_for",),
+    "copy": ("copy_cost",),
+    "launch": ("idle_gaps", "dispatch_depth"),
+}
+"""Sections to read next, by what limits the program; else `idle_gaps`."""
+NO_CHANGE = "What would help: this trace shows no change that would give 2 % of a step or more"
+
+
+def answer_program(trace: Trace) -> Answer:
+    """Answer for the rank that is judged first. Raises MissingTableError without kernels and ops."""
+    rows = verdict(trace).sort("rank")
+    row = rows.row(0, named=True)
+    rank = next(rank for rank in judged_ranks(trace) if rank.rank == row["rank"])
+    doubts = (*unseen_device(trace), *incomplete(trace))
+    if row["bound"] == "too little to judge":
+        return Answer(
+            f"Too little was recorded to say what limits the program: {_amount(rank)}",
+            details=(_too_little(rank, row),),
+            no_change=_record_more(rank),
+            about=about(trace),
+            doubts=doubts,
+            sections=("data_quality",),
+        )
+    where = _where(trace, row)
+    changes = changes_of(trace, step_of(rank), where)
+    bar = program_bar(rank)
+    return Answer(
+        program_sentence(rank, row["bound"], percent_in(bar, rank, row["bound"])),
+        place=place_text(where, is_busy=kind_of(row["bound"]) == WORK),
+        bars=(bar,),
+        unprofiled=_profiler_cost(rank),
+        changes=changes,
+        no_change=None if changes else NO_CHANGE,
+        about=about(trace),
+        doubts=doubts,
+        sections=next_sections(rank, row["bound"]),
+    )
+
+
+def _where(trace: Trace, row: Mapping[str, Any]) -> str | None:
+    """The place of the bound; where that is the profiler's own work, the program's next one."""
+    what: str | None = row["what"]
+    if what != PROFILER:
+        return what
+    places = idle_places(trace).filter(
+        (pl.col("rank") == row["rank"])
+        & (pl.col("cause") == row["bound"])
+        & (pl.col("what") != PROFILER)
+    )
+    names = places["what"].drop_nulls().to_list()
+    return names[0] if names else None
+
+
+def step_of(rank: RankTime) -> int | None:
+    """The time of one step: without the profiler where that is known, else as recorded."""
+    return rank.step_ns if rank.unprofiled_ns is None else rank.unprofiled_ns
+
+
+def program_sentence(rank: RankTime, bound: str, share: str) -> str:
+    """What limits the rank, with its share of a step, or of the time where none is marked."""
+    words = (PROCESS_SENTENCES if rank.is_process else DEVICE_SENTENCES)[bound]
+    if rank.n_devices > 1:
+        words = words.replace("The GPU ", f"Each of {rank.n_devices} GPUs ")
+    return f"{words}: {share} of {whole_of(rank)}"
+
+
+def percent_in(bar: Bar, rank: RankTime, part: str) -> str:
+    """The share of a part as its bar shows it, so that sentence and bar agree."""
+    label = label_of(part, is_process=rank.is_process)
+    percents = rounded_percents([one.share for one in bar.parts])
+    shown = [n for one, n in zip(bar.parts, percents, strict=True) if one.label == label]
+    return f"{shown[0] if shown else round(rank.share(part) * 100)} %"
+
+
+def whole_of(rank: RankTime) -> str:
+    """What shares of the rank's time are shares of: a step, or all that was recorded."""
+    step_ns = step_of(rank)
+    if step_ns is None:
+        return f"the {duration(sum(rank.parts.values()))} recorded"
+    return f"a step of {duration(step_ns)}"
+
+
+def program_bar(rank: RankTime, label: str = "step", length: float = 1.0, text: str = "") -> Bar:
+    """The rank's time as a bar."""
+    labels = {part: label_of(part, is_process=rank.is_process) for part in rank.parts}
+    shares: dict[str, float] = {}
+    for part, name in labels.items():
+        shares[name] = shares.get(name, 0.0) + rank.share(part)
+    kinds = {name: kind_of(part) for part, name in labels.items()}
+    head = label if rank.n_steps or label != "step" else "time"
+    return Bar(head, parts_of(shares, kinds), length, text)
+
+
+def _profiler_cost(rank: RankTime) -> str | None:
+    """The step under the profiler, where the time of one without it was measured."""
+    if rank.unprofiled_ns is None or rank.step_ns is None:
+        return None
+    return f"measured without the profiler; under it a step took {duration(rank.step_ns)}"
+
+
+def next_sections(rank: RankTime, bound: str) -> tuple[str, ...]:
+    """The sections that show more of what limits the rank."""
+    if rank.is_process:
+        return ("top_ops",) if bound == "compute" else ("idle_gaps",)
+    return _SECTIONS.get(bound, ("idle_gaps",))
+
+
+def _amount(rank: RankTime) -> str:
+    """The work of a rank and the time that it was recorded for."""
+    noun = "op" if rank.is_process else "kernel"
+    return f"{counted(rank.n_work, noun)} in {duration(sum(rank.parts.values()))}"
+
+
+def _too_little(rank: RankTime, row: Mapping[str, object]) -> str:
+    subject = "process" if rank.is_process else "GPU"
+    value = row["value"]
+    share = f"{value:.2%}".replace("%", " %") if isinstance(value, float) else "little"
+    return f"the {subject} works for {share} of the time"
+
+
+def _record_more(rank: RankTime) -> str:
+    if rank.n_steps:
+        return "What would help: record steps that do the program's work"
+    return "What would help: record several steps of the program: tracelens run python train.py"
+
+
+def incomplete(trace: Trace) -> tuple[str, ...]:
+    """A doubt for a trace that is cut off."""
+    if trace.manifest.complete:
+        return ()
+    return ("the trace is incomplete; this judges the part that is there",)

@@ -1,0 +1,78 @@
+"""What was recorded, in one line: steps, of what, on which device, by which profiler."""
+
+from collections import Counter
+
+import polars as pl
+
+from tracelens.answers.answer import counted
+from tracelens.answers.words import listed
+from tracelens.derive.layers.compilation import shows_compilation
+from tracelens.derive.time.step_table import steps_of
+from tracelens.trace import Trace
+
+_TRAINING = ("backward", "optimizer")
+
+
+def about(trace: Trace) -> str:
+    """Steps, kind of program, devices, versions and what else was recorded."""
+    ranks = len(trace.manifest.ranks)
+    words = [
+        f"{counted(ranks, 'rank')}, {_steps(trace)}" if ranks > 1 else _steps(trace),
+        _devices(trace),
+        *_versions(trace),
+        *(["compiled"] if shows_compilation(trace) else []),
+        *(["with stacks"] if has_stacks(trace) else []),
+    ]
+    return ", ".join(word for word in words if word)
+
+
+def has_stacks(trace: Trace) -> bool:
+    """Whether Python calls were recorded."""
+    return bool((trace.select("spans", "kind")["kind"] == "python").any())
+
+
+def _steps(trace: Trace) -> str:
+    steps = steps_of(trace)
+    kind = _kind(trace)
+    if steps.is_empty():
+        return f"{kind or 'a program'} that marks no steps"
+    per_rank = steps.group_by("rank").len()["len"].median()
+    assert isinstance(per_rank, float)
+    return f"{counted(round(per_rank), 'step')}{f' of {kind}' if kind else ''}"
+
+
+def _kind(trace: Trace) -> str | None:
+    """Training, where a backward pass or an optimizer was recorded; None without layers to tell inference by."""
+    phases = trace.select("spans", "phase")["phase"].unique().cast(pl.String)
+    if phases.is_in(_TRAINING).any():
+        return "training"
+    return "inference" if phases.is_in(["forward"]).any() else None
+
+
+def _devices(trace: Trace) -> str:
+    """The devices that ran kernels, as "on an NVIDIA H200"; else the CPU."""
+    used = trace.select("kernels", "rank", "device_id").unique()
+    if used.is_empty():
+        return "on the CPU"
+    names = trace.devices.join(used, on=["rank", "device_id"], how="semi")["name"]
+    counts = Counter(name for name in names.drop_nulls() if name != "unknown")
+    said = [f"{n} {name}" if n > 1 else f"{_article(name)} {name}" for name, n in counts.items()]
+    return f"on {listed(said)}" if said else "on a GPU"
+
+
+def _article(name: str) -> str:
+    return (
+        "an"
+        if name[:1] in "AEIO" or name.startswith(("NV", "H1", "H2", "L4", "RTX", "MI"))
+        else "a"
+    )
+
+
+def _versions(trace: Trace) -> list[str]:
+    """Versions of torch, nsys or gdb, as far as they were recorded."""
+    found: dict[str, None] = {}
+    for source in trace.manifest.sources:
+        for key, value in (source.get("versions") or {}).items():
+            if key in ("torch", "nsys", "gdb"):
+                found[f"{key} {str(value).split('+')[0]}"] = None
+    return [*found]

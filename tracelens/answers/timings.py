@@ -1,0 +1,111 @@
+"""The answer to measured times: how fast the model is as it is and compiled, and what a mixture would give."""
+
+import polars as pl
+
+from tracelens.analyses import layer_oracle
+from tracelens.answers.answer import (
+    WORK,
+    Answer,
+    Bar,
+    Change,
+    Part,
+    counted,
+    duration,
+    three_digits,
+)
+from tracelens.derive.layers.layer_times import EAGER
+from tracelens.errors import MissingTableError
+from tracelens.trace import Trace
+
+_WHOLE = (
+    pl.col("module_path").is_null()
+    & pl.col("quantity").is_null()
+    & (pl.col("method") == "e2e")
+    & ~pl.col("profiled")
+    & ~pl.col("synchronized")
+    & ~pl.col("is_warmup")
+)
+"""Rows of whole executions of a model, nothing else measured meanwhile."""
+
+
+def answer_timings(trace: Trace) -> Answer:
+    """Answer for `tracelens collect timings`. Raises MissingTableError without times of a model."""
+    trace.require("answer", "timings")
+    medians = _medians(trace)
+    if not medians:
+        raise MissingTableError(
+            "the answer needs times of the whole model, and this trace has those of layers only;"
+            " see the section timing_methods"
+        )
+    longest = max(medians.values())
+    bars = tuple(
+        Bar(name, (Part("the whole model", 1.0, WORK),), ns / longest, duration(ns))
+        for name, ns in medians.items()
+    )
+    changes = _mixture(trace)
+    return Answer(
+        _sentence(medians),
+        bars=bars,
+        changes=changes,
+        changes_head="What would help (each layer measured by itself)",
+        no_change=None if changes else "No mixture of eager and compiled layers would be faster",
+        about=_about(trace),
+        sections=("timing_methods",),
+    )
+
+
+def _medians(trace: Trace) -> dict[str, float]:
+    """The median time of the model by configuration, eager ones first."""
+    rows = trace.timings.filter(_WHOLE).group_by("configuration", "compile_mode")
+    times = rows.agg(pl.col("duration_ns").median()).sort("configuration", "compile_mode")
+    found = {}
+    for configuration, mode, ns in times.iter_rows():
+        is_eager = configuration in EAGER
+        name = "eager" if is_eager else "compiled" if mode in (None, "default") else str(mode)
+        found[name if configuration != "custom" else "mixture"] = float(ns)
+    return dict(sorted(found.items(), key=lambda pair: pair[0] != "eager"))
+
+
+def _sentence(medians: dict[str, float]) -> str:
+    eager = medians.get("eager")
+    others = {name: ns for name, ns in medians.items() if name != "eager"}
+    if eager is None or not others:
+        name, ns = next(iter(medians.items()))
+        return f"The {name} model takes {duration(ns)}"
+    name = min(others, key=lambda one: others[one])
+    ratio = eager / others[name]
+    times = f"{duration(eager)} → {duration(others[name])}"
+    if ratio >= 1:
+        return f"The {name} model is {three_digits(ratio)} times as fast as the eager one: {times}"
+    return (
+        f"The {name} model takes {three_digits(1 / ratio)} times as long as the eager one: {times}"
+    )
+
+
+def _mixture(trace: Trace) -> tuple[Change, ...]:
+    """The best mixture of eager and compiled layers, where it is faster than either."""
+    try:
+        rows = layer_oracle(trace, trace).filter(oracle="dynamic")
+    except MissingTableError:
+        return ()
+    total = rows.filter(layer="(total)").row(0, named=True)
+    layers = rows.filter(pl.col("layer") != "(total)")
+    n_compiled = layers.filter(choice="compiled").height
+    if (total["speedup_over_best"] or 1) < 1.02 or not 0 < n_compiled < layers.height:
+        return ()
+    best = min(total["base_ns"], total["other_ns"])
+    text = (
+        f"compile {n_compiled} of {counted(layers.height, 'layer')}:"
+        f" their sum is {three_digits(total['speedup_over_best'])} times as fast as the better of"
+        " both; tracelens plan writes it down"
+    )
+    return (Change(text, 1 - total["cumulative_ns"] / best, round(total["cumulative_ns"])),)
+
+
+def _about(trace: Trace) -> str:
+    sources = trace.manifest.sources
+    model = next(
+        (str(s["settings"]["model"]) for s in sources if "model" in (s.get("settings") or {})), ""
+    )
+    rounds = trace.timings.filter(~pl.col("is_warmup"))["round"].n_unique()
+    return f"{model + ', ' if model else ''}{counted(rounds, 'round')}, no profiler"

@@ -1,0 +1,93 @@
+"""The words of answers: what limits a program as a subject and a verb, and places that one can open."""
+
+import re
+from collections.abc import Sequence
+
+from tracelens.answers.answer import WAIT, WORK
+from tracelens.derive.time.bounds import PART_WORDS
+
+DEVICE_SENTENCES = {
+    "compute": "The GPU is busy computing",
+    "communication": "The GPU communicates and computes nothing meanwhile",
+    "waiting": "The GPU waits for other ranks",
+    "copy": "The GPU copies and computes nothing meanwhile",
+    "input": "The GPU waits for input",
+    "allocation": "The GPU waits while memory is allocated or freed",
+    "sync": "The GPU runs dry because the program waits for it",
+    "loading": "The GPU waits while code is loaded or compiled",
+    "launch": "The GPU waits for launches",
+    "host": "The GPU waits for other work of the program",
+    "dependency": "The GPU waits for its own earlier work: another stream, copy or device",
+    "unknown": "The GPU is idle, and the trace does not tell why",
+}
+"""The beginning of the sentence on a device, by the part that is largest."""
+PROCESS_SENTENCES = {
+    "compute": "The CPU runs ops",
+    "communication": "The process communicates and computes nothing meanwhile",
+    "waiting": "The process waits for other ranks",
+    "copy": "The process copies",
+    "input": "The process waits for input",
+    "allocation": "The process allocates or frees memory",
+    "sync": "The process waits for a device",
+    "loading": "The process loads or compiles code",
+    "launch": "The framework's Python between ops takes most",
+    "host": "The process does other work than ops, or none",
+    "dependency": "The process waits for earlier work",
+    "unknown": "The process does something that was not recorded",
+}
+"""The same for a process without a device."""
+PROCESS_LABELS = PART_WORDS | {
+    "compute": "ops",
+    "launch": "Python between ops",
+    "host": "other work or none",
+}
+"""Labels of a bar's parts where a process has no device."""
+KINDS = {"compute": WORK, "communication": WORK, "copy": WORK}
+"""Parts that are work; all others are waiting."""
+_FRAME = re.compile(r"([^\s():]+\.py)\((\d+)\): ?(.*)")
+_SEPARATOR = " > "
+_MOST_FRAMES = 3
+
+
+def label_of(part: str, *, is_process: bool) -> str:
+    """The part's label in a bar."""
+    return (PROCESS_LABELS if is_process else PART_WORDS).get(part, part)
+
+
+def kind_of(part: str) -> str:
+    """Whether the part is work or waiting."""
+    return KINDS.get(part, WAIT)
+
+
+def place_text(what: str | None, *, is_busy: bool = False) -> str | None:
+    """A place as the second line of an answer: files as file:line, at most three frames of a path.
+
+    `is_busy`: it is a kernel or an op, the largest of those that ran.
+    """
+    if not what:
+        return None
+    frames = [frame_text(frame) for frame in what.split(_SEPARATOR)]
+    if len(frames) > _MOST_FRAMES:
+        frames = [frames[0], ELLIPSIS, *frames[-(_MOST_FRAMES - 1) :]]
+    path = _SEPARATOR.join(frames)
+    if path.startswith(("between ", "before ", "after ")):
+        return path
+    if is_busy:
+        return f"mostly {path}"
+    return f"at {path}" if _FRAME.fullmatch(what.split(_SEPARATOR)[0]) else f"in {path}"
+
+
+ELLIPSIS = "…"
+
+
+def frame_text(frame: str) -> str:
+    """A frame `file.py(12): name` as `file.py:12 name`; other text as it is."""
+    match = _FRAME.fullmatch(frame)
+    return f"{match[1]}:{match[2]} {match[3]}".rstrip() if match else frame
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words as a list in a sentence: a, b and c."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"

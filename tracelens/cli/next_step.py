@@ -1,0 +1,41 @@
+"""The command worth typing next: every command ends with one, on standard error."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from tracelens.cli.io import tell
+from tracelens.storage.addresses import shown
+
+
+def suggest(command: str, *more: str) -> None:
+    """Write the next command to standard error, with options that lead elsewhere after it."""
+    tell("next: " + "    ".join((command, *more)))
+
+
+def report_command(sources: Sequence[Path], against: Sequence[Path] = (), *options: str) -> str:
+    """The report command of these sources, as a shell takes it."""
+    words = [*map(shown, sources)]
+    for base in against:
+        words += ["--against", shown(base)]
+    quoted = [shlex.quote(str(word)) for word in words]
+    return " ".join(["tracelens", "report", *quoted, *options])
+
+
+def suggest_report(sources: Sequence[Path]) -> None:
+    """Name the report of what was just written."""
+    suggest(report_command(sources))
+
+
+def suggest_sections(
+    sources: Sequence[Path], against: Sequence[Path], sections: Sequence[str]
+) -> None:
+    """After an answer: the sections that show more, all of them, and the page."""
+    chosen = more_of(sections)
+    page = f"--html {Path(sources[0].name).stem.split('.')[0] or 'report'}.html"
+    suggest(report_command(sources, against, *chosen), *(["or"] if chosen else []), "--all", page)
+
+
+def more_of(sections: Sequence[str]) -> list[str]:
+    """The options that show the first of these sections."""
+    return [f"--section {name}" for name in sections[:2]]

@@ -1,0 +1,95 @@
+"""`tracelens run`: capture a program, answer what limits it, and write trace and page, in one command."""
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracelens.answers import make_answer
+from tracelens.cli.collect.request import capture_program, free_name, tell_of
+from tracelens.cli.io import emit, progress, screen, tell, write_report
+from tracelens.cli.next_step import more_of, report_command, suggest
+from tracelens.collectors.torch.live.settings import Settings
+from tracelens.errors import UsageError
+from tracelens.report import build_report
+from tracelens.running.program import script_name
+from tracelens.views.answer_text import answer_text
+from tracelens.views.formats import FORMATS
+
+_KIND = "torch"
+
+
+def run(  # noqa: PLR0913 - one parameter an option
+    command: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="COMMAND...",
+            help="The program as you would start it: python train.py, torchrun train.py, train.py.",
+        ),
+    ],
+    *,
+    module: Annotated[
+        bool, typer.Option("-m", help="COMMAND is a Python module: run -m pkg.train --epochs 1.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Trace to write, with a page of its name beside it; by default the program's name.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace trace and page when they exist already.")
+    ] = False,
+    wait: Annotated[int, typer.Option(min=0, metavar="N", help="Steps to leave out first.")] = 2,
+    warmup: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Steps under the profiler, not kept.")
+    ] = 1,
+    active: Annotated[int, typer.Option(min=1, metavar="N", help="Steps to record.")] = 3,
+    stacks: Annotated[
+        bool, typer.Option(help="Record Python calls, which name lines and slow the host.")
+    ] = True,
+) -> None:
+    """Capture a program, and say what limits it: the answer, and a trace and a page to look into.
+
+    The program is not changed, and its exit code is passed on. Options stand before the COMMAND;
+    tracelens collect torch has more of them.
+    """
+    words = as_command(command, is_module=module)
+    trace_path = out or free_name(
+        Path(f"{script_name(words)}.tracelens"), force=force, beside=".html"
+    )
+    settings = Settings("", wait, warmup, active, stacks=stacks)
+    trace, done = capture_program(_KIND, words, trace_path, force=force, settings=settings)
+    with progress("answering"):
+        answer = make_answer(trace)
+    emit(answer_text(answer, color=screen().color))
+    tell_of(trace, trace_path)
+    for remark in done.remarks:
+        tell(remark)
+    with progress("answering"):
+        built = build_report(trace)
+    write_report(built, FORMATS["html"], trace_path.with_suffix(".html"))
+    page = shlex.quote(str(trace_path.with_suffix(".html")))
+    suggest(f"open {page}", "or", report_command([trace_path], (), *more_of(answer.sections)))
+    raise typer.Exit(done.exit_code)
+
+
+def as_command(command: list[str], *, is_module: bool) -> list[str]:
+    """The command as the system takes it: Python before a module, and before a script that is no program.
+
+    Raises UsageError for an empty one.
+    """
+    if not command:
+        raise UsageError("nothing to run; give a command: tracelens run python train.py")
+    python = shutil.which("python") or sys.executable
+    if is_module:
+        return [python, "-m", *command]
+    script = Path(command[0])
+    if script.suffix == ".py" and script.is_file() and not os.access(script, os.X_OK):
+        return [python, *command]
+    return [*command]

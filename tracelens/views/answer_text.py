@@ -1,0 +1,206 @@
+"""An answer as text: at most 25 lines of at most 80 columns, readable without colour."""
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from textwrap import wrap
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from tracelens.answers.answer import (
+    REST,
+    WAIT,
+    WORK,
+    Answer,
+    Bar,
+    Change,
+    Part,
+    duration,
+    rounded_percents,
+)
+from tracelens.views.values import ELLIPSIS, printable
+
+WIDTH, MOST_LINES = 80, 25
+_BAR = 56
+_MOST_OF = {"sentence": 2, "place": 2, "detail": 2, "change": 2, "fact": 2}
+"""Lines of each kind of text; what is longer is cut."""
+_GLYPHS = {WORK: "█▓▆▂", WAIT: "░▒▚▖", REST: "·"}
+"""Characters that draw a bar: by kind of part, the first part of the kind first."""
+_STYLES = {
+    WORK: ("green", "cyan", "blue", "bright_green"),
+    WAIT: ("yellow", "magenta", "red", "bright_yellow"),
+    REST: ("dim",),
+}
+
+
+def answer_text(answer: Answer, *, color: bool = False) -> str:
+    """Draw the answer; with `color` for a terminal that shows colours."""
+    lines = [*_lines(answer)][:MOST_LINES]
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        width=WIDTH + 1,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        legacy_windows=False,
+    )
+    for line in lines:
+        line.rstrip()
+        console.print(line, soft_wrap=True, highlight=False, markup=False, emoji=False)
+    return stream.getvalue()
+
+
+def _lines(answer: Answer) -> Iterator[Text]:
+    yield from _wrapped(answer.sentence, "sentence", style="bold")
+    if answer.place:
+        yield from _wrapped(answer.place, "place")
+    for detail in answer.details:
+        yield from _wrapped(detail, "detail")
+    for row in answer.rows:
+        text = printable(row)
+        yield Text(text if cell_len(text) <= WIDTH else set_cell_size(text, WIDTH - 1) + ELLIPSIS)
+    if answer.bars:
+        yield Text()
+        yield from _drawn_bars(answer.bars)
+    if answer.unprofiled:
+        yield from _wrapped(answer.unprofiled, "fact", "  ")
+    if answer.changes or answer.no_change:
+        yield Text()
+        yield from _drawn_changes(answer)
+    if answer.about or answer.doubts:
+        yield Text()
+    for fact in (*filter(None, [answer.about]), *answer.doubts):
+        yield from _wrapped(fact, "fact", "  ", style="dim")
+
+
+def _wrapped(text: str, kind: str, indent: str = "", *, style: str = "") -> list[Text]:
+    """The text in as many lines as its kind may take, the end of a longer one cut."""
+    return [
+        Text(indent + line, style=style)
+        for line in _cut(printable(text), WIDTH - len(indent), _MOST_OF[kind])
+    ]
+
+
+def _cut(text: str, width: int, most: int) -> list[str]:
+    """Lines of the width, at most so many; the last one says by an ellipsis that more was left out."""
+    lines = wrap(text, width, break_on_hyphens=False) or [""]
+    if len(lines) > most:
+        last = " ".join(lines[most - 1 :])
+        lines = [*lines[: most - 1], set_cell_size(last, width - 1).rstrip() + ELLIPSIS]
+    return [line if cell_len(line) <= width else set_cell_size(line, width) for line in lines]
+
+
+def _drawn_bars(bars: Sequence[Bar]) -> Iterator[Text]:
+    """Each bar with its label; below one bar, or the last of several, what its characters mean."""
+    margin = max(4, *(cell_len(bar.label) for bar in bars))
+    looks = _looks(part for bar in bars for part in bar.parts)
+    room = WIDTH - margin - 6 - max(cell_len(bar.text) for bar in bars)
+    full = min(_BAR, room)
+    for bar in bars:
+        line = Text(f"  {bar.label:<{margin}}   ")
+        width = max(round(full * bar.length), 1)
+        cells = _cells_of(bar.parts, width)
+        for part, n in zip(bar.parts, cells, strict=True):
+            glyph, style = looks[part.label]
+            line.append(glyph * n, style=style)
+        if bar.text:
+            line.append(f" {' ' * (full - width)}{bar.text}")
+        yield line
+        if len(bars) == 1:
+            yield from _legend(bar.parts, looks, margin)
+    if len(bars) > 1 and len(looks) > 1:
+        for bar in bars:
+            yield from _legend(bar.parts, looks, margin, bar.label)
+
+
+def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
+    """The character and the style that draw each label, alike in all bars."""
+    found: dict[str, tuple[str, str]] = {}
+    used = dict.fromkeys(_GLYPHS, 0)
+    for part in parts:
+        if part.label not in found:
+            at = used[part.kind]
+            used[part.kind] += 1
+            glyphs, styles = _GLYPHS[part.kind], _STYLES[part.kind]
+            found[part.label] = glyphs[at % len(glyphs)], styles[at % len(styles)]
+    return found
+
+
+def _cells_of(parts: Sequence[Part], width: int) -> list[int]:
+    """How many characters of a bar each part takes: they sum to its width."""
+    whole = sum(part.share for part in parts) or 1
+    ends = [0]
+    reached = 0.0
+    for part in parts:
+        reached += part.share / whole
+        ends.append(round(reached * width))
+    return [end - begin for begin, end in pairwise(ends)]
+
+
+def _legend(
+    parts: Sequence[Part], looks: dict[str, tuple[str, str]], margin: int, label: str = ""
+) -> Iterator[Text]:
+    """The characters of the parts with their labels and percents, as many a line as fit."""
+    begin = f"  {label:<{margin}}   "
+    percents = rounded_percents([part.share for part in parts])
+    line = Text(begin)
+    for part, percent in zip(parts, percents, strict=True):
+        if not percent:
+            continue
+        glyph, style = looks[part.label]
+        said = f"{percent} %"
+        entry = Text.assemble((glyph, style), f" {part.label} {said}")
+        if line.cell_len > len(begin):
+            if line.cell_len + 3 + entry.cell_len > WIDTH:
+                yield line
+                line = Text(" " * len(begin))
+            else:
+                line.append("   ")
+        line.append_text(entry)
+    yield line
+
+
+def _drawn_changes(answer: Answer) -> Iterator[Text]:
+    """The changes, numbered, each with the time of a step after it or its share of the time."""
+    if not answer.changes:
+        yield from _wrapped(answer.no_change or "", "fact", "  ")
+        return
+    afters = [_after(change) for change in answer.changes]
+    head = "a step then takes" if any(map(_has_step, answer.changes)) else "saves at most"
+    column = max(cell_len(head), *map(cell_len, afters))
+    width = WIDTH - 2 - column - 2
+    yield Text.assemble((f"  {answer.changes_head:<{width}}", "bold"), f"  {head:>{column}}")
+    for number, (change, after) in enumerate(zip(answer.changes, afters, strict=True), 1):
+        first, *more = _cut(printable(change.text), width - 3, _MOST_OF["change"])
+        yield Text(f"  {number}  {set_cell_size(first, width - 3)}  {after:>{column}}")
+        if change.place is not None:
+            more += _cut(printable(change.place), WIDTH - 5, 1)
+        for line in more:
+            yield Text(f"     {line}")
+
+
+def _has_step(change: Change) -> bool:
+    """Whether the time of a step after the change is known, at least roughly."""
+    return change.after_ns is not None or change.low_ns is not None
+
+
+def _after(change: Change) -> str:
+    """The time of a step after a change, with its range; without steps the share that it saves."""
+    if change.saved_frac is None:
+        return "not known"
+    if change.low_ns is not None and change.high_ns is not None:
+        if change.after_ns is None:
+            return span_text(change.low_ns, change.high_ns)
+        return f"{duration(change.after_ns)} ({span_text(change.low_ns, change.high_ns)})"
+    if change.after_ns is not None:
+        return f"at least {duration(change.after_ns)}"
+    return f"{change.saved_frac * 100:.0f} %"
+
+
+def span_text(low_ns: int, high_ns: int) -> str:
+    """A range of times, with one unit where both have the same."""
+    low, high = duration(low_ns), duration(high_ns)
+    unit = high.rpartition(" ")[2]
+    return high if low == high else f"{low.removesuffix(f' {unit}')} to {high}"
