@@ -1,4 +1,4 @@
-"""The answer to a job of several ranks: which rank the others wait for, or what limits them all."""
+"""The answer to a job of several ranks: which ranks the others wait for, or what limits them all."""
 
 from collections.abc import Sequence
 from statistics import mean, median
@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses import job, verdict
-from tracelens.answers.answer import Answer, counted, three_digits
+from tracelens.answers.answer import Answer, Bar
 from tracelens.answers.changes import changes_of
 from tracelens.answers.program import (
     NO_CHANGE,
@@ -17,84 +17,63 @@ from tracelens.answers.program import (
     program_bar,
     program_sentence,
     step_of,
-    whole_of,
 )
 from tracelens.answers.recorded import about
 from tracelens.answers.words import place_text
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.time.bounds import PARTS
+from tracelens.derive.time.culprits import find_culprits
 from tracelens.derive.time.rank_time import RankTime, judged_ranks
-from tracelens.derive.time.straggler import Straggler, find_straggler
 from tracelens.trace import Trace
 
 _STRAGGLER, _INCONCLUSIVE = "straggler", "inconclusive"
-_VERBS = {
-    "compute": "computes {own} where its peers compute {others}",
-    "communication": "communicates for {own} where its peers do for {others}",
-    "copy": "copies for {own} where its peers copy for {others}",
-    "input": "waits for input for {own} where its peers wait for {others}",
-    "launch": "spends {own} launching where its peers spend {others}",
-    "host": "spends {own} on other host work where its peers spend {others}",
-    "loading": "loads code for {own} where its peers do for {others}",
-    "sync": "waits for its device for {own} where its peers do for {others}",
-}
+_LABEL = 14
+"""Characters of a bar's label."""
 
 
 def answer_job(trace: Trace) -> Answer:
     """Answer for all ranks. Raises MissingTableError without kernels and ops."""
     row = job(trace).row(0, named=True)
     judged = judged_ranks(trace)
-    if row["bound"] == _STRAGGLER and (found := find_straggler(trace, judged)) is not None:
-        return _of_straggler(trace, judged, found)
+    if row["bound"] == _STRAGGLER:
+        return _of_straggler(trace, judged, row)
     if row["bound"] == _INCONCLUSIVE:
         return _inconclusive(trace, judged, row)
     return _of_all(trace, judged, row)
 
 
-def _of_straggler(trace: Trace, judged: Sequence[RankTime], found: Straggler) -> Answer:
-    slow = next(rank for rank in judged if rank.rank == found.rank)
-    others = [rank for rank in judged if rank.rank != found.rank]
-    mean_of_others = mean_rank(others)
-    longest = max(step_of(rank) or 0 for rank in (slow, mean_of_others)) or 1
-    who = (
-        f"Rank {others[0].rank} waits"
-        if len(others) == 1
-        else f"{counted(len(others), 'rank')} wait"
-    )
-    bars = [
-        program_bar(rank, name, (step_of(rank) or longest) / longest)
-        for rank, name in (
-            (slow, f"rank {slow.rank}"),
-            (mean_of_others, f"rank {others[0].rank}" if len(others) == 1 else "the others"),
-        )
-    ]
-    share = f"{round(found.share * 100)} %"
+def _of_straggler(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
+    """Who waits for whom, with the culprit's time beside that of the others."""
+    sentence, _, more = str(row["evidence"]).partition("; ")
     changes = changes_of(trace, step_of(mean_rank(judged)))
     return Answer(
-        f"{who} for rank {found.rank}: {share} of {whole_of(mean_of_others)}",
-        details=(_why(found, slow),),
-        bars=tuple(bars),
+        sentence[:1].upper() + sentence[1:],
+        details=(more,) if more else (),
+        bars=_culprit_bars(trace, judged),
         changes=changes,
         no_change=None if changes else NO_CHANGE,
         about=_about(trace),
         doubts=incomplete(trace),
-        sections=("waiting_for", "verdict"),
+        sections=("job", "waiting_for"),
     )
 
 
-def _why(found: Straggler, slow: RankTime) -> str:
-    """What the awaited rank has more of, in a step."""
-    if found.cause is None:
-        return f"why rank {found.rank} is late, this trace does not show"
-    n_steps = max(slow.n_steps, 1)
-    own, others = (
-        f"{three_digits(ns / n_steps / 1e6)} ms" for ns in (found.own_ns, found.others_ns)
+def _culprit_bars(trace: Trace, judged: Sequence[RankTime]) -> tuple[Bar, ...]:
+    """The mean step of the first culprit's ranks, and of the others; of all ranks without a culprit."""
+    each = find_culprits(trace).each
+    late = {*each[0].members.ranks} if each else set()
+    sides = [
+        (each[0].members.text if each else "", [rank for rank in judged if rank.rank in late]),
+        ("the others", [rank for rank in judged if rank.rank not in late]),
+    ]
+    if not all(ranks for _, ranks in sides):
+        return (program_bar(mean_rank(judged)),)
+    means = [(name, mean_rank(ranks)) for name, ranks in sides]
+    longest = max(step_of(rank) or 0 for _, rank in means) or 1
+    return tuple(
+        program_bar(rank, name[:_LABEL], (step_of(rank) or longest) / longest)
+        for name, rank in means
     )
-    verb = _VERBS.get(
-        found.cause, "loses {own} by " + found.cause + " where its peers lose {others}"
-    )
-    each = " a step" if slow.n_steps else ""
-    return f"rank {found.rank} {verb.format(own=own, others=others)}{each}"
 
 
 def _inconclusive(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
