@@ -1,0 +1,38 @@
+"""How the code reads stays within its limits, which are only ever lowered."""
+
+import ast
+
+import pytest
+
+from tools.words import examine, exceeded, findings
+
+
+def test_no_limit_is_exceeded() -> None:
+    """`python -m tools.words --list` says where each finding stands."""
+    assert exceeded(examine()) == []
+
+
+@pytest.mark.parametrize(
+    ("doc", "expected"),
+    [
+        ("Return the rows.", []),
+        ("The rows.", ["no verb"]),
+        ("Whether there are rows.", ["no verb"]),
+        ("Return the rows, null where unknown.", ["null"]),
+        ("Return the nullable columns.", []),
+        ("Return a row a rank.", ["a row a"]),
+        ("Return one row per rank.", []),
+        ("A frame a kernel, null where unknown.", ["null", "a row a", "no verb"]),
+    ],
+)
+def test_a_docstring(doc: str, expected: list[str]) -> None:
+    function = ast.parse(f"def f():\n    {doc!r}").body[0]
+    assert list(findings(function, doc)) == expected
+
+
+def test_nouns_are_for_modules_classes_and_properties() -> None:
+    source = "class Rows:\n    @property\n    def first(self): ..."
+    rows = ast.parse(source).body[0]
+    assert isinstance(rows, ast.ClassDef)
+    assert list(findings(rows, "The rows.")) == []
+    assert list(findings(rows.body[0], "The first row.")) == []

@@ -1,0 +1,149 @@
+"""Print how the code reads, package by package: python -m tools.words [--list].
+
+Counts docstrings that say "null" or "a row a rank", functions whose docstring begins without a verb,
+lines over 100 columns, and tokens in a line of code. Exits with 1 where a count is above its limit;
+a limit is only ever lowered. With `--list`, says where each finding stands.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("collectors", "schemas", "tracelens")
+WIDTH = 100
+TOKENS_PER_LINE = 13.9
+"""What no package may exceed. The aim is 9: six to nine is what well-kept libraries have."""
+LIMITS = {"null": 0, "a row a": 0, "no verb": 0, "wide docstring": 0, "wide code": 0}
+"""The most of each finding in all packages together."""
+
+_NULL = re.compile(r"\bnulls?\b")
+_DISTRIBUTIVE = re.compile(
+    r"\b(?:an?|one) (row|frame|line|file|table|capture|process|list|entry|bar|note) an? \w+",
+    re.IGNORECASE,
+)
+_NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+VERBS = frozenset(Path(__file__).with_name("verbs.txt").read_text(encoding="utf-8").split())
+"""Words that a docstring in the imperative mood may begin with."""
+
+
+@dataclass
+class Package:
+    """What was found in the files of a package."""
+
+    n_lines: int = 0
+    n_tokens: int = 0
+    findings: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in LIMITS})
+
+
+def examine() -> dict[str, Package]:
+    """Read every module, by package."""
+    packages: dict[str, Package] = {}
+    for folder in FOLDERS:
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            inside = file.relative_to(ROOT)
+            if inside.parts[:2] in {("tracelens", "collectors"), ("tracelens", "schemas")}:
+                continue  # links to the folders above
+            package = packages.setdefault(str(inside.parent), Package())
+            _examine_file(file.read_text(encoding="utf-8"), str(inside), package)
+    return packages
+
+
+def _examine_file(text: str, where: str, package: Package) -> None:
+    """Add what one module has to its package."""
+    lines = text.splitlines()
+    doc_lines: set[int] = set()
+    for node, doc in _docstrings(ast.parse(text)):
+        span = range(doc.lineno, (doc.end_lineno or doc.lineno) + 1)
+        doc_lines |= set(span)
+        for finding in findings(node, str(doc.value)):
+            package.findings[finding].append(f"{where}:{doc.lineno}")
+        wide = [number for number in span if len(lines[number - 1]) > WIDTH]
+        package.findings["wide docstring"] += [f"{where}:{number}" for number in wide]
+    code_lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _NO_CODE and token.start[0] not in doc_lines:
+            package.n_tokens += 1
+            code_lines |= set(range(token.start[0], token.end[0] + 1))
+    package.n_lines += len(code_lines)
+    wide_code = [number for number in sorted(code_lines) if len(lines[number - 1]) > WIDTH]
+    package.findings["wide code"] += [f"{where}:{number}" for number in wide_code]
+
+
+def _docstrings(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.Constant]]:
+    """Go through the docstrings of a module, also those below constants and fields."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if not isinstance(body, list):
+            continue
+        for statement in body:
+            if (
+                isinstance(statement, ast.Expr)
+                and isinstance(statement.value, ast.Constant)
+                and isinstance(statement.value.value, str)
+            ):
+                yield (node if statement is body[0] else statement), statement.value
+
+
+def findings(node: ast.AST, text: str) -> Iterator[str]:
+    """Name what is wrong with a docstring."""
+    if _NULL.search(text):
+        yield "null"
+    if _DISTRIBUTIVE.search(text):
+        yield "a row a"
+    is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    is_property = is_function and any(
+        "property" in ast.unparse(decorator) for decorator in getattr(node, "decorator_list", [])
+    )
+    first_word = re.match(r"\w+", text.strip())
+    if is_function and not is_property and first_word and first_word[0].lower() not in VERBS:
+        yield "no verb"
+
+
+def main() -> int:
+    """Print the table; return 1 where a limit is exceeded."""
+    packages = examine()
+    print(f"{'package':34} {'tokens/line':>11} " + " ".join(f"{name:>14}" for name in LIMITS))
+    for name, package in packages.items():
+        counts = " ".join(f"{len(found):14}" for found in package.findings.values())
+        print(f"{name:34} {package.n_tokens / max(1, package.n_lines):11.1f} {counts}")
+    totals = {name: sum(len(p.findings[name]) for p in packages.values()) for name in LIMITS}
+    print(f"{'all':46} " + " ".join(f"{total:14}" for total in totals.values()))
+    print(f"{'limit':46} " + " ".join(f"{limit:14}" for limit in LIMITS.values()))
+    if "--list" in sys.argv:
+        for package in packages.values():
+            for name, places in package.findings.items():
+                print(*(f"{place}: {name}" for place in places), sep="\n")
+    return int(bool(exceeded(packages)))
+
+
+def exceeded(packages: dict[str, Package]) -> list[str]:
+    """Name the limits that are exceeded."""
+    totals = {name: sum(len(p.findings[name]) for p in packages.values()) for name in LIMITS}
+    found = [
+        f"{name}: {totals[name]} > {LIMITS[name]}" for name in LIMITS if totals[name] > LIMITS[name]
+    ]
+    dense = [
+        f"{name}: {package.n_tokens / package.n_lines:.1f} tokens a line"
+        for name, package in packages.items()
+        if package.n_tokens > TOKENS_PER_LINE * package.n_lines
+    ]
+    return found + dense
+
+
+if __name__ == "__main__":
+    sys.exit(main())
