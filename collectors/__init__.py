@@ -39,7 +39,7 @@ def collect(
 ) -> Trace:
     """Read sources of one program straight into a Trace in memory.
 
-    `kind` (torch, nsys, gdb, provenance, graph, trace_log) is theirs; if null, it is detected by
+    `kind` (torch, nsys, gdb, provenance, graph, trace_log) is theirs; if None, it is detected by
     content. `ranks` are the sources' ranks, `events` the profiler whose events are kept where two
     captured the same rank (by default torch). With `force_mix`, ranks that contradict each other
     are put together all the same, with a warning. Raises SourceError for a source that cannot be
@@ -53,10 +53,10 @@ def collect(
 def run_program(
     kind: str, command: Sequence[str], *, ranks: Sequence[int] = (), **options: Any
 ) -> tuple[Trace, Run]:
-    """Run a program under a collector while sampling GPU counters; returns the trace in memory, and the run.
+    """Run a program under a collector while sampling GPU counters.
 
-    `options` are those of the collector's own `run`. Raises ToolError when the command cannot be
-    run, and when nothing was captured.
+    Return the trace in memory, and the run. `options` are those of the collector's own `run`.
+    Raises ToolError when the command cannot be run, and when nothing was captured.
     """
     run = COLLECTORS[kind].run
     if run is None:

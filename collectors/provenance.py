@@ -38,7 +38,7 @@ class _Provenance(Sidecar, frozen=True, kw_only=True):
     graphs: list[_Graph]
 
     def rows(self) -> pl.DataFrame:
-        """A row for each node of each kernel, and one without node for a kernel without any."""
+        """Return a row for each node of each kernel, and one without node for a kernel without any."""
         rows = [
             (graph.key, graph.is_backward, order, call.name, call.is_extern, *found)
             for graph in self.graphs

@@ -75,7 +75,7 @@ class _Log:
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Whether the content is such a log: its first line has time, process and place, and continues in JSON."""
+    """Return whether the content is such a log: its first line has time, process and place, and continues in JSON."""
     return not path.is_dir() and _RECORD.match(head.split(b"\n", 1)[0]) is not None
 
 
@@ -123,7 +123,10 @@ def read(path: Path) -> list[Capture]:
 
 
 def _records(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
-    """The records of the kinds that are needed, with their payload; an empty one for each other record."""
+    """Yield the records of the kinds that are needed, with their payload.
+
+    An empty one for each other record.
+    """
     about: dict[str, Any] | None = None
     lines: list[str] = []
     with path.open("rb") as stream:
@@ -176,13 +179,13 @@ def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
 
 
 def _inputs(graph: str) -> dict[str, str | None]:
-    """The inputs of a graph that Dynamo printed, in order, each with the module whose parameter it is."""
+    """Return the inputs of a graph that Dynamo printed, in order, each with the module whose parameter it is."""
     aliases = (_ALIAS.match(line) for line in graph.splitlines())
     return {alias[1]: _module_of_parameter(alias[2]) for alias in aliases if alias}
 
 
 def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
-    """The nodes of a printed graph, each with the module whose parameters it uses, or a neighbour's."""
+    """Return the nodes of a printed graph, each with the module whose parameters it uses, or a neighbour's."""
     order = list(inputs.values())
     nodes: dict[str, _Node] = {}
     for line in graph.splitlines():
@@ -215,20 +218,23 @@ def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
 
 
 def _module_by_number(word: str, order: list[str | None]) -> str | None:
-    """The module of an input of a graph that AOTAutograd made, which numbers Dynamo's inputs in order."""
+    """Return the module of an input of a graph that AOTAutograd made, which numbers Dynamo's inputs in order."""
     found = _NUMBERED.match(word)
     place = int(found[2]) - 1 if found and found[2] else int(found[1]) if found else -1
     return order[place] if 0 <= place < len(order) else None
 
 
 def _module_of_parameter(name: str) -> str | None:
-    """The module of a parameter's name: layer1.0 for `L_self_modules_layer1_modules_0_parameters_weight_`."""
+    """Return the module of a parameter's name: layer1.0 for `L_self_modules_layer1_modules_0_parameters_weight_`."""
     found = _PARAMETER.match(name)
     return (found[1] or "").replace("_modules_", ".") if found else None
 
 
 def _bytes(kind: str) -> int:
-    """Bytes of a tensor by its annotation, `f32[2, 8][8, 1]cpu`; 0 for symbolic sizes, and above 64 bits."""
+    """Return bytes of a tensor by its annotation, `f32[2, 8][8, 1]cpu`.
+
+    0 for symbolic sizes, and above 64 bits.
+    """
     found = _TYPE.match(kind)
     if found is None:
         return 0

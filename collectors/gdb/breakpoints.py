@@ -125,7 +125,10 @@ class Breakpoints:
         self._by_number[breakpoint_.number] = breakpoint_
 
     def at(self, stop: Record) -> Breakpoint | None:
-        """The breakpoint that the program stopped at; null for one that was removed meanwhile."""
+        """Return the breakpoint that the program stopped at.
+
+        Return None for one that was removed meanwhile.
+        """
         found = self._by_number.get(str(stop.get("bkptno", "")).partition(".")[0])
         return None if found is None or found.is_removed else found
 
@@ -142,7 +145,10 @@ class Breakpoints:
             breakpoint_.remove(session)
 
     def unreached(self) -> str | None:
-        """A text on the breakpoints that gave no stack, why, and what to do; null where all gave one."""
+        """Return a text on the breakpoints that gave no stack, why, and what to do.
+
+        Return None where all gave one.
+        """
         empty = [b for b in self._by_number.values() if b is not self._backend and not b.n_kept]
         texts = [
             f"{b.symbol} was called {b.n_calls} times, and no call was kept: check --where-frame"

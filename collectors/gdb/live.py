@@ -91,12 +91,15 @@ class _Outcome:
     was_cut: bool = False
 
     def in_words(self) -> str:
-        """The program's end as a clause of a sentence."""
+        """Return the program's end as a clause of a sentence."""
         return self.reason or f"the program ended with exit code {self.exit_code}"
 
 
 def _outcome_of(stop: Record) -> _Outcome | None:
-    """The program's end, if the stop is one; null otherwise. gdb prints exit codes in octal."""
+    """Return the program's end, if the stop is one.
+
+    Return None otherwise. gdb prints exit codes in octal.
+    """
     match stop.get("reason"):
         case "exited-normally":
             return _Outcome(0)
@@ -114,7 +117,10 @@ def _outcome_of(stop: Record) -> _Outcome | None:
 
 
 def _failed_to_start(reason: str, printed: str) -> str:
-    """The message for a program that gdb could not start; `printed` is the output of gdb and the program."""
+    """Return the message for a program that gdb could not start.
+
+    `printed` is the output of gdb and the program.
+    """
     if any(words in f"{reason} {printed}" for words in _PTRACE_DENIED):
         return (
             "gdb may not trace programs here (ptrace: Operation not permitted): in a container,"
@@ -126,7 +132,7 @@ def _failed_to_start(reason: str, printed: str) -> str:
 
 @dataclass(slots=True)
 class _Interruption:
-    """The first signal that told this process to end, null before; `wake` is readable after one."""
+    """The first signal that told this process to end, None before; `wake` is readable after one."""
 
     wake: int | None = None
     number: int | None = None
@@ -140,7 +146,10 @@ class _Interruption:
 
 @contextmanager
 def _interruptible() -> Iterator[_Interruption]:
-    """Record SIGINT, SIGTERM and SIGHUP while the body runs, instead of ending by them; in the main thread only."""
+    """Record SIGINT, SIGTERM and SIGHUP while the body runs, instead of ending by them.
+
+    In the main thread only.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield _Interruption()
         return
@@ -182,7 +191,10 @@ def _borrowed_terminal() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class LiveStacks(Run):
-    """The result of a run under gdb; `hit_seconds`: how long the program was held at each kept stack."""
+    """The result of a run under gdb.
+
+    `hit_seconds`: how long the program was held at each kept stack.
+    """
 
     hit_seconds: Sequence[float] = ()
 
@@ -377,7 +389,7 @@ class _Live:
                 os.killpg(self.reader.process_id, number)
 
     def result(self, outcome: _Outcome, implementation: str) -> LiveStacks:
-        """The captured stacks and remarks. Raises ToolError without a stack."""
+        """Return the captured stacks and remarks. Raises ToolError without a stack."""
         unreached = self.breakpoints.unreached()
         if not self.stops:
             raise ToolError(f"no stack was captured, and {outcome.in_words()}. {unreached}")
@@ -420,7 +432,7 @@ class _Live:
 
 
 def _copy(number: int) -> int:
-    """A copy of a standard stream for the program, or nothing where it is closed."""
+    """Return a copy of a standard stream for the program, or nothing where it is closed."""
     try:
         return os.dup(number)
     except OSError:

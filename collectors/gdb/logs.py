@@ -49,7 +49,7 @@ _MI_HEAD = re.compile(rb"\^done,stack=\[frame=\{|\*stopped,reason=")
 
 
 def sniff(path: Path, head: bytes) -> bool:  # noqa: ARG001 - every collector has this signature
-    """Whether the first bytes of a file look like gdb's output: a frame, gdb's own messages, or MI records."""
+    """Return whether the first bytes of a file look like gdb's output: a frame, gdb's own messages, or MI records."""
     start = head.lstrip()
     if start.startswith((b"{", b"<", b"SQLite format", b"\x1f\x8b")):
         return False
@@ -57,11 +57,11 @@ def sniff(path: Path, head: bytes) -> bool:  # noqa: ARG001 - every collector ha
 
 
 def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
-    """One Capture with the stacks of a log, in the order printed; `implementation` is the file's stem by default.
+    """Return one Capture with the stacks of a log, in the order printed.
 
-    Names keep parameter types, never argument values; files and libraries are without folders.
-    Where gdb skipped frames the levels skip too, and the stack is marked truncated. Raises
-    SourceError for a file without frames.
+    `implementation` is the file's stem by default. Names keep parameter types, never argument
+    values; files and libraries are without folders. Where gdb skipped frames the levels skip
+    too, and the stack is marked truncated. Raises SourceError for a file without frames.
     """
     try:
         text = _content(path).decode("utf-8", errors="replace")
@@ -110,7 +110,7 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a log. Raises SourceError above the limit on its size."""
+    """Return the bytes of a log. Raises SourceError above the limit on its size."""
     limit = LOG_MIB.value << 20
     with path.open("rb") as stream:
         content = stream.read(limit + 1)
@@ -150,7 +150,10 @@ def count_losses(stops: list[Stop], diagnostics: Diagnostics) -> None:
 
 @dataclass(slots=True)
 class _Log:
-    """Reads the lines of a `bt` log one after another; a frame stays open until its text is complete."""
+    """Reads the lines of a `bt` log one after another.
+
+    A frame stays open until its text is complete.
+    """
 
     diagnostics: Diagnostics
     process_id: int | None = None
@@ -167,7 +170,7 @@ class _Log:
     _lwps: dict[str, int] = field(default_factory=dict)  # by gdb's thread number
 
     def read(self, lines: list[str]) -> list[Stop]:
-        """The backtraces in the log."""
+        """Return the backtraces in the log."""
         for line in lines:
             self._line(line.rstrip("\r"))
         self._close()
@@ -187,7 +190,7 @@ class _Log:
         self._remark(line.strip())
 
     def _frame(self, line: str) -> bool:
-        """Whether a frame begins on this line, which is then opened."""
+        """Return whether a frame begins on this line, which is then opened."""
         match = _FRAME.match(line)
         if match is None and "#" in line[:170] and (prefix := _PREFIX.match(line)):
             match = _FRAME.match(line, prefix.end())
@@ -221,13 +224,16 @@ class _Log:
         return True
 
     def _last_level(self) -> int | None:
-        """Level of the newest frame; null before the first."""
+        """Level of the newest frame; None before the first."""
         if self._parts:
             return self._head[0]
         return self.stops[-1].frames[-1].level if self.stops else None
 
     def _continues(self, line: str) -> bool:
-        """Whether the line continues the open frame: gdb breaks before arguments and places, terminals anywhere."""
+        """Return whether the line continues the open frame.
+
+        gdb breaks lines before arguments and places, terminals anywhere.
+        """
         indented = line[0] in " \t"
         if self._unclosed > 0:
             return indented or not line.startswith(_REMARKS)
@@ -273,7 +279,10 @@ class _Log:
             self._thread = thread[1]
 
     def _backtraces(self) -> list[Stop]:
-        """The stops without single frames that gdb printed on its own: on attaching, on `frame`, `up` and `down`."""
+        """Return the stops without single frames that gdb printed on its own.
+
+        It prints them on attaching, on `frame`, `up` and `down`.
+        """
         kept = []
         for stop, following in zip_longest(self.stops, self.stops[1:]):
             echo = (

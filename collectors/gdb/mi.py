@@ -92,7 +92,7 @@ class Session:
         self._words: deque[str] = deque(maxlen=_KEPT_WORDS)
 
     def ask(self, command: str, timeout_s: float = _ANSWER_S) -> Record:
-        """The payload of gdb's answer to a command. Raises RefusedError or GdbGoneError."""
+        """Return the payload of gdb's answer to a command. Raises RefusedError or GdbGoneError."""
         self._token += 1
         token = self._token
         assert self.process.stdin is not None
@@ -113,7 +113,7 @@ class Session:
         return payload
 
     def ask_console(self, command: str) -> str:
-        """The output of a command of gdb's console."""
+        """Return the output of a command of gdb's console."""
         printed: list[str] = []
         self._console = printed
         escaped = command.replace("\\", "\\\\").replace('"', '\\"')
@@ -124,14 +124,17 @@ class Session:
         return "".join(printed)
 
     def wait_stop(self, deadline: float | None, *, wakeable: bool = True) -> Record | None:
-        """The next stop's payload; null when the deadline (by time.monotonic) has come or `wake` is readable."""
+        """Return the next stop's payload.
+
+        Return None when the deadline (by time.monotonic) has come or `wake` is readable.
+        """
         while not self._stops:
             if not self._read(deadline, watch=wakeable):
                 return None
         return self._stops.popleft()
 
     def last_words(self) -> str:
-        """The last lines that gdb wrote to standard error or its log, for a message."""
+        """Return the last lines that gdb wrote to standard error or its log, for a message."""
         self.errors.seek(0)
         lines = self.errors.read().decode(errors="replace").splitlines()
         kept = [line.strip() for line in (*self._words, *lines[-_KEPT_WORDS:]) if line.strip()]
@@ -189,7 +192,7 @@ class Session:
 
 
 def mi_frame(record: Mapping[str, str]) -> StackFrame | None:
-    """The frame of a `frame={…}` record, without folders; null where it has no level."""
+    """Return the frame of a `frame={…}` record, without folders; None where it has no level."""
     level, number = record.get("level", ""), record.get("line", "")
     if not (level.isascii() and level.isdigit() and len(level) < 8):
         return None

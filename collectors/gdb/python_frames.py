@@ -52,9 +52,10 @@ class PythonStacks:
     _n_failures: int = 0
 
     def read(self, process_id: int) -> dict[int, list[PythonFrame]] | None:
-        """Frames from the innermost by the system's thread id; null where they could not be read.
+        """Return frames from the innermost by the system's thread id.
 
-        Python before 3.11 does not know that id: then by pthread's, which is an address.
+        Return None where they could not be read. Python before 3.11 does not know that id: then by
+        pthread's, which is an address.
         """
         if self.program is None:
             self._fail(
@@ -117,7 +118,7 @@ def _frame(frame: dict[str, object]) -> PythonFrame:
 
 
 def _is_trampoline(frame: dict[str, object]) -> bool:
-    """Whether the frame belongs to no function: Python 3.12 adds one that checks the result of `__init__`."""
+    """Return whether the frame belongs to no function: Python 3.12 adds one that checks the result of `__init__`."""
     return frame.get("name") == frame.get("filename") == "__init__"
 
 
@@ -151,7 +152,10 @@ class Placing:
         return self.least == self.most
 
     def calls_above(self, pattern: str) -> tuple[str, int, int] | None:
-        """The innermost Python function with this ending, and the least and most calls between it and frame 0."""
+        """Return the innermost Python function with this ending.
+
+        With it come the least and the most calls between it and frame 0.
+        """
         sizes = [0, *accumulate(len(group) for group in self.groups)]
         for i, group in enumerate(self.groups):
             for k, frame in enumerate(group):
@@ -162,7 +166,10 @@ class Placing:
 
 
 def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
-    """Whether the stack has an interpreter's frames; with `is_python`, unnamed frames of the program are such."""
+    """Return whether the stack has an interpreter's frames.
+
+    With `is_python`, unnamed frames of the program are such.
+    """
     return any(
         _is_interpreter(frame)
         or (
@@ -175,7 +182,7 @@ def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
 
 
 def find_loops(native: Sequence[StackFrame]) -> Loops:
-    """The activations of the interpreter's loop, and frames that may be some where its symbols were stripped.
+    """Return the activations of the interpreter's loop, and frames that may be some where its symbols were stripped.
 
     The symbol itself is exported and outlives stripping, but not those of the parts that a compiler
     splits off: code in `_PyEval_EvalFrameDefault.cold` has no name then.
@@ -196,11 +203,12 @@ def find_loops(native: Sequence[StackFrame]) -> Loops:
 
 
 def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Placing | None:
-    """The native frames that may run each Python frame; null where the two kinds do not fit together.
+    """Return the native frames that may run each Python frame.
 
-    An activation of the loop runs the Python frames up to the one it was entered with. Each named
-    loop is one; further activations are among the frames without a name. In a stack that was cut,
-    the outer Python frames are left out, if every loop in it has a name.
+    Return None where the two kinds do not fit together. An activation of the loop runs the Python
+    frames up to the one it was entered with. Each named loop is one; further activations are
+    among the frames without a name. In a stack that was cut, the outer Python frames are left
+    out, if every loop in it has a name.
     """
     groups = _by_entry(python)
     named = loops.named
@@ -228,7 +236,10 @@ def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Pl
 
 
 def merge(native: Sequence[StackFrame], placing: Placing) -> list[StackFrame]:
-    """Both kinds of frames in one list from the innermost, renumbered: Python's stand right inside their loop."""
+    """Return both kinds of frames in one list from the innermost, renumbered.
+
+    Python's frames stand right inside the loop that runs them.
+    """
     inside = dict(zip(placing.least, placing.groups, strict=True))
     merged: list[StackFrame] = []
     for i, frame in enumerate(native):
@@ -239,7 +250,7 @@ def merge(native: Sequence[StackFrame], placing: Placing) -> list[StackFrame]:
 
 
 def _by_entry(python: Sequence[PythonFrame]) -> list[tuple[PythonFrame, ...]]:
-    """The frames of each activation of the interpreter's loop."""
+    """Return the frames of each activation of the interpreter's loop."""
     groups: list[list[PythonFrame]] = [[]]
     for frame in python:
         groups[-1].append(frame)
@@ -267,5 +278,5 @@ def _is_interpreter(frame: StackFrame) -> bool:
 
 
 def _is_in_interpreter(frame: StackFrame) -> bool:
-    """Whether the frame's code is in libpython or, where Python is linked statically, in the program."""
+    """Return whether the frame's code is in libpython or, where Python is linked statically, in the program."""
     return frame.printed.library is None or _LIBPYTHON.match(frame.printed.library) is not None

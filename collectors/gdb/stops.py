@@ -43,7 +43,7 @@ class _Call:
 class Libraries:
     """The libraries of the program, kept up to date by gdb's notices.
 
-    `debug`: whether a library, or the program itself, has debug information; null where gdb does
+    `debug`: whether a library, or the program itself, has debug information; None where gdb does
     not list it.
     """
 
@@ -64,7 +64,10 @@ class Libraries:
         self._ranges.pop(str(payload.get("id", "")), None)
 
     def at(self, address: str | None) -> str | None:
-        """The library whose code contains the address; null for the program itself and for generated code."""
+        """Return the library whose code contains the address.
+
+        Return None for the program itself and for generated code.
+        """
         number = int(address, 16) if address is not None else -1
         spans = (span for spans in self._ranges.values() for span in spans)
         return next((name for low, high, name in spans if low <= number < high), None)
@@ -120,11 +123,11 @@ class StopReader:
         self.python = PythonStacks(find_py_spy(), self.diagnostics)
 
     def is_forwarded(self, session: Session, stop: Record) -> bool:
-        """Whether the stop is in a call that was counted already: cuDNN 9 forwards its functions between libraries.
+        """Return whether the stop is in a call that was counted already.
 
-        Either the other library's function of the same name called this one, or it jumped here:
-        then the thread's last stop was there, and the call returns to the same place with the same
-        stack.
+        cuDNN 9 forwards its functions between libraries. Either the other library's function of the
+        same name called this one, or it jumped here: then the thread's last stop was there, and the
+        call returns to the same place with the same stack.
         """
         frame, thread = stop.get("frame", {}), str(stop.get("thread-id", ""))
         function, library = str(frame.get("func", UNKNOWN_FUNCTION)), self._library(frame)
@@ -150,7 +153,7 @@ class StopReader:
         return True
 
     def frames(self, session: Session, stop: Record) -> Stop:
-        """The stack's native frames, up to the limit, with the depth of the whole stack."""
+        """Return the stack's native frames, up to the limit, with the depth of the whole stack."""
         most, thread = self.most_frames, str(stop.get("thread-id", ""))
         try:
             records: Sequence[Record] = session.ask(f"{_LIST} 0 {most - 1}")["stack"]
@@ -169,7 +172,7 @@ class StopReader:
         return found
 
     def matches(self, stop: Stop) -> bool:
-        """Whether the wanted frame is in the stack."""
+        """Return whether the wanted frame is in the stack."""
         if self.where_frame is None:
             return True
         names = [normalise_function(frame.printed.raw_function) for frame in stop.frames]
@@ -246,7 +249,7 @@ class StopReader:
         ]
 
     def _library(self, record: Record) -> str | None:
-        """The record's library, which MI leaves out where it has debug information."""
+        """Return the record's library, which MI leaves out where it has debug information."""
         return file_name(str(record.get("from", ""))) or self.libraries.at(record.get("addr"))
 
     def _depth(self, session: Session, at_least: int) -> int:

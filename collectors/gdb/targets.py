@@ -21,7 +21,7 @@ _PATIENCE_S = 20
 
 
 def find_gdb(asked: str | None = None) -> str:
-    """The path of gdb: as given, else gdb on PATH, else cuda-gdb on PATH or in a CUDA installation.
+    """Return the path of gdb: as given, else gdb on PATH, else cuda-gdb on PATH or in a CUDA installation.
 
     Raises ToolError when there is none.
     """
@@ -41,13 +41,16 @@ def find_gdb(asked: str | None = None) -> str:
 
 
 def find_cuda_gdb() -> str | None:
-    """The path of cuda-gdb, on PATH or in the newest CUDA installation; null where there is none."""
+    """Return the path of cuda-gdb, on PATH or in the newest CUDA installation.
+
+    Return None where there is none.
+    """
     newest_first = sorted(glob.glob(CUDA_FOLDERS), reverse=True)  # noqa: PTH207 - which() takes text
     return shutil.which("cuda-gdb") or shutil.which("cuda-gdb", path=os.pathsep.join(newest_first))
 
 
 def resolve(command: Sequence[str]) -> list[str]:
-    """The command with the real program in front: a script's interpreter, or what a version manager's shim runs.
+    """Return the command with the real program in front: a script's interpreter, or what a version manager's shim runs.
 
     A `python` that is itself a script is asked for its interpreter; any other script is given to
     the interpreter that its first line names. Raises ToolError when there is no such program.
@@ -79,12 +82,12 @@ def resolve(command: Sequence[str]) -> list[str]:
 
 
 def find_py_spy() -> str | None:
-    """The path of py-spy, beside this Python or on PATH; null where it is not installed."""
+    """Return the path of py-spy, beside this Python or on PATH; None where it is not installed."""
     return shutil.which("py-spy", path=str(Path(sys.executable).parent)) or shutil.which("py-spy")
 
 
 def _first_line(path: str) -> str | None:
-    """A script's first line without `#!`; empty for other text, null for a program."""
+    """Return a script's first line without `#!`; empty for other text, None for a program."""
     try:
         with open(path, "rb") as stream:  # noqa: PTH123 - the head only
             head = stream.read(512)
@@ -97,7 +100,7 @@ def _first_line(path: str) -> str | None:
 
 
 def _interpreter(line: str) -> list[str]:
-    """The words of a script's first line, without `env`, its options and assignments."""
+    """Return the words of a script's first line, without `env`, its options and assignments."""
     words = line.split(None, 1)
     if len(words) > 1:
         words = [
@@ -111,7 +114,7 @@ def _interpreter(line: str) -> list[str]:
 
 
 def _real_python(path: str) -> str | None:
-    """The interpreter that a shim called python runs; null when it prints none."""
+    """Return the interpreter that a shim called python runs; None when it prints none."""
     try:
         answer = ask([path, "-I", "-S", "-c", "import sys; print(sys.executable)"], _PATIENCE_S)
     except ToolError:

@@ -54,12 +54,15 @@ NONE_U32 = 2**32 - 1
 
 
 def word(code: pl.Expr, words: dict[int, str], default: str | None = "unknown") -> pl.Expr:
-    """The word for a code, as Categorical; the default for a code that is absent or not listed."""
+    """Return the word for a code, as Categorical.
+
+    The default for a code that is absent or not listed.
+    """
     categories = pl.Series(list(words.values()), dtype=pl.Categorical)
     named = code.replace_strict(list(words), categories, default=None, return_dtype=pl.Categorical)
     return named if default is None else named.fill_null(default)
 
 
 def constant(text: str) -> pl.Expr:
-    """The text on every row, as Categorical."""
+    """Return the text on every row, as Categorical."""
     return pl.repeat(text, pl.len()).cast(pl.Categorical)

@@ -82,10 +82,10 @@ def ranked_by(choice: str) -> Iterator[None]:
 def by_process(
     raw: dict[str, pl.DataFrame], diagnostics: Diagnostics
 ) -> list[dict[str, pl.DataFrame]]:
-    """The raw tables of each rank, ordered by GPU; each row is one rank's, but for devices of no process.
+    """Return the raw tables of each rank, ordered by GPU.
 
-    Rows of processes without kernels (launchers, loaders), and of none, are the first rank's, and
-    counted.
+    Each row is one rank's, but for devices of no process. Rows of processes without kernels
+    (launchers, loaders), and of none, are the first rank's, and counted.
     """
     owners = _owners(raw)
     processes = owners["process_id"].unique(maintain_order=True)
@@ -110,7 +110,10 @@ def by_process(
 def _rank_of(
     name: str, frame: pl.DataFrame, processes: pl.Series, owners: pl.DataFrame
 ) -> pl.Series:
-    """The rank of each row by its process, of a sample by its GPU: -1 for none, _EVERY for a device of no process."""
+    """Return the rank of each row by its process, and of a sample by its GPU.
+
+    It is -1 for none, and _EVERY for a device of no process.
+    """
     numbers = pl.Series(range(len(processes)), dtype=pl.Int64)
     if name == "counters":
         of_gpu = owners.unique("gpu_id", keep="first")
@@ -126,7 +129,7 @@ def _rank_of(
 
 
 def _owners(raw: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """The processes that run kernels, and where: process_id, device_id and gpu_id (nsys.s number), by GPU."""
+    """Return the processes that run kernels, and where: process_id, device_id and gpu_id (nsys.s number), by GPU."""
     keys = ["process_id", "device_id"]
     used = (
         raw["kernels"]
@@ -147,7 +150,7 @@ def _owners(raw: dict[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Whether the path may be nsys's: a SQLite file, a directory with files named as its tables, or a report."""
+    """Return whether the path may be nsys's: a SQLite file, a directory with files named as its tables, or a report."""
     if path.is_dir():
         return any(
             is_nsys_table(file.stem)
@@ -158,7 +161,7 @@ def sniff(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> list[Capture]:
-    """The captures in an export or report, a rank each; see `processes` for what a rank is.
+    """Return the captures in an export or report, a rank each; see `processes` for what a rank is.
 
     Raises SourceError when it is no export or damaged, ToolError when a report cannot be exported
     here.
@@ -205,7 +208,7 @@ def _open(path: Path) -> Export:
 
 
 def read_export(path: Path, source: Path) -> list[Capture]:
-    """The captures in an export that was made from the file or folder `source`.
+    """Return the captures in an export that was made from the file or folder `source`.
 
     Raises SourceError as `read` does.
     """
@@ -254,7 +257,7 @@ def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
 
 
 def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
-    """Every table that the export fills, before sorting and linking."""
+    """Return every table that the export fills, before sorting and linking."""
     with ThreadPoolExecutor(1) as pool:
         # Each thread counts losses separately: counts added at once could be lost, and their order
         # would vary.
@@ -274,7 +277,7 @@ def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
 
 
 def _last_moment(raw: dict[str, pl.DataFrame]) -> int | None:
-    """The last end of anything recorded; null when nothing was."""
+    """Return the last end of anything recorded; None when nothing was."""
     last = (pl.col("start_ns") + pl.col("duration_ns")).max()
     ends = [frame.select(last).item() for frame in raw.values() if "duration_ns" in frame.columns]
     return max((end for end in ends if isinstance(end, int)), default=None)
@@ -283,7 +286,7 @@ def _last_moment(raw: dict[str, pl.DataFrame]) -> int | None:
 def _one_numbering(
     raw: dict[str, pl.DataFrame], devices: pl.DataFrame, diagnostics: Diagnostics
 ) -> pl.DataFrame:
-    """Devices by device_id.
+    """Return devices by device_id.
 
     Where processes use one ordinal for two GPUs, work is renumbered by the GPU's id.
     """

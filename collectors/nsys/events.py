@@ -32,7 +32,10 @@ _WORK_COLUMNS = (
 
 
 def api_calls(session: Session) -> pl.DataFrame:
-    """Calls of the CUDA runtime and driver, which share one table; older exports have one for the driver."""
+    """Return calls of the CUDA runtime and driver, which share one table.
+
+    Older exports have one for the driver.
+    """
     return together(
         _calls(session, table, raw)
         for table in API_TABLES
@@ -64,7 +67,7 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 def kernels(session: Session) -> pl.DataFrame:
     """Kernel executions, as `with_process` takes them.
 
-    Cluster launches are recorded from schema 3.24 on, null before.
+    Cluster launches are recorded from schema 3.24 on, None before.
 
     The replay of a CUDA graph that was recorded whole is one kernel, named `CUDA graph N`, without
     grid and block.
@@ -124,7 +127,7 @@ def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 
 
 def graph_nodes(session: Session) -> pl.DataFrame:
-    """The time and thread at which each node of a CUDA graph was made, and the node that it is a copy of."""
+    """Return the time and thread at which each node of a CUDA graph was made, and the node that it is a copy of."""
     integers = ["globalTid", "graphNodeId", "originalGraphNodeId"]
     return together(
         session.moments(table, raw.drop_nulls(["start", "graphNodeId"]), "start").select(
@@ -140,7 +143,7 @@ def graph_nodes(session: Session) -> pl.DataFrame:
 
 
 def memcpys(session: Session) -> pl.DataFrame:
-    """Copies, and migrations of managed memory, as `with_process` takes them."""
+    """Return copies, and migrations of managed memory, as `with_process` takes them."""
     table = f"{_ACTIVITY}MEMCPY"
     needed = ["start", "end", "deviceId", "bytes", "copyKind"]
     parts = (
@@ -157,7 +160,10 @@ def memcpys(session: Session) -> pl.DataFrame:
 
 
 def _end_of_copy(column: str) -> pl.Expr:
-    """The memory at one end of a copy; a migration moves managed memory to managed memory."""
+    """Return the memory at one end of a copy.
+
+    A migration moves managed memory to managed memory.
+    """
     is_migration = pl.col("copyKind").is_in(codes.MIGRATIONS)
     return (
         pl.when(is_migration)
@@ -217,7 +223,10 @@ def _waits(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 def _work(
     session: Session, table: str, raw: pl.DataFrame, *needed: str, device: bool = True
 ) -> pl.DataFrame:
-    """Device events with the columns that all kinds of work share; process_id is null where the export has none."""
+    """Device events with the columns that all kinds of work share.
+
+    Process_id is None where the export has none.
+    """
     frame = session.intervals(table, raw, [*needed, *(["deviceId"] if device else [])])
     return frame.with_columns(
         device_id=pl.col("deviceId"),
@@ -255,5 +264,5 @@ def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> 
 
 
 def _correlation() -> pl.Expr:
-    """The correlation id; CUPTI counts from 1, and 0 means none."""
+    """Return the correlation id; CUPTI counts from 1, and 0 means none."""
     return pl.col("correlationId").replace(0, None)

@@ -44,13 +44,13 @@ _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 
 
 def wanted(integers: Iterable[str] = (), texts: Iterable[str] = ()) -> dict[str, DataType]:
-    """A schema of columns to read from an export, with the dtype that they shall get."""
+    """Return a schema of columns to read from an export, with the dtype that they shall get."""
     columns: dict[str, DataType] = dict.fromkeys(integers, pl.Int64)
     return columns | dict.fromkeys(texts, pl.String)
 
 
 def chunk_rows(columns: Collection[str]) -> int:
-    """The number of rows of these columns to read at a time."""
+    """Return the number of rows of these columns to read at a time."""
     return max(1, _CHUNK_CELLS // max(1, len(columns)))
 
 
@@ -62,19 +62,23 @@ class Export(ABC):
         self.columns = columns
 
     def has(self, table: str) -> bool:
-        """Whether the export has the table."""
+        """Return whether the export has the table."""
         return table in self.columns
 
     def frame(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
-        """The named columns of a table, in this order; an absent column is null, an absent table has no rows.
+        """Return the named columns of a table, in this order.
 
-        Integers come as Int64 whatever their width in the export, unsigned ones above its range
-        wrapped, as SQLite stores them. Raises SourceError when the table cannot be read to its end.
+        An absent column is None, an absent table has no rows. Integers come as Int64
+        whatever their width in the export, unsigned ones above its range wrapped, as SQLite
+        stores them. Raises SourceError when the table cannot be read to its end.
         """
         return pl.concat([pl.DataFrame(schema=dict(columns)), *self.chunks(table, columns)])
 
     def chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
-        """The rows of `frame` in chunks of some million cells, so that a caller who keeps less needs less memory."""
+        """Yield the rows of `frame` in chunks of some million cells.
+
+        A caller who keeps fewer columns of them needs less memory.
+        """
         present = {
             name: dtype for name, dtype in columns.items() if name in self.columns.get(table, ())
         }
@@ -92,11 +96,11 @@ class Export(ABC):
             )
 
     def _nothing(self, table: str) -> pl.DataFrame:
-        """A frame with as many rows as the table, without any of its columns."""
+        """Return a frame with as many rows as the table, without any of its columns."""
         return pl.DataFrame({"": pl.repeat(None, self.n_rows(table), dtype=pl.Int8, eager=True)})
 
     def broken(self, table: str, error: BaseException) -> SourceError:
-        """The error for a table that cannot be read."""
+        """Return the error for a table that cannot be read."""
         return SourceError(
             f"{self.path}: table {table} cannot be read to its end ({first_line(error)}); the"
             f" export is damaged or incomplete, make it again with {HOW_TO_EXPORT}"
@@ -104,7 +108,7 @@ class Export(ABC):
 
     @abstractmethod
     def n_rows(self, table: str) -> int:
-        """The number of rows of an existing table."""
+        """Return the number of rows of an existing table."""
 
     @abstractmethod
     def _chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
@@ -130,7 +134,7 @@ class DirectoryExport(Export):
         super().__init__(path, columns)
 
     def n_rows(self, table: str) -> int:
-        """The number of rows of an existing table."""
+        """Return the number of rows of an existing table."""
         file = self._file(table)
         try:
             if self._suffix == ".parquet":
@@ -164,7 +168,7 @@ class DirectoryExport(Export):
 
 
 def read_ahead(chunks: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The same chunks, each read in another thread while the one before is used."""
+    """Yield the same chunks, each read in another thread while the one before is used."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, chunks, None)
         while (chunk := coming.result()) is not None:
@@ -175,13 +179,13 @@ def read_ahead(chunks: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 
 def decoded(table: pa.Table) -> pl.DataFrame:
-    """An Arrow table as a frame, its buffers checked. Raises ArrowInvalid for a damaged one."""
+    """Return an Arrow table as a frame, its buffers checked. Raises ArrowInvalid for a damaged one."""
     columns = {name: pl.from_arrow(_checked(table.column(name))) for name in table.column_names}
     return pl.DataFrame(columns)
 
 
 def open_directory(path: Path) -> DirectoryExport | None:
-    """The directory as an export, or null when it has no file of a table that nsys exports."""
+    """Return the directory as an export, or None when it has no file of a table that nsys exports."""
     for suffix in (".parquet", ".arrow"):
         if any(is_nsys_table(file.stem) for file in path.glob(f"*{suffix}")):
             return DirectoryExport(path, suffix)
@@ -189,7 +193,7 @@ def open_directory(path: Path) -> DirectoryExport | None:
 
 
 def is_nsys_table(name: str) -> bool:
-    """Whether the name is one that only nsys gives to tables."""
+    """Return whether the name is one that only nsys gives to tables."""
     return name in {"StringIds", "NVTX_EVENTS"} or name.startswith(
         ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "META_DATA_")
     )
@@ -203,7 +207,7 @@ def _schema_of(file: Path) -> pa.Schema:
 
 
 def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
-    """The file in batches, each decoded by one core, as tables are read in parallel.
+    """Yield the file in batches, each decoded by one core, as tables are read in parallel.
 
     Cores that share a row group free each other's memory, which costs as much system time as
     decoding takes.
@@ -217,7 +221,7 @@ def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
 
 
 def _spread(file: Path, table: pa.Table) -> pa.Table:
-    """The table with texts in place of dictionaries, of which a few bytes may become many.
+    """Return the table with texts in place of dictionaries, of which a few bytes may become many.
 
     Raises SourceError.
     """
@@ -259,7 +263,10 @@ def _check_size(file: Path, size_bytes: int) -> None:
 
 
 def _arrow_batches(file: Path, columns: list[str] | None) -> Iterator[pa.Table]:
-    """The stream to its end; Arrow's own reader accepts one that was cut between two batches."""
+    """Yield the stream to its end.
+
+    Arrow's own reader accepts one that was cut between two batches.
+    """
     with pa.memory_map(str(file)) as mapped:
         if (
             mapped.size() < len(_ARROW_END)
@@ -276,7 +283,7 @@ def _arrow_batches(file: Path, columns: list[str] | None) -> Iterator[pa.Table]:
 
 
 def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with its buffers checked, and bytes that are not UTF-8 replaced.
+    """Return the column with its buffers checked, and bytes that are not UTF-8 replaced.
 
     nsys writes names as the program gave them. Raises ArrowInvalid for a damaged column, which
     Arrow and Polars would otherwise read out of bounds.
@@ -297,11 +304,12 @@ def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def batch_bytes(stream: pa.NativeFile) -> Iterator[int]:
-    """Bytes that each batch of rows becomes, by its header: those of its buffers, and eight for each of its values.
+    """Yield the bytes that each batch of rows becomes, by its header.
 
-    Arrow would inflate any size in one piece. A message's header is a FlatBuffers table, which
-    Arrow has verified: Message and RecordBatch of Message.fbs. Raises ValueError for a header that
-    cannot be read, and for a dictionary, of which a few bytes become many.
+    They are those of its buffers, and eight for each of its values. Arrow would inflate any size in
+    one piece. A message's header is a FlatBuffers table, which Arrow has verified: Message and
+    RecordBatch of Message.fbs. Raises ValueError for a header that cannot be read, and for a
+    dictionary, of which a few bytes become many.
     """
     for message in ipc.MessageReader.open_stream(stream):
         if message.type == "dictionary":
@@ -328,13 +336,13 @@ def _sizes(head: memoryview, body: memoryview) -> int:
 
 
 def _inflated(body: memoryview, at: int, length: int) -> int:
-    """The length that a compressed buffer begins with; -1 there: it is not compressed."""
+    """Return the length that a compressed buffer begins with; -1 there: it is not compressed."""
     inflated = _int64(body, at) if length else 0
     return length if inflated == -1 else inflated
 
 
 def _field(head: memoryview, table: int, number: int) -> int:
-    """Where a field of a table lies; 0 where it is absent."""
+    """Return where a field of a table lies; 0 where it is absent."""
     fields = table - struct.unpack_from("<i", head, table)[0]
     size = struct.unpack_from("<H", head, fields)[0]
     place = (
@@ -348,7 +356,7 @@ def _indirect(head: memoryview, at: int) -> int:
 
 
 def _vector(head: memoryview, table: int, number: int) -> tuple[int, int]:
-    """Where a vector's values begin, and how many there are."""
+    """Return where a vector's values begin, and how many there are."""
     at = _indirect(head, _field(head, table, number))
     return at + 4, int(struct.unpack_from("<I", head, at)[0])
 

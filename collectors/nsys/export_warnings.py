@@ -13,7 +13,10 @@ from types import FrameType
 
 
 def main(file: str, command: list[str]) -> int:
-    """Run the command with these standard streams; its exit code, 128+n for signal n, is returned and written."""
+    """Run the command with these standard streams.
+
+    Its exit code, 128+n for signal n, is returned and written.
+    """
     children: list[subprocess.Popen[bytes]] = []
 
     def forward(number: int, _frame: FrameType | None) -> None:

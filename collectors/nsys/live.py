@@ -122,7 +122,7 @@ def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Pat
 
 
 def _report(tool: Nsys, folder: Path, exit_code: int, raw_target: Path) -> Path:
-    """The report that nsys wrote, or one made here from its raw capture."""
+    """Return the report that nsys wrote, or one made here from its raw capture."""
     for suffix in REPORT_SUFFIXES:
         for report in folder.glob(f"*{suffix}"):
             return report

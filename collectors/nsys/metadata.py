@@ -45,9 +45,10 @@ _PLAIN_WORD = re.compile(
 
 
 def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
-    """Versions of nsys, the export's schema and the driver; a schema that tracelens does not know gets a warning.
+    """Versions of nsys, the export's schema and the driver.
 
-    The columns that are needed are checked as each table is read.
+    A schema that tracelens does not know gets a warning. The columns that are needed are
+    checked as each table is read.
     """
     found = _values(export, "META_DATA_CAPTURE", "EXPORT_META_DATA", "META_DATA_EXPORT")
     driver = _values(export, "TARGET_INFO_SYSTEM_ENV").get("NvDriverVersion")
@@ -83,7 +84,7 @@ def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
 
 
 def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
-    """The offset to add to the export's times, and the manifest's word for the result.
+    """Return the offset to add to the export's times, and the manifest's word for the result.
 
     Times count from the start of the session, unless the export was made with --ts-normalize.
     """
@@ -103,7 +104,10 @@ def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
 
 
 def settings(export: Export) -> dict[str, Any]:
-    """The settings of the capture that readers of the numbers must know: the APIs traced, and how graphs were."""
+    """Return the capture's settings that readers of its numbers must know.
+
+    They are the APIs that were traced, and how graphs were.
+    """
     rows = export.frame("META_DATA_CAPTURE", wanted(texts=["name", "value"])).drop_nulls()
     traced = rows.filter(pl.col("name") == "CAPTURE_EVENT_TYPE")["value"].to_list()
     modes = rows.filter(pl.col("name").str.ends_with("CUDA_GRAPH_TRACE_OPTIONS:MODE"))[
@@ -116,7 +120,10 @@ def settings(export: Export) -> dict[str, Any]:
 
 
 def devices(export: Export) -> pl.DataFrame:
-    """Devices by their ordinal in the process that used them (`process_id`), with `gpu_id`, the export's own number."""
+    """Return devices by their ordinal in the process that used them.
+
+    Columns `process_id` and `gpu_id`, the export's own number, are added.
+    """
     integers = [
         "id",
         "cuDevice",
@@ -161,7 +168,10 @@ def devices(export: Export) -> pl.DataFrame:
 
 
 def counters(session: Session) -> pl.DataFrame:
-    """Sampled GPU metrics; the low byte of a metric's type is the device, and most are percentages."""
+    """Sampled GPU metrics.
+
+    The low byte of a metric's type is the device, and most are percentages.
+    """
     about = session.export.frame(
         "TARGET_INFO_GPU_METRICS", wanted(["typeId", "metricId"], ["metricName"])
     )
@@ -225,7 +235,7 @@ def note_losses(export: Export, diagnostics: Diagnostics) -> None:
 
 
 def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
-    """The first line of a message with everything but plain words and numbers removed.
+    """Return the first line of a message with everything but plain words and numbers removed.
 
     The removed parts may be a path, a variable's value, or the name of a host, a user or a file.
     """
@@ -238,7 +248,7 @@ def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
 
 
 def owners(export: Export) -> frozenset[str]:
-    """Names of the machine and its user, which look like any other word."""
+    """Return names of the machine and its user, which look like any other word."""
     found = _values(export, *_ENVIRONMENT)
     named = {
         v
@@ -250,7 +260,7 @@ def owners(export: Export) -> frozenset[str]:
 
 
 def host(export: Export) -> str | None:
-    """The name of the machine, to tell captures of one host; it is never written."""
+    """Return the name of the machine, to tell captures of one host; it is never written."""
     found = _values(export, *_ENVIRONMENT)
     return next(
         (value for name, value in sorted(found.items()) if re.search(r"(?i)host_?name$", name)),
@@ -259,6 +269,9 @@ def host(export: Export) -> str | None:
 
 
 def _values(export: Export, *tables: str) -> dict[str, str]:
-    """Name-value tables as a dict, from which single values are picked; it is never copied as a whole."""
+    """Name-value tables as a dict, from which single values are picked.
+
+    It is never copied as a whole.
+    """
     frames = [export.frame(table, wanted(texts=["name", "value"])).drop_nulls() for table in tables]
     return dict(pl.concat(frames).iter_rows())

@@ -41,7 +41,10 @@ _BARE = r"^(aten|prim)::\w+$"
 
 
 def spans(session: Session, end_ns: Callable[[], int | None]) -> pl.DataFrame:
-    """NVTX ranges and marks as raw spans; a range still open when the capture ended, at `end_ns()`, is cut there."""
+    """NVTX ranges and marks as raw spans.
+
+    A range still open when the capture ended, at `end_ns()`, is cut there.
+    """
     # Some versions of nsys put _V2 or _V3 behind the table's name.
     tables = sorted(
         t
@@ -66,7 +69,7 @@ def _of_table(session: Session, table: str, end_ns: Callable[[], int | None]) ->
 
 
 def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
-    """The ranges with kind, exact_path and the columns parsed from names, by the library that opened them."""
+    """Return the ranges with kind, exact_path and the columns parsed from names, by the library that opened them."""
     named = read_names(ranges["name"])
     # PyTorch pushes its ranges in the default domain.
     is_named = (
@@ -88,7 +91,7 @@ def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
 
 
 def _names(session: Session, raw: pl.DataFrame) -> pl.Series:
-    """The text of each row, inline or by its id; null where it has none."""
+    """Return the text of each row, inline or by its id; None where it has none."""
     written = raw["text"].cast(pl.Categorical)
     return written.zip_with(written.is_not_null(), session.named(raw["textId"]))
 
@@ -96,7 +99,7 @@ def _names(session: Session, raw: pl.DataFrame) -> pl.Series:
 def _ranges(
     session: Session, table: str, raw: pl.DataFrame, end_ns: Callable[[], int | None]
 ) -> pl.DataFrame:
-    """The ranges and marks among the rows, as raw spans with their domainId."""
+    """Return the ranges and marks among the rows, as raw spans with their domainId."""
     kind = pl.col("eventType")
     is_range = kind.is_in([*codes.PUSH_POP, *codes.START_END])
     # Schemas before 2.10 had no NULLs: an open range ends at 0 or -1.
@@ -128,7 +131,10 @@ def _ranges(
 
 
 def _with_domains(ranges: pl.DataFrame, created: pl.DataFrame) -> pl.DataFrame:
-    """The ranges with their domain's name appended to the category; domain ids are per process, 0 the default."""
+    """Return the ranges with their domain's name appended to the category.
+
+    Domain ids are per process, 0 the default.
+    """
     keys = ["process_id", "domainId"]
     domains = created.filter(pl.col("domainId") != 0).drop_nulls("name").unique(keys, keep="last")
     if domains.is_empty():
@@ -147,7 +153,7 @@ def _with_domains(ranges: pl.DataFrame, created: pl.DataFrame) -> pl.DataFrame:
 
 
 def _find_layers(ranges: pl.DataFrame) -> pl.Series:
-    """The path of each raw span that is a TensorRT layer, null for the others.
+    """Return the path of each raw span that is a TensorRT layer, None for the others.
 
     In its domain, TensorRT marks calls of its own (`ExecutionContext::enqueue`), and directly in a
     call that runs an engine each layer by name; ranges within a layer, or in a call that builds or
@@ -168,10 +174,11 @@ def _find_layers(ranges: pl.DataFrame) -> pl.Series:
 
 
 def read_names(names: pl.Series) -> pl.DataFrame:
-    """The kind of each range (op, annotation, null if PyTorch did not name it), its name, and other columns of spans.
+    """Return the kind of each range, its name, and other columns of spans.
 
-    An op has a qualified name, or an id and a sequence number or sizes. Only PyTorch's own ops may
-    have a bare name, so a range named `load, shard 3` or `Model::forward` stays a range.
+    A kind is op or annotation, and None where PyTorch did not name the range. An op has a qualified
+    name, or an id and a sequence number or sizes. Only PyTorch's own ops may have a bare name, so a
+    range named `load, shard 3` or `Model::forward` stays a range.
     """
     rows, places = distinct_rows(names.cast(pl.Categorical).to_physical())
     found = _parsed(names.gather(rows).cast(pl.String)).with_columns(
@@ -181,7 +188,7 @@ def read_names(names: pl.Series) -> pl.DataFrame:
 
 
 def _parsed(texts: pl.Series) -> pl.DataFrame:
-    """The columns of `read_names` for distinct texts; only texts with parts are parsed."""
+    """Return the columns of `read_names` for distinct texts; only texts with parts are parsed."""
     frame = texts.alias("text").to_frame()
     text = pl.col("text")
     has_parts = pl.any_horizontal(

@@ -33,7 +33,10 @@ class Session:
     diagnostics: Diagnostics
 
     def named(self, ids: pl.Series) -> pl.Series:
-        """The strings that a column of ids refers to, as Categorical; only those that are used are kept."""
+        """Return the strings that a column of ids refers to, as Categorical.
+
+        Only those that are used are kept.
+        """
         rows, places = distinct_rows(ids)
         used = self.names.filter(pl.col("id").is_in(ids.gather(rows).drop_nulls().implode()))
         values = used["value"].cast(pl.Categorical)
@@ -49,7 +52,7 @@ class Session:
         integers: Sequence[str] = (),
         texts: Sequence[str] = (),
     ) -> Iterator[pl.DataFrame]:
-        """Columns of a table that may be absent, in chunks.
+        """Return columns of a table that may be absent, in chunks.
 
         Raises SourceError when the table exists without a needed column.
         """
@@ -69,7 +72,10 @@ class Session:
     def intervals(
         self, table: str, frame: pl.DataFrame, needed: Sequence[str] = ()
     ) -> pl.DataFrame:
-        """The frame with start_ns and duration_ns; rows without times, or that end before they start, are counted."""
+        """Return the frame with start_ns and duration_ns.
+
+        Rows without times, or that end before they start, are counted.
+        """
         ends = pl.col("end").is_between("start", TIME_LIMIT_NS)
         usable = frame.drop_nulls(["start", "end", *needed]).filter(
             ends, pl.col("start") >= -TIME_LIMIT_NS
@@ -80,7 +86,7 @@ class Session:
         )
 
     def moments(self, table: str, frame: pl.DataFrame, column: str) -> pl.DataFrame:
-        """The rows without those whose time in the column is none; they are counted."""
+        """Return the rows without those whose time in the column is none; they are counted."""
         usable = frame.filter(
             pl.col(column).is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS) | pl.col(column).is_null()
         )
@@ -93,9 +99,10 @@ class Session:
 
 
 def read_names(export: Export, diagnostics: Diagnostics) -> pl.DataFrame:
-    """The export's strings by id; the environment is among them, so only those that names refer to are kept.
+    """Return the export's strings by id.
 
-    Each row that refers to a name has it in results, so the end of a very long one is left out.
+    The environment is among them, so only those that names refer to are kept. Each row that
+    refers to a name has it in results, so the end of a very long one is left out.
     """
     names = (
         export.frame("StringIds", wanted(["id"], ["value"]))
@@ -114,17 +121,17 @@ def read_names(export: Export, diagnostics: Diagnostics) -> pl.DataFrame:
 
 
 def process_of(column: str) -> pl.Expr:
-    """The process in a packed id; 0 where the export has none."""
+    """Return the process in a packed id; 0 where the export has none."""
     return (pl.col(column) // 2**24 & 0xFFFFFF).fill_null(0).cast(pl.Int32)
 
 
 def thread_of(column: str) -> pl.Expr:
-    """The thread in a packed id; 0 where the export has none."""
+    """Return the thread in a packed id; 0 where the export has none."""
     return (pl.col(column) & 0xFFFFFF).fill_null(0).cast(pl.Int32)
 
 
 def narrow(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with each column of integers as narrow as its values allow."""
+    """Return the frame with each column of integers as narrow as its values allow."""
     return frame.with_columns(
         column.shrink_dtype() for column in frame.get_columns() if column.dtype == pl.Int64
     )
@@ -136,7 +143,10 @@ def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 
 def fitting(table: Table, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
-    """The frame with null for numbers that a 32-bit column cannot hold, or without the row where one is needed."""
+    """Return the frame with None for numbers that a 32-bit column cannot hold.
+
+    A row is left out where one is needed.
+    """
     text = (
         f"numbers of {table.name} that nothing there can have; left out, with the row where it"
         " needs one"

@@ -42,7 +42,7 @@ class SqliteExport(Export):
         super().__init__(path, columns)
 
     def n_rows(self, table: str) -> int:
-        """The number of rows of an existing table."""
+        """Return the number of rows of an existing table."""
         try:
             with closing(_connect(self._uri)) as database:
                 (count,) = database.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()  # noqa: S608
@@ -62,11 +62,11 @@ class SqliteExport(Export):
             yield from self._row_chunks(table, columns, n_read)
 
     def _arrow_chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
-        """Columns read through ADBC, five times faster than Python rows.
+        """Yield columns read through ADBC, five times faster than Python rows.
 
         Raises OSError for values of mixed types.
 
-        ADBC takes a column's first values for its type; one that begins with nulls counts as
+        ADBC takes a column's first values for its type; one that begins with None values counts as
         integers.
         """
         adbc = importlib.import_module("adbc_driver_sqlite.dbapi")
@@ -91,7 +91,7 @@ class SqliteExport(Export):
     def _row_chunks(
         self, table: str, columns: Mapping[str, DataType], n_skipped: int
     ) -> Iterator[pl.DataFrame]:
-        """Columns read as Python rows, which take any value, in chunks that bound the memory."""
+        """Yield columns read as Python rows, which take any value, in chunks that bound the memory."""
         try:
             with closing(_connect(self._uri)) as database:
                 cursor = database.execute(f"{_select(table, columns)} LIMIT -1 OFFSET {n_skipped}")
@@ -105,7 +105,7 @@ class SqliteExport(Export):
 
 
 def _address(path: Path) -> tuple[str, OwnFolder | None]:
-    """The URI by which SQLite shall open the file, and the folder of a temporary copy, if one was made.
+    """Return the URI by which SQLite shall open the file, and the folder of a temporary copy, if one was made.
 
     SQLite writes two files beside a file in WAL mode even to read it, and of two readers one may
     find it locked. So it is opened as immutable; where its log still has pages, a copy of both is
@@ -130,7 +130,7 @@ def _address(path: Path) -> tuple[str, OwnFolder | None]:
 
 
 def _connect(uri: str) -> sqlite3.Connection:
-    """A connection that decodes any text and does not wait for a lock."""
+    """Return a connection that decodes any text and does not wait for a lock."""
     database = sqlite3.connect(uri, uri=True, timeout=0)
     database.text_factory = lambda raw: raw.decode(errors="replace")
     return database
@@ -161,7 +161,7 @@ def _why_not_opened(path: Path, error: BaseException) -> str:
 
 
 def _select(table: str, columns: Iterable[str]) -> str:
-    """A statement whose rows come in the order stored."""
+    """Return a statement whose rows come in the order stored."""
     return f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)} ORDER BY rowid"  # noqa: S608
 
 
@@ -170,7 +170,10 @@ def _quoted(name: str) -> str:
 
 
 def _series(name: str, values: list[Any], dtype: DataType) -> pl.Series:
-    """A column from Python values; values of other types are null in an integer column, and text in a text column."""
+    """Return a column from Python values.
+
+    Values of other types are None in an integer column, and text in a text column.
+    """
     try:
         return pl.Series(name, values, dtype)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):

@@ -49,7 +49,7 @@ class Nsys:
 
 
 def find_nsys(given: str | None = None) -> Nsys:
-    """The nsys of the given path or name, else the first on PATH or in a usual place, complete ones first.
+    """Return the nsys of the given path or name, else the first on PATH or in a usual place, complete ones first.
 
     Raises ToolError when there is none, or when it does not answer like nsys or is too old.
     """
@@ -89,7 +89,10 @@ def find_nsys(given: str | None = None) -> Nsys:
 
 
 def look_for_nsys(_: str) -> Found:
-    """The nsys that a capture would use, for the list of tools; without its importer it leaves raw captures."""
+    """Return the nsys that a capture would use, for the list of tools.
+
+    Without its importer it leaves raw captures.
+    """
     path = _best()
     if path is None:
         return Found(False)
@@ -98,7 +101,7 @@ def look_for_nsys(_: str) -> Found:
 
 
 def _best() -> Path | None:
-    """The first nsys with an importer, else the first at all; null where there is none."""
+    """Return the first nsys with an importer, else the first at all; None where there is none."""
     found = list(candidates())
     return next(
         (path for path in found if importer_of(path) is not None), found[0] if found else None
@@ -106,7 +109,7 @@ def _best() -> Path | None:
 
 
 def candidates() -> Iterator[Path]:
-    """Every nsys here: on PATH, then in the usual places, the newest version of each first."""
+    """Yield every nsys here: on PATH, then in the usual places, the newest version of each first."""
     on_path = shutil.which("nsys")
     if on_path is not None:
         yield Path(on_path)
@@ -119,7 +122,7 @@ def candidates() -> Iterator[Path]:
 
 
 def importer_of(nsys: Path) -> Path | None:
-    """The QdstrmImporter that belongs to an nsys, None where there is none."""
+    """Return the QdstrmImporter that belongs to an nsys, None where there is none."""
     here = nsys.resolve().parent
     places = [(folder, pattern) for folder in (here, *here.parents[:2]) for pattern in _IMPORTERS]
     if here.parent.name == "nsight-systems":
@@ -132,7 +135,7 @@ def importer_of(nsys: Path) -> Path | None:
 
 
 def run_tool(command: Sequence[str | Path], timeout_s: float = _TIMEOUT_S) -> str:
-    """The output of nsys or its importer. Raises ToolError with its last line when it fails."""
+    """Return the output of nsys or its importer. Raises ToolError with its last line when it fails."""
     done = ask(command, timeout_s)
     if done.returncode == 0:
         return done.stdout or done.stderr
@@ -141,7 +144,10 @@ def run_tool(command: Sequence[str | Path], timeout_s: float = _TIMEOUT_S) -> st
 
 
 def _complaint(out: str, err: str) -> str:
-    """The reason why a tool failed, in a line: the library that it misses, else the last line that it printed."""
+    """Return the reason why a tool failed, in one line.
+
+    It is the library that the tool misses, else the last line that it printed.
+    """
     missing = _MISSING_LIBRARY.search(err + out)
     if missing:
         library = missing[1]

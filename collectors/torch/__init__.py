@@ -73,7 +73,7 @@ _REASONS = {
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Whether the content could be a Chrome trace: JSON, plain or gzip."""
+    """Return whether the content could be a Chrome trace: JSON, plain or gzip."""
     return not sidecar.is_sidecar(path) and _JSON_START.match(unzipped(head)) is not None
 
 
@@ -91,7 +91,7 @@ def read(path: Path, folder: Path | None = None) -> list[Capture]:
 
 
 def trace_files(path: Path) -> list[Path]:
-    """The trace files of a path: the file itself, or those in a directory of ranks.
+    """Return the trace files of a path: the file itself, or those in a directory of ranks.
 
     Raises SourceError for none.
     """
@@ -111,7 +111,10 @@ def trace_files(path: Path) -> list[Path]:
 
 
 def begins_as_trace(path: Path) -> bool:
-    """Whether the first objects in a file are a trace's; only the beginning of the file is read."""
+    """Return whether the first objects in a file are a trace's.
+
+    Only the beginning of the file is read.
+    """
     diagnostics = Diagnostics()
     text = Text(ByteSource(path, diagnostics).blocks(BLOCK_BYTES), str(path))
     try:
@@ -166,7 +169,10 @@ def _refuse_other_json(path: Path, read: ReadEvents, said: Diagnostics) -> None:
 
 
 def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
-    """Mark a capture as one of several in its file; the file's name then says nothing about its rank."""
+    """Mark a capture as one of several in its file.
+
+    The file's name then says nothing about its rank.
+    """
     capture.source = replace(
         capture.source, name=f"{capture.source.name} (trace {number} of {n_traces})"
     )
@@ -181,7 +187,7 @@ def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
 def _capture(
     path: Path, source: ByteSource, read: ReadEvents, diagnostics: Diagnostics, store: Store | None
 ) -> Capture:
-    """One trace as tables; its source is described after the whole file was read."""
+    """Return one trace as tables; its source is described after the whole file was read."""
     facts = read.facts
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
     raw = raw_tables(read.frames, base_ns, diagnostics)
@@ -241,7 +247,10 @@ def _capture(
 def read_several(
     files: Sequence[Path], folder: Path, limit_bytes: int | None, tell: Callable[[str], None]
 ) -> list[list[Capture]]:
-    """The captures of each file, their large tables stored in the folder; several large files in processes."""
+    """Return the captures of each file, their large tables stored in the folder.
+
+    Several large files in processes.
+    """
     from tracelens.running import subprocess_reader  # noqa: PLC0415
 
     return subprocess_reader.read_several(read, files, folder, limit_bytes, tell)

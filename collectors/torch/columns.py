@@ -1,4 +1,7 @@
-"""Events of a Chrome trace as raw frames, one for each table of `fields`; events that fit none are counted."""
+"""Events of a Chrome trace as raw frames, one for each table of `fields`.
+
+Events that fit none are counted.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -125,7 +128,10 @@ class RawEvents:
         }
 
     def count_unplaced(self, phase: Any, category: Any, n: int = 1) -> None:
-        """Count events that belong to no table; some known kinds add nothing and are not counted."""
+        """Count events that belong to no table.
+
+        Some known kinds add nothing and are not counted.
+        """
         if phase == "X":
             category = _word(category)
             self._unplaced[category, category not in _NOTHING_LOST] += n
@@ -133,7 +139,10 @@ class RawEvents:
             self._unplaced[f"{_word(category)} (ph {_word(phase)})", False] += n
 
     def _placed(self, event: Event) -> list[tuple[str, Event]]:
-        """The event with its table, or one for each series of a counter; none, and counted, if it fits no table."""
+        """Return the event with its table, or one for each series of a counter.
+
+        None, and counted, if it fits no table.
+        """
         name = fields.table_of(event.ph, event.cat, event.name)
         if not name:
             self.count_unplaced(event.ph, event.cat)
@@ -145,7 +154,7 @@ class RawEvents:
     def _frame(
         self, name: str, batches: Sequence[dict[str, list[Any]]], places: pl.Series | None = None
     ) -> pl.DataFrame:
-        """A raw frame of those events' values that have times; the others are counted."""
+        """Return a raw frame of those events' values that have times; the others are counted."""
         values = {
             key: list(chain.from_iterable(batch[key] for batch in batches)) for key in _KEYS[name]
         }
@@ -178,7 +187,10 @@ class RawEvents:
 
 
 def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """The parts as one contiguous frame, column by column; each part's memory is freed as it is copied."""
+    """Return the parts as one contiguous frame, column by column.
+
+    Each part's memory is freed as it is copied.
+    """
     return pl.DataFrame(
         [
             pl.concat(
@@ -196,7 +208,7 @@ def _word(value: Any) -> str:
 
 
 def _values(name: str, events: Sequence[Event]) -> dict[str, list[Any]]:
-    """The values of each key of a table's events; values still in JSON as bytes."""
+    """Return the values of each key of a table's events; values still in JSON as bytes."""
     args = [event.args or _NO_ARGS for event in events]
     found = {}
     for key, get in _KEYS[name].items():
@@ -209,7 +221,7 @@ def _values(name: str, events: Sequence[Event]) -> dict[str, list[Any]]:
 
 
 def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
-    """A column of a raw frame."""
+    """Return a column of a raw frame."""
     found = _read(of.key, of.axis, values)
     if of.second:
         other = _read(of.second, of.axis, values)
@@ -225,7 +237,10 @@ def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
 
 
 def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
-    """The values of a key, null where one has the wrong type; for a triple, those on one axis."""
+    """Return the values of a key, None where one has the wrong type.
+
+    For a triple, those on one axis.
+    """
     values = of_keys[key]
     match fields.KEYS[key]:
         case fields.TIME:
@@ -244,7 +259,7 @@ def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
 
 
 def _part(written: str, axis: int) -> int | None:
-    """The size of a grid or block on an axis; null where it is not three integers."""
+    """Return the size of a grid or block on an axis; None where it is not three integers."""
     try:
         parts = msgspec.json.decode(written)
     except (msgspec.DecodeError, RecursionError):

@@ -75,7 +75,7 @@ class Recovery:
         self._has_moved = False
 
     def step(self) -> Event | None:
-        """Read one event or skip something, and move `Text.at`; null where nothing was read.
+        """Read one event or skip something, and move `Text.at`; None where nothing was read.
 
         An event is, in this order: JSON with an end near by; the text before the next event's
         start, or the list's end, if it can be repaired; the text up to a brace near by, likewise;
@@ -115,7 +115,7 @@ class Recovery:
         return event
 
     def _taken(self, event: Event, at: int) -> Event | None:
-        """The event, unless it is a part of a lost one: such parts have no phase."""
+        """Return the event, unless it is a part of a lost one: such parts have no phase."""
         self._text.at, self._has_moved = at, True
         if event is TOO_DEEP:
             self.in_remains = False
@@ -126,11 +126,14 @@ class Recovery:
         return event
 
     def _room(self) -> int:
-        """How many more bytes failed searches may cover."""
+        """Return how many more bytes failed searches may cover."""
         return max(0, _EFFORT_FREE + _EFFORT_A_BYTE * self._text.place - self._spent)
 
     def _json_end(self) -> tuple[int, bool]:
-        """Length of the JSON object that starts here, 0 for none; and whether it may end farther on."""
+        """Length of the JSON object that starts here, 0 for none.
+
+        And whether it may end farther on.
+        """
         text = self._text
         if text.data[text.at : text.at + 1] != b"{":
             return 0, False
@@ -144,10 +147,10 @@ class Recovery:
         return 0, is_cut and limit < text.left
 
     def _following(self) -> tuple[int, int] | None:
-        """The place where the next event seems to start, and where this one ends before it; null after moving on.
+        """Return the place where the next event seems to start, and where this one ends before it.
 
-        Without a next event, this moves on to the text's end. Text longer than any event may be is
-        skipped.
+        Return None after moving on. Without a next event, this moves on to the text's end. Text
+        longer than any event may be is skipped.
         """
         text, limit = self._text, EVENT_MIB.value << 20
         while True:
@@ -174,7 +177,7 @@ class Recovery:
         return event
 
     def _before_the_end(self, stop: int) -> Event | None:
-        """The event right before the end of the list, if that comes before `stop`."""
+        """Return the event right before the end of the list, if that comes before `stop`."""
         text = self._text
         at = text.at
         for _ in range(_ENDS_TRIED):
@@ -188,7 +191,10 @@ class Recovery:
         return None
 
     def _closed_by_brace(self, stop: int) -> Event | None:
-        """The event up to its closing brace, for events without a separator, or a next start inside nested data."""
+        """Return the event up to its closing brace.
+
+        It is for events without a separator, or with a next start inside nested data.
+        """
         text = self._text
         if text.data[text.at : text.at + 1] != b"{":
             return None
@@ -201,7 +207,10 @@ class Recovery:
         return None if event is None else self._taken(event, close)
 
     def _long(self) -> Event | None:
-        """An event that does not end near by, if it ends at all; searched for only once in so much text."""
+        """Return an event that does not end near by, if it ends at all.
+
+        Searched for only once in so much text.
+        """
         text, limit = self._text, EVENT_MIB.value << 20
         if text.place < self.short_until:
             return None
@@ -253,7 +262,10 @@ def _scanned(window: bytearray) -> tuple[int, int, bool]:
 
 
 class _EndFinder:
-    """The next place that looks like the end of the list; remembered, so that no bracket is looked at twice."""
+    """The next place that looks like the end of the list.
+
+    Remembered, so that no bracket is looked at twice.
+    """
 
     def __init__(self, pattern: re.Pattern[bytes]) -> None:
         """A pattern that starts with a bracket; all places are those of the whole text."""
@@ -265,7 +277,7 @@ class _EndFinder:
         """A bracket that more text may make an end, and how far the text went then."""
 
     def next(self, text: Text, begin: int, stop: int) -> int | None:
-        """The first such bracket in `text.data[begin:stop]`, with what makes it an end."""
+        """Return the first such bracket in `text.data[begin:stop]`, with what makes it an end."""
         first, last = text.start + begin, text.start + stop
         low, high = self._searched
         if not low <= first <= high:
@@ -288,7 +300,7 @@ class _EndFinder:
         return None if found is None or found[1] > last else found[0] - text.start
 
     def _is_decided(self, text: Text, at: int) -> bool:
-        """Whether enough text follows a bracket to say what it is."""
+        """Return whether enough text follows a bracket to say what it is."""
         if text.over or len(text.data) - at > _NEAR:
             return True
         here = text.start + at, text.start + len(text.data)

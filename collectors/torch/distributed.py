@@ -49,7 +49,10 @@ _MOST_RANKS = 1 << 20
 
 
 def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
-    """The collectives of communication kernels; kernel_id is the row number, as `assemble` will assign it."""
+    """Return the collectives of communication kernels.
+
+    Kernel_id is the row number, as `assemble` will assign it.
+    """
     width = (
         pl.col("dtype")
         .cast(pl.String)
@@ -84,7 +87,10 @@ def _json(numbers: list[int] | None) -> str | None:
 
 
 def _numbers(written: Any) -> list[int] | None:
-    """A list of whole numbers, or the text of one; null for anything else, such as a list that is cut with `...`."""
+    """Return a list of whole numbers, or the text of one.
+
+    Return None for anything else, such as a list that is cut with `...`.
+    """
     if isinstance(written, str):
         try:
             written = msgspec.json.decode(written)
@@ -99,7 +105,10 @@ def _numbers(written: Any) -> list[int] | None:
 
 
 def with_group_ranks(collectives: pl.DataFrame, facts: dict[str, Any]) -> pl.DataFrame:
-    """The collectives with the ranks of groups that distributedInfo lists, where their own list is cut or absent."""
+    """Return the collectives with the ranks of groups that distributedInfo lists.
+
+    They replace a collective's own list where it is cut or absent.
+    """
     listed = {name: _json(ranks) for name, _, ranks in _groups(facts)}
     if not listed or "group_id" not in collectives.columns:
         return collectives
@@ -126,7 +135,7 @@ def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
 
 
 def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
-    """A group's ranks; PyTorch lists none of the group of all."""
+    """Return a group's ranks; PyTorch lists none of the group of all."""
     ranks = _numbers(group.get("ranks"))
     is_all = (
         ranks == []
@@ -138,20 +147,23 @@ def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
 
 
 def place_of(path: Path, facts: dict[str, Any]) -> Place:
-    """The host's name and the ranks of groups, by which captures of one host and one job are known."""
+    """Return the host's name and the ranks of groups, by which captures of one host and one job are known."""
     handlers = _HANDLERS_NAME.match(path.name)
     host = text(facts.get("host_name")) or (handlers[1] if handlers else None)
     return Place.on(host, {name: tuple(ranks) for name, _, ranks in _groups(facts)})
 
 
 def distributed(facts: dict[str, Any]) -> dict[str, Any]:
-    """The trace's distributedInfo: backend, rank and world size; empty where there is none."""
+    """Return the trace's distributedInfo: backend, rank and world size.
+
+    Empty where there is none.
+    """
     info = facts.get("distributedInfo")
     return info if isinstance(info, dict) else {}
 
 
 def rank_of(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
-    """The rank and its origin: distributedInfo, else the file name."""
+    """Return the rank and its origin: distributedInfo, else the file name."""
     said = integer(distributed(facts).get("rank"))
     if said is not None and 0 <= said < 2**31:
         return said, "distributedInfo"
@@ -162,7 +174,7 @@ def rank_of(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
 def describe_rank(
     capture: Capture, name: str, facts: dict[str, Any], beside: dict[str, Any]
 ) -> pl.DataFrame:
-    """The capture's row of the table `ranks`: world size, node, and its place in the job's parallelism.
+    """Return the capture's row of the table `ranks`: world size, node, and its place in the job's parallelism.
 
     The place is told by the file's name, else by the groups of distributedInfo; the node by the
     launcher, else by the file's name.

@@ -78,7 +78,7 @@ class Document:
         self._recovery = Recovery(self.text, self.diagnostics)
 
     def events(self) -> Iterator[list[Event]]:
-        """The events in file order, in batches.
+        """Yield the events in file order, in batches.
 
         Raises NoTraceError when this is no Chrome trace.
         """
@@ -87,7 +87,7 @@ class Document:
         self.finish()
 
     def events_to(self, end: int | None) -> Iterator[list[Event]]:
-        """The events up to the end of the list, or up to the first event after a place of the text."""
+        """Yield the events up to the end of the list, or up to the first event after a place of the text."""
         text, self._end = self.text, end
         while not self.is_closed and (end is None or text.place < end or self._recovery.in_remains):
             if not self._recovery.in_remains:
@@ -139,7 +139,10 @@ class Document:
         self.text.skip(_BETWEEN)
 
     def _after_sound(self) -> Event | None:
-        """Continue at text that is not an intact event; returns the event if one could be read nevertheless."""
+        """Continue at text that is not an intact event.
+
+        Return the event if one could be read nevertheless.
+        """
         text = self.text
         if not self._recovery.in_remains:
             text.skip(SEPARATORS)
@@ -154,7 +157,7 @@ class Document:
         return self._recovery.step()
 
     def _sound(self) -> list[Event]:
-        """The next events that are valid JSON; none where other text comes first."""
+        """Return the next events that are valid JSON; none where other text comes first."""
         text = self.text
         if self._is_lines:
             return self._sound_lines()
@@ -193,7 +196,7 @@ class Document:
             size = max(_FEWEST_AT_ONCE, min(size, cut[0] - text.at) // 8)
 
     def _sound_lines(self) -> list[Event]:
-        """The next events that are on lines of their own, without a list around them."""
+        """Return the next events that are on lines of their own, without a list around them."""
         text, size = self.text, self._at_once
         size = size if self._end is None else min(size, self._end - text.place)
         while size > 0:
@@ -212,7 +215,10 @@ class Document:
         return []
 
     def _closes(self) -> bool:
-        """Whether the bracket at `at` closes the list; after a stray one another event follows."""
+        """Return whether the bracket at `at` closes the list.
+
+        After a stray one another event follows.
+        """
         text = self.text
         for size in (_OVERLAP, 1 << 20):
             text.reach(size)
@@ -224,7 +230,10 @@ class Document:
         return not (text.data[text.at + 1 : text.at + 2] == b"," and EVENT_START.match(after))
 
     def _tail(self) -> tuple[bytes, bool]:
-        """The text after the event list up to the brace that closes the document, and whether that brace exists."""
+        """Return the text after the event list up to the brace that closes the document.
+
+        Also return whether that brace exists.
+        """
         text, size = self.text, _OVERLAP
         while True:
             text.reach(size)
@@ -251,7 +260,7 @@ class Document:
 
 
 def what_follows(text: Text) -> bytes:
-    """The first byte after a document other than separators; empty at the text's end."""
+    """Return the first byte after a document other than separators; empty at the text's end."""
     while True:
         text.skip(_BETWEEN)
         if text.left or not text.more():
@@ -261,7 +270,7 @@ def what_follows(text: Text) -> bytes:
 def last_boundary(
     data: bytes | bytearray, begin: int = 0, upto: int | None = None
 ) -> tuple[int, int] | None:
-    """The last boundary between two events in `data[begin:upto]`: the end of one and the start of the next."""
+    """Return the last boundary between two events in `data[begin:upto]`: the end of one and the start of the next."""
     stop = len(data) if upto is None else min(upto, len(data))
     window = _SEARCH_BACK
     while True:
@@ -276,7 +285,10 @@ def last_boundary(
 
 
 def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, Any]:
-    """The known top-level keys of the document around its events; read one by one where it is not valid JSON."""
+    """Return the known top-level keys of the document around its events.
+
+    Read one by one where it is not valid JSON.
+    """
     decoded = (head + b"[]" + tail).decode("utf-8", "replace")
     try:
         # Of a trace that is cut among its events, the closing brace is missing.
@@ -304,7 +316,7 @@ def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, 
 
 
 def _what_it_is(head: bytes) -> str:
-    """A line on what was found where a trace was expected, and what to do."""
+    """Return a line on what was found where a trace was expected, and what to do."""
     expected = "expected a torch.profiler Chrome trace (JSON with traceEvents)"
     if not head.strip():
         return (

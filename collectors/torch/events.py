@@ -18,7 +18,7 @@ _DEEPEST = 32
 
 
 def attribute(key: str) -> str:
-    """The attribute of an Event or of Args that holds the value of a key."""
+    """Return the attribute of an Event or of Args that holds the value of a key."""
     return re.sub(r"\W", "_", key)
 
 
@@ -62,10 +62,10 @@ class CounterEvent(Event):
     values: dict[str, Any] = {}
 
     def series(self) -> list[Event]:
-        """An event for each series, named for the counter and, unless it is `value`, the number; itself without any.
+        """Return one event per series of a counter, or the event itself without any.
 
-        Those of a range are named for the number only: the range is a kernel, of the device that
-        its process names.
+        Each is named for the counter and, unless it is `value`, the number. Those of a range are
+        named for the number only: the range is a kernel, of the device that its process names.
         """
         is_range = self.cat == PROFILER_RANGE and self.ph == "X"
         about = {"kernel": self.name, "device": self.pid} if is_range else {}
@@ -113,7 +113,10 @@ _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
 
 
 def decode_whole(block: bytes | bytearray) -> list[Event] | None:
-    """The events of a run of objects separated by commas; null when it is not entirely valid JSON."""
+    """Return the events of a run of objects separated by commas.
+
+    Return None when it is not entirely valid JSON.
+    """
     listed = b"".join((b"[", block, b"]"))
     try:
         return _with_values(_DECODE_MANY(listed), lambda: _DECODE_MANY_RAW(listed))
@@ -122,7 +125,7 @@ def decode_whole(block: bytes | bytearray) -> list[Event] | None:
 
 
 def decode_lines(lines: bytes) -> list[Event] | None:
-    """Events on lines of their own; null when a line is anything else."""
+    """Return events on lines of their own; None when a line is anything else."""
     try:
         return _with_values(_DECODER.decode_lines(lines), lambda: _RAW_ARGS.decode_lines(lines))
     except _NOT_JSON:
@@ -130,7 +133,7 @@ def decode_lines(lines: bytes) -> list[Event] | None:
 
 
 def decode_one(piece: bytes) -> Event | None:
-    """The event in the piece; null when it is not JSON, or its args are no object."""
+    """Return the event in the piece; None when it is not JSON, or its args are no object."""
     try:
         return _with_values([_DECODE_ONE(piece)], lambda: [_RAW_ARGS.decode(piece)])[0]
     except _NOT_JSON:
@@ -138,7 +141,10 @@ def decode_one(piece: bytes) -> Event | None:
 
 
 def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) -> list[Event]:
-    """The events, counters with all of their args; most runs have no counters and are decoded once."""
+    """Return the events, counters with all of their args.
+
+    Most runs have no counters and are decoded once.
+    """
     if "C" in map(_PHASE, events) or PROFILER_RANGE in map(_CATEGORY, events):
         raw = raw_args()
         for i, event in enumerate(events):
@@ -151,7 +157,7 @@ def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) ->
 
 
 def decode_without_args(piece: bytes) -> Event | None:
-    """The event without its args; null when it is not JSON even so."""
+    """Return the event without its args; None when it is not JSON even so."""
     try:
         return Event(*msgspec.structs.astuple(_DECODE_BARE(piece)))
     except _NOT_JSON:
@@ -159,7 +165,7 @@ def decode_without_args(piece: bytes) -> Event | None:
 
 
 def is_json(piece: bytes) -> bool:
-    """Whether the piece is one JSON value, apart from bytes that are not UTF-8."""
+    """Return whether the piece is one JSON value, apart from bytes that are not UTF-8."""
     try:
         _DECODE_ANY(piece if piece.isascii() else piece.decode("utf-8", "replace").encode())
     except _NOT_JSON:
@@ -168,9 +174,9 @@ def is_json(piece: bytes) -> bool:
 
 
 def flattened(piece: bytes) -> tuple[bytes | None, int]:
-    """The piece with null for every value nested deeper than tables need, and its depth.
+    """Return the piece with None for every value nested deeper than tables need, and its depth.
 
-    The piece is null where its brackets do not match, or nothing is that deep.
+    The piece is None where its brackets do not match, or nothing is that deep.
     """
     parts: list[bytes] = []
     depth = deepest = done = 0
@@ -193,7 +199,10 @@ def flattened(piece: bytes) -> tuple[bytes | None, int]:
 def object_end(
     text: bytes | bytearray, begin: int, limit: int | None = None, *, depth: int = 0
 ) -> int | None:
-    """The end of the object that starts at `begin`, or with a depth of 1 of the one around it; null past the limit."""
+    """Return the end of the object that starts at `begin`, or None past the limit.
+
+    With a depth of 1, it is the end of the object around it.
+    """
     for match in _TOKENS.finditer(text, begin, len(text) if limit is None else limit):
         token = text[match.start()]
         if token in b"{[":

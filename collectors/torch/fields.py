@@ -250,7 +250,7 @@ both to Python."""
 
 
 def fields() -> dict[str, int]:
-    """The index of each key's value among an event's fields; a triple takes three."""
+    """Return the index of each key's value among an event's fields; a triple takes three."""
     places: dict[str, int] = {}
     at = 0
     for key, kind in KEYS.items():
@@ -300,7 +300,7 @@ def plan() -> tuple[bytes, bytes, bytes, bytes]:
 
 
 def table_of(phase: object, category: object, name: object) -> str:
-    """The table that an event belongs to; empty for none."""
+    """Return the table that an event belongs to; empty for none."""
     if phase == "X":
         return CATEGORIES.get(category, "") if isinstance(category, str) else ""
     if phase == "i" and name == "[memory]":

@@ -53,7 +53,7 @@ _SYNC = {
 def raw_tables(
     frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagnostics
 ) -> dict[str, pl.DataFrame]:
-    """The frames with times on the trace's base and Kineto's words translated into the schema's.
+    """Return the frames with times on the trace's base and Kineto's words translated into the schema's.
 
     Takes each frame out of `frames` as it converts it, so that no table is in memory twice.
     """
@@ -75,13 +75,16 @@ def raw_tables(
 
 
 def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame without columns of only nulls, which need not be carried along."""
+    """Return the frame without columns of only None values, which need not be carried along."""
     empty = [column.name for column in frame.get_columns() if column.null_count() == frame.height]
     return frame.drop(empty) if frame.height else frame
 
 
 def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with null for values that a 32-bit column cannot hold: one wrong number must not cost the trace."""
+    """Return the frame with None for values that a 32-bit column cannot hold.
+
+    One wrong number must not cost the trace.
+    """
     declared = TABLES[name].schema
     narrow = [
         c for c, dtype in frame.schema.items() if dtype == pl.Int64 and declared.get(c) == pl.Int32
@@ -93,7 +96,10 @@ def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _spans(spans: pl.DataFrame) -> pl.DataFrame:
-    """Spans with their kind, their recorded Python caller as a row number, and names without addresses and folders."""
+    """Return spans with kind, recorded Python caller and plain names.
+
+    The caller is a row number. Names lose addresses and folders.
+    """
     callers = _callers(spans.select("process_id", "python_id", "python_parent_id"))
     return spans.with_columns(
         each_once(spans["input_strides"], lambda text: text.map_elements(_plain, pl.String)),
@@ -105,9 +111,10 @@ def _spans(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _plain(written: str) -> str | None:
-    """The JSON list with numbers, booleans and lists of them, and null for anything else; null where it is no list.
+    """Return the JSON list with numbers, booleans and lists of them, and None for anything else.
 
-    Inputs that are no tensors are written as Python spells them, in strings.
+    Return None where it is no list. Inputs that are no tensors are written as Python spells them, in
+    strings.
     """
     values = _decoded(written)
     if not isinstance(values, list):
@@ -117,7 +124,7 @@ def _plain(written: str) -> str | None:
 
 
 def _as_json(value: str) -> str:
-    """A value as JSON spells it, where it is a number, a truth value or a list of them."""
+    """Return a value as JSON spells it, where it is a number, a truth value or a list of them."""
     return _NOT_AS_JSON.sub(lambda found: found[0].lower() if found[0] != "." else ".0", value)
 
 
@@ -135,7 +142,10 @@ def _is_plain(value: Any, depth: int = 0) -> bool:
 
 
 def _named(spans: pl.DataFrame) -> pl.DataFrame:
-    """The kind of spans by category and name, and their names; those of Python calls without addresses and folders."""
+    """Return the kind of spans by category and name, and their names.
+
+    Those of Python calls without addresses and folders.
+    """
     is_call, is_module = (
         pl.col("category") == "python_function",
         pl.col("name").str.starts_with(_MODULE),
@@ -165,7 +175,10 @@ def _without_folders(name: pl.Expr) -> pl.Expr:
 
 
 def _callers(spans: pl.DataFrame) -> pl.Series:
-    """The row of the Python call that each call names as its parent, the first with that number in its process."""
+    """Return the row of the Python call that each call names as its parent.
+
+    It is the first with that number in its process.
+    """
     spans = spans.select(
         "process_id", pl.col("python_id", "python_parent_id").cast(pl.Int64)
     ).with_row_index("row")
@@ -183,7 +196,7 @@ def _callers(spans: pl.DataFrame) -> pl.Series:
 
 
 def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Series:
-    """For each wanted number the first row that has it; null where none has."""
+    """For each wanted number the first row that has it; None where none has."""
     lowest, highest = numbers.min(), numbers.max()
     # The profiler counts calls up: a list by number is short, and takes a tenth of a join's time
     # and memory.
@@ -203,7 +216,7 @@ def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Se
 
 
 def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
-    """Calls with the kind of interface that they belong to."""
+    """Return calls with the kind of interface that they belong to."""
     source = each_once(
         calls["category"],
         lambda category: (
@@ -216,7 +229,7 @@ def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Kernels; Kineto of 2021 wrote negative occupancy where it did not know the device."""
+    """Return kernels; Kineto of 2021 wrote negative occupancy where it did not know the device."""
     return _work(kernels).with_columns(
         *(
             pl.when(pl.col(c) >= 0).then(c).alias(c)
@@ -228,7 +241,7 @@ def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _memcpys(copies: pl.DataFrame) -> pl.DataFrame:
-    """Copies with direction and memory kinds parsed from the name, not looked up in a list of names."""
+    """Return copies with direction and memory kinds parsed from the name, not looked up in a list of names."""
     said = each_once(copies["name"], _direction_and_memory).struct.unnest()
     return _work(copies).with_columns(*said, size_bytes=pl.col("size_bytes").fill_null(0))
 
@@ -323,10 +336,11 @@ _CONVERT = {
 def devices(
     properties: Any, kernels: pl.DataFrame | None, diagnostics: Diagnostics
 ) -> pl.DataFrame:
-    """Devices from deviceProperties; those that only kernels name are listed without properties.
+    """Return devices from deviceProperties.
 
-    Where one GPU is visible, deviceProperties numbers it 0, and kernels may carry its number in
-    the machine (ROCm with HIP_VISIBLE_DEVICES): one description is then that of the one device.
+    Those that only kernels name are listed without properties. Where one GPU is visible,
+    deviceProperties numbers it 0, and kernels may carry its number in the machine (ROCm with
+    HIP_VISIBLE_DEVICES): one description is then that of the one device.
     """
     entries = (
         [entry for entry in properties if isinstance(entry, dict)]
@@ -361,7 +375,7 @@ def devices(
 
 
 def _device(entry: dict[str, Any]) -> dict[str, Any]:
-    """A row of `devices` from an entry of deviceProperties."""
+    """Return a row of `devices` from an entry of deviceProperties."""
     major, minor = integer(entry.get("computeMajor")), integer(entry.get("computeMinor"))
     name = text(entry.get("name")) or "unknown"
     # PyTorch for ROCm writes the gfx number as a compute capability, and this key of its own.

@@ -48,9 +48,10 @@ _NULL = 0x7FF8_5AFE_C0DE_0001
 
 
 def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
-    """One trace out of the text, which is left after its end, decoded by msgspec: this defines a trace's meaning.
+    """Return one trace out of the text, which is left after the trace's end.
 
-    Raises NoTraceError when this is no Chrome trace.
+    msgspec decodes it, which defines what a trace means. Raises NoTraceError when this is no Chrome
+    trace.
     """
     document, collected = Document(text, diagnostics), RawEvents(diagnostics)
     for events in document.events():
@@ -67,14 +68,14 @@ def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
 
 
 def read_either(text: Text, diagnostics: Diagnostics) -> ReadEvents:
-    """One trace out of the text, read by the C parser if compiled."""
+    """Return one trace out of the text, read by the C parser if compiled."""
     return read_native(text, diagnostics) or read_plainly(text, diagnostics)
 
 
 def read_documents(
     source: ByteSource, diagnostics: Diagnostics, reader: Reader = read_either
 ) -> Iterator[tuple[ReadEvents, Diagnostics]]:
-    """Each trace of a file with its diagnostics; the first one's are `diagnostics`.
+    """Yield each trace of a file with its diagnostics; the first one's are `diagnostics`.
 
     Text after a trace that is no further trace is counted with the trace before it, and ends the
     reading. Raises SourceError when the file does not begin with a trace.
@@ -110,9 +111,10 @@ def read_native(
     block_bytes: int = _BLOCK_BYTES,
     n_threads: int | None = None,
 ) -> ReadEvents | None:
-    """One trace out of the text, which is left after the trace's end; null, with nothing read, without the library.
+    """Return one trace out of the text, which is left after the trace's end.
 
-    Raises NoTraceError when this is no Chrome trace.
+    None, with nothing read, without the library. Raises NoTraceError when this is no Chrome
+    trace.
     """
     if LIBRARY is None:
         return None
@@ -225,7 +227,7 @@ class _Blocks:
             yield self._ahead.popleft()
 
     def text_from(self, place: int) -> Iterator[memoryview]:
-        """The text from the start of a block on, parsed or not."""
+        """Yield the text from the start of a block on, parsed or not."""
         while (
             block := next((block for block in self._ahead if block.start == place), None)
             or self._read()
@@ -234,7 +236,7 @@ class _Blocks:
             yield block.text
 
     def _read(self) -> _Block | None:
-        """The next block, which is appended to the others; null at the text's end."""
+        """Return the next block, which is appended to the others; None at the text's end."""
         text = next(self._texts, None)
         if text is None:
             return None
@@ -254,7 +256,7 @@ class _Blocks:
 
 
 def _cut(pieces: Iterable[bytes | memoryview], block_bytes: int) -> Iterator[memoryview]:
-    """The text in blocks that end where an event seems to start, or anywhere if there is no such place."""
+    """Yield the text in blocks that end where an event seems to start, or anywhere if there is no such place."""
     held: list[bytes | memoryview] = []
     size = 0
     for piece in pieces:
@@ -296,7 +298,7 @@ class _Parser:
         self._texts = self._shapes = pl.Series([], dtype=pl.Categorical)
 
     def parse(self, text: memoryview) -> _Parsed:
-        """The rows and events of a block of text."""
+        """Return the rows and events of a block of text."""
         if max(len(self._texts), len(self._shapes)) > _MOST_STRINGS:
             self._forget()
         parsed, why = _Parsed(), _FULL
@@ -340,7 +342,7 @@ class _Parser:
             place += len(table)
 
     def _column(self, of: fields.Column, cells: bytes) -> pl.Series:
-        """A column from its cells: narrow numbers, or the strings that the cells number.
+        """Return a column from its cells: narrow numbers, or the strings that the cells number.
 
         Operations on a Series run in this thread alone: those of expressions cost ten times as much
         here.
@@ -370,7 +372,7 @@ class _Parser:
 
 
 def _extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Series:
-    """The known strings and the new ones, each written as JSON or as the content of a JSON string."""
+    """Return the known strings and the new ones, each written as JSON or as the content of a JSON string."""
     if not written:
         return known
     if is_json:
@@ -381,5 +383,5 @@ def _extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Se
 
 
 def _unescaped(text: bytes) -> str:
-    """The string that a JSON string's content encodes."""
+    """Return the string that a JSON string's content encodes."""
     return str(msgspec.json.decode(b'"' + text + b'"')) if b"\\" in text else text.decode()

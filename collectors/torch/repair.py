@@ -26,7 +26,7 @@ _CLOSING_ESCAPED = re.compile(rb'(?<!\\)\\"(?=\s*(?:[}\]]|,\s*"))')
 
 
 def mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
-    """The event in the piece, if necessary after repair or without its args, which is counted; else null."""
+    """Return the event in the piece, if necessary after repair or without its args, which is counted; else None."""
     event = decode_one(piece)
     if event is not None:
         return event
@@ -52,7 +52,7 @@ def mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
 
 
 def _shallow(piece: bytes, diagnostics: Diagnostics) -> Event | None:
-    """The event without values nested too deep for a decoder; no table has such values."""
+    """Return the event without values nested too deep for a decoder; no table has such values."""
     flat, depth = flattened(piece)
     if flat is None:
         return None
@@ -71,7 +71,7 @@ def _characters(piece: bytes) -> bytes:
 
 
 def _bare_words(text: bytes) -> bytes:
-    """The text with inf, NaN, N/A and every other bare word, and numbers beyond a float, as null."""
+    """Return the text with inf, NaN, N/A and every other bare word, and numbers beyond a float, as None."""
     return _STRING_OR_BARE.sub(
         lambda match: match.group() if _is_json(match.group()) else b"null", text
     )
@@ -87,7 +87,7 @@ def _is_json(token: bytes) -> bool:
 
 
 def _inner_quotes(text: bytes) -> bytes:
-    """The text with the quotes inside strings escaped: those that no comma, colon or bracket follows."""
+    """Return the text with the quotes inside strings escaped: those that no comma, colon or bracket follows."""
     parts, done, opened = [], 0, False
     for match in _QUOTE.finditer(text):
         quote = match.end() - 1

@@ -68,7 +68,7 @@ def run(
 
 
 def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
-    """The captures of the processes' files in the folder, and notes.
+    """Return the captures of the processes' files in the folder, and notes.
 
     Raises ToolError when there are none.
     """
@@ -134,7 +134,7 @@ def _one_a_rank(
 
 
 def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
-    """A text on the stage that the program's processes reached."""
+    """Return a text on the stage that the program's processes reached."""
     stages = {report["stage"] for report in reports}
     if not stages:
         return (
@@ -154,7 +154,7 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
-    """A sentence on the recorded steps and the cost of recording them."""
+    """Return a sentence on the recorded steps and the cost of recording them."""
     is_kept = not report.get("is_opening")
     steps = [n for n, kind, _ in report.get("step_ns", ()) if kind.startswith("active") and is_kept]
     said = []

@@ -24,7 +24,7 @@ _LAYER_SCHEMA = {
 
 
 def sidecar_of(trace: Path) -> Path:
-    """The path that a trace's sidecar would have."""
+    """Return the path that a trace's sidecar would have."""
     name = trace.name
     for ending in _ENDINGS:
         name = name.removesuffix(ending)
@@ -32,7 +32,10 @@ def sidecar_of(trace: Path) -> Path:
 
 
 def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
-    """The facts beside a trace; empty without a sidecar, and, with a warning, for a damaged one."""
+    """Return the facts beside a trace.
+
+    Empty without a sidecar, and, with a warning, for a damaged one.
+    """
     path = sidecar_of(trace)
     if str(trace) == "-" or not path.is_file():
         return {}
@@ -87,7 +90,7 @@ def exact_paths(
 
 
 def describe_layers(layers: pl.DataFrame, facts: dict[str, Any]) -> pl.DataFrame:
-    """Layers with class, parameters and hyperparameters from the sidecar."""
+    """Return layers with class, parameters and hyperparameters from the sidecar."""
     told = facts.get("layers")
     rows = [
         (
@@ -124,7 +127,10 @@ def mark_rank(capture: Capture, facts: dict[str, Any]) -> None:
 
 
 def step_times(facts: dict[str, Any]) -> dict[str, Any]:
-    """The manifest's settings on the time of steps without the profiler and with it, where both were measured."""
+    """Return the manifest's settings on the time of steps without and with the profiler.
+
+    Return None where they were not both measured.
+    """
     told = {name: facts.get(name) for name in ("unprofiled_step_ns", "profiled_step_ns")}
     is_told = all(
         isinstance(times, dict) and all(type(time) is int for time in times.values())
@@ -134,7 +140,7 @@ def step_times(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_sidecar(path: Path) -> bool:
-    """Whether the file is not a trace but a sidecar of one."""
+    """Return whether the file is not a trace but a sidecar of one."""
     return path.name.endswith(SUFFIX)
 
 

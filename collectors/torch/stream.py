@@ -34,7 +34,7 @@ class ByteSource:
         self._size = 0
 
     def blocks(self, block_bytes: int) -> Iterator[bytes]:
-        """The decompressed content in pieces of about `block_bytes`.
+        """Yield the decompressed content in pieces of about `block_bytes`.
 
         Raises SourceError when it cannot be read.
         """
@@ -52,7 +52,7 @@ class ByteSource:
             ) from error
 
     def describe(self, kind: str) -> SourceFile:
-        """The file's name, size and hash, for the manifest."""
+        """Return the file's name, size and hash, for the manifest."""
         return SourceFile(self.name, kind, self._size, self._digest.hexdigest())
 
     def _raw(self, stream: BinaryIO, size: int) -> Iterator[bytes]:
@@ -62,10 +62,11 @@ class ByteSource:
             yield piece
 
     def _decompressed(self, stream: BinaryIO, block_bytes: int) -> Iterator[bytes]:
-        """The stream's content; of gzip members that are damaged or cut, that before the damage.
+        """Yield the stream's content.
 
-        isal inflates where it is installed, in a third of zlib's time. Only zlib reports how much
-        of a damaged stream is good, so from the damage on it reads the file again.
+        Of gzip members that are damaged or cut, that before the damage. isal inflates where
+        it is installed, in a third of zlib's time. Only zlib reports how much of a damaged
+        stream is good, so from the damage on it reads the file again.
         """
         raw = self._raw(stream, READ_BYTES)
         first = next(raw, b"")
@@ -121,7 +122,7 @@ class _DamageError(Exception):
 
 
 def _inflated(module: Any, raw: Iterator[bytes], block_bytes: int) -> Iterator[bytes]:
-    """The content of gzip members one after another.
+    """Yield the content of gzip members one after another.
 
     Raises _DamageError after the last that is good.
     """
@@ -161,7 +162,7 @@ def _isal() -> Any:
 
 
 def _up_to_damage(inflater: "zlib._Decompress", data: bytes) -> bytes:
-    """The content of damaged data up to the damage: zlib returns nothing for a piece with an error."""
+    """Return the content of damaged data up to the damage: zlib returns nothing for a piece with an error."""
     parts, at, size = [], 0, _CAREFUL_BYTES
     while at < len(data):
         before = inflater.copy()

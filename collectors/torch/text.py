@@ -56,7 +56,7 @@ class Text:
         self.at = found.end() if found else self.at
 
     def rest(self) -> Iterator[bytes | memoryview]:
-        """All text from `at` on; the window is empty afterwards."""
+        """Yield all text from `at` on; the window is empty afterwards."""
         begun, pieces = bytes(self.data[self.at :]), self._pieces
         self.start += len(self.data)
         self.data, self.at = bytearray(), 0
@@ -72,7 +72,10 @@ class Text:
 
 
 class Finder:
-    """Finds the next match of a pattern that begins with a brace and contains no other; no text is searched twice."""
+    """Finds the next match of a pattern that begins with a brace and contains no other.
+
+    No text is searched twice.
+    """
 
     def __init__(self, pattern: re.Pattern[bytes]) -> None:
         self._pattern = pattern
@@ -80,7 +83,10 @@ class Finder:
         self._searched = 0
 
     def next(self, text: Text) -> tuple[int, int] | None:
-        """Begin and end, in `text.data`, of the first match from `text.at` on; null where there is none yet."""
+        """Begin and end, in `text.data`, of the first match from `text.at` on.
+
+        Return None where there is none yet.
+        """
         if self._found is None or self._found[0] < text.place:
             begin = max(text.place, self._searched) - text.start
             match = self._pattern.search(text.data, begin)

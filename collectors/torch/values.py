@@ -22,7 +22,7 @@ _LONGEST_NUMBER = 400
 
 
 def decoded(values: Sequence[bytes]) -> pl.Series:
-    """Bytes as text; null where they are not UTF-8."""
+    """Return bytes as text; None where they are not UTF-8."""
     try:
         return pl.Series("text", values, pl.Binary).cast(pl.String)
     except pl.exceptions.PolarsError:  # also with strict=False, in Polars 2.1
@@ -37,15 +37,16 @@ def _utf8(value: bytes) -> str | None:
 
 
 def spaced_alike(json: pl.Expr) -> pl.Expr:
-    """JSON lists as text with uniform spacing; null where nothing is written."""
+    """JSON lists as text with uniform spacing; None where nothing is written."""
     alike = json.str.replace_all(r"\s*([\[\],])\s*", "$1").str.replace_all(",", ", ", literal=True)
     return pl.when(alike != "").then(alike)
 
 
 def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
-    """Microseconds in decimal digits as Int64 nanoseconds, exactly; null where the text is no number.
+    """Microseconds in decimal digits as Int64 nanoseconds, exactly.
 
-    A float64 holds epoch microseconds to 250 ns only, so the digits themselves are read.
+    Return None where the text is no number. A float64 holds epoch microseconds to 250 ns only, so the
+    digits themselves are read.
     """
     raw = decoded(texts)
     # Kineto's own way to write them, and that of most files.
@@ -74,7 +75,10 @@ def _exact(text: str) -> int | None:
 
 
 def integer(value: Any) -> int | None:
-    """An int from an int, a whole float or a string of digits; None for anything else or beyond 64 bits."""
+    """Return an int from an int, a whole float or a string of digits.
+
+    Return None for anything else or beyond 64 bits.
+    """
     if isinstance(value, str):
         match = _DIGITS.search(value) if len(value) < 64 else None
         value = int(match.group()) if match else None
@@ -86,7 +90,7 @@ def integer(value: Any) -> int | None:
 
 
 def integers(values: Sequence[Any]) -> pl.Series:
-    """Each value as an Int64, null where it is no integer."""
+    """Return each value as an Int64, None where it is no integer."""
     if set(map(type, values)) <= {int, NoneType}:
         try:
             found = pl.Series(values, dtype=pl.Int64)
@@ -98,7 +102,7 @@ def integers(values: Sequence[Any]) -> pl.Series:
 
 
 def numbers(values: Sequence[Any]) -> pl.Series:
-    """Each value as a Float64, null where it is no finite number."""
+    """Return each value as a Float64, None where it is no finite number."""
     are_plain = set(map(type, values)) <= {float, NoneType}
     found = pl.Series(
         values if are_plain else [number(value) for value in values], dtype=pl.Float64
@@ -107,13 +111,13 @@ def numbers(values: Sequence[Any]) -> pl.Series:
 
 
 def texts(values: Sequence[Any]) -> pl.Series:
-    """Each value as a string, null where it is no text."""
+    """Return each value as a string, None where it is no text."""
     are_plain = set(map(type, values)) <= {str, NoneType}
     return pl.Series(values if are_plain else [text(value) for value in values], dtype=pl.String)
 
 
 def number(value: Any) -> float | None:
-    """A float from a finite number or numeric string; None otherwise."""
+    """Return a float from a finite number or numeric string; None otherwise."""
     try:
         found = (
             float(value)
@@ -126,7 +130,7 @@ def number(value: Any) -> float | None:
 
 
 def text(value: Any) -> str | None:
-    """A string as it is, a number as its digits, None for anything else."""
+    """Return a string as it is, a number as its digits, None for anything else."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, (int, float)) else None
