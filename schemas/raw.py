@@ -1,7 +1,7 @@
 """The columns that a collector gives to `tracelens.derive.assemble.assemble`, table by table.
 
 They are a trace's own columns without those that `assemble` derives, and a few that only it reads.
-A column that may be null may also be missing.
+A column that may be None may also be missing.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ COMPARE_SETUP = Table(
 
 
 def _both(name: str, doc: str, unit: str | None = None) -> tuple[Column, Column]:
-    """A number of base and of other."""
+    """Return a number of base and of other."""
     return (
         Column(f"base_{name}", F64, f"{doc}, in base.", unit, nullable=True),
         Column(f"other_{name}", F64, f"{doc}, in other.", unit, nullable=True),

@@ -107,7 +107,7 @@ KERNEL_GRIDS = Table(
 
 
 def _side(side: str) -> tuple[Column, ...]:
-    """Columns of the launches in one of the two traces."""
+    """Return columns of the launches in one of the two traces."""
     of = f" in {side}"
     return (
         *_shape(f"{side}_", of),

@@ -35,7 +35,7 @@ def _configuration(which: str) -> Column:
 
 
 def _times(which: str) -> tuple[Column, ...]:
-    """A layer's time in one of the two, with its range."""
+    """Return a layer's time in one of the two, with its range."""
     return (
         Column(
             f"{which}_low_ns",
