@@ -18,7 +18,7 @@ _SIGNED = re.compile(
 
 
 def url_of(path: str | os.PathLike[str]) -> str | None:
-    """The URL of an object store that a path stands for; null for a local path.
+    """Return the URL of an object store that a path stands for; None for a local path.
 
     A Path counts too, although it has lost a slash: `Path("s3://b/x")` is `s3:/b/x`. Raises
     SourceError for a URL with credentials in it, of another scheme, or without a bucket.
@@ -48,5 +48,5 @@ def refuse_credentials(text: str) -> None:
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """The address for messages: of a URL with both slashes."""
+    """Return the address for messages: of a URL with both slashes."""
     return url_of(path) or str(Path(path))

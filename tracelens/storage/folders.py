@@ -22,7 +22,10 @@ _NEW_S = 60
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold an exclusive lock on the folder, waiting for others; without locks on the file system, go on at once."""
+    """Hold an exclusive lock on the folder, waiting for others.
+
+    Without locks on the file system, go on at once.
+    """
     place = _lock(folder, wait=True)
     try:
         yield
@@ -32,7 +35,10 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 class OwnFolder(tempfile.TemporaryDirectory[str]):
-    """A private temporary folder; making one also removes those that this user's killed processes left."""
+    """A private temporary folder.
+
+    Making one also removes those that this user's killed processes left.
+    """
 
     def __init__(self, prefix: str) -> None:
         """Make the folder."""
@@ -65,7 +71,10 @@ def _clear_abandoned(where: Path, prefix: str) -> None:
 
 
 def _lock(folder: Path, *, wait: bool) -> int | None:
-    """A descriptor that locks the folder until closed; null where another process has it or there are no locks."""
+    """Return a descriptor that locks the folder until closed.
+
+    Return None where another process has it or there are no locks.
+    """
     if fcntl is None:
         return None
     try:

@@ -79,7 +79,7 @@ class Objects:
             )
 
     def read(self, key: str) -> bytes | None:
-        """An object's content; null where there is none."""
+        """Return an object's content; None where there is none."""
         with self._plain("read"):
             try:
                 return bytes(self._obstore.get(self._store, key).bytes())
@@ -87,12 +87,12 @@ class Objects:
                 return None
 
     def head(self, key: str, n_bytes: int) -> bytes:
-        """The first bytes of an object that has any."""
+        """Return the first bytes of an object that has any."""
         with self._plain("read"):
             return bytes(self._obstore.get_range(self._store, key, start=0, length=n_bytes))
 
     def about(self, key: str) -> Listed | None:
-        """Size and ETag of an object; null where there is none."""
+        """Size and ETag of an object; None where there is none."""
         with self._plain("read"):
             try:
                 return self._listed(self._obstore.head(self._store, key))
@@ -100,13 +100,13 @@ class Objects:
                 return None
 
     def keys(self) -> dict[str, datetime]:
-        """The keys of all objects below the place, and when each was written."""
+        """Return the keys of all objects below the place, and when each was written."""
         with self._plain("listed"):
             found = [one for batch in self._obstore.list(self._store) for one in batch]
         return {str(one["path"]): one["last_modified"] for one in found}
 
     def members(self, folder: str | None = None) -> Sequence[Listed]:
-        """The objects directly in the place, or in a folder of it, not those in folders below, by name."""
+        """Return the objects directly in the place, or in a folder of it, not those in folders below, by name."""
         with self._plain("listed"):
             found = self._obstore.list_with_delimiter(self._store, folder)["objects"]
         return sorted(self._listed(one) for one in found if one["path"])
@@ -165,7 +165,10 @@ class Objects:
 
 
 def reason(error: BaseException) -> str:
-    """Why a store did not do what was asked, in words of our own: its answers may hold keys and signed addresses."""
+    """Return why a store did not do what was asked, in words of our own.
+
+    Its answers may hold keys and signed addresses.
+    """
     text = str(error)
     code = next((match[1] or match[2] for match in reversed([*_CODE.finditer(text)])), "")
     kind = type(error).__name__
@@ -190,7 +193,7 @@ def reason(error: BaseException) -> str:
 
 
 def is_of_store(error: BaseException) -> bool:
-    """Whether an error of Polars is of the store that it read from, not of what it read."""
+    """Return whether an error of Polars is of the store that it read from, not of what it read."""
     return (
         isinstance(error, OSError)
         or "object-store" in str(error)
@@ -199,7 +202,10 @@ def is_of_store(error: BaseException) -> bool:
 
 
 def _credentials(url: str) -> dict[str, Any]:
-    """Where S3's credentials stand in a profile's file, the one who reads them, which is boto3's; else nothing."""
+    """Return where S3's credentials stand in a profile's file.
+
+    boto3 reads them. Return nothing where they stand elsewhere.
+    """
     has_profile = "AWS_PROFILE" in os.environ or Path("~/.aws/credentials").expanduser().exists()
     if (
         not url.startswith("s3:")

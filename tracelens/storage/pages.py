@@ -21,7 +21,7 @@ _GROUPS, _CHUNKS, _ABOUT, _PATH, _LENGTH, _FIRST_PAGE, _DICTIONARY = 4, 1, 3, 3,
 
 
 def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
-    """Bytes that the pages of these columns, or of all, become; 0 for a large file.
+    """Return bytes that the pages of these columns, or of all, become; 0 for a large file.
 
     Raises ValueError where there is no footer, or no page's header, where one should be.
     """
@@ -43,7 +43,7 @@ def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
 
 
 def _walked(text: mmap.mmap, at: int, end: int) -> int:
-    """Bytes that the pages between two places become."""
+    """Return bytes that the pages between two places become."""
     n_bytes = 0
     while at < end:
         at, header = _struct(text, at)
@@ -56,7 +56,10 @@ def _walked(text: mmap.mmap, at: int, end: int) -> int:
 
 
 def _chunks(text: mmap.mmap) -> Iterator[tuple[str, int, int]]:
-    """Each column of each group of rows, as the footer tells it: its name, where its pages begin, and their length."""
+    """Yield each column of each group of rows, as the footer tells it.
+
+    That is its name, where its pages begin, and their length.
+    """
     begin = len(text) - 8 - int.from_bytes(text[-8:-4], "little")
     _, footer = _struct(text[max(0, begin) : -8], 0)
     for chunk in (chunk[_ABOUT] for group in footer.get(_GROUPS, ()) for chunk in group[_CHUNKS]):
@@ -65,7 +68,7 @@ def _chunks(text: mmap.mmap) -> Iterator[tuple[str, int, int]]:
 
 
 def _struct(text: Text, at: int, depth: int = 0) -> tuple[int, dict[int, Any]]:
-    """Where a struct ends, and its values by field: integers, bytes, lists, and structs again."""
+    """Return where a struct ends, and its values by field: integers, bytes, lists, and structs again."""
     found: dict[int, Any] = {}
     field = 0
     while True:
@@ -83,7 +86,7 @@ def _struct(text: Text, at: int, depth: int = 0) -> tuple[int, dict[int, Any]]:
 
 
 def _value(text: Text, at: int, kind: int, depth: int) -> tuple[int, Any]:
-    """Where a value of the kind ends, and the value; of a number that is no integer null."""
+    """Return where a value of the kind ends, and the value; of a number that is no integer None."""
     if kind in _INTEGERS:
         return _integer(text, at)
     if kind == _BINARY:

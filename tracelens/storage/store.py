@@ -14,7 +14,10 @@ the next one."""
 
 
 class Store:
-    """A folder that finished tables are written to, one after another; leaving it by an error drops those not begun."""
+    """A folder that finished tables are written to, one after another.
+
+    Leaving it by an error drops those not begun.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Create the folder. Raises OSError when it cannot be."""
@@ -32,9 +35,10 @@ class Store:
         self._pool.shutdown(cancel_futures=True)
 
     def put(self, table: Table, frame: pl.DataFrame) -> None:
-        """Start writing a frame without the rank, as `Table.write` does; the caller should drop its own reference.
+        """Start writing a frame without the rank, as `Table.write` does.
 
-        An error in writing is raised here or in `finish`.
+        The caller should drop its own reference. An error in writing is raised here or in
+        `finish`.
         """
         path = self._folder / f"{table.name}.parquet"
         self._begun[table.name] = (
@@ -45,7 +49,7 @@ class Store:
             self._begun[table.name][1].result()
 
     def finish(self) -> dict[str, Stored]:
-        """All tables by name, after they are written.
+        """Return all tables by name, after they are written.
 
         Raises what writing raised: SchemaError, or OSError.
         """

@@ -26,7 +26,7 @@ _UNITS = {"_ns": "ns", "_bytes": "bytes", "_bytes_per_s": "bytes/s", "_frac": "1
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name, Polars dtype, meaning, unit, whether it may be null, and for enums the words allowed.
+    """One column: its name, Polars dtype, meaning, unit, whether it may be None, and for enums the words allowed.
 
     A name that ends in a unit needs no `unit`.
     """
@@ -54,7 +54,7 @@ class Stored:
     height: int
 
     def lazy(self) -> pl.LazyFrame:
-        """The rows, read when the result is collected."""
+        """Return the rows, read when the result is collected."""
         return pl.scan_parquet(self.path, glob=False)
 
 
@@ -81,20 +81,21 @@ class Table:
         return {column.name: column.dtype for column in self.columns}
 
     def empty(self) -> pl.DataFrame:
-        """A typed frame without rows."""
+        """Return a typed frame without rows."""
         return pl.DataFrame(schema=self.schema)
 
     def without(self, *names: str) -> Table:
-        """The table without some of its columns."""
+        """Return the table without some of its columns."""
         return replace(
             self, columns=tuple(column for column in self.columns if column.name not in names)
         )
 
     def conform(self, frame: pl.DataFrame, *, keep_categories: bool = False) -> pl.DataFrame:
-        """The frame with exactly this table's columns, in order, cast to their dtypes; absent nullable ones are null.
+        """Return the frame with exactly this table's columns, in order, cast to their dtypes.
 
-        With `keep_categories`, strings that are Categorical stay so. Raises SchemaError when a
-        column that may not be null is absent, or a value does not fit its dtype.
+        Absent nullable ones are None. With `keep_categories`, strings that are Categorical
+        stay so. Raises SchemaError when a column that may not be None is absent, or a value
+        does not fit its dtype.
         """
         if not frame.width:
             return self.empty()
@@ -106,7 +107,10 @@ class Table:
             ) from error
 
     def conform_lazily(self, frame: pl.DataFrame | Stored) -> pl.LazyFrame:
-        """The rows of a frame or file as a LazyFrame; a value that does not fit raises Polars' error on collect."""
+        """Return the rows of a frame or file as a LazyFrame.
+
+        A value that does not fit raises Polars' error on collect.
+        """
         if isinstance(frame, Stored):
             return frame.lazy()
         return (
@@ -135,7 +139,7 @@ class Table:
         ]
 
     def check(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The same frame, after making sure that columns, dtypes, nulls and enum words are as declared.
+        """Return the same frame, after making sure that columns, dtypes, None values and enum words are as declared.
 
         Raises SchemaError naming the first column that is not.
         """
@@ -153,7 +157,7 @@ class Table:
         return frame
 
     def check_values(self, frame: pl.DataFrame) -> None:
-        """Make sure that nulls and enum words are as declared.
+        """Make sure that None values and enum words are as declared.
 
         Raises SchemaError naming the first column not so.
         """
@@ -161,7 +165,7 @@ class Table:
             self.check_column(column, frame[column.name])
 
     def check_column(self, column: Column, values: pl.Series) -> None:
-        """Raise SchemaError where a column has nulls or words that its declaration does not allow."""
+        """Raise SchemaError where a column has None values or words that its declaration does not allow."""
         if not column.nullable and values.null_count():
             raise SchemaError(f"table {self.name}.{column.name}: null where a value is required")
         if column.values:
@@ -208,7 +212,7 @@ class Table:
 
 
 def _group(table: Table, rows: pl.DataFrame, described: pa.Schema) -> pa.Table:
-    """The rows as the Arrow table that is written: checked, Categorical columns as dictionaries."""
+    """Return the rows as the Arrow table that is written: checked, Categorical columns as dictionaries."""
     fitting = table.conform(rows, keep_categories=True)
     table.check_values(fitting)
     arrow = _arrow(fitting)
@@ -221,7 +225,7 @@ def _arrow(frame: pl.DataFrame) -> pa.Table:
 
 
 def _described(table: Table) -> pa.Schema:
-    """The table's Arrow schema, with each column's meaning and unit as the field's metadata."""
+    """Return the table's Arrow schema, with each column's meaning and unit as the field's metadata."""
     fields = []
     for field, column in zip(_arrow(table.empty()).schema, table, strict=True):
         about = {"description": column.doc}
