@@ -64,7 +64,7 @@ class Diagnostics:
             self.add(severity, code, other.texts[severity, code], count)
 
     def frame(self) -> pl.DataFrame:
-        """One row per (severity, code), without rank."""
+        """Return one row per (severity, code), without rank."""
         rows = [
             {"severity": severity, "code": code, "count": count, "text": self.texts[severity, code]}
             for (severity, code), count in self.counts.items()
@@ -75,10 +75,10 @@ class Diagnostics:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Facts by which captures of one host, and of one job, are told from others; they are never written.
+    """Facts by which captures of one host, and of one job, are told from others.
 
-    `host` is a digest of what the source calls its host; `groups` are the ranks of process groups,
-    by their names.
+    They are never written. `host` is a digest of what the source calls its host; `groups` are
+    the ranks of process groups, by their names.
     """
 
     host: str | None = None
@@ -86,7 +86,7 @@ class Place:
 
     @classmethod
     def on(cls, host: str | None, groups: Mapping[str, tuple[int, ...]] | None = None) -> Place:
-        """A place on the host of that name, which is not kept."""
+        """Return a place on the host of that name, which is not kept."""
         return cls(
             None if host is None else hashlib.sha256(host.encode()).hexdigest(), groups or {}
         )
@@ -99,7 +99,7 @@ class Capture:
     `tables` holds only what the source filled, as `Table.conform` takes it: integers may be
     narrower than declared and strings Categorical. `stored` holds tables that are already in files.
     `reasons` has, for the other tables, why they are empty. `rank` is the source's own statement,
-    null where it makes none.
+    Return None where it makes none.
     """
 
     kind: str
@@ -119,7 +119,10 @@ class Capture:
     place: Place = field(default_factory=Place)
 
     def table(self, name: str) -> pl.DataFrame | Stored | None:
-        """The table's rows, in a file or in memory; null where the source did not fill it."""
+        """Return the table's rows, in a file or in memory.
+
+        Return None where the source did not fill it.
+        """
         return self.stored.get(name, self.tables.get(name))
 
 
@@ -148,13 +151,14 @@ class Manifest:
     clocks: dict[str, Any] = field(default_factory=dict)
 
     def unprofiled_step_ns(self, rank: int) -> int | None:
-        """Median time of the rank's steps without the profiler, which a live capture measures around the profiled ones.
+        """Return the median time of the rank's steps without the profiler.
 
-        A step's time is from the end of the step before to its own end, or, where that is later,
-        the end of the device's work, at both ends. Up to ten steps before the profiler and ten
-        after it count, without the program's first and the first after the profiler. Null where it
-        is unknown, and where it is no less than the mean of the profiled steps: then the profiler
-        cost too little to be seen, or those steps did something else.
+        A live capture measures it around the profiled steps. A step's time is from the end of the
+        step before to its own end, or, where that is later, the end of the device's work, at both
+        ends. Up to ten steps before the profiler and ten after it count, without the program's
+        first and the first after the profiler. Null where it is unknown, and where it is no less
+        than the mean of the profiled steps: then the profiler cost too little to be seen, or those
+        steps did something else.
         """
         for source in self.sources:
             settings = source.get("settings")
@@ -170,13 +174,13 @@ class Manifest:
         return None
 
     def key_of(self, table: str, rank: int | str) -> str:
-        """The place of a rank's file of a table, below the trace's."""
+        """Return the place of a rank's file of a table, below the trace's."""
         return key_of(
             table, rank, self.attempts.get(f"{table}/{rank}", self.attempts.get(str(rank), "0"))
         )
 
     def of_rank(self, rank: int) -> Manifest:
-        """The manifest of one rank alone, whose files are those that this one names."""
+        """Return the manifest of one rank alone, whose files are those that this one names."""
         own = str(rank)
         return replace(
             self,
@@ -190,14 +194,15 @@ class Manifest:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The manifest as it stands in manifest.json."""
+        """Return the manifest as it stands in manifest.json."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Manifest:
-        """The manifest from the parsed manifest.json; keys of later minor versions are ignored.
+        """Return the manifest from the parsed manifest.json.
 
-        Raises ValueError when a key holds something else than it should.
+        Keys of later minor versions are ignored. Raises ValueError when a key holds
+        something else than it should.
         """
         try:
             manifest = msgspec.convert(data, cls)
@@ -221,12 +226,12 @@ class Manifest:
 
 
 def key_of(table: str, rank: int | str, attempt: str) -> str:
-    """The place of the file of a rank's table that an attempt wrote, below the trace's."""
+    """Return the place of the file of a rank's table that an attempt wrote, below the trace's."""
     return f"{table}/rank={rank}/part-{attempt}.parquet"
 
 
 def no_manifest(folder: str, error: Exception) -> SourceError:
-    """The error for what is no trace."""
+    """Return the error for what is no trace."""
     return SourceError(
         f"{folder}: expected a trace directory with a manifest.json, found none that can be read "
         f"({first_line(error)}); make one with tracelens collect files"
@@ -234,7 +239,7 @@ def no_manifest(folder: str, error: Exception) -> SourceError:
 
 
 def manifest_of(content: bytes, folder: str) -> Manifest:
-    """The manifest in a trace's manifest.json, checked.
+    """Return the manifest in a trace's manifest.json, checked.
 
     Raises SourceError, and SchemaError for a newer version's.
     """
@@ -260,12 +265,15 @@ def manifest_of(content: bytes, folder: str) -> Manifest:
 
 
 def is_rank(value: object) -> bool:
-    """Whether a value can be a rank: an integer from 0 up to 2^31."""
+    """Return whether a value can be a rank: an integer from 0 up to 2^31."""
     return type(value) is int and 0 <= value < 2**31
 
 
 def rank_of(digits: str) -> int | None:
-    """The rank in a folder's name or a key of the manifest; null where it is not written as a rank."""
+    """Return the rank in a folder's name or a key of the manifest.
+
+    Return None where it is not written as a rank.
+    """
     is_number = digits.isascii() and digits.isdecimal() and len(digits) <= len(str(2**31))
     return (
         int(digits) if is_number and str(int(digits)) == digits and is_rank(int(digits)) else None

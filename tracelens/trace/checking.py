@@ -20,7 +20,7 @@ _LAST_NS = 2**63 - 1
 
 
 def problems(trace: Trace) -> Iterator[str]:
-    """Each problem with a trace's rows as a sentence: how many rows of which table do what.
+    """Yield each problem with a trace's rows as a sentence: how many rows of which table do what.
 
     Row counts of files are compared with the manifest already when a trace is opened.
     """
@@ -60,7 +60,7 @@ def blame_rows(*traces: Trace) -> Iterator[None]:
 
 
 def _checked(trace: Trace, table: Table) -> pl.DataFrame:
-    """The table's non-string columns, after checking all its columns as `Table.check` does.
+    """Return the table's non-string columns, after checking all its columns as `Table.check` does.
 
     Raises SchemaError.
     """
@@ -78,7 +78,7 @@ def _checked(trace: Trace, table: Table) -> pl.DataFrame:
 
 
 def _wrong(name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """The number of rows of one rank that break each rule of their table, by a description of the rule."""
+    """Return the number of rows of one rank that break each rule of their table, by a description of the rule."""
     # Of a layer's time that is the difference of two, noise can be the larger part.
     from_0 = [column for column in rows.columns if column in _FROM_0 and name != "timings"]
     rules = {f"have a {column} below 0": pl.col(column) < 0 for column in from_0}
@@ -105,7 +105,7 @@ def _are_row_numbers(ids: pl.Series) -> bool:
 
 
 def _lost(trace: Trace, name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """The number of rows of one rank whose pointer leads to no row of its target table, by a description."""
+    """Return the number of rows of one rank whose pointer leads to no row of its target table, by a description."""
     counts = {}
     for column in rows.columns:
         target = _TARGETS.get(column)

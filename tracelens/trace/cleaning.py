@@ -124,7 +124,10 @@ def clean(capture: Capture, owners: Collection[str] = ()) -> None:
 
 
 def clean_frame(name: str, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
-    """Mask a table that is written before its capture exists; what was masked is counted in `diagnostics`."""
+    """Mask a table that is written before its capture exists.
+
+    What was masked is counted in `diagnostics`.
+    """
     counts = dict.fromkeys(_COUNTED, 0)
     frame = _clean_frame(name, frame, (), counts)
     _count(counts, diagnostics)
@@ -155,7 +158,10 @@ def _count(counts: Mapping[str, int], diagnostics: Diagnostics) -> None:
 def _clean_frame(
     name: str, frame: pl.DataFrame, owners: Collection[str], counts: dict[str, int]
 ) -> pl.DataFrame:
-    """Mask the columns of free text, each distinct word once; mostly nothing is found and the frame stays."""
+    """Mask the columns of free text, each distinct word once.
+
+    Mostly nothing is found and the frame stays.
+    """
     for column in TABLES[name]:
         if column.dtype != pl.String or column.values or column.name not in frame.columns:
             continue
@@ -196,7 +202,7 @@ def _clean_value(value: Any, owners: Collection[str], counts: dict[str, int]) ->
 
 
 def _masked(texts: pl.Series, owners: Collection[str]) -> pl.DataFrame:
-    """The texts that change: `text`, `new`, and a Boolean column for each kind of masking that was applied."""
+    """Return the texts that change: `text`, `new`, and a Boolean column for each kind of masking that was applied."""
     owners = sorted(
         name for name in owners if len(name) >= _SHORTEST_OWNER and name.lower() not in _COMMON
     )

@@ -42,20 +42,20 @@ class Tool(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Collector:
-    """Reads one kind of source into a Capture for each rank; the command `tracelens collect KIND` is made from it.
+    """Reads one kind of source into a Capture for each rank.
 
-    `sniff(path, head)`: whether a file could be such a source; `head` is its first 64 KiB, empty
-    for a folder. `expects`: what it reads, in words. `fills`: the tables that it can fill, each
-    with what that takes, or "": "with --memory", "of a run that used the GPU"; messages show it in
-    parentheses. `is_profiler`: it records events; of several
-    profilers' captures of a rank, one's events are kept. `reads_stdin`: it reads `-`. `files_of`:
-    the files to read for a path, where this collector is named. `begins_as_one`: a closer check of
-    files found in a folder. `beside`: files that are read along with a source where they exist.
-    `read_several(paths, folder, limit_bytes, tell)`: reads several files within a memory limit,
-    storing finished tables in the folder. `run(command, ...)`: runs a program under the collector.
-    `endings`: endings of its sources' file names, which a trace's name leaves out. `tools`: the
-    programs and packages that it uses. `reading`: a word that its sources are read by, where the
-    user may choose one.
+    The command `tracelens collect KIND` is made from it. `sniff(path, head)`: whether a file
+    could be such a source; `head` is its first 64 KiB, empty for a folder. `expects`: what it
+    reads, in words. `fills`: the tables that it can fill, each with what that takes, or "":
+    "with --memory", "of a run that used the GPU"; messages show it in parentheses.
+    `is_profiler`: it records events; of several profilers' captures of a rank, one's events are
+    kept. `reads_stdin`: it reads `-`. `files_of`: the files to read for a path, where this
+    collector is named. `begins_as_one`: a closer check of files found in a folder. `beside`:
+    files that are read along with a source where they exist. `read_several(paths, folder,
+    limit_bytes, tell)`: reads several files within a memory limit, storing finished tables in
+    the folder. `run(command, ...)`: runs a program under the collector. `endings`: endings of
+    its sources' file names, which a trace's name leaves out. `tools`: the programs and packages
+    that it uses. `reading`: a word that its sources are read by, where the user may choose one.
     """
 
     kind: str
@@ -86,7 +86,7 @@ for."""
 
 
 def reading_words() -> dict[str, str]:
-    """The words that sources are read by at present, by kind of collector."""
+    """Return the words that sources are read by at present, by kind of collector."""
     return {kind: one.reading.get() for kind, one in COLLECTORS.items() if one.reading is not None}
 
 

@@ -29,7 +29,7 @@ def combine(
     is_one_run: bool = False,
     force_mix: bool = False,
 ) -> Trace:
-    """One trace of all captures: events from one profiler a rank, stacks and counters from all.
+    """Return one trace of all captures: events from one profiler a rank, stacks and counters from all.
 
     `ranks` are the ranks of the profiler captures, in order; a single one holds for all stack
     captures too. `events` names the profiler whose events are kept where several captured a rank.
@@ -79,7 +79,10 @@ def _is_profile(capture: Capture) -> bool:
 
 
 def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int, Capture]]:
-    """Each capture with its rank: the one asked for, else the source's own, else the lowest free one in input order."""
+    """Return each capture with its rank.
+
+    It is the one asked for, else the source's own, else the lowest free one in input order.
+    """
     if ranks:
         wrong = [rank for rank in ranks if not is_rank(rank)]
         if wrong:
@@ -117,7 +120,7 @@ def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int
 def _one_profiler_a_rank(
     settled: Iterable[tuple[int, Capture]], events: str | None
 ) -> dict[int, Capture]:
-    """The capture whose events are kept, by rank."""
+    """Return the capture whose events are kept, by rank."""
     preferred = events or next(
         (kind for kind, collector in COLLECTORS.items() if collector.is_profiler), None
     )
@@ -148,7 +151,10 @@ def _one_profiler_a_rank(
 def _tables(
     rank: int, capture: Capture, chosen: Mapping[int, Capture]
 ) -> dict[str, pl.DataFrame | Stored]:
-    """The capture's tables that have rows; without those of events where another profiler's are kept."""
+    """Return the capture's tables that have rows.
+
+    Without those of events where another profiler's are kept.
+    """
     found = capture.tables | capture.stored | {"diagnostics": capture.diagnostics.frame()}
     left_out = (
         (*EVENT_TABLES, "layers")
@@ -186,7 +192,7 @@ _Part: TypeAlias = tuple[int, Capture, pl.DataFrame | Stored]
 
 
 def _provenance_once(parts: list[_Part]) -> list[_Part]:
-    """Each rank's compiled graphs once: as recorded at compile time, else as a log describes them."""
+    """Return each rank's compiled graphs once: as recorded at compile time, else as a log describes them."""
     known: dict[int, list[str]] = {}
     kept: list[_Part] = []
     for rank, capture, frame in sorted(parts, key=lambda part: part[1].kind):
@@ -258,9 +264,9 @@ def _why_empty(name: str, captures: Sequence[Capture]) -> str:
 
 
 def add_timings(trace: Trace, measured: Trace) -> Trace:
-    """The trace with the timings of another trace of the same program added, and layers that only the latter has.
+    """Return the trace with the timings of another trace of the same program added.
 
-    Events and stacks stay the trace's.
+    Layers that only the other has are added, too. Events and stacks stay the trace's.
     """
     tables = {name: trace.frame(name) for name in TABLES}
     for name in ("timings", "diagnostics", "layers"):
@@ -284,7 +290,10 @@ def add_timings(trace: Trace, measured: Trace) -> Trace:
 
 
 def installed_version() -> str:
-    """The installed distribution's version; `unknown` in a checkout that is not installed."""
+    """Return the installed distribution's version.
+
+    `unknown` in a checkout that is not installed.
+    """
     try:
         return version("tracelens-toolkit")
     except PackageNotFoundError:

@@ -103,7 +103,7 @@ def check_target(target: Path, *, force: bool) -> None:
 
 
 def _is_trace(folder: Path) -> bool:
-    """Whether the folder is a trace.
+    """Return whether the folder is a trace.
 
     Other programs write a manifest.json too, and --force deletes.
     """
@@ -125,10 +125,10 @@ class Part(NamedTuple):
 
 
 def scanned(parts: Sequence[Part], table: Table) -> pl.LazyFrame:
-    """The parts' rows with all columns of the table; columns that were declared after they were written are null.
+    """Return the parts' rows with all columns of the table.
 
-    All files are one scan: Polars takes 0.2 s for 1,024 of them, and 6 s for as many scans put
-    together.
+    Columns that were declared after they were written are None. All files are one scan: Polars
+    takes 0.2 s for 1,024 of them, and 6 s for as many scans put together.
     """
     if not parts:
         return table.empty().lazy()
@@ -159,7 +159,7 @@ def _rank(rank: int) -> pl.Expr:
 
 
 def read_parts(parts: Sequence[Part], table: Table, columns: Sequence[str]) -> pl.DataFrame:
-    """These columns of the parts, strings as Categorical."""
+    """Return these columns of the parts, strings as Categorical."""
     frames = []
     for own in gathered(parts):
         if len(own) > 1:
@@ -173,7 +173,7 @@ def read_parts(parts: Sequence[Part], table: Table, columns: Sequence[str]) -> p
 
 
 def gathered(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """The parts, small ones together: one query of a hundred files takes a tenth of the time of reading each."""
+    """Yield the parts, small ones together: one query of a hundred files takes a tenth of the time of reading each."""
     own: list[Part] = []
     n_rows = 0
     for part in parts:
@@ -186,7 +186,7 @@ def gathered(parts: Sequence[Part]) -> Iterator[list[Part]]:
 
 
 def _read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame:
-    """These columns of the part, strings as Categorical."""
+    """Return these columns of the part, strings as Categorical."""
     strings = [column for column in columns if table.schema[column] == pl.String]
     found = read_columns(part.file, [column for column in columns if column != "rank"], strings)
     ranks = pl.Series([part.rank], dtype=pl.Int32).new_from_index(0, part.n_rows)
@@ -196,9 +196,10 @@ def _read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame
 
 
 def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
-    """The files of a table by rank, checked by their footers: none missing, damaged or unknown, columns as declared.
+    """Return the files of a table by rank, checked by their footers.
 
-    Raises SourceError otherwise.
+    None may be missing, damaged or unknown, and columns must be as declared. Raises SourceError
+    otherwise.
     """
     parts = {}
     expected = {
@@ -228,7 +229,7 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
 
 
 def _part(rank: int, file: Path, table: Table) -> Part:
-    """A file's row count, columns and size, from its footer.
+    """Return a file's row count, columns and size, from its footer.
 
     Raises SourceError where a column's type is wrong.
     """
@@ -305,11 +306,12 @@ def _is_running(process_id: int) -> bool:
 
 
 def swap_in(build: Path, target: Path, *, force: bool) -> None:
-    """Rename the finished directory to the target; with `force`, an old trace is moved aside first and removed last.
+    """Rename the finished directory to the target.
 
-    Without `force` renaming fails where a trace exists: of several processes one writes, and the
-    others get a SourceError. The caller holds the parent folder's lock, so that no two processes
-    move the old trace aside.
+    With `force`, an old trace is moved aside first and removed last. Without `force` renaming
+    fails where a trace exists: of several processes one writes, and the others get a
+    SourceError. The caller holds the parent folder's lock, so that no two processes move the
+    old trace aside.
     """
     if not (force and target.exists()):
         try:
@@ -334,7 +336,7 @@ def swap_in(build: Path, target: Path, *, force: bool) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a trace directory, checked."""
+    """Return the manifest of a trace directory, checked."""
     if not folder.exists():
         raise SourceError(
             f"{folder}: no such file or directory; make a trace with tracelens collect"

@@ -18,9 +18,9 @@ REQUESTS = 16
 
 
 def listed(url: str) -> tuple[list[Listed], list[Listed]]:
-    """The objects that a URL stands for, itself or those directly below it, and those that are read along with it.
+    """Return the objects that a URL stands for, and those that are read along with it.
 
-    Raises SourceError for none.
+    They are the object itself, or those directly below it. Raises SourceError for none.
     """
     above, _, name = url.rpartition("/")
     if above.count("/") > 1:
@@ -39,12 +39,12 @@ def listed(url: str) -> tuple[list[Listed], list[Listed]]:
 
 
 def beside(source: Path) -> list[Path]:
-    """The files that are read along with a source, where they exist."""
+    """Return the files that are read along with a source, where they exist."""
     return [path for collector in COLLECTORS.values() for path in collector.beside(source)]
 
 
 def fetch(one: Listed, folder: Path) -> Path:
-    """An object as a file of its name in the folder.
+    """Return an object as a file of its name in the folder.
 
     Raises SourceError where it is not as it was when listed.
     """
@@ -61,7 +61,10 @@ def fetch(one: Listed, folder: Path) -> Path:
 
 @contextmanager
 def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """The paths, with local copies for URLs while the body runs; errors of the body name the URLs."""
+    """The paths, with local copies for URLs while the body runs.
+
+    Errors of the body name the URLs.
+    """
     urls = {at: url for at, path in enumerate(paths) if (url := url_of(path)) is not None}
     if not urls:
         yield [*paths]
@@ -83,7 +86,7 @@ def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def addressed(message: str, places: dict[Path, str]) -> str:
-    """A message with the sources' own addresses for those of their local copies."""
+    """Return a message with the sources' own addresses for those of their local copies."""
     for file, place in places.items():
         message = message.replace(str(file), place)
     return message

@@ -27,14 +27,14 @@ _POLARS_OPTIONS = {"allow_http": "true"}
 
 
 def keys_of(manifest: Manifest) -> list[str]:
-    """The keys of the files that a manifest names."""
+    """Return the keys of the files that a manifest names."""
     return [
         manifest.key_of(table, rank) for table, counts in manifest.n_rows.items() for rank in counts
     ]
 
 
 def manifest_at(url: str) -> Manifest:
-    """The manifest of a trace in an object store.
+    """Return the manifest of a trace in an object store.
 
     Raises SourceError where there is none, SchemaError where a newer version wrote it.
     """
@@ -47,21 +47,21 @@ def manifest_at(url: str) -> Manifest:
 
 
 def scanned_objects(url: str, manifest: Manifest) -> dict[str, pl.LazyFrame]:
-    """The tables of a trace in an object store, which nothing is read of yet."""
+    """Return the tables of a trace in an object store, which nothing is read of yet."""
     return {name: _scanned(url, table, manifest) for name, table in TABLES.items()}
 
 
 def is_trace(path: Path) -> bool:
-    """Whether there is a trace at a path or URL."""
+    """Return whether there is a trace at a path or URL."""
     url = url_of(path)
     return (path / MANIFEST).is_file() if url is None else Objects(url).about(MANIFEST) is not None
 
 
 def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
-    """A table's rows, read when the result is collected, with null in columns that were declared after it was written.
+    """Return a table's rows, read when the result is collected.
 
-    The files' columns are taken as declared: Polars refuses those of another type when it reads
-    them.
+    Columns that were declared after it was written hold None. The files' columns are taken as
+    declared: Polars refuses those of another type when it reads them.
     """
     ranks = sorted(manifest.n_rows.get(table.name, {}), key=int)
     if not ranks:

@@ -10,7 +10,10 @@ from tracelens.trace.same_run import WORLD_SIZE
 
 
 def places(settled: Sequence[tuple[int, Capture]]) -> list[tuple[int, pl.DataFrame]]:
-    """A row of the table `ranks` for each rank, in their order, from the first capture of each; clocks come later."""
+    """Return one row of the table `ranks` per rank, in their order.
+
+    It comes from the first capture of each. Clocks come later.
+    """
     captures: dict[int, Capture] = {}
     for rank, capture in settled:
         captures.setdefault(rank, capture)
@@ -28,7 +31,10 @@ def places(settled: Sequence[tuple[int, Capture]]) -> list[tuple[int, pl.DataFra
 
 
 def _row(capture: Capture) -> dict[str, int | None]:
-    """The facts that the capture has of its rank; without such a table, its number of ranks and its device."""
+    """Return the facts that the capture has of its rank.
+
+    Without such a table, its number of ranks and its device.
+    """
     own, size = capture.table("ranks"), capture.settings.get(WORLD_SIZE)
     table = TABLES["ranks"].without("rank")
     row = {"world_size": size if isinstance(size, int) else None}
@@ -38,7 +44,7 @@ def _row(capture: Capture) -> dict[str, int | None]:
 
 
 def _device(capture: Capture) -> int | None:
-    """The device that ran most kernels, the first of several."""
+    """Return the device that ran most kernels, the first of several."""
     kernels = capture.table("kernels")
     if kernels is None:
         return None
@@ -50,7 +56,7 @@ def _device(capture: Capture) -> int | None:
 
 
 def _nodes(captures: Mapping[int, Capture], devices: Mapping[int, int | None]) -> dict[int, int]:
-    """The number of each rank's host: counted by the hosts' names, else from how launchers place ranks.
+    """Return the number of each rank's host: counted by the hosts' names, else from how launchers place ranks.
 
     Launchers fill one host after another: rank r runs on device r modulo the devices of a host.
     Empty where nothing tells, and for one rank, which has no other to be counted with.

@@ -25,13 +25,13 @@ _TIMED = ("kernels", "api_calls", "spans")
 
 
 def refuse_unrelated(captures: Sequence[Capture], *, force_mix: bool = False) -> None:
-    """Raise SourceError where captures of one profiler cannot be ranks of one program; add a warning where in doubt.
+    """Raise SourceError where captures of one profiler cannot be ranks of one program.
 
-    They cannot be where they state different numbers of ranks, or fewer than there are files, or
-    groups of one name with some ranks in common, and where they lie hours apart, neither state a
-    number of ranks nor issue the same collectives. With `force_mix` that becomes a warning. It is
-    in doubt where they did not run at the same time. Device models may differ. Several traces in
-    one file are taken as its ranks.
+    Add a warning where in doubt. They cannot be where they state different numbers of ranks, or
+    fewer than there are files, or groups of one name with some ranks in common, and where they
+    lie hours apart, neither state a number of ranks nor issue the same collectives. With
+    `force_mix` that becomes a warning. It is in doubt where they did not run at the same time.
+    Device models may differ. Several traces in one file are taken as its ranks.
     """
     for one, other, why in (*_sizes(captures), *_groups(captures), *_far(captures)):
         if not force_mix:
@@ -46,7 +46,7 @@ def refuse_unrelated(captures: Sequence[Capture], *, force_mix: bool = False) ->
 
 
 def _sizes(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
-    """The first two captures whose numbers of ranks contradict each other or the number of files, and why."""
+    """Yield the first two captures whose numbers of ranks contradict each other or the number of files, and why."""
     n_files = len({capture.source.sha256 for capture in captures})
     sizes = [(capture, capture.settings.get(WORLD_SIZE)) for capture in captures]
     stated = [(capture, size) for capture, size in sizes if isinstance(size, int) and size > 0]
@@ -75,7 +75,7 @@ def _sizes(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]
 
 
 def _groups(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
-    """The first two captures that have a group of one name with different ranks, some in both, and why.
+    """Yield the first two captures that have a group of one name with different ranks, some in both, and why.
 
     Groups that share no rank may share a name: some libraries name groups by what they are for.
     """
@@ -100,7 +100,7 @@ def _listed(ranks: Sequence[int]) -> str:
 
 
 def _far(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
-    """The first two captures that lie hours apart and do not show otherwise that they belong together, and why.
+    """Yield the first two captures that lie hours apart and do not show otherwise that they belong together, and why.
 
     Adds a warning to each capture that began after all before it had ended.
     """
@@ -146,7 +146,10 @@ def _kinds(capture: Capture) -> frozenset[tuple[object, ...]]:
 
 
 def extent_of(capture: Capture) -> tuple[int, int] | None:
-    """The start of the capture's first event and the end of its last; null where it has its own time origin."""
+    """Return the start of the capture's first event and the end of its last.
+
+    Return None where it has its own time origin.
+    """
     if capture.time_base != "unix_epoch":
         return None
     ends = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns").cast(pl.Int64)

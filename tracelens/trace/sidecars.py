@@ -35,7 +35,7 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str] = []
 
     def rows(self) -> pl.DataFrame:
-        """The table's rows, without the rank."""
+        """Return the table's rows, without the rank."""
         raise NotImplementedError
 
 
@@ -47,9 +47,10 @@ _LARGEST_BYTES = 1 << 30
 
 
 def sidecar_collector(sidecar: type[Sidecar], beside: str) -> Collector:
-    """The collector of this kind of sidecar, which a capture of the collector `beside` leaves; it fills one table.
+    """Return the collector of this kind of sidecar, which fills one table.
 
-    Reading raises SourceError for a file that is damaged, or of a later version.
+    A capture of the collector `beside` leaves the sidecar. Reading raises SourceError for a file
+    that is damaged, or of a later version.
     """
 
     def sniff(path: Path, head: bytes) -> bool:
@@ -86,7 +87,10 @@ def sidecar_collector(sidecar: type[Sidecar], beside: str) -> Collector:
 
 
 def unzipped(head: bytes) -> bytes:
-    """The beginning of a file's content by its first bytes, plain or gzip; empty where it is damaged."""
+    """Return the beginning of a file's content by its first bytes, plain or gzip.
+
+    Empty where it is damaged.
+    """
     if not head.startswith(_GZIP_MAGIC):
         return head
     try:
@@ -96,7 +100,7 @@ def unzipped(head: bytes) -> bytes:
 
 
 def _decoded(path: Path, kind: type[Sidecar]) -> Sidecar:
-    """The file's content.
+    """Return the file's content.
 
     Raises SourceError where it cannot be read, is damaged or huge, or is of another format.
     """

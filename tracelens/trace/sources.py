@@ -24,7 +24,7 @@ damaged."""
 
 
 def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
-    """Each source's captures, for `combine` to make a trace of.
+    """Return each source's captures, for `combine` to make a trace of.
 
     Raises SourceError and UsageError.
     """
@@ -39,7 +39,10 @@ def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
 def read_into(
     folder: Path, sources: Sequence[tuple[Collector, Path]], limit_bytes: int | None, tell: Tell
 ) -> list[Capture]:
-    """Each source's captures; collectors that can store large tables put them into the folder."""
+    """Return each source's captures.
+
+    Collectors that can store large tables put them into the folder.
+    """
     read: dict[str, Iterator[list[Capture]]] = {}
     for collector in dict.fromkeys(collector for collector, _ in sources):
         own = [path for other, path in sources if other is collector]
@@ -53,7 +56,10 @@ def read_into(
 
 
 def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> list[Path]:
-    """Add to the first capture's diagnostics a folder's files that were left out; returns those that are damaged."""
+    """Add to the first capture's diagnostics a folder's files that were left out.
+
+    Returns those that are damaged.
+    """
     damaged = [path for path in skipped if is_damaged(path)]
     others = [path for path in skipped if path not in damaged]
     for severity, code, text, paths in (
@@ -70,7 +76,7 @@ def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> list[P
 def sources_of(
     paths: Paths, kind: str | None = None, skipped: list[Path] | None = None
 ) -> list[tuple[Collector, Path]]:
-    """The files that the paths stand for, each with its collector.
+    """Return the files that the paths stand for, each with its collector.
 
     Files of a folder that are not traces, or damaged gzip, are appended to `skipped`; a file that
     is named itself raises SourceError instead.
@@ -110,7 +116,7 @@ def sources_of(
 
 
 def is_damaged(file: Path) -> bool:
-    """Whether the file begins as gzip, of which nothing can be unpacked."""
+    """Return whether the file begins as gzip, of which nothing can be unpacked."""
     try:
         with file.open("rb") as stream:
             head = stream.read(_UNPACKED_BYTES)
@@ -124,7 +130,7 @@ def is_damaged(file: Path) -> bool:
 
 
 def given_paths(paths: Paths) -> list[Path]:
-    """The paths as a list. Raises UsageError for none."""
+    """Return the paths as a list. Raises UsageError for none."""
     given = (
         [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
     )
@@ -134,12 +140,12 @@ def given_paths(paths: Paths) -> list[Path]:
 
 
 def stdin_kind() -> str:
-    """The kind of the collector that reads standard input."""
+    """Return the kind of the collector that reads standard input."""
     return next(collector.kind for collector in COLLECTORS.values() if collector.reads_stdin)
 
 
 def detect(path: Path) -> str:
-    """The kind of the collector that reads the source, by its content.
+    """Return the kind of the collector that reads the source, by its content.
 
     Raises SourceError when none does.
     """
@@ -153,7 +159,7 @@ def detect(path: Path) -> str:
 
 
 def _members(path: Path, kind: str | None) -> list[Path]:
-    """The path itself, or for a plain directory every file and export in it that a collector may read."""
+    """Return the path itself, or for a plain directory every file and export in it that a collector may read."""
     if (
         kind is not None
         or not path.is_dir()

@@ -17,7 +17,7 @@ several."""
 
 
 def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
-    """The rows that a query in Polars' SQL selects from the tables, of which only what it needs is read.
+    """Return the rows that a query in Polars' SQL selects from the tables, of which only what it needs is read.
 
     Raises UsageError for what is no query or cannot be answered, with near names where one is
     unknown, and for a query whose plan reads any other file, as its functions read_csv and

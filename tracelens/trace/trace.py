@@ -101,7 +101,7 @@ class Trace:
 
     @classmethod
     def of_manifest(cls, path: str | os.PathLike[str], manifest: Manifest) -> Trace:
-        """The trace of the files that a manifest names, which need not be there itself yet.
+        """Return the trace of the files that a manifest names, which need not be there itself yet.
 
         Raises SourceError.
         """
@@ -119,7 +119,10 @@ class Trace:
 
     @property
     def name(self) -> str:
-        """Name to show: the directory's stem; of a trace in memory the first source's, and how many more there are."""
+        """Name to show: the directory's stem.
+
+        Of a trace in memory the first source's, and how many more there are.
+        """
         if self.path is not None:
             return self.path.resolve().name.removesuffix(SUFFIX)
         names = [str(source.get("name", "unnamed")) for source in self.manifest.sources]
@@ -128,7 +131,7 @@ class Trace:
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
     def scan(self, name: str) -> pl.LazyFrame:
-        """The table as a LazyFrame. Raises SchemaError when no table has that name."""
+        """Return the table as a LazyFrame. Raises SchemaError when no table has that name."""
         if name not in TABLES:
             raise SchemaError(
                 f"no table is called {name!r}; {near(name, TABLES)} (tracelens schema lists all)"
@@ -136,7 +139,7 @@ class Trace:
         return self._tables[name]
 
     def frame(self, name: str) -> pl.DataFrame:
-        """The table as a DataFrame, read once."""
+        """Return the table as a DataFrame, read once."""
         if name not in self._frames:
             frame = TABLES[name].conform(self._collect(name, self.scan(name)))
             if self._files.get(name):
@@ -149,12 +152,13 @@ class Trace:
     def select(
         self, name: str, *columns: str, where: pl.Expr | None = None, rank: int | None = None
     ) -> pl.DataFrame:
-        """These columns of a table, each read once; strings are Categorical, which compare and group like numbers.
+        """Return these columns of a table, each read once.
 
-        For a large table that takes a fraction of the time and memory of `frame`. With `where`,
-        only rows that meet the expression are read, and they are not cached: the fastest way to few
-        rows among many. With `rank`, likewise only that rank's, from its own files, where the trace
-        has others too.
+        Strings are Categorical, which compare and group like numbers. For a large table
+        that takes a fraction of the time and memory of `frame`. With `where`, only rows
+        that meet the expression are read, and they are not cached: the fastest way to few
+        rows among many. With `rank`, likewise only that rank's, from its own files, where
+        the trace has others too.
         """
         rank = None if self.manifest.ranks == [rank] else rank
         if rank is not None or where is not None:
@@ -196,7 +200,7 @@ class Trace:
         self._derived[function,] = result
 
     def sql(self, query: str) -> pl.DataFrame:
-        """The rows that a query in Polars' SQL selects: `trace.sql("SELECT name FROM kernels LIMIT 5")`.
+        """Return the rows that a query in Polars' SQL selects: `trace.sql("SELECT name FROM kernels LIMIT 5")`.
 
         It reads the columns and rows that it needs of the tables, and nothing else. Raises
         UsageError.
@@ -215,12 +219,13 @@ class Trace:
     def batches(
         self, name: str, *columns: str, use_threads: bool = True
     ) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
-        """Each rank with some rows of these columns, as Arrow record batches with dictionaries; nothing is cached.
+        """Yield some rows of these columns, rank by rank, as Arrow record batches.
 
-        For a single pass over millions of spans or calls: fresh memory costs more than what is read
-        into it, so reading whole columns of 5 million spans takes as long (0.25 s of CPU time) as
-        all of `top_ops` takes with batches. `use_threads` decodes columns in parallel, which does
-        not help callers that read several tables at the same time.
+        Strings are dictionaries. Nothing is cached. For a single pass over millions of spans or
+        calls: fresh memory costs more than what is read into it, so reading whole columns of 5
+        million spans takes as long (0.25 s of CPU time) as all of `top_ops` takes with batches.
+        `use_threads` decodes columns in parallel, which does not help callers that read several
+        tables at the same time.
         """
         files = self._files.get(name, [])
         if _have(files, columns):
@@ -238,9 +243,10 @@ class Trace:
             yield rank, frame.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches()
 
     def chunks(self, name: str, *columns: str) -> Iterator[pl.DataFrame]:
-        """These columns as of `select`, some rows at a time, rank by rank; as of `batches`, nothing is cached.
+        """Yield these columns as of `select`, some rows at a time, rank by rank.
 
-        Small files of several ranks make one frame, a large file makes one for each group of rows.
+        As of `batches`, nothing is cached. Small files of several ranks make one frame, a
+        large file makes one for each group of rows.
         """
         files = self._files.get(name, [])
         if not _have(files, columns):
@@ -260,14 +266,14 @@ class Trace:
                     ).select(columns)
 
     def _read(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
-        """Columns of a table, strings as Categorical: from its files where all of these have them."""
+        """Return columns of a table, strings as Categorical: from its files where all of these have them."""
         files = self._files.get(name, [])
         if _have(files, columns):
             return self._read_parts(name, files, columns)
         return self._collect(name, self.scan(name).select(columns).with_columns(_CATEGORIES))
 
     def _read_parts(self, name: str, parts: Sequence[Part], columns: Sequence[str]) -> pl.DataFrame:
-        """Columns of files that all have them."""
+        """Return columns of files that all have them."""
         with self._reading(name):
             return read_parts(parts, TABLES[name], columns)
 
@@ -298,15 +304,15 @@ class Trace:
         )
 
     def __dir__(self) -> Iterable[str]:
-        """Tables complete in a notebook."""
+        """Return tables complete in a notebook."""
         return [*super().__dir__(), *TABLES]
 
     def has(self, name: str) -> bool:
-        """Whether the table has rows."""
+        """Return whether the table has rows."""
         return self.height(name) > 0
 
     def height(self, name: str) -> int:
-        """The number of rows, without reading any."""
+        """Return the number of rows, without reading any."""
         if self._files.get(name):
             return sum(part.n_rows for part in self._files[name])
         if self._counts is not None:
@@ -314,7 +320,7 @@ class Trace:
         return int(self._collect(name, self.scan(name).select(pl.len())).item())
 
     def heights(self, name: str) -> dict[int, int]:
-        """The number of rows by rank, for ranks that have any."""
+        """Return the number of rows by rank, for ranks that have any."""
         files = self._files.get(name)
         if self._counts is not None:
             return {int(rank): n for rank, n in self._counts.get(name, {}).items() if n}
@@ -339,7 +345,7 @@ class Trace:
                 )
 
     def summary(self) -> pl.DataFrame:
-        """A row a table: n_rows, meaning, and for an empty one the reason."""
+        """Return a row a table: n_rows, meaning, and for an empty one the reason."""
         why = self.manifest.empty_tables
         rows = [
             (name, self.height(name), table.doc, why.get(name)) for name, table in TABLES.items()
@@ -354,7 +360,7 @@ class Trace:
         return f"<Trace {self.name!r}: ranks {self.manifest.ranks}; {filled}>"
 
     def _repr_html_(self) -> str:
-        """A table of the tables, for notebooks."""
+        """Return a table of the tables, for notebooks."""
         rows = "".join(
             f"<tr><td><code>{escape(table)}</code></td><td style='text-align:right'>{n:,}</td>"
             f"<td>{escape(doc)}</td><td>{escape(why or '')}</td></tr>"
@@ -389,7 +395,7 @@ class Trace:
             self._columns.pop(name, None)
 
     def _parts_of(self, name: str) -> Iterable[RankPart]:
-        """The table's rows, rank by rank, without the rank."""
+        """Return the table's rows, rank by rank, without the rank."""
         for (rank,), frame in (
             self.frame(name).partition_by("rank", as_dict=True, include_key=False).items()
         ):
@@ -397,7 +403,10 @@ class Trace:
 
 
 def _have(parts: Sequence[Part], columns: Sequence[str]) -> bool:
-    """Whether there are files, and all have these columns; one may be newer than the files."""
+    """Return whether there are files, and all have these columns.
+
+    One may be newer than the files.
+    """
     wanted = {*columns} - {"rank"}
     return bool(parts) and all(wanted.issubset(part.columns) for part in parts)
 
@@ -425,7 +434,7 @@ class Collected(Trace):
             self._parts[name] = [*super()._parts_of(name)]
 
     def _parts_of(self, name: str) -> Iterable[RankPart]:
-        """The table's rows, rank by rank, without the rank."""
+        """Return the table's rows, rank by rank, without the rank."""
         parts: dict[int, list[pl.DataFrame | Stored]] = {}
         for rank, part in self._parts.get(name, ()):
             parts.setdefault(rank, []).append(part)
