@@ -34,10 +34,11 @@ _GET_RAY = (
 def engine_of(
     name: str | None, address: str | None = None, limit_bytes: int | None = None
 ) -> Engine:
-    """The engine of a name, by default processes; `address` is that of a running Ray cluster.
+    """Return the engine of a name, by default processes.
 
-    `limit_bytes` is the memory that the processes of this machine may take. Raises UsageError, and
-    ToolError where Ray is not installed or nothing listens at the address.
+    `address` is that of a running Ray cluster. `limit_bytes` is the memory that the processes
+    of this machine may take. Raises UsageError, and ToolError where Ray is not installed or
+    nothing listens at the address.
     """
     if name not in (None, *ENGINES):
         raise UsageError(f"--engine {name}: the engines are {', '.join(ENGINES)}")
@@ -52,7 +53,7 @@ def engine_of(
 
 
 def _needs(task: Task) -> int:
-    """The memory that a task may take, estimated from the sizes of its sources."""
+    """Return the memory that a task may take, estimated from the sizes of its sources."""
     return sum(needs_of_size(one.size_bytes, one.name) for one in task.sources)
 
 
@@ -122,7 +123,7 @@ def _on_ray(tasks: Sequence[Task], work: Work, ray: Any, address: str | None) ->
 
 
 def _awaited(ray: Any, done: Any, task: Task) -> Any:
-    """The result of a task that ended, or the versions of a node that cannot run it."""
+    """Return the result of a task that ended, or the versions of a node that cannot run it."""
     try:
         return ray.get(done)
     except ray.exceptions.RayTaskError as error:
@@ -139,7 +140,7 @@ def _awaited(ray: Any, done: Any, task: Task) -> Any:
 
 
 def _versions() -> str:
-    """The versions of Python and tracelens, in words. It runs on nodes without tracelens, too."""
+    """Return the versions of Python and tracelens, in words. It runs on nodes without tracelens, too."""
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
     from platform import python_version_tuple  # noqa: PLC0415
 
@@ -151,7 +152,7 @@ def _versions() -> str:
 
 
 def _on_node(expected: str, task: bytes) -> Any:
-    """The result of a pickled task, or the node's versions where they are others.
+    """Return the result of a pickled task, or the node's versions where they are others.
 
     Sent as code: it imports nothing.
     """

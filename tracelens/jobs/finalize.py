@@ -27,10 +27,10 @@ tasks wrote."""
 def settled(
     target: str, records: Sequence[RankRecord], manifest: Manifest, *, force_mix: bool
 ) -> Manifest:
-    """The manifest of a job's ranks with their clocks, after the tables that tell of all ranks were written anew.
+    """Return the manifest of a job's ranks with their clocks.
 
-    `records` are by rank. Raises SourceError where the ranks cannot be of one program; with
-    `force_mix`, the tables say so.
+    Tables that tell of all ranks are written anew before. `records` are by rank. Raises SourceError
+    where the ranks cannot be of one program; with `force_mix`, the tables say so.
     """
     if len(records) < 2:
         return manifest
@@ -76,7 +76,10 @@ def _with_ranks(name: str, parts: Sequence[tuple[int, pl.DataFrame]]) -> pl.Data
 def _write_changed(
     folder: Path, before: pl.DataFrame, after: pl.DataFrame, name: str
 ) -> dict[str, int]:
-    """Write the rows of the ranks whose rows are others than before; returns their numbers by rank."""
+    """Write the rows of the ranks whose rows are others than before.
+
+    Returns their numbers by rank.
+    """
     old, n_rows = before.partition_by("rank", as_dict=True), {}
     for (rank,), rows in after.partition_by("rank", as_dict=True).items():
         if (rank,) not in old or not rows.equals(old[rank,]):
@@ -88,7 +91,7 @@ def _write_changed(
 
 
 def _stand_ins(trace: Trace, records: Sequence[RankRecord]) -> list[Capture]:
-    """The facts that each rank's record and tables have of it, as the capture of its source did."""
+    """Return the facts that each rank's record and tables have of it, as the capture of its source did."""
     parts = {
         name: trace.frame(name).partition_by("rank", as_dict=True, include_key=False)
         for name in ("ranks", "devices", "collectives")

@@ -1,4 +1,7 @@
-"""A job: sources to tasks, tasks to ranks by an engine, ranks to a trace; started again, it goes on where it ended."""
+"""A job: sources to tasks, tasks to ranks by an engine, ranks to a trace.
+
+Started again, it goes on where it ended.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -50,7 +53,7 @@ def in_turn(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, Any]]:
 
 
 def attempted(task: Task, work: Work) -> Any:
-    """The result of a task, or the error that costs the job its ranks.
+    """Return the result of a task, or the error that costs the job its ranks.
 
     Raises TargetError, which ends the job.
     """
@@ -63,11 +66,12 @@ def attempted(task: Task, work: Work) -> Any:
 
 
 def collect_job(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str]]:
-    """Collect the sources into the target; returns the trace, and messages by the name of each task that failed.
+    """Collect the sources into the target.
 
-    Ranks that are in the target already, of the same sources and options, are not read again.
-    Raises SourceError where fewer ranks than asked for, or none, could be collected, or the target
-    cannot be written.
+    Return the trace, and messages by the name of each task that failed. Ranks that are in the
+    target already, of the same sources and options, are not read again. Raises SourceError
+    where fewer ranks than asked for, or none, could be collected, or the target cannot be
+    written.
     """
     skipped: list[str] = []
     tasks = tasks_of(job.paths, job.kind, job.ranks, skipped)
@@ -109,7 +113,7 @@ def collect_job(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, 
 
 
 def _finished(job: Job, tasks: Sequence[Task]) -> list[RankRecord]:
-    """The records in the target. Raises TargetError for one of other sources or options."""
+    """Return the records in the target. Raises TargetError for one of other sources or options."""
     records = finished_ranks(job.target)
     known = {source for task in tasks for source in sources_told(task.sources)}
     for record in records:

@@ -73,7 +73,7 @@ class RankRecord(msgspec.Struct, frozen=True):
 
 
 def made_by(options: Options) -> dict[str, Any]:
-    """The version and options, as a record has them."""
+    """Return the version and options, as a record has them."""
     return {
         "tracelens_version": installed_version(),
         "schema_version": SCHEMA_VERSION,
@@ -82,19 +82,19 @@ def made_by(options: Options) -> dict[str, Any]:
 
 
 def sources_told(sources: Sequence[Listed]) -> list[tuple[str, int, str]]:
-    """The sources, as a record has them: no addresses, which may tell who ran the program."""
+    """Return the sources, as a record has them: no addresses, which may tell who ran the program."""
     return [(one.name, one.size_bytes, one.etag) for one in sources]
 
 
 def collect_rank(
     task: Task, target: str, options: Options, attempt: str | None = None
 ) -> list[RankRecord]:
-    """Collect the ranks in the sources of a task, mostly one, into the target; returns their records.
+    """Collect the ranks in the sources of a task, mostly one, into the target.
 
-    Its files have the attempt, by default a random word, in their names, so that it may run twice,
-    or twice at a time: the first record stays, and the others return it. Raises SourceError where
-    the sources cannot be read, which costs the job their ranks, and TargetError where nothing can
-    be written, or other sources hold the rank.
+    Returns their records. Its files have the attempt, by default a random word, in their names,
+    so that it may run twice, or twice at a time: the first record stays, and the others return
+    it. Raises SourceError where the sources cannot be read, which costs the job their ranks,
+    and TargetError where nothing can be written, or other sources hold the rank.
     """
     attempt = attempt or secrets.token_hex(8)
     with OwnFolder(PREFIX) as own:
@@ -138,7 +138,10 @@ def collect_rank(
 def _read(
     task: Task, folder: Path, files: dict[Path, str], reading: dict[str, str]
 ) -> list[Capture]:
-    """The captures of the sources, their large tables in the folder; `files` gets the sources' places."""
+    """Return the captures of the sources, their large tables in the folder.
+
+    `files` gets the sources' places.
+    """
     files |= _fetched(task, folder)
     given = [folder / "0" / task.folder] if task.folder else [*files]
     skipped: list[Path] = []
@@ -162,7 +165,7 @@ def _read(
 
 
 def _fetched(task: Task, folder: Path) -> dict[Path, str]:
-    """The sources as local files, in the folder where they are objects, and their addresses."""
+    """Return the sources as local files, in the folder where they are objects, and their addresses."""
     files = {}
     for at, one in enumerate([*task.sources, *task.beside]):
         file = Path(one.place)
@@ -178,7 +181,10 @@ def _fetched(task: Task, folder: Path) -> dict[Path, str]:
 def _record(
     rank: int, manifest: Manifest, sizes: Mapping[str, Mapping[str, int]], about: dict[str, Any]
 ) -> RankRecord:
-    """The record of one rank of a manifest; `about` has the fields that need nothing of these."""
+    """Return the record of one rank of a manifest.
+
+    `about` has the fields that need nothing of these.
+    """
     own = {table: by_rank[str(rank)] for table, by_rank in sizes.items() if str(rank) in by_rank}
     return RankRecord(
         rank=rank,
@@ -189,7 +195,10 @@ def _record(
 
 
 def _create(objects: Objects, record: RankRecord) -> RankRecord:
-    """Write a rank's record; where there is one of the same sources and options it stays, and our files go."""
+    """Write a rank's record.
+
+    Where there is one of the same sources and options it stays, and our files go.
+    """
     rank, key = record.rank, f"{RANKS}/{record.rank}.json"
     if objects.create(key, json_bytes(msgspec.to_builtins(record))):
         return record
@@ -209,7 +218,10 @@ def _create(objects: Objects, record: RankRecord) -> RankRecord:
 
 
 def _place(captures: Sequence[Capture], rank: int, target: str) -> dict[str, Any]:
-    """The rank's host, node and groups, as far as the capture of it tells; of several the first one."""
+    """Return the rank's host, node and groups, as far as the capture of it tells.
+
+    Of several the first one.
+    """
     first = (
         captures[0]
         if len(captures) == 1
@@ -231,7 +243,7 @@ BEGIN_ANEW = "another --out, or --force to begin anew"
 
 
 def read_record(objects: Objects, key: str) -> RankRecord | None:
-    """A rank's record; null where there is none. Raises TargetError where it is damaged."""
+    """Return a rank's record; None where there is none. Raises TargetError where it is damaged."""
     content = objects.read(key)
     if content is None:
         return None

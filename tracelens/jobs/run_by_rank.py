@@ -20,7 +20,7 @@ _BYTES_A_ROW = 500
 
 
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:
-    """The frames of those of the named analyses whose rows of a rank depend on that rank alone, by name.
+    """Return the frames of those of the named analyses whose rows of a rank depend on that rank alone, by name.
 
     The trace gets the breakdown of time that others of them take. Raises UsageError for a trace
     that is not in files, and SourceError where a rank's tables cannot be read.
@@ -56,7 +56,7 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
 def _ask_rank(
     task: Task, place: str, names: Sequence[str], *, of_time: bool
 ) -> tuple[dict[str, pl.DataFrame], Breakdown | None]:
-    """Frames of the task's rank by analysis, without those that lack a table, and the breakdown of its time."""
+    """Return frames of the task's rank by analysis, without those that lack a table, and the breakdown of its time."""
     trace = Trace.open(place, task.ranks[0])
     frames = {}
     for name in names:

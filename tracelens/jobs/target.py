@@ -45,7 +45,7 @@ def prepare(target: str, *, force: bool) -> None:
 
 
 def finished_ranks(target: str) -> list[RankRecord]:
-    """The records of the ranks that are in the target, by rank."""
+    """Return the records of the ranks that are in the target, by rank."""
     objects = Objects(target)
     keys = _record_keys(objects)
     with ThreadPoolExecutor(_REQUESTS) as pool:
@@ -56,7 +56,7 @@ def finished_ranks(target: str) -> list[RankRecord]:
 
 
 def _record_keys(objects: Objects) -> list[str]:
-    """The keys of the ranks' records; the table `ranks` lies in folders beside them."""
+    """Return the keys of the ranks' records; the table `ranks` lies in folders beside them."""
     return [f"{RANKS}/{one.name}" for one in objects.members(RANKS) if one.name.endswith(".json")]
 
 
@@ -69,12 +69,12 @@ def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them
     force: bool = False,
     force_mix: bool = False,
 ) -> Manifest:
-    """Write the manifest of the ranks, with which they are a trace; `failed` are messages by the name of their task.
+    """Write the manifest of the ranks, with which they are a trace.
 
-    With failed tasks the manifest's `complete` is false. With `force` it replaces a trace that is
-    there, with `force_mix` foreign ranks may be together. Raises SourceError for fewer than
-    `min_ranks` ranks, or none, for ranks that cannot be of one program, and where another job wrote
-    a manifest meanwhile.
+    `failed` are messages by the name of their task. With failed tasks the manifest's `complete`
+    is false. With `force` it replaces a trace that is there, with `force_mix` foreign ranks may
+    be together. Raises SourceError for fewer than `min_ranks` ranks, or none, for ranks that
+    cannot be of one program, and where another job wrote a manifest meanwhile.
     """
     if len(records) < max(1, min_ranks):
         wanted = f", fewer than the {min_ranks:,} of --min-ranks" if min_ranks > 1 else ""
@@ -90,7 +90,7 @@ def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them
 
 
 def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest:
-    """The manifest of all ranks, as one of a trace that was collected at once."""
+    """Return the manifest of all ranks, as one of a trace that was collected at once."""
     manifests = [Manifest.from_dict(record.manifest) for record in records]
     n_rows: dict[str, dict[str, int]] = {}
     empty: dict[str, dict[str, None]] = {}
@@ -121,10 +121,10 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
 
 
 def clean(target: str, hours: float = 1) -> int:
-    """Remove the files of a target that neither its manifest nor a rank's record names; returns how many there were.
+    """Remove the files of a target that neither its manifest nor a rank's record names.
 
-    Those of the last `hours` stay: a job that is at work names its files only when a rank is
-    complete.
+    Return how many there were. Those of the last `hours` stay: a job that is at work names its
+    files only when a rank is complete.
     """
     if url_of(target) is None and not Path(target).is_dir():
         raise SourceError(f"{target}: no such directory")

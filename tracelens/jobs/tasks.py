@@ -23,7 +23,7 @@ class Task:
     """Sources that are read together, and what lies beside them. It can be pickled.
 
     `folder` is the name of the folder that the sources are as a whole, for sources that are
-    folders. `ranks` are those asked for; `position` is the rank where nothing says one: null where
+    folders. `ranks` are those asked for; `position` is the rank where nothing says one: None where
     the one task has all sources.
     """
 
@@ -52,7 +52,7 @@ def tasks_of(
     ranks: Sequence[int] = (),
     skipped: list[str] | None = None,
 ) -> list[Task]:
-    """The tasks for the sources that the paths stand for: each profiler's file is one, with a rank of its own.
+    """Return the tasks for the sources that the paths stand for: each profiler's file is one, with a rank of its own.
 
     Where stacks and the like are among them, those with the same rank in their names go together;
     where not all names have one, everything is one task. Names of files that are no traces are
@@ -90,7 +90,10 @@ def _one(tasks: Sequence[Task]) -> Task:
 
 
 def _together(tasks: Sequence[Task]) -> list[Task]:
-    """Tasks of the sources with the same rank in their names; one of all where not all names have one."""
+    """Tasks of the sources with the same rank in their names.
+
+    One of all where not all names have one.
+    """
     by_rank: dict[int | None, list[Task]] = {}
     for task in tasks:
         match = _RANK.search(task.name)
@@ -109,7 +112,7 @@ def _local(path: Path, kind: str | None, skipped: list[str]) -> list[tuple[bool,
 
 
 def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Path, bool]]:
-    """The files to read for a path, by name, and whether each is a profiler's.
+    """Return the files to read for a path, by name, and whether each is a profiler's.
 
     Damaged gzip is among them, for a task that says so and costs its rank alone. Files of a folder
     that are no traces are appended to `strange`. Raises SourceError for a path without anything to
@@ -128,7 +131,7 @@ def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Pat
 
 
 def local(path: Path) -> Listed:
-    """A local source; its ETag is made of what a file system tells of the content's age."""
+    """Return a local source; its ETag is made of what a file system tells of the content's age."""
     about = path.stat()
     return Listed(
         str(path.absolute()), path.name, about.st_size, f"{about.st_mtime_ns:x}-{about.st_size:x}"
@@ -136,7 +139,7 @@ def local(path: Path) -> Listed:
 
 
 def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, Task]]:
-    """The sources of a URL: the object itself, or the objects directly below it, by their first bytes."""
+    """Return the sources of a URL: the object itself, or the objects directly below it, by their first bytes."""
     members, more = listed(url)
     is_itself = members[0].place == url
     name = url.rpartition("/")[2]
