@@ -18,7 +18,10 @@ from tracelens.trace import Trace
 
 @dataclass(frozen=True)
 class Selection:
-    """The ranks and steps of a trace that are exported; `steps` null for all time, that outside of steps too."""
+    """The ranks and steps of a trace that are exported.
+
+    `steps` None for all time, that outside of steps too.
+    """
 
     trace: Trace
     ranks: Sequence[int]
@@ -26,7 +29,7 @@ class Selection:
 
     @classmethod
     def of(cls, trace: Trace, ranks: Sequence[int] = (), steps: Sequence[int] = ()) -> Selection:
-        """The named ranks and steps, or all. Raises UsageError for what the trace does not have."""
+        """Return the named ranks and steps, or all. Raises UsageError for what the trace does not have."""
         known = steps_of(trace)["step"].unique().sort().to_list()
         for what, wanted, own in (("rank", ranks, trace.manifest.ranks), ("step", steps, known)):
             missing = [number for number in wanted if number not in own]
@@ -56,12 +59,12 @@ class Selection:
         return idle_intervals(self.trace)
 
     def rows(self, table: str, rank: int, *columns: str) -> pl.DataFrame:
-        """Columns of a rank's chosen rows of a table with a step, strings as Categorical."""
+        """Return columns of a rank's chosen rows of a table with a step, strings as Categorical."""
         chosen = None if self.steps is None else pl.col("step").is_in(self.steps)
         return self.trace.select(table, *columns, where=chosen, rank=rank)
 
     def in_time(self, frame: pl.DataFrame, rank: int, at: str = "start_ns") -> pl.DataFrame:
-        """The rank's rows of a frame without steps whose moment `at` lies in a chosen step."""
+        """Return the rank's rows of a frame without steps whose moment `at` lies in a chosen step."""
         own = frame.filter(pl.col("rank") == rank)
         if self.steps is None:
             return own

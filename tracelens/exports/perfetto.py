@@ -118,7 +118,10 @@ class _Writer:
         self.stream.write(b"\x0a" + wire.varint(len(data)) + data)
 
     def word(self, kind: str, text: str) -> int:
-        """The number of a text, which is written where it is new; `kind` is a field of InternedData."""
+        """Return the number of a text, which is written where it is new.
+
+        `kind` is a field of InternedData.
+        """
         if (kind, text) not in self.words:
             interned = self.protos.InternedData()
             number = len(self.words) + 1
@@ -134,7 +137,7 @@ class _Writer:
         return self.words[kind, text]
 
     def track(self, path: tuple[str, ...], counter: str | None = None) -> int:
-        """The number of a track, which is described with those it lies in where it is new."""
+        """Return the number of a track, which is described with those it lies in where it is new."""
         if path not in self.tracks:
             parent = self.track(path[:-1]) if len(path) > 1 else None
             number = len(self.tracks) + 1
@@ -151,7 +154,7 @@ class _Writer:
         return self.tracks[path]
 
     def event(self, kind: int, row: dict[str, Any]) -> bytes:
-        """An event's own bytes: its kind, name, category, and everything else as annotations."""
+        """Return an event's own bytes: its kind, name, category, and everything else as annotations."""
         event = self.protos.TrackEvent(
             type=kind, name_iid=self.word("event_names", str(row["name"]))
         )
@@ -205,7 +208,10 @@ class _Writer:
             self.n_slices += int(is_begin.sum())
 
     def _flows(self, frame: pl.DataFrame, rank: int, *, launches: bool) -> pa.Array | None:
-        """Each row's flow ids as bytes, and nothing as a last one; null where no row has any."""
+        """Return each row's flow ids as bytes, and nothing as a last one.
+
+        Return None where no row has any.
+        """
         if "n_flows" not in frame.columns or not frame["n_flows"].fill_null(0).sum():
             return None
         counts = frame["n_flows"].fill_null(0)

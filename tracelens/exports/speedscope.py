@@ -17,7 +17,7 @@ _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 def write(selection: Selection, stream: BinaryIO) -> str:
     """Write a profile of each rank's kernels by stack, in the order of time, and one of each host thread.
 
-    Returns how many profiles. Raises MissingTableError where there are neither kernels nor spans.
+    Return how many profiles. Raises MissingTableError where there are neither kernels nor spans.
     """
     if not selection.trace.has("spans"):
         selection.trace.require("export --to speedscope", "kernels")
@@ -35,7 +35,7 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 
 
 def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterator[Iterator[str]]:
-    """The rank's profiles, each in pieces of text: of its kernels, if any, and of its threads and their lanes."""
+    """Yield the rank's profiles, each in pieces of text: of its kernels, if any, and of its threads and their lanes."""
     stacks = kernel_stacks(selection, rank)
     if stacks.rows.height:
         yield _kernels(stacks, f"rank {rank}: kernels by stack", frames)
@@ -51,7 +51,7 @@ def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterat
 
 
 def _kernels(stacks: Stacks, name: str, frames: dict[str, int]) -> Iterator[str]:
-    """A sampled profile: a sample for each kernel, its weight the kernel's time."""
+    """Yield a sampled profile: a sample for each kernel, its weight the kernel's time."""
     rows = stacks.rows
     yield _head("sampled", name, int(rows["duration_ns"].sum())) + ',"samples":['
     known: dict[int, str] = {}
@@ -70,7 +70,7 @@ def _kernels(stacks: Stacks, name: str, frames: dict[str, int]) -> Iterator[str]
 
 
 def _events(track: Track, events: pl.Series, head: str, frames: dict[str, int]) -> Iterator[str]:
-    """An evented profile: times since the first slice's start, as JavaScript's numbers hold 53 bits."""
+    """Yield an evented profile: times since the first slice's start, as JavaScript's numbers hold 53 bits."""
     origin = track.slices["start_ns"][0]
     numbers = {
         name: frames.setdefault(printable(name), len(frames))

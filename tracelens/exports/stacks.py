@@ -24,7 +24,7 @@ class Stacks:
     names: list[str]
 
     def frames(self, path: int) -> list[str]:
-        """The names of a path, outermost first."""
+        """Return the names of a path, outermost first."""
         found = []
         while path >= 0:
             found.append(self.names[path])
@@ -33,7 +33,7 @@ class Stacks:
 
 
 def kernel_stacks(selection: Selection, rank: int) -> Stacks:
-    """The stacks of a rank's kernels.
+    """Return the stacks of a rank's kernels.
 
     Names are printable; spans with one name in one place are one frame.
     """
@@ -58,7 +58,7 @@ def kernel_stacks(selection: Selection, rank: int) -> Stacks:
 
 
 def _paths(tree: pl.DataFrame) -> tuple[pl.Series, list[int], list[str]]:
-    """The path of each span of a rank's tree, and each path's parent and last name, level by level."""
+    """Return the path of each span of a rank's tree, and each path's parent and last name, level by level."""
     path = pl.repeat(-1, tree.height, dtype=pl.Int64, eager=True)
     parents: list[int] = []
     names: list[str] = []

@@ -31,7 +31,7 @@ class Track:
 
 
 def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
-    """The tracks of a rank with any slices: steps, host threads, each device's idle time and streams."""
+    """Yield the tracks of a rank with any slices: steps, host threads, each device's idle time and streams."""
     steps = selection.in_time(steps_of(selection.trace), rank).select("name", *_TIMES)
     work = _device_work(selection, rank)
     flow = pl.col("first_flow")
@@ -64,7 +64,10 @@ def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
 def host_tracks(
     selection: Selection, rank: int, launched: pl.DataFrame | None = None
 ) -> Iterator[Track]:
-    """A track for each thread with the rank's spans and API calls; `launched` has first_flow and n_flows of calls."""
+    """Yield a track for each thread with the rank's spans and API calls.
+
+    `launched` has first_flow and n_flows of calls.
+    """
     place = ("process_id", "thread_id", *_TIMES)
     spans = selection.rows("spans", rank, *place, "name", "kind").rename({"kind": "category"})
     calls = selection.rows("api_calls", rank, *place, "api_call_id", "api").rename({"api": "name"})
@@ -89,13 +92,16 @@ def _track(
 
 
 def _by(frame: pl.DataFrame, *keys: str) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
-    """The rows of each combination of keys, without these."""
+    """Return the rows of each combination of keys, without these."""
     parts = frame.partition_by(*keys, as_dict=True, include_key=False)
     return sorted(parts.items(), key=lambda item: tuple((key is not None, key) for key in item[0]))
 
 
 def _device_work(selection: Selection, rank: int) -> pl.DataFrame:
-    """The rank's kernels, copies and fills; those of known calls are numbered from 1 in the order of the calls."""
+    """Return the rank's kernels, copies and fills.
+
+    Those of known calls are numbered from 1 in the order of the calls.
+    """
     kernels = _slices(selection, rank, "kernels", "kernel_id", "name", "library", "primitive")
     layers = selection.layers.filter(pl.col("rank") == rank).drop("rank")
     kernels = kernels.join(layers, on="kernel_id", how="left", maintain_order="left").drop(
@@ -116,7 +122,10 @@ def _device_work(selection: Selection, rank: int) -> pl.DataFrame:
 
 
 def _slices(selection: Selection, rank: int, table: str, *more: str) -> pl.DataFrame:
-    """The rank's rows of a table of device work; one whose call is not among the chosen rows has no call."""
+    """Return the rank's rows of a table of device work.
+
+    One whose call is not among the chosen rows has no call.
+    """
     columns = ("device_id", "stream_id", *_TIMES, "api_call_id", "step", *more)
     return selection.rows(table, rank, *columns).with_columns(
         category=pl.lit(table.removesuffix("s"))
@@ -156,7 +165,10 @@ def _events(
     ends: pl.Series,
     state: tuple[list[tuple[int, int]], list[int], bool],
 ) -> pl.Series:
-    """The events of some more rows of a lane; `state` has what is open, what another lane gets, and if slices nest."""
+    """Return the events of some more rows of a lane.
+
+    `state` has what is open, what another lane gets, and if slices nest.
+    """
     open_now, left, nested = state
     events = []
     for row, start, end in zip(rows.to_list(), starts.to_list(), ends.to_list(), strict=True):

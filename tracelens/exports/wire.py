@@ -18,7 +18,7 @@ _TIMESTAMP = b"\x40"
 
 
 def varint(number: int, width: int = 0) -> bytes:
-    """A number from 0 on, as protobuf writes it, padded to `width` bytes."""
+    """Return a number from 0 on, as protobuf writes it, padded to `width` bytes."""
     found = bytearray()
     while number > 127 or len(found) + 1 < width:
         found.append(number & 127 | 128)
@@ -28,23 +28,23 @@ def varint(number: int, width: int = 0) -> bytes:
 
 
 def track(number: int) -> bytes:
-    """A TrackEvent's field track_uuid."""
+    """Return a TrackEvent's field track_uuid."""
     return b"\x58" + varint(number, TRACK_BYTES - 1)
 
 
 def packet_head(event: bytes, n_more: int) -> bytes:
-    """A packet up to its event's last `n_more` bytes, which follow, and then its timestamp."""
+    """Return a packet up to its event's last `n_more` bytes, which follow, and then its timestamp."""
     head = b"\x50\x01\x68\x02\x5a" + varint(len(event) + n_more) + event
     return b"\x0a" + varint(len(head) + n_more + MOMENT_BYTES) + head
 
 
 def texts(values: Sequence[bytes]) -> pa.Array:
-    """Bytes to take from by index."""
+    """Return bytes to take from by index."""
     return pa.array(values, _BYTES)
 
 
 def constant(value: bytes) -> pa.Scalar:
-    """A piece that is the same in all packets."""
+    """Return a piece that is the same in all packets."""
     return pa.scalar(value, _BYTES)
 
 
@@ -67,24 +67,24 @@ def moments(times: pl.Series) -> list[pa.Array | pa.Scalar]:
 
 
 def eight_bytes(values: pl.Series) -> pa.Array:
-    """Each value's eight bytes, as fixed64, sfixed64 and double are written."""
+    """Return each value's eight bytes, as fixed64, sfixed64 and double are written."""
     array = values.rechunk().to_arrow()
     buffer = array.buffers()[1].slice(array.offset * 8, len(array) * 8)
     return pc.cast(pa.Array.from_buffers(pa.binary(8), len(array), [None, buffer]), _BYTES)
 
 
 def joined(pieces: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
-    """The pieces of each packet, one behind the other."""
+    """Return the pieces of each packet, one behind the other."""
     return pc.binary_join_element_wise(*pieces, constant(b""))
 
 
 def memory(packets: pa.Array) -> pa.Buffer:
-    """The bytes of all packets."""
+    """Return the bytes of all packets."""
     return packets.buffers()[2]
 
 
 def cut(records: pa.Array, lengths: pl.Series) -> pa.Array:
-    """The records' bytes cut into pieces of these lengths, and an empty one after them."""
+    """Return the records' bytes cut into pieces of these lengths, and an empty one after them."""
     ends = pl.concat([pl.Series([0], dtype=pl.Int64), lengths.cum_sum().cast(pl.Int64)])
     ends = ends.extend(ends.tail(1)).rechunk().to_arrow()
     return pa.Array.from_buffers(
