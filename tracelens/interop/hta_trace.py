@@ -95,7 +95,7 @@ def _trace_class(reader: Any) -> Any:
             """Nothing: HTA's TraceDiff asks for it, whether a trace was parsed or not."""
 
         def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
-            """Events of a rank as a Chrome trace has them, each where its index says."""
+            """Return events of a rank as a Chrome trace has them, each where its index says."""
             frame, symbols = self.get_trace(rank), self.symbol_table.get_sym_table()
             events: list[dict[str, Any]] = [dict(_PROFILER, ts=self.min_ts, dur=0, args={})]
             events += [
@@ -122,7 +122,7 @@ def _trace_class(reader: Any) -> Any:
 
 
 def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
-    """All events of a rank as HTA names them: cat, name, start_ns, duration_ns and `_COLUMNS`."""
+    """Return all events of a rank as HTA names them: cat, name, start_ns, duration_ns and `_COLUMNS`."""
     own = pl.col("rank") == rank
     spans = next(span_trees(trace.frame("spans").filter(own)), trace.frame("spans").clear())
     work = {name: trace.frame(name).filter(own) for name in ("kernels", "memcpys", "memsets")}
@@ -235,7 +235,7 @@ def _waits(waits: pl.DataFrame) -> pl.DataFrame:
 
 
 def _profiler_ranges(counters: pl.DataFrame) -> pl.DataFrame:
-    """A kernel a row with a column for each counter."""
+    """Return a kernel a row with a column for each counter."""
     keys = ["time_ns", "duration_ns", "device_id", "kernel"]
     if not counters.height:
         return counters.select(keys)
@@ -274,7 +274,10 @@ def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
-    """Events with ts and dur in microseconds, as floats that a file's digits would give, rounded as HTA would."""
+    """Return events with ts and dur in microseconds, rounded as HTA would.
+
+    They are the floats that a file's digits would give.
+    """
     # Polars multiplies by 0.001 instead, which is not the nearest number to what the digits say.
     ts, dur = (
         (events[name] - base).to_numpy() / 1000
@@ -291,7 +294,7 @@ def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
 
 
 def _frame(module: Any, symbols: Any, events: pl.DataFrame) -> Any:
-    """The events as HTA keeps them: names as numbers, with the index of the linked event, and the iteration."""
+    """Return the events as HTA keeps them: names as numbers, with the index of the linked event, and the iteration."""
     known = symbols.get_sym_id_map()
     numbers = [
         pl.col(name).replace_strict(known, return_dtype=pl.Int64) for name in ("cat", "name")
@@ -306,9 +309,10 @@ def _frame(module: Any, symbols: Any, events: pl.DataFrame) -> Any:
 
 
 def _iterations(frame: Any, symbols: list[str]) -> np.ndarray[Any, Any]:
-    """The step of each event as HTA finds it, -1 for none: by time on the host, by the linked call on the device.
+    """Return the step of each event as HTA finds it, -1 for none.
 
-    Its own function asks every step about every event, in Python.
+    On the host it is found by time, on the device by the linked call. Its own function asks every
+    step about every event, in Python.
     """
     steps = {
         i: int(name[13:])
