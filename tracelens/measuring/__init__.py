@@ -1,4 +1,7 @@
-"""Measuring a model's layers by several methods, and the cost of measuring itself; needs PyTorch."""
+"""Measuring a model's layers by several methods, and the cost of measuring itself.
+
+Needs PyTorch.
+"""
 
 from tracelens.measuring.measure import CONFIGURATIONS, METHODS, measure
 from tracelens.measuring.variants import Protocol

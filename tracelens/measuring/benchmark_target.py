@@ -41,7 +41,10 @@ class Subject:
     def of(
         cls, torch: Any, model: Any, inputs: Any, configuration: str, mode: str | None
     ) -> "Subject":
-        """The model on its device, its layers found by running it once; compiled at the first run after."""
+        """Return the model on its device, its layers found by running it once.
+
+        Compiled at the first run after.
+        """
         if configuration == "custom":
             device = next((p.device for p in model.parameters()), torch.device("cpu"))
         else:
@@ -102,7 +105,7 @@ class Subject:
             self.torch.cuda.synchronize()
 
     def layers(self) -> pl.DataFrame:
-        """The table `layers`, without rank."""
+        """Return the table `layers`, without rank."""
         rows = [
             {
                 "module_path": path,
@@ -121,12 +124,15 @@ class Subject:
 
 
 def is_timed(module: Any) -> bool:
-    """Whether the module is timed as one layer: it has no children, or computes without calling them."""
+    """Return whether the module is timed as one layer: it has no children, or computes without calling them."""
     return next(module.children(), None) is None or type(module).__name__ == "MultiheadAttention"
 
 
 def clocked(run: Callable[[], Any], wait: Callable[[], None]) -> int:
-    """Nanoseconds that `run` takes, from an idle device until it is idle again; `wait` waits for the device."""
+    """Return nanoseconds that `run` takes, from an idle device until it is idle again.
+
+    `wait` waits for the device.
+    """
     wait()
     start = time.perf_counter_ns()
     run()
@@ -162,7 +168,7 @@ def around(
 
 
 def _arguments(torch: Any, inputs: Any, device: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The inputs as positional and keyword arguments, their tensors on the device."""
+    """Return the inputs as positional and keyword arguments, their tensors on the device."""
 
     def placed(value: Any) -> Any:
         return value.to(device) if isinstance(value, torch.Tensor) else value
@@ -174,7 +180,7 @@ def _arguments(torch: Any, inputs: Any, device: Any) -> tuple[tuple[Any, ...], d
 
 
 def _hyperparameters(module: Any) -> dict[str, Any]:
-    """A layer's constants, as its class declares them; words only of torch's own classes."""
+    """Return a layer's constants, as its class declares them; words only of torch's own classes."""
     words = (str,) if type(module).__module__.startswith("torch.") else ()
     plain = (bool, int, float, *words)
     found = {}

@@ -30,7 +30,7 @@ def measure(
     configurations: Sequence[str] | None = None,
     protocol: Protocol | None = None,
 ) -> Trace:
-    """A trace with only `timings` and `layers`: the model's forward pass and its layers, by every method.
+    """Return a trace with only `timings` and `layers`: the model's forward pass and its layers, by every method.
 
     `inputs` is a tensor, a tuple of arguments or a dict of keyword arguments. Configurations are
     interpreted and cpp (on the CPU, eager and compiled), cuda and triton (on a GPU), custom (the
@@ -83,7 +83,7 @@ def measure(
 
 
 def _chosen(torch: Any, wanted: Sequence[str] | None) -> tuple[str, ...]:
-    """The given configurations, or all that this machine can run. Raises UsageError for others."""
+    """Return the given configurations, or all that this machine can run. Raises UsageError for others."""
     has_gpu = torch.cuda.is_available()
     if wanted is None:
         return ("interpreted", "cpp", "cuda", "triton") if has_gpu else ("interpreted", "cpp")
@@ -107,7 +107,10 @@ def _check(wanted: Sequence[str], known: Sequence[str], what: str) -> None:
 def _rounds(
     subject: Subject, chosen: Sequence[Variant], protocol: Protocol
 ) -> Iterator[dict[str, Any]]:
-    """Rows of every round; in each round every variant takes its turn, so that drift affects all of them equally."""
+    """Yield rows of every round.
+
+    In each round every variant takes its turn, so that drift affects all of them equally.
+    """
     n_rounds = protocol.warmup_rounds + protocol.rounds
     for at in range(n_rounds):
         _LOG.debug("%s, round %d of %d", subject.configuration, at + 1, n_rounds)
@@ -129,7 +132,7 @@ def _rounds(
 
 
 def _round(subject: Subject, variant: Variant, n: int) -> list[Found]:
-    """The times of a round.
+    """Return the times of a round.
 
     Raises ToolError where a compiled configuration fails: eager it has run before.
     """

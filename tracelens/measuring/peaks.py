@@ -25,12 +25,13 @@ _SIZES, _COPIED_BYTES = (4096, 8192), 1 << 31
 def measure_peaks(
     device: str = "cuda", *, sizes: Sequence[int] = _SIZES, copied_bytes: int = _COPIED_BYTES
 ) -> dict[str, Any]:
-    """The peaks of a device, as `read_peaks` takes them; `missing` says why an element type has none.
+    """Return the peaks of a device, as `read_peaks` takes them.
 
-    A rate is the median of 7 rounds of at least 20 ms each, for products that of the best of the
-    sizes. Matrices have as many rows as columns and hold normally distributed numbers (a GPU
-    multiplies zeros faster); of copies in the device's memory what is read and what is written
-    counts. Raises ToolError without torch or without a GPU.
+    `missing` says why an element type has none. A rate is the median of 7 rounds of at least 20
+    ms each, for products that of the best of the sizes. Matrices have as many rows as columns
+    and hold normally distributed numbers (a GPU multiplies zeros faster); of copies in the
+    device's memory what is read and what is written counts. Raises ToolError without torch or
+    without a GPU.
     """
     torch = load_torch("measure-peaks")
     if device == "cuda" and not torch.cuda.is_available():
@@ -71,7 +72,10 @@ def measure_peaks(
 
 
 def _product(torch: Any, dtype: Any, device: str, size: int) -> Callable[[], Any]:
-    """A product of two matrices of the element type; of fp8 a scaled one, as no other exists."""
+    """Return a product of two matrices of the element type.
+
+    Of fp8 a scaled one, as no other exists.
+    """
     one, other = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     if dtype.itemsize > 1:
         return partial(torch.mm, one, other)
@@ -89,7 +93,10 @@ def _product(torch: Any, dtype: Any, device: str, size: int) -> Callable[[], Any
 
 
 def _seconds(run: Callable[[], Any], wait: Callable[[], Any]) -> float:
-    """Median seconds that one call takes, of rounds with so many calls that waiting for the device does not count."""
+    """Return the median seconds that one call takes.
+
+    A round has so many calls that waiting for the device does not count.
+    """
     clocked(run, wait)  # loads the library, and chooses the kernel
     n_calls = 1
     while (ns := clocked(lambda: [run() for _ in range(n_calls)], wait)) < _ROUND_NS:  # noqa: B023 - called at once

@@ -1,4 +1,7 @@
-"""Layer subtraction: run the first n layers for every n; the time that the nth one adds is its own."""
+"""Layer subtraction: run the first n layers for every n.
+
+The time that the nth one adds is its own.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,9 +24,10 @@ def eager_prefixes(
     run: Callable[[], Any],
     wait: Callable[[], None],
 ) -> list[Callable[[], int]]:
-    """Runs that end before the first call of a layer, and after each; each returns the nanoseconds it took.
+    """Runs that end before the first call of a layer, and after each.
 
-    A forward hook on the layer raises at its nth call; no other layer has one. For any model.
+    Each returns the nanoseconds it took. A forward hook on the layer raises at its nth call; no
+    other layer has one. For any model.
     """
     stops = [(calls[0], 1, True)]
     seen: Counter[str] = Counter()
@@ -36,7 +40,7 @@ def eager_prefixes(
 def _stopped(
     module: Any, nth: int, before: bool, run: Callable[[], Any], wait: Callable[[], None]
 ) -> int:
-    """Nanoseconds of a run that ends before, or after, the nth call of the module."""
+    """Return nanoseconds of a run that ends before, or after, the nth call of the module."""
     left = nth
 
     def stop(*_: Any) -> None:
@@ -90,7 +94,7 @@ def compiled_prefixes(
 
 
 def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
-    """The graph up to and with that node, with all values that later nodes need as its output."""
+    """Return the graph up to and with that node, with all values that later nodes need as its output."""
     graph = torch.fx.Graph()
     new: dict[Any, Any] = {}
     places = {node: at for at, node in enumerate(nodes)}
@@ -108,7 +112,7 @@ def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
 
 
 def differences(paths: Sequence[str], cumulative: Sequence[int]) -> dict[str, int]:
-    """Each layer's time, summed over its calls: runs that end after it less runs that end before; may be < 0."""
+    """Return each layer's time, summed over its calls: runs that end after it less runs that end before; may be < 0."""
     found: Counter[str] = Counter()
     for path, (before, after) in zip(paths, pairwise(cumulative), strict=True):
         found[path] += after - before

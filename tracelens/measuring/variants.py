@@ -63,7 +63,10 @@ class Variant:
 def variants(
     subject: Subject, methods: Sequence[str], protocol: Protocol, diagnostics: Diagnostics
 ) -> list[Variant]:
-    """The variants of the methods that the configuration allows; diagnostics say what is left out."""
+    """Return the variants of the methods that the configuration allows.
+
+    Diagnostics say what is left out.
+    """
     found: list[Variant] = []
 
     def add(
@@ -124,7 +127,7 @@ def _round(
 
 
 def _profiler(torch: Any) -> AbstractContextManager[Any]:
-    """The profiler without shapes, stacks or memory."""
+    """Return the profiler without shapes, stacks or memory."""
     activities = [torch.profiler.ProfilerActivity.CPU]
     if torch.cuda.is_available():
         activities.append(torch.profiler.ProfilerActivity.CUDA)
@@ -133,7 +136,7 @@ def _profiler(torch: Any) -> AbstractContextManager[Any]:
 
 
 def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
-    """The whole model, undisturbed or waiting for the device around each layer."""
+    """Yield the whole model, undisturbed or waiting for the device around each layer."""
     waits: AbstractContextManager[None] = nullcontext()
     if synchronized:
         waits = around(subject.timed, lambda _: subject.wait(), lambda _: subject.wait())
@@ -143,7 +146,10 @@ def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
 
 
 def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
-    """The whole model with the wall clock read around each layer, and their times; arr_sum is their sum."""
+    """Yield the whole model with the wall clock read around each layer, and their times.
+
+    Arr_sum is their sum.
+    """
     starts: dict[str, int] = {}
     durations: Counter[str] = Counter()
 
@@ -177,7 +183,7 @@ class EventTimers:
         self._events[path].append(event)
 
     def read(self) -> dict[str, int]:
-        """The durations since the last reading; waits for the device."""
+        """Return the durations since the last reading; waits for the device."""
         self._torch.cuda.synchronize()
         found = {
             path: round(
@@ -190,7 +196,7 @@ class EventTimers:
 
 
 def _events(subject: Subject, n: int) -> list[Found]:
-    """The whole model and each layer between CUDA events."""
+    """Return the whole model and each layer between CUDA events."""
     timers, found = EventTimers(subject.torch), []
     with around(subject.timed, timers.record, timers.record):
         for _ in range(n):
@@ -209,7 +215,7 @@ def _with_sum(total: int, durations: Mapping[str, int]) -> Found:
 
 
 def _profiled_sums(subject: Subject, n: int) -> list[Found]:
-    """The profiler's times of the whole model and each layer, in ranges of its own."""
+    """Return the profiler's times of the whole model and each layer, in ranges of its own."""
     mark, entered = subject.torch.profiler.record_function, dict[str, Any]()
 
     def begin(path: str) -> None:
@@ -236,7 +242,7 @@ def _profiled_sums(subject: Subject, n: int) -> list[Found]:
 
 
 def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str, int]]]:
-    """For each execution in a profile, nanoseconds of each quantity by layer, null being the whole model.
+    """For each execution in a profile, nanoseconds of each quantity by layer, None being the whole model.
 
     CPU_self and CUDA_self are summed over every op and annotation in the layer's range but the
     ranges themselves, so each moment counts once; CUDA_total over the outermost ones.
@@ -263,7 +269,7 @@ def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str,
 def _below(
     event: Any, path: str | None, is_outermost: bool
 ) -> Iterator[tuple[Any, str | None, bool]]:
-    """The events below this one, except our own ranges, with their layer and whether they are outermost in it."""
+    """Yield the events below this one, except our own ranges, with their layer and whether they are outermost in it."""
     for child in event.cpu_children:
         if child.name.startswith(_RANGE):
             yield from _below(child, child.name.removeprefix(_RANGE), is_outermost)
@@ -300,7 +306,7 @@ def _subtraction(subject: Subject) -> Callable[[int], list[Found]]:
 
 
 def _region_cost(subject: Subject) -> Callable[[int], list[Found]]:
-    """The cost of calling a compiled region beyond its work: a tiny layer compiled, less the same one eager."""
+    """Return the cost of calling a compiled region beyond its work: a tiny layer compiled, less the same one eager."""
     x = subject.torch.zeros(16, device=subject.device)
     eager, compiled = subject.torch.nn.ReLU(), subject.torch.nn.ReLU()
     subject.compile(compiled)
