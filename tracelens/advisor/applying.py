@@ -27,7 +27,7 @@ def apply_calls(
     *,
     tolerance: float | None = None,
 ) -> Any:
-    """A module that computes what the model does by the calls of the plan, with weights of its own.
+    """Return a module that computes what the model does by the calls of the plan, with weights of its own.
 
     The model itself stays as it is. `inputs` is an example of what it is called with; by default it
     is made up, in the shapes that the plan names. Raises UsageError for a model in training mode, a
@@ -123,7 +123,7 @@ class _Rewriting:
             )
 
     def made(self) -> Any:
-        """The module, once all calls are in its graph."""
+        """Return the module, once all calls are in its graph."""
         for spec in self.program.graph_signature.user_inputs:
             self.have[spec, "NCHW"] = self.graph.placeholder(spec)
         for call in self.plan.calls:
@@ -145,7 +145,10 @@ class _Rewriting:
         return module.eval()
 
     def _any(self, name: str, layout: str = "NCHW") -> Any:
-        """The tensor in the layout, or in the one that there is; a parameter is kept by the module."""
+        """Return the tensor in the layout, or in the one that there is.
+
+        A parameter is kept by the module.
+        """
         for own in (layout, "NCHW", "NHWC"):
             if (name, own) in self.have:
                 return self.have[name, own]
@@ -191,7 +194,7 @@ class _Rewriting:
         )
 
     def _product(self, call: PlannedCall, nodes: Sequence[Any], covers: Sequence[str]) -> Any:
-        """A convolution or matrix product with what it covers: its weights are folded and laid out now, once."""
+        """Return a convolution or matrix product with what it covers: its weights are folded and laid out now, once."""
         first = nodes[0]
         values = _with_defaults(first)
         weight = self.kept[values[1].name].detach()
@@ -220,7 +223,7 @@ def _name(node: Any) -> str:
 
 
 def _with_defaults(node: Any) -> list[Any]:
-    """The arguments of a call, with those that were left out."""
+    """Return the arguments of a call, with those that were left out."""
     left = node.target._schema.arguments[len(node.args) :]  # noqa: SLF001 - how torch tells an operator's arguments
     defaults = {own.name: own.default_value if own.has_default_value() else None for own in left}
     return [*node.args, *(node.kwargs.get(name, value) for name, value in defaults.items())]

@@ -12,7 +12,7 @@ Realised: TypeAlias = Callable[..., Any]
 
 
 def realisations() -> dict[str, Realised]:
-    """Each function that is a call of its own, by name.
+    """Return each function that is a call of its own, by name.
 
     Those on a convolution take input, weight, bias, what is added, stride, padding, dilation and
     groups. On a CPU, where there is no cuDNN, what is fused is called one after the other.
@@ -87,7 +87,7 @@ def realisations() -> dict[str, Realised]:
 
 
 def laid_out(tensor: Any, layout: str) -> Any:
-    """The tensor in the layout; the same one where it has it already."""
+    """Return the tensor in the layout; the same one where it has it already."""
     torch = load_torch("a layout")
     if tensor.dim() != 4:
         return tensor.contiguous()

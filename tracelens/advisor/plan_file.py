@@ -35,7 +35,7 @@ class CallPlan:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> CallPlan:
-        """The plan in a file.
+        """Return the plan in a file.
 
         Raises SourceError when it is none, SchemaError when a newer version wrote it.
         """

@@ -30,11 +30,12 @@ def time_calls(
     *,
     flush: bool = True,
 ) -> Trace:
-    """A trace whose table call_costs has a row a candidate: function, call, dtype and layout, as a plan names them.
+    """Return a trace whose table call_costs has one row per candidate.
 
-    On a GPU by CUDA events, without what two events alone take, the cache flushed before each call
-    (with `flush` off its inputs may be there, where the call before left them); else by the clock.
-    A call that fails has the problem in place of times.
+    Columns are function, call, dtype and layout, as a plan names them. On a GPU by CUDA events,
+    without what two events alone take, the cache flushed before each call (with `flush` off its
+    inputs may be there, where the call before left them); else by the clock. A call that fails has
+    the problem in place of times.
     """
     torch = load_torch("timing calls")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -79,7 +80,10 @@ def _clock(call: Callable[[], Any], n: int) -> list[float]:
 
 
 def _events(torch: Any, *, flush: bool) -> Callable[[Callable[[], Any], int], list[float]]:
-    """A timer by CUDA events; the device is kept busy meanwhile, so that the host is ahead when a call begins."""
+    """Return a timer by CUDA events.
+
+    The device is kept busy meanwhile, so that the host is ahead when a call begins.
+    """
     many = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
     is_busy: Callable[[], Any] = many.zero_ if flush else partial(torch.cuda._sleep, _BUSY_CYCLES)  # noqa: SLF001
 
@@ -99,7 +103,7 @@ def _events(torch: Any, *, flush: bool) -> Callable[[Callable[[], Any], int], li
 
 
 def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable[[], Any]:
-    """The call on tensors of its own.
+    """Return the call on tensors of its own.
 
     Raises KeyError for a function that cannot be called alone.
     """
