@@ -86,7 +86,7 @@ class Sampler:
             self._nvml = None
 
     def capture(self, rank: int | None = None) -> Capture:
-        """The samples, to be combined with the profiler's capture; ends the sampling."""
+        """Return the samples, to be combined with the profiler's capture; ends the sampling."""
         self.stop()
         tables = {}
         if self._rows:
@@ -194,5 +194,5 @@ def visible_indices(visible: str, uuids: list[str]) -> list[int]:
 
 
 def _text(value: str | bytes) -> str:
-    """The text, which older versions of nvidia-ml-py return as bytes."""
+    """Return the text, which older versions of nvidia-ml-py return as bytes."""
     return value.decode() if isinstance(value, bytes) else value

@@ -32,7 +32,7 @@ _DRIVER = Path("/proc/driver/nvidia/version")
 def run_program(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
     """Run the command to its end with this process's standard streams, and `environment` on top of its variables.
 
-    Returns the exit code as a shell reports it. Ctrl-C reaches the program, which stands in the
+    Return the exit code as a shell reports it. Ctrl-C reaches the program, which stands in the
     same process group, and this process waits for it to end; SIGTERM and SIGHUP are passed on. On
     Linux the program gets SIGTERM when this process dies. Raises ToolError when the program cannot
     be started.
@@ -63,7 +63,7 @@ def run_program(command: Sequence[str], environment: Mapping[str, str] | None = 
 
 
 def find_program(name: str, environment: Mapping[str, str] | None = None) -> str:
-    """The program's file, looked up as a shell does. Raises ToolError when there is none."""
+    """Return the program's file, looked up as a shell does. Raises ToolError when there is none."""
     folders = (environment or os.environ).get("PATH", os.environ.get("PATH"))
     path = shutil.which(name, path=folders)
     if path is None:
@@ -81,7 +81,10 @@ def find_program(name: str, environment: Mapping[str, str] | None = None) -> str
 
 
 def script_name(command: Sequence[str]) -> str:
-    """The name of a run of the command: `train` for `python train.py` or `python -m pkg.train`, else the program's."""
+    """Return the name of a run of the command.
+
+    It is `train` for `python train.py` or `python -m pkg.train`, else the program's.
+    """
     script = next((word for word in command[1:] if word.endswith(".py")), None)
     if script is None and "-m" in command[:-1]:
         script = command[command.index("-m") + 1].rpartition(".")[2]
@@ -96,9 +99,9 @@ def start(
     pass_fds: Sequence[int] = (),
     **options: Any,
 ) -> subprocess.Popen[bytes]:
-    """The running program, which on Linux gets the signal when this process dies; `options` are Popen's.
+    """Return the running program, which on Linux gets the signal when this process dies.
 
-    Raises ToolError when it cannot be executed.
+    `options` are Popen's. Raises ToolError when it cannot be executed.
     """
     if not sys.platform.startswith("linux") or not sys.executable:
         try:
@@ -129,7 +132,7 @@ def _cannot_run(name: str, number: int | None) -> ToolError:
 
 
 def ask(command: Sequence[str | Path], timeout_s: float) -> subprocess.CompletedProcess[str]:
-    """The finished process of a tool with its output.
+    """Return the finished process of a tool with its output.
 
     Raises ToolError when it cannot be run, or takes longer.
     """
@@ -174,7 +177,7 @@ def handling(
 
 
 def _is_in_foreground() -> bool:
-    """Whether this process group is the terminal's foreground, whose Ctrl-C reaches the program by itself."""
+    """Return whether this process group is the terminal's foreground, whose Ctrl-C reaches the program by itself."""
     try:
         with Path("/dev/tty").open("rb") as terminal:
             return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
@@ -183,14 +186,17 @@ def _is_in_foreground() -> bool:
 
 
 def program(name: str) -> Found:
-    """The program on PATH or beside this Python."""
+    """Return the program on PATH or beside this Python."""
     return program_at(
         shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
     )
 
 
 def program_at(path: str | None) -> Found:
-    """The program in the file, with the version that it prints first; none where the path is null."""
+    """Return the program in the file, with the version that it prints first.
+
+    Return None where the path is None.
+    """
     if path is None:
         return Found(False)
     try:
@@ -202,7 +208,7 @@ def program_at(path: str | None) -> Found:
 
 
 def package(name: str) -> Found:
-    """The installed Python package, which is not imported."""
+    """Return the installed Python package, which is not imported."""
     try:
         return Found(True, metadata.version(name))
     except metadata.PackageNotFoundError:
@@ -210,7 +216,10 @@ def package(name: str) -> Found:
 
 
 def driver_version() -> str | None:
-    """The NVIDIA driver's version as the kernel module states it; null where it states none."""
+    """Return the NVIDIA driver's version as the kernel module states it.
+
+    Return None where it states none.
+    """
     try:
         match = VERSION.search(_DRIVER.read_text())
     except OSError:

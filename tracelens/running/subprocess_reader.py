@@ -38,7 +38,11 @@ class Plan:
 
 
 def plan(needs: Sequence[int], limit_bytes: int | None = None) -> Plan:
-    """The plan for files that need so much memory: at least one at a time, at most one a core; default: half of it."""
+    """Return the plan for files that need so much memory.
+
+    It has at least one file at a time, and at most one a core. By default, they may take half of
+    it.
+    """
     limit = limit_bytes or _memory_bytes() // 2
     each = max(needs)
     n_workers = max(1, min(len(needs), os.cpu_count() or 1, limit // each))
@@ -46,14 +50,14 @@ def plan(needs: Sequence[int], limit_bytes: int | None = None) -> Plan:
 
 
 def needs_of_size(size_bytes: int, name: str) -> int:
-    """The estimated peak memory of reading a torch trace of this size and name."""
+    """Return the estimated peak memory of reading a torch trace of this size and name."""
     return _BASE_BYTES + int(
         _BYTES_A_BYTE * size_bytes * (_GZIP_FACTOR if name.endswith(".gz") else 1)
     )
 
 
 def needs_bytes(file: Path) -> int:
-    """The same of a file, by its content; gzip files end with their uncompressed size."""
+    """Return the same of a file, by its content; gzip files end with their uncompressed size."""
     size = file.stat().st_size
     with file.open("rb") as stream:
         if stream.read(2) == b"\x1f\x8b" and size > 4:
@@ -63,7 +67,10 @@ def needs_bytes(file: Path) -> int:
 
 
 def chosen_files(files: Sequence[Path]) -> list[Path]:
-    """The files to read in processes: those that are each worth one, or all of many; none if there is only one."""
+    """Return the files to read in processes: those that are each worth one, or all of many.
+
+    Return None if there is only one.
+    """
     least = 0 if len(files) >= MANY else WORTH_A_PROCESS
     chosen = [file for file in files if str(file) != "-" and file.stat().st_size >= least]
     return chosen if len(chosen) > 1 else []
@@ -76,9 +83,10 @@ def read_several(
     limit_bytes: int | None,
     tell: Callable[[str], None],
 ) -> list[list[Capture]]:
-    """The captures of each file, their tables stored in the folder; large or many files are read in processes.
+    """Return the captures of each file, their tables stored in the folder.
 
-    `tell` is called with the number that are read at a time.
+    Large or many files are read in processes. `tell` is called with the number that are read at
+    a time.
     """
     chosen = chosen_files(files)
     found: Iterator[list[Capture]] = iter(())
@@ -101,7 +109,7 @@ def read_several(
 def read_apart(
     read: Read, files: Sequence[Path], folder: Path, n_workers: int
 ) -> list[list[Capture]]:
-    """The captures in each of the torch traces, their tables stored in a folder that lives as long as they do.
+    """Return the captures in each of the torch traces, their tables stored in a folder that lives as long as they do.
 
     Errors of reading are raised here, and SourceError if a process is killed.
     """
