@@ -55,7 +55,7 @@ class Advice:
 
 
 def judgeable_ranks(trace: Trace) -> list[int]:
-    """The ranks that ran inference, and were recorded with the shapes of inputs; sorted."""
+    """Return the ranks that ran inference, and were recorded with the shapes of inputs; sorted."""
     phases = trace.select("spans", "rank", "phase").lazy().unique().collect()
     trained = phases.filter(pl.col("phase").cast(pl.String).is_in(["backward", "optimizer"]))[
         "rank"
@@ -70,9 +70,10 @@ def judgeable_ranks(trace: Trace) -> list[int]:
 def advise_rank(
     trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bool | None = None
 ) -> Advice:
-    """The cheapest legal calls for what a rank ran; `others` are traces whose times of the same calls count too.
+    """Return the cheapest legal calls for what a rank ran.
 
-    Layouts are solved for with Z3 where it is installed (or as `z3` says), else by trying each.
+    `others` are traces whose times of the same calls count too. Layouts are solved for with Z3
+    where it is installed (or as `z3` says), else by trying each.
     """
     calls = read_calls(trace, rank)
     bench = [other.frame("call_costs") for other in (trace, *others) if other.has("call_costs")]
@@ -98,7 +99,7 @@ def advise_rank(
 
 
 def launch_ns(trace: Trace, rank: int) -> float:
-    """The median time from a call that launches a kernel to its begin, where launches limit the rank; else 0.
+    """Return the median time from a call that launches a kernel to its begin, where launches limit the rank; else 0.
 
     It is the least that a call takes a host which launches one after the other; the framework's own
     time is not in it. Of the calls while the rank's devices were idle: a kernel that is launched
@@ -123,12 +124,15 @@ def _host_ns(parts: Sequence[Advised], each: float) -> float:
 
 
 def _longest_ns(parts: Sequence[Advised], each: float) -> float:
-    """The longer of the launches and the kernels of the calls."""
+    """Return the longer of the launches and the kernels of the calls."""
     return max(_host_ns(parts, each), sum(call.cost.ns for part in parts for call in part.calls))
 
 
 def candidates_of(advice: Advice) -> list[dict[str, str]]:
-    """The legal calls, once each, of which nothing was measured; and what changes the layout of what they read."""
+    """Return the legal calls, once each, of which nothing was measured.
+
+    And what changes the layout of what they read.
+    """
     parts, search, costs = advice.parts, advice.search, advice.search.costs
     found: dict[str, dict[str, str]] = {}
     for part in parts:
@@ -158,7 +162,7 @@ def candidates_of(advice: Advice) -> list[dict[str, str]]:
 
 
 def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
-    """The advice as a call plan: what tl.apply_calls and tracelens collect calls read."""
+    """Return the advice as a call plan: what tl.apply_calls and tracelens collect calls read."""
     calls, statistics = advice.calls, advice.search.statistics
     return {
         "format": "tracelens call plan",

@@ -25,7 +25,7 @@ _VIEW = "view"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of the tensor at one place of a call: `strides` is null where the call decides them.
+    """What is known of the tensor at one place of a call: `strides` is None where the call decides them.
 
     `live`: it is read after the call, or is not the graph's own; `aliases`: places that share its
     memory; `fixed`: it is an input of the model or a parameter, which no call may overwrite.
@@ -42,7 +42,7 @@ class Facts:
 
 
 def strides_of(shape: Sequence[int], layout: str) -> tuple[int, ...]:
-    """Strides of a dense tensor; channels are last only where there are four dimensions."""
+    """Return strides of a dense tensor; channels are last only where there are four dimensions."""
     order = [0, 2, 3, 1] if layout == NHWC and len(shape) == 4 else range(len(shape))
     strides, step = [0] * len(shape), 1
     for d in reversed(order):
@@ -51,7 +51,10 @@ def strides_of(shape: Sequence[int], layout: str) -> tuple[int, ...]:
 
 
 def layout_of(shape: Sequence[int], strides: Sequence[int] | None) -> str | None:
-    """The layout that the strides are of, where they are of one; NCHW where both are the same."""
+    """Return the layout that the strides are of, where they are of one.
+
+    NCHW where both are the same.
+    """
     if strides is None or len(strides) != len(shape):
         return None
     for layout in LAYOUTS:
@@ -66,7 +69,7 @@ Solve: TypeAlias = Callable[[Term, Places], list[str]]
 
 
 def enumerate_layouts(constraint: Term, places: Places) -> list[str]:
-    """The layouts of `out` under which the constraint holds, by trying each."""
+    """Return the layouts of `out` under which the constraint holds, by trying each."""
     return [
         layout
         for layout, out in _outs(places).items()
@@ -75,7 +78,7 @@ def enumerate_layouts(constraint: Term, places: Places) -> list[str]:
 
 
 def _outs(places: Places) -> dict[str, Facts]:
-    """The tensor that a call may give, by layout: a dense one of each, where its strides are not known."""
+    """Return the tensor that a call may give, by layout: a dense one of each, where its strides are not known."""
     out = places["out"]
     if out.strides is not None:
         return {layout_of(out.shape, out.strides) or NCHW: out}
@@ -105,7 +108,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 
 
 def _holds(term: Term, places: Places) -> Any:
-    """The value of a term whose properties are all known."""
+    """Return the value of a term whose properties are all known."""
     if not isinstance(term, tuple):
         return term
     word, *rest = term
@@ -118,7 +121,7 @@ def _holds(term: Term, places: Places) -> Any:
 
 
 def _property(facts: Facts, word: str, of: Any = None) -> Any:
-    """A property of a tensor: of its dimension `of`, 0 past the last one, or towards the place `of`."""
+    """Return a property of a tensor: of its dimension `of`, 0 past the last one, or towards the place `of`."""
     if word == "ALIAS":
         return of in facts.aliases
     if word not in ("SHAPE", "STRIDE"):
@@ -129,12 +132,15 @@ def _property(facts: Facts, word: str, of: Any = None) -> Any:
 
 
 def has_z3() -> bool:
-    """Whether the extra `advisor` is installed."""
+    """Return whether the extra `advisor` is installed."""
     return importlib.util.find_spec("z3") is not None
 
 
 class Z3Solver:
-    """Solves constraints with Z3, one solver by push and pop; properties are uninterpreted functions."""
+    """Solves constraints with Z3, one solver by push and pop.
+
+    Properties are uninterpreted functions.
+    """
 
     def __init__(self) -> None:
         self._z3: Any = importlib.import_module("z3")
@@ -149,7 +155,10 @@ class Z3Solver:
         self._made: dict[object, Any] = {}
 
     def __call__(self, constraint: Term, places: Places) -> list[str]:
-        """The layouts of `out` under which the constraint holds: models of the solver, until there is no other."""
+        """Return the layouts of `out` under which the constraint holds.
+
+        The solver is asked for models until there is no other.
+        """
         choice, found = self._z3.Int("layout_of_out"), []
         self._solver.push()
         for place, facts in places.items():
@@ -169,7 +178,7 @@ class Z3Solver:
         self._solver.add(self._made[of])
 
     def _choices(self, choice: Any, out: Facts) -> Any:
-        """The strides of each layout that `out` may have, with the layout's number as the choice."""
+        """Return the strides of each layout that `out` may have, with the layout's number as the choice."""
         stride, n = self._functions["STRIDE"], self._number("out")
         return self._z3.Or(
             [

@@ -24,7 +24,10 @@ _ALIGNED_CHANNELS = 4
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Kernel time of one call: between `low` and `high`, most likely `ns`; `transform_ns` of it moves data."""
+    """Kernel time of one call: between `low` and `high`, most likely `ns`.
+
+    `transform_ns` of it moves data.
+    """
 
     ns: float
     low: float
@@ -51,7 +54,7 @@ class Costs:
             self._in_other_layout(node)
 
     def of(self, function: Function, nodes: Sequence[Node], layout: str) -> Cost | None:
-        """The cost of a call that covers the nodes; null where nothing is known of it."""
+        """Return the cost of a call that covers the nodes; None where nothing is known of it."""
         first = nodes[0]
         if function is OTHER or first.op in VIEWS:
             ns = first.device_ns
@@ -62,7 +65,7 @@ class Costs:
         return self._known.get((*self._keys[asked], first.dtype, layout))
 
     def transform(self, node: Node, layout: str) -> Cost:
-        """The cost of another layout of a tensor: measured alone, else its bytes over the bandwidth seen."""
+        """Return the cost of another layout of a tensor: measured alone, else its bytes over the bandwidth seen."""
         call = json.dumps(["contiguous", [list(node.shape)], []])
         known = self._known.get((f"to_{layout.lower()}", call, node.dtype, layout))
         if known is not None:
@@ -125,7 +128,10 @@ class Costs:
     def candidate(
         self, function: Function, nodes: Sequence[Node], layout: str
     ) -> dict[str, str] | None:
-        """The call as `tracelens collect calls` takes it; None where it was measured already."""
+        """Return the call as `tracelens collect calls` takes it.
+
+        Return None where it was measured already.
+        """
         key = (_key(function, nodes[0]), bench_call(function, nodes), nodes[0].dtype, layout)
         if key in self._known and key not in self._derived:
             return None
@@ -133,7 +139,7 @@ class Costs:
 
 
 def bench_call(function: Function, nodes: Sequence[Node]) -> str:
-    """The call as it is timed: that of the first node, with a bias where one is folded into it."""
+    """Return the call as it is timed: that of the first node, with a bias where one is folded into it."""
     call = nodes[0].call
     if nodes[0].op == CONV and nodes[0].weight and function.key != "conv":
         op, shapes, arguments = json.loads(call)
@@ -143,7 +149,7 @@ def bench_call(function: Function, nodes: Sequence[Node]) -> str:
 
 
 def least_sure(evidence: Iterable[str]) -> str:
-    """The evidence of a sequence: the least sure one of its calls."""
+    """Return the evidence of a sequence: the least sure one of its calls."""
     return max(evidence, key=EVIDENCE.index, default=MEASURED)
 
 
@@ -159,7 +165,10 @@ def _function_of(node: Node) -> str:
 
 
 def _bandwidth(nodes: Iterable[Node]) -> float:
-    """Bytes a nanosecond that element-wise calls and normalisations moved, the most seen; 1,000 where none was."""
+    """Return bytes a nanosecond that element-wise calls and normalisations moved, the most seen.
+
+    1,000 where none was.
+    """
     seen = [
         2 * math.prod(node.shape) * _BYTES.get(node.dtype, 4) / node.device_ns
         for node in nodes

@@ -43,7 +43,7 @@ class Node:
 
     `call` names the same call wherever it stands: operator, shapes and arguments. `transform_ns` of
     `device_ns` were transposes and copies. A node that was not found among the measured calls has
-    `device_ns` null.
+    `device_ns` None.
     """
 
     name: str
@@ -92,16 +92,17 @@ def call_key(
 
 
 def plain_op(name: str) -> str:
-    """The operator's name without namespace and the mark of what works in place."""
+    """Return the operator's name without namespace and the mark of what works in place."""
     bare = name.removeprefix("aten::")
     bare = bare if bare.startswith("_") else bare.removesuffix("_")
     return NAMES.get(bare, bare)
 
 
 def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
-    """The outermost ops of the rank's chosen steps in order: step, name, module_path, shapes, what their kernels took.
+    """Return the outermost ops of the rank's chosen steps in order.
 
-    A row an op that launched kernels or was recorded with shapes; device_ns is its kernels' time.
+    Columns are step, name, module_path, shapes, and the time of their kernels. A row an op that
+    launched kernels or was recorded with shapes; device_ns is its kernels' time.
     """
     columns = (
         "span_id",
@@ -134,7 +135,7 @@ def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Ex
 
 
 def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
-    """Rows whose span_id is that of the outermost op around.
+    """Return rows whose span_id is that of the outermost op around.
 
     `parents` are the ops that are within others, each once and later than its parent: so the loop
     ends.
@@ -173,7 +174,7 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _recorded(text: str | None, kind: Any) -> Any:
-    """A cell's JSON; empty where torch recorded none, or none of that kind."""
+    """Return a cell's JSON; empty where torch recorded none, or none of that kind."""
     try:
         return msgspec.json.decode(text or "[]", type=kind)
     except (msgspec.DecodeError, UnicodeError):
@@ -181,7 +182,7 @@ def _recorded(text: str | None, kind: Any) -> Any:
 
 
 def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
-    """The JSON of a cell of the graph; None of null.
+    """Return the JSON of a cell of the graph; None of None.
 
     Raises SourceError for text of another kind.
     """
@@ -194,7 +195,7 @@ def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
 
 
 def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
-    """The calls of one step, with times: means over steps that made the same calls, else the last but one."""
+    """Return the calls of one step, with times: means over steps that made the same calls, else the last but one."""
     if (
         ops["step"].n_unique() == 1 and n_steps > 1 and ops.height % n_steps == 0
     ):  # steps without marks
@@ -216,7 +217,7 @@ def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
 
 
 def read_calls(trace: Trace, rank: int) -> Calls:
-    """The calls of the rank's model: of the recorded graph, else guessed by adjacency."""
+    """Return the calls of the rank's model: of the recorded graph, else guessed by adjacency."""
     kernels = trace.select(
         "kernels", "rank", "span_id", "primitive", "duration_ns", "step", rank=rank
     )
@@ -276,7 +277,7 @@ def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
 
 
 def _reads(node: Node, before: dict[str, Any], row: dict[str, Any]) -> bool:
-    """Whether a call may read the one before: same module above both, and the channels agree."""
+    """Return whether a call may read the one before: same module above both, and the channels agree."""
     above = [path.rpartition(".")[0] for path in (before["module_path"], row["module_path"])]
     is_near = (
         above[0] == above[1] or before["module_path"] == above[1] or above[0] == row["module_path"]
@@ -291,14 +292,14 @@ def _reads(node: Node, before: dict[str, Any], row: dict[str, Any]) -> bool:
 
 
 def _result_shape(node: Node) -> tuple[int, ...]:
-    """The shape that a call may give, where no call reads it: for a convolution only its channels are known."""
+    """Return the shape that a call may give, where no call reads it: for a convolution only its channels are known."""
     if node.weight and len(node.shape) > 1:
         return (node.shape[0], node.weight[0], *node.shape[2:])
     return node.shape
 
 
 def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
-    """The graph's nodes, each with the measured call of its module and operator, in order of calls.
+    """Return the graph's nodes, each with the measured call of its module and operator, in order of calls.
 
     What was observed knows no modules: its calls are those of the same operator, shapes and
     arguments, in order.

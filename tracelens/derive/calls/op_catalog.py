@@ -52,7 +52,7 @@ class Function:
 
 
 def dense(place: str, layout: str) -> Term:
-    """Whether a tensor is dense in the layout; a dimension of one element has any stride."""
+    """Return whether a tensor is dense in the layout; a dimension of one element has any stride."""
     shape = [("SHAPE", place, d) for d in range(4)]
     order = (0, 1, 2, 3) if layout == NCHW else (0, 2, 3, 1)
     inner = {
@@ -65,7 +65,7 @@ def dense(place: str, layout: str) -> Term:
 
 
 def alike(*places: str) -> Term:
-    """Whether all are dense in the same layout."""
+    """Return whether all are dense in the same layout."""
     return (
         "or",
         *(("and", *(dense(place, layout) for place in places)) for layout in (NCHW, NHWC)),
@@ -87,7 +87,7 @@ by default."""
 def with_norm(
     name: str, library: str, ending: tuple[str, ...], constraints: Term, call: str
 ) -> tuple[Function, ...]:
-    """A function on a convolution, and the same on one whose batch normalisation is folded into its weights."""
+    """Return a function on a convolution, and the same on one whose batch normalisation is folded into its weights."""
     return tuple(
         Function(
             f"{name}{'_bn' * bool(norm)}",

@@ -101,7 +101,7 @@ class Search:
     _found: dict[object, tuple[list[str], _Found]] = field(default_factory=dict)
 
     def matches(self, part: Part) -> list[_Match]:
-        """The places where functions fit the operators of a sub-graph, whatever it costs."""
+        """Return the places where functions fit the operators of a sub-graph, whatever it costs."""
         readers: dict[str, list[Node]] = {}
         for node in part.nodes:
             for name in node.inputs:
@@ -120,10 +120,10 @@ class Search:
         ]
 
     def best(self, part: Part, given: Have, wanted: str) -> _Found:
-        """The cheapest calls that compute the part of tensors in the given layouts; None where there are none.
+        """Return the cheapest calls that compute the part of tensors in the given layouts.
 
-        What is wanted of it has the layout `wanted` then. None also after MOST_STATES states
-        (`statistics.is_bound`).
+        Return None where there are none. What is wanted of it has the layout `wanted` then. None
+        also after MOST_STATES states (`statistics.is_bound`).
         """
         names = [node.name for node in (*part.given, *part.nodes)]
         index = {name: at for at, name in enumerate(names)}
@@ -220,7 +220,10 @@ class Search:
         covered: frozenset[str],
         have: Have,
     ) -> Iterator[tuple[Call, Have]]:
-        """Every call that can come next, with the tensors that it gives: computing ones, then transforming ones."""
+        """Yield every call that can come next, with the tensors that it gives.
+
+        Calls that compute come before those that transform.
+        """
         for match in matches:
             if any(node.name in covered for node in match.nodes):
                 continue
@@ -287,7 +290,7 @@ class Search:
 def places_of(
     covered: Sequence[Node], inputs: Sequence[Node], layouts: Sequence[str]
 ) -> dict[str, Facts]:
-    """The tensors of a call by place. Weights are laid out ahead, once, as the input is."""
+    """Return the tensors of a call by place. Weights are laid out ahead, once, as the input is."""
     given = list(zip(inputs, layouts, strict=True))
     places = {f"in{at}": _facts(node.shape, layout) for at, (node, layout) in enumerate(given)}
     if "in0" not in places:  # nothing but parameters
@@ -308,7 +311,7 @@ def places_of(
 
 
 def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
-    """A tensor with four dimensions; any other is one run of numbers.
+    """Return a tensor with four dimensions; any other is one run of numbers.
 
     Rows of a product are as long as its channels.
     """
@@ -319,14 +322,17 @@ def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
 
 
 def _window(node: Node) -> tuple[int, ...]:
-    """Strides and padding of a convolution, two each; zeros where its arguments were not recorded."""
+    """Return strides and padding of a convolution, two each.
+
+    Zeros where its arguments were not recorded.
+    """
     told = [value for value in json.loads(node.call)[2][:2] if isinstance(value, list)]
     both = [value * 2 if len(value) == 1 else value for value in told]
     return tuple(n for value in both for n in value) if len(both) == 2 else (0, 0, 0, 0)
 
 
 def _is_flat(node: Node) -> bool:
-    """Whether the tensor has one layout only."""
+    """Return whether the tensor has one layout only."""
     return len(node.shape) != 4
 
 
@@ -339,7 +345,7 @@ def _is_live(name: str, part: Part, covered: frozenset[str] | set[str]) -> bool:
 def _fit(
     function: Function, node: Node, readers: dict[str, list[Node]], wanted: Collection[str]
 ) -> _Match | None:
-    """The function beginning at the node, where the operators that follow are those that it covers."""
+    """Return the function beginning at the node, where the operators that follow are those that it covers."""
     if not function.pattern or node.op != function.pattern[0]:
         return None
     nodes = [node]

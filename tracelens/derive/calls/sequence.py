@@ -11,7 +11,10 @@ from tracelens.derive.calls.search import MOST_NODES, Call, Have, Part, Search
 
 @dataclass(frozen=True, slots=True)
 class Advised:
-    """A part of the graph with the calls that are advised for it; none where it has a node that was not measured."""
+    """A part of the graph with the calls that are advised for it.
+
+    Return None where it has a node that was not measured.
+    """
 
     part: Part
     calls: tuple[Call, ...]
@@ -19,12 +22,13 @@ class Advised:
 
 
 def advise_calls(calls: Calls, search: Search) -> list[Advised]:
-    """The cheapest sequence for the whole graph, part by part; empty where there is no graph.
+    """Return the cheapest sequence for the whole graph, part by part.
 
-    Each part is searched for each pair of layouts of what it is given and gives, and the pairs are
-    joined by dynamic programming: cutting there costs nothing. A part of more than 24 nodes is cut
-    anywhere, and one without a sequence within MOST_STATES states stays as it ran: what is found is
-    an upper bound then (`search.statistics.is_bound`).
+    Empty where there is no graph. Each part is searched for each pair of layouts of what it is
+    given and gives, and the pairs are joined by dynamic programming: cutting there costs
+    nothing. A part of more than 24 nodes is cut anywhere, and one without a sequence within
+    MOST_STATES states stays as it ran: what is found is an upper bound then
+    (`search.statistics.is_bound`).
     """
     parts = split(calls, search)
     best: dict[str, tuple[float, list[Advised]]] = {NCHW: (0.0, [])}
@@ -62,7 +66,10 @@ def _searched(
 
 
 def split(calls: Calls, search: Search) -> list[Part]:
-    """Parts of the graph, cut where the last result alone is handed on and no function covers nodes on both sides."""
+    """Return parts of the graph, each of which hands on its last result alone.
+
+    No function covers nodes on both sides of a cut.
+    """
     nodes = calls.nodes
     last_read = {name: place for place, node in enumerate(nodes) for name in node.inputs}
     crossed = _crossed(calls, search)
@@ -86,9 +93,10 @@ def split(calls: Calls, search: Search) -> list[Part]:
 
 
 def _crossed(calls: Calls, search: Search) -> set[int]:
-    """Places after which the graph is not cut: within what a function covers, and between two readers of an input.
+    """Return places after which the graph is not cut.
 
-    An input that is read on both sides might be converted on both.
+    They lie within what a function covers, and between two readers of an input. An input that is
+    read on both sides might be converted on both.
     """
     at = {node.name: place for place, node in enumerate(calls.nodes)}
     outputs = tuple(node.name for node in calls.nodes if node.is_output)
@@ -105,7 +113,10 @@ def _crossed(calls: Calls, search: Search) -> set[int]:
 def _part(
     calls: Calls, own: Sequence[Node], alive: Sequence[Node], last_read: dict[str, int], end: int
 ) -> Part:
-    """The part of its own nodes; `alive` are results of the nodes before that it or what follows reads."""
+    """Return the part of its own nodes.
+
+    `alive` are results of the nodes before that it or what follows reads.
+    """
     read = dict.fromkeys(name for node in own for name in node.inputs)
     given = [node for node in alive if node.name in read]
     given += [
