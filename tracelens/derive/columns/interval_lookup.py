@@ -6,7 +6,10 @@ import polars as pl
 def during(
     frame: pl.DataFrame, intervals: pl.DataFrame, label: str, dtype: pl.DataType | type[pl.DataType]
 ) -> pl.DataFrame:
-    """The frame with the label of its process's interval under way at start_ns; of several the latest to start."""
+    """Return the frame with the label of its process's interval under way at start_ns.
+
+    Of several the latest to start.
+    """
     if not intervals.height or not frame.height:
         return frame.with_columns(pl.lit(None, dtype).alias(label))
     pieces = _pieces(intervals, label)

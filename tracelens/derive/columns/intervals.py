@@ -10,7 +10,7 @@ END = pl.col("start_ns") + pl.col("duration_ns")
 
 
 def union(intervals: pl.DataFrame, pause: int = 0, by: str | None = None) -> pl.DataFrame:
-    """The disjoint pieces (start_ns, end_ns; by start) that the intervals (start_ns, end_ns) cover together.
+    """Return the disjoint pieces (start_ns, end_ns; by start) that the intervals (start_ns, end_ns) cover together.
 
     Intervals that touch, or are less than `pause` apart, make one piece; empty pieces are left out.
     With `by`, those of each of its values for themselves, by value and start.
@@ -62,7 +62,7 @@ def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> p
 
 
 def durations() -> list[pl.Expr]:
-    """The aggregates for results with durations, as declared in schemas/results/common.DURATIONS."""
+    """Return the aggregates for results with durations, as declared in schemas/results/common.DURATIONS."""
     ns = pl.col("duration_ns")
     return [
         pl.len().cast(pl.Int64).alias("n_calls"),

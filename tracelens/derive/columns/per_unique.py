@@ -12,7 +12,10 @@ _AT_ONCE = 1 << 16
 
 
 def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
-    """For each pattern, whether it matches the text of each row of a Categorical column; false for null."""
+    """For each pattern, whether it matches the text of each row of a Categorical column.
+
+    False for None.
+    """
     distinct = words.unique()
     has = _of_texts(
         [distinct],
@@ -25,7 +28,7 @@ def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
 
 
 def each_once(words: pl.Series, compute: Callable[[pl.Expr], pl.Expr]) -> pl.Series:
-    """The expression `compute` of each row's text, evaluated once for each distinct text, null included.
+    """Return the expression `compute` of each row's text, evaluated once for each distinct text, None included.
 
     A result of strings is returned as Categorical.
     """
@@ -39,7 +42,7 @@ def each_once(words: pl.Series, compute: Callable[[pl.Expr], pl.Expr]) -> pl.Ser
 def each_pair_once(
     one: pl.Series, other: pl.Series, compute: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> pl.DataFrame:
-    """The columns that `compute` returns for a frame of two text columns, called with each distinct pair once.
+    """Return the columns that `compute` returns for a frame of two text columns, called with each distinct pair once.
 
     Columns of strings are returned as Categorical.
     """
@@ -57,7 +60,10 @@ def each_pair_once(
 def _of_texts(
     words: list[pl.Series], compute: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> pl.DataFrame:
-    """The function `compute` of rows of text, called for _AT_ONCE of them at a time; strings become Categorical."""
+    """Return the function `compute` of rows of text, called for _AT_ONCE of them at a time.
+
+    Strings become Categorical.
+    """
     parts = [
         compute(pl.DataFrame([column.slice(first, _AT_ONCE).cast(pl.String) for column in words]))
         for first in range(0, max(1, len(words[0])), _AT_ONCE)
@@ -68,7 +74,10 @@ def _of_texts(
 
 
 def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """The rows where each distinct number, null included, first stands; and each row's index among those rows."""
+    """Return the rows where each distinct number, None included, first stands.
+
+    And each row's index among those rows.
+    """
     # Mostly the first rows have all numbers, and looking a number up is far cheaper than finding
     # all distinct ones.
     rows = numbers.head(_FEW).arg_unique()
@@ -80,10 +89,10 @@ def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 
 def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
-    """Each number's index among the numbers at `rows`.
+    """Return each number's index among the numbers at `rows`.
 
-    The index of a number that is not there is `len(rows)`; that of a null that is not there is
-    null.
+    The index of a number that is not there is `len(rows)`; that of a None that is not there is
+    None.
     """
     distinct, n = numbers.gather(rows), len(rows)
     places = pl.int_range(n, dtype=pl.UInt32, eager=True)
@@ -106,7 +115,7 @@ def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
 
 
 def _from_zero(lowest: int, highest: int) -> tuple[Callable[[pl.Series], pl.Series], int]:
-    """A function that maps numbers to indices of a table from 0 on, and the table's length."""
+    """Return a function that maps numbers to indices of a table from 0 on, and the table's length."""
     if 0 <= lowest <= _FEW:
         return lambda numbers: numbers.cast(pl.UInt32, wrap_numerical=True), highest + 1
     return (

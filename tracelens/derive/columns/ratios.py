@@ -1,27 +1,33 @@
-"""Ratios that are null, and not infinite, where there is nothing to divide by; and which of two runs has a row."""
+"""Ratios that are None, and not infinite, where there is nothing to divide by.
+
+And which of two runs has a row.
+"""
 
 import polars as pl
 
 
 def over(part: pl.Expr, whole: pl.Expr, otherwise: float | None = None) -> pl.Expr:
-    """The quotient where the whole is above 0, else `otherwise`."""
+    """Return the quotient where the whole is above 0, else `otherwise`."""
     return pl.when(whole > 0).then(part / whole).otherwise(otherwise)
 
 
 def speedup(base: pl.Expr, other: pl.Expr) -> pl.Expr:
-    """Base over other; null where either is missing, or not above 0 as differences of noisy times can be."""
+    """Base over other.
+
+    Return None where either is missing, or not above 0 as differences of noisy times can be.
+    """
     return pl.when((base > 0) & (other > 0)).then(base / other)
 
 
 def percent(part: float, whole: float) -> str:
-    """The share in words; of nothing it is 0.0%."""
+    """Return the share in words; of nothing it is 0.0%."""
     return f"{part / whole:.1%}" if whole else "0.0%"
 
 
 def which_side(
     base: str, other: str, words: tuple[str, str, str] = ("only_base", "only_other", "both")
 ) -> pl.Expr:
-    """The word for rows that base has alone (`other` is null), that other has alone, and that both have."""
+    """Return the word for rows that base has alone (`other` is None), that other has alone, and that both have."""
     only_base, only_other, both = map(pl.lit, words)
     return (
         pl.when(pl.col(other).is_null())

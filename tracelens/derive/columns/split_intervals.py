@@ -8,7 +8,10 @@ from tracelens.derive.columns.lookup import last_before
 
 
 def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
-    """A frame of disjoint intervals (start_ns, end_ns; by start), cut at the sorted moments `edges`; by start."""
+    """Return disjoint intervals cut at the moments `edges`, by start.
+
+    The frame has start_ns and end_ns and is sorted by start, as are the edges.
+    """
     starts, ends = frame["start_ns"], frame["end_ns"]
     row = last_before(starts, edges)
     inside = (edges > starts.gather(row)) & (edges < ends.gather(row))
@@ -22,9 +25,9 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
 
 
 def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
-    """A frame as `cut_at` takes it, cut where segments (start_ns, end_ns; by start and disjoint) begin and end.
+    """Return a frame as `cut_at` takes it, cut where segments (start_ns, end_ns; by start and disjoint) begin and end.
 
-    `at` is the row of the segment that a piece lies in, null outside of any.
+    `at` is the row of the segment that a piece lies in, None outside of any.
     """
     pieces = cut_at(frame, pl.concat([segments["start_ns"], segments["end_ns"]]).unique().sort())
     at = last_before(segments["start_ns"], pieces["start_ns"])
