@@ -12,7 +12,7 @@ _PAIRS = {"rank": pl.Int32, "base_id": pl.Int64, "other_id": pl.Int64}
 
 
 def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
-    """Pairs of kernels that correspond: rank, base_id, other_id.
+    """Return pairs of kernels that correspond: rank, base_id, other_id.
 
     Each kernel is in one pair at most.
 
@@ -49,7 +49,10 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def _sequence(trace: Trace, *, is_bare: bool) -> pl.DataFrame:
-    """Kernels in launch order; `unit` is the place of their step among the rank's, -1 outside of steps."""
+    """Return kernels in launch order.
+
+    `unit` is the place of their step among the rank's, -1 outside of steps.
+    """
     name = BARE_NAME if is_bare else pl.col("name").cast(pl.String)
     unit = pl.col("step").rank("dense").over("rank").cast(pl.Int64).fill_null(-1)
     kernels = in_launch_order(trace).with_columns(name, unit=unit)

@@ -58,7 +58,7 @@ _SOME, _MOST = 0.1, 0.5
 
 
 def not_judged(base: Trace, other: Trace, rules: Rules) -> str | None:
-    """Why no row of the two runs may be judged; null where they may."""
+    """Return why no row of the two runs may be judged; None where they may."""
     if rules.across_devices or other_device(base, other) is None:
         return None
     return "two kinds of GPU (--across-devices judges them all the same)"
@@ -71,11 +71,11 @@ def same_steps(base: Trace, other: Trace) -> bool:
 
 
 def shares(base: Trace, other: Trace) -> dict[str, float]:
-    """How much both have, by kind, as far as both know it: of kernel time, layers, or ops where neither has kernels.
+    """Return how much both have, by kind, as far as both know it.
 
-    Of kernels and ops the share of the run that has less of it in common, as common code has common
-    kernels; of layers the share of the run that has more, as a compiled one may name its outermost
-    only.
+    Kinds are kernel time and layers, and ops where neither has kernels. Of kernels and ops the
+    share of the run that has less of it in common, as common code has common kernels; of layers the
+    share of the run that has more, as a compiled one may name its outermost only.
     """
     found = {}
     for kind, table, key, weight in (
@@ -109,7 +109,10 @@ def _weights(trace: Trace, table: str, key: str, weight: str | None) -> pl.DataF
 
 
 def unrelated(base: Trace, other: Trace) -> str | None:
-    """Why two runs are not compared: that they are of two programs, with the share that both have; null if of one."""
+    """Return why two runs are not compared, or None if they are of one program.
+
+    The reason names the share that both have.
+    """
     found = shares(base, other)
     layers, rest = found.get("layers"), found.get("kernel time", found.get("ops"))
     if not found or (layers or 0) >= _MOST or (rest or 0) >= (_SOME if layers is None else _MOST):
@@ -122,7 +125,10 @@ def unrelated(base: Trace, other: Trace) -> str | None:
 
 
 def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]:
-    """The properties of INVALIDATES of both runs, in words; null where the capture does not tell."""
+    """Return the properties of INVALIDATES of both runs, in words.
+
+    Return None where the capture does not tell.
+    """
     alike = shares(base, other)
     said = ", ".join(f"{share:.0%} of {kind} in both" for kind, share in alike.items()) or None
     rows = [("program", said, base.name if unrelated(base, other) else said)]
@@ -252,9 +258,10 @@ def _operands(calls: pl.DataFrame, *, sizes: bool = False) -> pl.Series:
 
 
 def other_work(base: Trace, other: Trace) -> str | None:
-    """Say how the work of two runs of one program differs, by an op's shapes; None where it does not.
+    """Say how the work of two runs of one program differs, by an op's shapes.
 
-    None as well where the captures do not tell, as without record_shapes.
+    Return None where it does not. None as well where the captures do not tell, as without
+    record_shapes.
     """
     one, two = _inputs(base, other, "input_shapes")
     if one is None or two is None or one == two or _NOT_RECORDED in (one, two):

@@ -40,11 +40,11 @@ _EXAMPLE = "as in gpu_time > +5%, exposed_copy > 1 ms or layer:layer1.*:duration
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A gate: `kind` is metric, layer, kernel or op; `name` the metric or the pattern; `measure` what of it.
+    """A gate: `kind` is metric, layer, kernel or op; `name` the metric or the pattern.
 
-    `limit` is a share of base (form share), what other may have more (more), or may have at all
-    (most); in ns, bytes or calls. With `each`, every name that the pattern matches is judged by
-    itself; layers always are.
+    `measure` what of it. `limit` is a share of base (form share), what other may have more
+    (more), or may have at all (most); in ns, bytes or calls. With `each`, every name that the
+    pattern matches is judged by itself; layers always are.
     """
 
     text: str
@@ -66,7 +66,10 @@ class Expression:
 
 
 class ExpressionError(UsageError):
-    """An expression that cannot be understood; `marks` is it with a caret beneath what is wrong, a line each."""
+    """An expression that cannot be understood.
+
+    `marks` is it with a caret beneath what is wrong, a line each.
+    """
 
     def __init__(self, text: str, at: slice, message: str) -> None:
         """Say what is wrong with the part of the text."""
@@ -76,7 +79,7 @@ class ExpressionError(UsageError):
 
 
 def parse(text: str) -> Expression:
-    """The expression. Raises ExpressionError, a UsageError, where it is none."""
+    """Return the expression. Raises ExpressionError, a UsageError, where it is none."""
     left, sign, right = text.rpartition(">")
     if not sign:
         raise ExpressionError(
@@ -128,7 +131,7 @@ def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
 
 
 def _limit(text: str, begin: int, words: str, counted_in: str) -> tuple[Form, float]:
-    """The form of the limit (absolute, or relative to base) and its value."""
+    """Return the form of the limit (absolute, or relative to base) and its value."""
     begin += len(words) - len(words.lstrip())
     at = slice(begin, begin + max(len(words.strip()), 1))
     found = _LIMIT.fullmatch(words.strip())

@@ -21,7 +21,7 @@ PARTS = ("window", "compute", "exposed_communication", "exposed_copy", "idle", *
 
 
 def of_runs(traces: Iterable[Trace], values: Callable[[Trace], pl.DataFrame]) -> pl.DataFrame:
-    """The values of several runs of a program, one below the other, with `run` counted from 0."""
+    """Return the values of several runs of a program, one below the other, with `run` counted from 0."""
     found = [
         values(trace).with_columns(run=pl.lit(at, pl.Int64)) for at, trace in enumerate(traces)
     ]
@@ -37,10 +37,11 @@ def in_steps(trace: Trace) -> pl.DataFrame:
 
 
 def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
-    """The key (with rank), value and n: sums of `value` and `n` in each of the rank's steps, 0 where a row is in none.
+    """Return the sums of `value` and `n` in each of the rank's steps, by key.
 
-    `measured` has rank, the key, step, value and n. Work outside of steps is left out; of a rank
-    that marks none, each row of `measured` stays as it is: a call is then what one can compare.
+    The key includes the rank. A step without rows has 0. `measured` has rank, the key, step, value
+    and n. Work outside of steps is left out; of a rank that marks none, each row of `measured`
+    stays as it is: a call is then what one can compare.
     """
     marked = steps["rank"].unique().implode()
     inside = measured.filter(pl.col("rank").is_in(marked)).drop_nulls("step")
@@ -55,7 +56,10 @@ def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -
 
 
 def layer_values(trace: Trace) -> pl.DataFrame:
-    """Time of each layer's and phase's kernels a step: rank, layer, phase, value; in all where no step is marked."""
+    """Time of each layer's and phase's kernels a step: rank, layer, phase, value.
+
+    In all where no step is marked.
+    """
     return each_step(layer_work(trace), in_steps(trace), ("rank", "layer", "phase")).drop("n")
 
 
@@ -68,7 +72,7 @@ def layer_work(trace: Trace) -> pl.DataFrame:
 
 
 def kernel_work(trace: Trace) -> pl.DataFrame:
-    """Every kernel: rank, name, step, value (its duration), n (1)."""
+    """Return every kernel: rank, name, step, value (its duration), n (1)."""
     found = trace.select("kernels", "rank", "name", "step", "duration_ns")
     return found.select(
         "rank", "name", "step", value=pl.col("duration_ns").cast(pl.Float64), n=pl.lit(1)
@@ -76,7 +80,10 @@ def kernel_work(trace: Trace) -> pl.DataFrame:
 
 
 def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
-    """Every call of an op: rank, name, step, n (1), value: time of the kernels it launches itself, else its own."""
+    """Return every call of an op: rank, name, step, n (1) and value.
+
+    The value is the time of the kernels that it launches itself, else its own time.
+    """
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "self_ns", "step")
     kernels = trace.select("kernels", "rank", "span_id", "duration_ns")
     found = []
@@ -153,7 +160,10 @@ def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
 
 
 def time_values(trace: Trace) -> pl.DataFrame:
-    """Parts of each device's steps: rank, device (counted from 0), part, value; of all time where no step is marked."""
+    """Return parts of each device's steps: rank, device (counted from 0), part, value.
+
+    Of all time where no step is marked.
+    """
     frame = break_down(trace).frame
     marked = frame.filter(pl.col("step").is_not_null())
     device = (pl.col("device_id").rank("dense").over("rank") - 1).cast(pl.Int64)
@@ -163,7 +173,10 @@ def time_values(trace: Trace) -> pl.DataFrame:
 
 
 def memory_values(trace: Trace) -> pl.DataFrame:
-    """Memory of each step: rank, device (null: host), measure, value; of the whole where no step is marked."""
+    """Return memory of each step: rank, device (None: host), measure, value.
+
+    Of the whole where no step is marked.
+    """
     rows = allocator_events(trace)
     if steps_of(trace).height:
         rows = rows.drop_nulls("step")

@@ -21,11 +21,12 @@ _ALONE = (
 
 
 def planned_outcome(*traces: Trace) -> list[str]:
-    """A sentence each on what a measured plan gained over the uncompiled model and over the one compiled as a whole.
+    """Return one sentence per thing that a measured plan gained.
 
-    Plan and model may have been measured in one trace or several, the first of which counts. Each
-    is judged against the spread of both, see `judge`, and the first against what was predicted,
-    where the measurement recorded that. Nothing where no plan was measured.
+    It is compared with the uncompiled model and with the one compiled as a whole. Plan and model
+    may have been measured in one trace or several, the first of which counts. Each is judged
+    against the spread of both, see `judge`, and the first against what was predicted, where the
+    measurement recorded that. Nothing where no plan was measured.
     """
     pure: dict[str, pl.DataFrame] = {}
     for trace in reversed(traces):
@@ -47,7 +48,10 @@ def planned_outcome(*traces: Trace) -> list[str]:
 
 
 def _pure(trace: Trace) -> dict[str, pl.DataFrame]:
-    """The unprofiled end-to-end executions of each configuration, of the fastest of its modes: run (round), value."""
+    """Return the unprofiled end-to-end executions of each configuration: run and value.
+
+    They are those of the fastest of its modes. A run is a round.
+    """
     rows = trace.timings.filter(
         pl.col("module_path").is_null() & (pl.col("method") == "e2e"),
         ~pl.col("is_warmup") & ~pl.col("profiled") & ~pl.col("synchronized"),
@@ -80,7 +84,7 @@ def _beside(name: str, base: pl.DataFrame, plan: pl.DataFrame, predicted: float 
 
 
 def _told(outcome: str, reason: str | None) -> str:
-    """The outcome as the end of a sentence, with the reason where there is none."""
+    """Return the outcome as the end of a sentence, with the reason where there is none."""
     said = {"faster": "it helps", "slower": "it does harm", "unclear": "no difference can be told"}[
         outcome
     ]
@@ -88,7 +92,7 @@ def _told(outcome: str, reason: str | None) -> str:
 
 
 def planned_steps(base: Trace, planned: Trace) -> str:
-    """A sentence on whether steps with the plan applied are faster than those of base.
+    """Return a sentence on whether steps with the plan applied are faster than those of base.
 
     Raises SourceError where the two are not runs of one program, or have no kernels.
     """

@@ -19,11 +19,12 @@ def compare_rows(  # noqa: PLR0913, PLR0917 - two runs, what their rows are, and
     rules: Rules,
     tick: float = 0.0,
 ) -> pl.DataFrame:
-    """The key, change, calls and times of both, speedups, and what `judge` says, a row a key that either run has.
+    """Return one row per key that either run has, with what `judge` says.
 
-    `work` gives rank, the key, step, value and n of a run. Where all runs mark steps, calls, times
-    and the judgement are of a step; else calls and times are of the whole capture, a call is
-    judged, and there is a speedup of totals only where both made as many.
+    Columns are key, change, calls and times of both, and speedups. `work` gives rank, the key,
+    step, value and n of a run. Where all runs mark steps, calls, times and the judgement are of a
+    step; else calls and times are of the whole capture, a call is judged, and there is a speedup of
+    totals only where both made as many.
     """
     key = list(key)
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
@@ -60,7 +61,7 @@ def compare_rows(  # noqa: PLR0913, PLR0917 - two runs, what their rows are, and
 
 
 def outcomes_in_words(frame: pl.DataFrame, what: str) -> str:
-    """A sentence: how many rows are judged faster, slower and neither, and what only one run has."""
+    """Return a sentence: how many rows are judged faster, slower and neither, and what only one run has."""
     counts = {
         word: int((frame["outcome"] == word).sum()) for word in ("faster", "slower", "unclear")
     }

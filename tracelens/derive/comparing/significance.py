@@ -57,13 +57,14 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     tick: float | pl.Expr = 0.0,
     refusal: str | None = None,
 ) -> pl.DataFrame:
-    """A row a key of either side: the key, base_value, other_value, n_base_values, n_other_values, low, high, outcome.
+    """Return one row per key of either side, with the outcome.
 
+    Columns: the key, base_value, other_value, n_base_values, n_other_values, low, high, outcome.
     Both sides have the key, `run` and `value`, one row per step. A value is the median over the
     steps, or over the runs' medians where base has three runs. A new run alone is then judged by
-    what runs of base differ by, as steps of one run say nothing about that. `low` and `high` bound other less base,
-    for all rows together at 95 %; outcome is faster (less), slower, or unclear for the `reason`
-    beside it; null where one side lacks the row.
+    what runs of base differ by, as steps of one run say nothing about that. `low` and `high` bound
+    other less base, for all rows together at 95 %; outcome is faster (less), slower, or unclear for
+    the `reason` beside it; None where one side lacks the row.
 
     The spread of a median is that of its bootstrap distribution, which for a median needs no
     resampling (Maritz and Jarrett, JASA 73, 1978). Few steps know it badly, so the interval is
@@ -111,7 +112,7 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
 
 
 def _units(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFrame:
-    """Values of each key: of each run its median, or of all runs' steps, no more than MOST."""
+    """Return values of each key: of each run its median, or of all runs' steps, no more than MOST."""
     if by_run:
         return side.group_by(*key, "run").agg(pl.col("value").cast(pl.Float64).median()).drop("run")
     values = side.select(*key, pl.col("value").cast(pl.Float64))
@@ -127,7 +128,10 @@ def _units(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFrame:
 
 
 def _spread(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:
-    """The bootstrap variance of the median of each of the rows; null where it has fewer than FEWEST values."""
+    """Return the bootstrap variance of the median of each of the rows.
+
+    Return None where it has fewer than FEWEST values.
+    """
     known = rows.filter(pl.col("n") >= FEWEST).select(key)
     mine = side.join(known, on=key, how="semi", nulls_equal=True).sort("value")
     placed = mine.with_columns(
@@ -170,12 +174,12 @@ def _weights() -> pl.DataFrame:
 
 
 def _at_least(k: int, n: int, chance: float) -> float:
-    """The chance of k or more successes in n trials."""
+    """Return the chance of k or more successes in n trials."""
     return sum(comb(n, j) * chance**j * (1 - chance) ** (n - j) for j in range(k, n + 1))
 
 
 def _decided(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFrame:
-    """The rows with low, high, outcome and reason."""
+    """Return the rows with low, high, outcome and reason."""
     known = pl.col("error").is_not_null()
     reaches_effect = pl.col("effect") >= rules.min_effect
     in_ticks = pl.col("difference").abs() <= TICKS_EQUAL * pl.col("tick")
@@ -235,7 +239,10 @@ def _decided(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFr
 
 
 def _chance(t: float, freedom: int) -> float:
-    """The chance of Student's t beyond ±t; freedom is even (Abramowitz and Stegun, 26.7.4)."""
+    """Return the chance of Student's t beyond ±t.
+
+    Freedom is even (Abramowitz and Stegun, 26.7.4).
+    """
     angle = atan(t / sqrt(freedom))
     cosine2 = 1 - sin(angle) ** 2
     term = total = 1.0
@@ -247,7 +254,7 @@ def _chance(t: float, freedom: int) -> float:
 
 @cache
 def _quantile(level: float, freedom: int) -> float:
-    """The t beyond which, on both sides, lies the chance `level`."""
+    """Return the t beyond which, on both sides, lies the chance `level`."""
     low, high = 0.0, 1.0
     while _chance(high, freedom) > level:
         low, high = high, 2 * high
