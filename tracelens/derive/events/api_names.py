@@ -35,7 +35,7 @@ _KINDS = (
 
 
 def strip_version(raw: pl.Expr) -> pl.Expr:
-    """The function name without a trailing `_v` and exactly four digits.
+    """Return the function name without a trailing `_v` and exactly four digits.
 
     nsys prints names so: `cudaLaunchKernel_v7000` loses it, `cudaLaunchKernelExC_v11060` and
     `cuMemAlloc_v2` keep it.
@@ -44,7 +44,10 @@ def strip_version(raw: pl.Expr) -> pl.Expr:
 
 
 def api_kind(api: pl.Expr) -> pl.Expr:
-    """The kind of call of a runtime's or driver's function, as `api_calls.kind` has it; unknown without a name."""
+    """Return the kind of call of a runtime's or driver's function, as `api_calls.kind` has it.
+
+    Unknown without a name.
+    """
     known = (pl.when(api.str.contains(pattern)).then(pl.lit(kind)) for kind, pattern in _KINDS)
     return (
         pl.when(api.is_null())
@@ -54,9 +57,10 @@ def api_kind(api: pl.Expr) -> pl.Expr:
 
 
 def waits_for_device(api: pl.Expr) -> pl.Expr:
-    """Whether a function returns only when device work is done: a synchronisation, or a copy that is not asynchronous.
+    """Return whether a function returns only when device work is done.
 
-    StreamWaitEvent makes a stream wait, not the host.
+    Such are synchronisations, and copies that are not asynchronous. StreamWaitEvent makes a stream
+    wait, not the host.
     """
     return api.str.contains(
         r"^(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Synchronize|^(cuda|cu|hip)Memcpy(\dD|[HDA]to[HDA]|With|ToSymbol|FromSymbol|Peer|ToArray|FromArray)*(Stream|Array)?(_v\d+)?(_pt(ds|sz))?$"

@@ -44,7 +44,7 @@ class Callers:
         self._processes = {process: _Process(part) for process, part in parts}
 
     def link(self, work: pl.DataFrame) -> pl.DataFrame:
-        """The work with api_call_id, span_id, step and link, and site_id where the calls have it."""
+        """Return the work with api_call_id, span_id, step and link, and site_id where the calls have it."""
         row = pl.repeat(None, work.height, dtype=pl.get_index_type(), eager=True)
         is_before = pl.repeat(False, work.height, dtype=pl.Boolean, eager=True)
         own = work.with_row_index("row").select("row", "process_id", "correlation_id", "start_ns")
@@ -96,14 +96,14 @@ class _Process:
         self._first_ns = calls["start_ns"].min()
 
     def rows_of(self, ids: pl.Series) -> pl.Series:
-        """The row of the call that each id names, null where none does."""
+        """Return the row of the call that each id names, None where none does."""
         wanted = ids.cast(pl.Int64).fill_null(0)
         place = self._ids.search_sorted(wanted)
         place = place.set(place >= len(self._ids), None)
         return self._rows.gather(place.set(self._ids.gather(place).ne_missing(wanted), None))
 
     def is_before(self, work: pl.DataFrame) -> pl.Series:
-        """Whether the work's call came before the first recorded one."""
+        """Return whether the work's call came before the first recorded one."""
         older = _HAS_ID & (pl.col("correlation_id") < pl.lit(self._first_id, pl.Int64))
         return work.select(
             older.fill_null(value=False) | (pl.col("start_ns") < self._first_ns)
@@ -162,7 +162,7 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     """process_id, graph_node_id and node_span_id of each node that was made within a span, a row a node.
 
     `nodes` has process_id, thread_id, start_ns, graph_node_id and original_id: the node that it is
-    a copy of, or null. A copy counts as made where its original was. `spans` are in order, with
+    a copy of, or None. A copy counts as made where its original was. `spans` are in order, with
     span_id as row number.
     """
     made = nodes.select(*_NODE, "original_id", "thread_id", "start_ns").cast(pl.Int64)
@@ -187,7 +187,7 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def mark_nodes(work: pl.DataFrame, made: pl.DataFrame) -> pl.DataFrame:
-    """The work with node_span_id, null where its node is not in `made`."""
+    """Return the work with node_span_id, None where its node is not in `made`."""
     keys = work.select(pl.col(_NODE).cast(pl.Int64))
     return work.with_columns(
         keys.join(made, on=_NODE, how="left", maintain_order="left")["node_span_id"]

@@ -16,10 +16,11 @@ _COMPILED = rf"^(## Call CompiledFxGraph |Torch-Compiled Region)|{COMPILED_GRAPH
 def find_sites(
     spans: pl.DataFrame, enclosing: pl.Series, starts: pl.Series
 ) -> tuple[pl.DataFrame, list[pl.Series]]:
-    """The table of sites, without the rank; and the columns site_id, op_span_id and op_offset_ns of calls.
+    """Return the table of sites, without the rank.
 
-    `enclosing` is the row of the span around each call, which is its span_id; `starts` are the
-    calls' starts. Every span is looked at once, however many calls are made in it.
+    And the columns site_id, op_span_id and op_offset_ns of calls. `enclosing` is the row of the
+    span around each call, which is its span_id; `starts` are the calls' starts. Every span is
+    looked at once, however many calls are made in it.
     """
     is_around = pl.repeat(False, spans.height, dtype=pl.Boolean, eager=True)
     rows = is_around.scatter(enclosing.drop_nulls(), True).arg_true()
@@ -75,11 +76,11 @@ def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 
 
 def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """Whether each span lies within an AccumulateGrad node or is one; and the module paths of roots.
+    """Return whether each span lies within an AccumulateGrad node or is one.
 
-    A root is a module that no module call encloses and that has layers of its own. Layers are known
-    by their calls; those of a compiled model make none, but a wrapper around the model, or a
-    compiled graph that it runs, shows that there are some.
+    And the module paths of roots. A root is a module that no module call encloses and that has
+    layers of its own. Layers are known by their calls; those of a compiled model make none, but
+    a wrapper around the model, or a compiled graph that it runs, shows that there are some.
     """
     is_module = (tree["kind"] == "module") & tree["module_path"].is_not_null()
     is_node, is_compiled, is_wrapper = matching(tree["name"], "AccumulateGrad", _COMPILED, WRAPPER)
@@ -98,7 +99,7 @@ def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 
 
 def only_in_wrapper(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
-    """Whether each of the spans at `rows` lies within a wrapper's call and in no module of the model itself."""
+    """Return whether each of the spans at `rows` lies within a wrapper's call and in no module of the model itself."""
     (is_wrapper,) = matching(tree["name"], WRAPPER)
     if not is_wrapper.any():
         return pl.repeat(False, len(rows), dtype=pl.Boolean, eager=True)
@@ -113,7 +114,7 @@ def _compiled_roots(
     is_compiled: pl.Series,
     is_wrapper: pl.Series,
 ) -> pl.Series:
-    """Paths of outermost modules that a wrapper encloses or that run a compiled graph."""
+    """Return paths of outermost modules that a wrapper encloses or that run a compiled graph."""
     parent, path = tree["parent_id"], tree["module_path"]
     found = [path.clear()]
     runs = is_compiled.arg_true().cast(pl.Int64)

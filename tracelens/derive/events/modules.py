@@ -22,7 +22,7 @@ _NODE = ("process_id", "forward_thread_id", "sequence_number")
 
 
 def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int, int]:
-    """module_path of each span (null outside modules), the number of ambiguous backward spans, and of too deep modules.
+    """module_path of each span (None outside modules), the number of ambiguous backward spans, and of too deep modules.
 
     Modules nested deeper than the limit get no path; what is in them counts to the last module
     above.
@@ -59,13 +59,16 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
 
 
 def _numbered(rows: pl.Series, height: int) -> pl.Series:
-    """For each of `height` rows its index in `rows`, null for the others."""
+    """For each of `height` rows its index in `rows`, None for the others."""
     none = pl.repeat(None, height, dtype=pl.get_index_type(), eager=True)
     return none.scatter(rows, pl.int_range(len(rows), dtype=pl.get_index_type(), eager=True))
 
 
 def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
-    """process_id, forward_thread_id, sequence_number; path of the op that made the node, or is_ambiguous."""
+    """process_id, forward_thread_id, sequence_number.
+
+    Path of the op that made the node, or is_ambiguous.
+    """
     makers = (
         keyed.filter(~pl.col("is_backward"))
         .group_by("process_id", "thread_id", "sequence_number")
@@ -86,7 +89,7 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
-    """The path of module names around each span, and the number of calls that are deeper than the limit.
+    """Return the path of module names around each span, and the number of calls that are deeper than the limit.
 
     Names are joined with dots, outermost first; an exact path replaces what is above it. The limit
     bounds memory: all paths together grow with the square of the depth. Wrappers are left out

@@ -1,4 +1,7 @@
-"""Nesting: the span that encloses each span and each API call; by the walk in C where there are many."""
+"""Nesting: the span that encloses each span and each API call.
+
+By the walk in C where there are many.
+"""
 
 import polars as pl
 import pyarrow as pa
@@ -17,7 +20,7 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 
     Within a thread, spans nest by containment: sorted by start, longest first, each is the child of
     the innermost span still open that it ends in, within TOLERANCE_NS. `parent_hint` is the row of
-    the caller that the profiler itself recorded, or null: an open span between that caller and this
+    the caller that the profiler itself recorded, or None: an open span between that caller and this
     one is over, whatever its recorded end. A zero-length span encloses nothing. `self_ns` is the
     duration less the union of the children's time within it; for a span that was over before its
     recorded end, the time until then. A call goes to the innermost open span that contains it.
@@ -66,7 +69,10 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 
 
 def _time_order(frame: pl.DataFrame) -> pl.Series | None:
-    """The time order of the rows, by start and longest first; null where they are in it already."""
+    """Return the time order of the rows, by start and longest first.
+
+    Return None where they are in it already.
+    """
     later, shorter = pl.col("start_ns").diff(), pl.col("duration_ns").diff()
     is_sorted = frame.select(
         ((later > 0) | ((later == 0) & (shorter <= 0))).fill_null(value=True).all()
@@ -82,7 +88,7 @@ def _at(values: pl.Series, rows: pl.Series | None) -> pl.Series:
 
 
 def _rows_of(places: pl.Series, order: pl.Series | None) -> pl.Series:
-    """The rows that stand at these places in time order; -1 stays."""
+    """Return the rows that stand at these places in time order; -1 stays."""
     return (
         places
         if order is None
@@ -99,7 +105,7 @@ def _times(frame: pl.DataFrame, order: pl.Series | None) -> tuple[pa.Buffer, pa.
 def _hints(
     spans: pl.DataFrame, order: pl.Series | None, places: pl.Series | None
 ) -> pa.Buffer | None:
-    """Recorded callers' places in time order, -1 for none; null where no span has one."""
+    """Recorded callers' places in time order, -1 for none; None where no span has one."""
     if "parent_hint" not in spans.columns or not spans["parent_hint"].count():
         return None
     hints = spans["parent_hint"].cast(pl.Int64)
@@ -110,7 +116,10 @@ def _hints(
 
 
 def _lanes(spans: pl.DataFrame, calls: pl.DataFrame) -> tuple[list[pl.Series] | None, int]:
-    """A number for the thread of each span and of each call, and the number of threads at most; null for one thread."""
+    """Return a number for the thread of each span and of each call.
+
+    Also return the most threads that there are. Return None for one thread.
+    """
     lanes = [pl.zeros(frame.height, pl.Int64, eager=True) for frame in (spans, calls)]
     n_lanes = 1
     for name in ("process_id", "thread_id"):

@@ -12,11 +12,12 @@ other."""
 
 @dataclass(frozen=True, slots=True)
 class Nesting:
-    """Parent row (-1: none), depth and self time of each span; enclosing span of each call; counts of misfits.
+    """Parent row (-1: none), depth and self time of each span; enclosing span of each call.
 
-    `n_overlaps` counts spans that start inside another and outlast it by more than the tolerance;
-    they become its successors, not its children. `n_unreturned` counts calls that the profiler
-    closed only at the trace's end though their recorded parent went on to call others.
+    Counts of misfits. `n_overlaps` counts spans that start inside another and outlast it by
+    more than the tolerance; they become its successors, not its children. `n_unreturned` counts
+    calls that the profiler closed only at the trace's end though their recorded parent went on
+    to call others.
     """
 
     parent: Sequence[int] | pl.Series
@@ -28,7 +29,7 @@ class Nesting:
 
 
 def as_rows(numbers: Sequence[int] | pl.Series) -> pl.Series:
-    """Row numbers of a Nesting as a column in Polars' index type, null for -1."""
+    """Row numbers of a Nesting as a column in Polars' index type, None for -1."""
     rows = pl.Series(numbers, dtype=pl.Int64)
     return rows.set(rows < 0, None).cast(pl.get_index_type())
 
@@ -107,14 +108,17 @@ class _Walk:
         stack.append(row)
 
     def around(self, start: int, end: int) -> int:
-        """The innermost open span that contains the interval, -1 if none does; closes spans that ended before it."""
+        """Return the innermost open span that contains the interval, -1 if none does.
+
+        Closes spans that ended before it.
+        """
         stack, ends = self.open, self._ends
         while stack and ends[stack[-1]] < start:
             stack.pop()
         return next((row for row in reversed(stack) if self._holds(row, start, end)), -1)
 
     def _holds(self, row: int, start: int, end: int) -> bool:
-        """Whether an interval that starts no earlier than the open span lies in it, within the tolerance."""
+        """Return whether an interval that starts no earlier than the open span lies in it, within the tolerance."""
         own_end = self._ends[row]
         if own_end == start:
             return start == end and self._starts[row] < own_end

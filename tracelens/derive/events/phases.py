@@ -28,11 +28,11 @@ _OTHER = r"(?i)^\W*(?:h2d|data|dataloader|loss)\W*$|^enumerate\(DataLoader\)"
 
 
 def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
-    """The phase of each span: its own marker's or nearest ancestor's, else that of the annotation open at its start.
+    """Return the phase of each span: its own marker's or nearest ancestor's.
 
-    Markers: autograd's evaluate_function and compiled backward graphs, Optimizer.step and
-    zero_grad, annotations and NVTX ranges named forward, backward or optimizer, and module calls
-    (forward).
+    Without one, it is that of the annotation open at its start. Markers: autograd's
+    evaluate_function and compiled backward graphs, Optimizer.step and zero_grad, annotations and
+    NVTX ranges named forward, backward or optimizer, and module calls (forward).
     """
     kind = pl.col("kind")
     is_annotation = kind.is_in(["annotation", "nvtx"])
@@ -72,12 +72,12 @@ def _by_name(name: pl.Expr) -> pl.Expr:
 
 
 def _first(name: pl.Expr, rules: Iterable[tuple[str, str]]) -> pl.Expr:
-    """The number of the first phase whose pattern is found."""
+    """Return the number of the first phase whose pattern is found."""
     return pl.coalesce(
         pl.when(name.str.contains(pattern)).then(_code(phase)) for phase, pattern in rules
     )
 
 
 def _code(phase: str) -> pl.Expr:
-    """The phase's number as UInt8, which costs least to carry along the whole tree of spans."""
+    """Return the phase's number as UInt8, which costs least to carry along the whole tree of spans."""
     return pl.lit(_PHASES.index(phase), pl.UInt8)

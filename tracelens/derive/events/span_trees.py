@@ -9,7 +9,7 @@ from tracelens.errors import SourceError
 
 
 def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Each rank's spans in order of span_id, so that parent_id, as every span_id, is a row number of the frame.
+    """Yield each rank's spans in order of span_id, so that parent_id, as every span_id, is a row number of the frame.
 
     Raises SourceError where a parent is no earlier row: every walk from child to parent ends.
     """
@@ -20,7 +20,7 @@ def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def refuse_circles(parents: pl.Series, rank: int) -> None:
-    """Raise SourceError unless each parent, a row number or null, is an earlier row than its child."""
+    """Raise SourceError unless each parent, a row number or None, is an earlier row than its child."""
     n_wrong = 0
     for at in range(0, len(parents), AT_ONCE):
         part = parents.slice(at, AT_ONCE)
@@ -35,7 +35,7 @@ def refuse_circles(parents: pl.Series, rank: int) -> None:
 def with_trees(
     spans: pl.DataFrame, frame: pl.DataFrame
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Each rank's span tree with the frame's rows of that rank, from `of_rank`.
+    """Yield each rank's span tree with the frame's rows of that rank, from `of_rank`.
 
     Rows of ranks without spans come last, with an empty tree.
     """
@@ -47,7 +47,10 @@ def with_trees(
 
 
 def of_rank(frame: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
-    """The frame's rows of the tree's rank; a span_id that is not in the tree becomes null."""
+    """Return the frame's rows of the tree's rank.
+
+    A span_id that is not in the tree becomes None.
+    """
     rank, n_spans = tree["rank"][0], tree.height
     if frame.height and not frame["rank"].min() == rank == frame["rank"].max():
         frame = frame.filter(pl.col("rank") == rank)

@@ -34,7 +34,7 @@ _MAX_DIGITS = 18
 
 
 def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
-    """The marks of steps in spans (process_id, thread_id, kind, name, start_ns, duration_ns), by start.
+    """Return the marks of steps in spans (process_id, thread_id, kind, name, start_ns, duration_ns), by start.
 
     A row a mark: process_id, thread_id, start_ns, end_ns, until_ns (the begin of the process's next
     mark; for a window's last mark, its end), step, window, name. Of marks of several families, the
@@ -50,7 +50,7 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
 
 
 def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
-    """The frame with `step`: that of the last mark to begin in the process before start_ns.
+    """Return the frame with `step`: that of the last mark to begin in the process before start_ns.
 
     Null before the first mark, and after the end of a window's last one. Where marks of several
     threads overlap, the later one counts.
@@ -59,13 +59,13 @@ def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
 
 
 def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> pl.DataFrame:
-    """The steps: step, name, start_ns, duration_ns, host_ns, window; by start.
+    """Return the steps: step, name, start_ns, duration_ns, host_ns, window; by start.
 
     A step ends when the host has begun the next one and the device has finished what was launched
     before, whichever is later. A window's first step begins with its mark, or when earlier work
     ends; its last one ends with its own mark, or with the last device work launched in it. `ends`
     (step, end_ns) has the ends of device work launched in steps, `loose` (launch_ns, end_ns) those
-    of work launched in none; launch_ns is null where the launch came before the trace began.
+    of work launched in none; launch_ns is None where the launch came before the trace began.
     """
     one_each = marks.group_by("step", maintain_order=True).agg(
         pl.col("name", "window").first(),
@@ -127,7 +127,10 @@ class StepTimes:
             self._kernel_starts.append(work["start_ns"])
 
     def steps(self) -> pl.DataFrame:
-        """The table of steps without the rank; a frame without columns where no span marks steps."""
+        """Return the table of steps without the rank.
+
+        A frame without columns where no span marks steps.
+        """
         if not self._marks.height:
             return pl.DataFrame()
         found = list_steps(
@@ -147,7 +150,10 @@ class StepTimes:
 
 
 def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
-    """The latest end of work (launch_ns, end_ns) that was launched before each moment; null where there is none."""
+    """Return the latest end of work (launch_ns, end_ns) that was launched before each moment.
+
+    Return None where there is none.
+    """
     ordered = work.sort("launch_ns", nulls_last=False)
     reached = ordered["end_ns"].cum_max()
     n_launched = (
@@ -157,7 +163,7 @@ def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
 
 
 def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
-    """The spans whose names mark steps: process_id, thread_id, start_ns, end_ns, name, number (text), family."""
+    """Return the spans whose names mark steps: process_id, thread_id, start_ns, end_ns, name, number (text), family."""
     families = [*FAMILIES.values()] if pattern is None else [pattern]
     spans = spans.filter(pl.col("kind").is_in(["annotation", "nvtx"])) if pattern is None else spans
     try:
@@ -179,7 +185,7 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
 
 
 def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
-    """The index of the first pattern that a name matches, as `family`, and the digits in it, as `number`."""
+    """Return the index of the first pattern that a name matches, as `family`, and the digits in it, as `number`."""
     family = pl.coalesce(
         pl.when(name.str.contains(words)).then(pl.lit(place, pl.UInt8))
         for place, words in enumerate(families)
@@ -203,7 +209,7 @@ def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
 
 
 def _chosen(found: pl.DataFrame) -> pl.DataFrame:
-    """The marks of one family, none within another of its thread unless both have the same number."""
+    """Return the marks of one family, none within another of its thread unless both have the same number."""
     candidates = []
     for _, family in sorted(found.partition_by("family", as_dict=True).items()):
         ordered = family.sort(
@@ -222,7 +228,10 @@ def _chosen(found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
-    """The marks with `step`, and `stated`, the number in their name; those of one step in a process become one mark."""
+    """Return the marks with `step`, and `stated`, the number in their name.
+
+    Those of one step in a process become one mark.
+    """
     stated = pl.when(pl.col("number") != "").then(pl.col("number")).cast(pl.Int64)
     marks = marks.with_columns(stated=stated).sort("process_id", "start_ns", "end_ns")
     # Consecutive marks with the same number are of one step, which several threads may mark.
@@ -239,7 +248,7 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _windows(marks: pl.DataFrame) -> pl.DataFrame:
-    """The marks, by start, with `window` and `until_ns`."""
+    """Return the marks, by start, with `window` and `until_ns`."""
     follows = pl.col("stated").is_null() | (pl.col("stated") == pl.col("stated").shift(1) + 1)
     window = ((~follows).fill_null(value=False).cum_sum()).over("process_id")
     marks = marks.sort("process_id", "start_ns").with_columns(window=window)
