@@ -21,7 +21,7 @@ _WIDER = {8: "float64", 4: "float32"}
 
 
 def casts_after_copies(trace: Trace) -> pl.DataFrame:
-    """Each host-to-device copy that a narrowing cast follows.
+    """Return each host-to-device copy that a narrowing cast follows.
 
     rank, memcpy_id, read_bytes and written_bytes (of an element), elements, dtype (of the copied
     elements) and is_recorded (whether the dtype comes from the op that copied or cast).
@@ -73,9 +73,9 @@ def _casts_after_copies(trace: Trace) -> pl.DataFrame:
 
 
 def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
-    """The pairs that agree with the types recorded around the copies or casts, with the type as `{of}_dtype`.
+    """Return the pairs that agree with the types recorded around the copies or casts, with the type as `{of}_dtype`.
 
-    A pair for which nothing was recorded is kept, with null as type.
+    A pair for which nothing was recorded is kept, with None as type.
     """
     span = f"{of}_span_id"
     recorded = recorded_inputs(trace, near.select("rank", span_id=span)).rename({"span_id": span})
@@ -95,7 +95,7 @@ def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
 
 
 def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
-    """Each copy with the next casts on its stream whose element count fits, and the spans around both."""
+    """Return each copy with the next casts on its stream whose element count fits, and the spans around both."""
     by = ["rank", "device_id", "stream_id"]
     ordered = casts.sort("start_ns").with_columns(place=pl.int_range(pl.len()).over(by))
     first = copies.sort("end").join_asof(

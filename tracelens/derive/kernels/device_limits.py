@@ -63,7 +63,7 @@ FILLED = (
 
 
 def cuda_capability() -> pl.Expr:
-    """The compute capability of a row of `devices`, null on an AMD device.
+    """Return the compute capability of a row of `devices`, None on an AMD device.
 
     PyTorch for ROCm reports the gfx number as a compute capability (gfx90a as 9.0, gfx1100 as
     11.0): warps of 64 and the name give such a device away.
@@ -75,9 +75,9 @@ def cuda_capability() -> pl.Expr:
 
 
 def complete_devices(devices: pl.DataFrame) -> pl.DataFrame:
-    """The devices, in order, with nulls filled in by compute capability.
+    """Return the devices, in order, with None values filled in by compute capability.
 
-    A device without a compute capability, or with an unknown one, keeps its nulls.
+    A device without a compute capability, or with an unknown one, keeps its None values.
     """
     known = LIMITS.select("compute_capability", *FILLED)
     joined = devices.with_columns(_capability=cuda_capability()).join(

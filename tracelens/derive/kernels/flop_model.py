@@ -35,7 +35,7 @@ _WORK = pl.Schema(
 class Modelled:
     """The modelled calls that ran kernels, and the kernels of a trace with what they belong to.
 
-    `calls`: rank, device_id, step, op, shapes, dtypes, precision (null for one without a peak),
+    `calls`: rank, device_id, step, op, shapes, dtypes, precision (None for one without a peak),
     flops, needed_flops, least_bytes, duration_ns and n_kernels of its kernels. `rest`: rank,
     device_id, step and duration_ns of kernels in no such call.
     """
@@ -45,7 +45,7 @@ class Modelled:
 
 
 def modelled(trace: Trace) -> Modelled:
-    """The trace's kernels, split into modelled calls and the rest.
+    """Return the trace's kernels, split into modelled calls and the rest.
 
     Ops nest (conv2d, convolution, _convolution, cudnn_convolution): the innermost whose operations
     can be counted is the call. Raises MissingTableError where the trace has no kernels, or no
@@ -79,7 +79,10 @@ def modelled(trace: Trace) -> Modelled:
 
 
 def _works(found: pl.DataFrame) -> pl.DataFrame:
-    """rank, span_id and work of the spans whose work is known; each distinct input is looked at once."""
+    """rank, span_id and work of the spans whose work is known.
+
+    Each distinct input is looked at once.
+    """
     distinct = found.lazy().group_by(_INPUTS, maintain_order=True).agg("rank", "span_id").collect()
     rows: list[tuple[object, ...]] = []
     for inputs in distinct.select(_INPUTS).cast(pl.String).iter_rows():

@@ -42,7 +42,7 @@ class _Call:
     values: Sequence[Any]
 
     def shape(self, at: int, n_least: int = 2) -> list[int]:
-        """The sizes of a tensor of at least so many dimensions.
+        """Return the sizes of a tensor of at least so many dimensions.
 
         Raises _UnknownError where there is none.
         """
@@ -52,11 +52,11 @@ class _Call:
         return found
 
     def value(self, at: int) -> Any:
-        """An input that is no tensor; null where it was not recorded."""
+        """Return an input that is no tensor; None where it was not recorded."""
         return self.values[at] if at < len(self.values) else None
 
     def sizes(self, at: int, n: int) -> list[int]:
-        """A list of n numbers, where one number may stand for all.
+        """Return a list of n numbers, where one number may stand for all.
 
         Raises _UnknownError where there is none.
         """
@@ -70,7 +70,7 @@ class _Call:
         return self.types[at] if at < len(self.types) else None
 
     def bytes_of(self, at: int) -> int:
-        """Memory of an input: 0 of one that is no tensor, and what is expanded (stride 0) counts once."""
+        """Return memory of an input: 0 of one that is no tensor, and what is expanded (stride 0) counts once."""
         kind = self.tensor_type(at)
         shape = self.shapes[at] if at < len(self.shapes) else None
         if kind is None or not _are_sizes(shape):
@@ -95,7 +95,7 @@ def _are_sizes(found: object) -> TypeGuard[list[int]]:
 
 
 def _product(first: int, n_dimensions: int) -> _Formula:
-    """A product of the matrices, or batches of matrices, at `first` and after it."""
+    """Return a product of the matrices, or batches of matrices, at `first` and after it."""
 
     def count(call: _Call) -> _Counted:
         one, other = call.shape(first), call.shape(first + 1)
@@ -108,7 +108,7 @@ def _product(first: int, n_dimensions: int) -> _Formula:
 
 
 def _convolution(*, padding: int, stride: int, dilation: int, transposed: int | None) -> _Formula:
-    """A convolution whose arguments have these places."""
+    """Return a convolution whose arguments have these places."""
 
     def count(call: _Call) -> _Counted:
         x, weight = call.shape(0, 3), call.shape(1, 3)
@@ -141,7 +141,7 @@ def _convolution(*, padding: int, stride: int, dilation: int, transposed: int | 
 
 
 def _convolution_backward(call: _Call) -> _Counted:
-    """The gradients that the mask asks for: of the input, of the weights, of the bias."""
+    """Return the gradients that the mask asks for: of the input, of the weights, of the bias."""
     grad, x, weight = call.shape(0, 3), call.shape(1, 3), call.shape(2, 3)
     transposed, groups, mask = call.value(7), call.value(9), call.value(10)
     is_mask = isinstance(mask, list) and len(mask) == 3 and all(type(one) is bool for one in mask)
@@ -163,10 +163,10 @@ def _convolution_backward(call: _Call) -> _Counted:
 
 
 def _attention(*, causal: int, backward: bool = False) -> _Formula:
-    """softmax(q kᵀ) v, of queries, keys and values (batch, heads, length, width); keys may have fewer heads.
+    """softmax(q kᵀ) v, of queries, keys and values (batch, heads, length, width).
 
-    `backward`: the gradients of all three, which come after that of the result; the scores are
-    computed anew.
+    Keys may have fewer heads. `backward`: the gradients of all three, which come after that of
+    the result; the scores are computed anew.
     """
 
     def count(call: _Call) -> _Counted:
@@ -225,7 +225,10 @@ MODELLED = tuple(_FORMULAS)
 def work_of(
     name: str, shapes: str | None, dtypes: str | None, strides: str | None, values: str | None
 ) -> Work | None:
-    """What a call of the op computes and moves, from its recorded inputs (JSON); null where they do not tell."""
+    """Return what a call of the op computes and moves, from its recorded inputs (JSON).
+
+    Return None where they do not tell.
+    """
     at, formula = _FORMULAS[name]
     types = [element_type(word) if isinstance(word, str) else None for word in listed(dtypes)]
     call = _Call(listed(shapes), listed(strides), types, listed(values))

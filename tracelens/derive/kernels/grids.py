@@ -12,7 +12,7 @@ SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
 def by_grid(trace: Trace, keys: Sequence[str]) -> pl.DataFrame:
-    """A row for each distinct (keys, grid, block) of the trace's kernels, longest total time first.
+    """Return a row for each distinct (keys, grid, block) of the trace's kernels, longest total time first.
 
     With n_calls, duration_total_ns, _mean_ns, _median_ns, _min_ns, _max_ns, n_blocks and
     threads_per_block.

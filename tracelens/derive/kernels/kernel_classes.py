@@ -32,7 +32,7 @@ _MANGLED_PART = re.compile(r"[0-9]{1,3}")
 def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFrame:
     """Library, primitive, primitive_source (Categorical) and is_communication of each kernel, a row a name, in order.
 
-    `contexts` holds, for each kernel, the name of the innermost op that launched it, null where
+    `contexts` holds, for each kernel, the name of the innermost op that launched it, None where
     unknown; the word `triton` stands for an op that the profiler marks as a Triton launch. The op
     is better evidence than the kernel's name: one GEMM kernel is a convolution below
     `aten::cudnn_convolution` and a product below `aten::addmm`. `primitive_source` is `context`
@@ -44,13 +44,16 @@ def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFram
 
 
 def op_primitives(names: pl.Series) -> pl.Series:
-    """What each op computes, by its name alone (Categorical), a row a name; `unknown` where that does not tell."""
+    """Return what each op computes, by its name alone (Categorical), a row a name.
+
+    `unknown` where that does not tell.
+    """
     rules = (*CONTEXT_RULES, *ALLOCATING, *OP_RULES)
     return each_once(names, lambda name: _first(rules, _op(name)).fill_null("unknown"))
 
 
 def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
-    """The classes of (name, context) pairs, row by row."""
+    """Return the classes of (name, context) pairs, row by row."""
     pairs = pairs.fill_null("")
     text = pl.col("name").str.head(_LOOKED_AT).str.replace_all(_UNNAMED, "")
     prepared = (
@@ -82,7 +85,10 @@ def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _head() -> pl.Expr:
-    """The qualified name: the text up to the first template argument or parameter; a mangled name is demangled."""
+    """Return the qualified name: the text up to the first template argument or parameter.
+
+    A mangled name is demangled.
+    """
     plain = pl.col("text").str.extract(r"^([^<(]*)", 1)
     mangled = pl.col("text").str.starts_with("_Z")
     return (
@@ -93,10 +99,10 @@ def _head() -> pl.Expr:
 
 
 def unmangled_head(name: str) -> str:
-    """The qualified name at the start of an Itanium-mangled one, which profilers leave mangled when it is too long.
+    """Return the qualified name at the start of an Itanium-mangled one.
 
-    `_ZN17cutlass__5x_cudnn6KernelI…` gives `cutlass__5x_cudnn::Kernel`; anything else is returned
-    unchanged.
+    Profilers leave a name mangled when it is too long. `_ZN17cutlass__5x_cudnn6KernelI…` gives
+    `cutlass__5x_cudnn::Kernel`; anything else is returned unchanged.
     """
     if not name.startswith("_Z"):
         return name
@@ -111,12 +117,15 @@ def unmangled_head(name: str) -> str:
 
 
 def _op(name: pl.Expr) -> pl.Expr:
-    """The op's name without namespace."""
+    """Return the op's name without namespace."""
     return name.str.head(_LOOKED_AT).str.replace(_NAMESPACE, "")
 
 
 def _first(rules: Iterable[tuple[str, str, str]], text: pl.Expr | None = None) -> pl.Expr:
-    """The word of the first rule whose pattern is found, in its column or in `text`; null where none is."""
+    """Return the word of the first rule whose pattern is found, in its column or in `text`.
+
+    Return None where none is.
+    """
     where = pl.col if text is None else lambda _: text
     return pl.coalesce(
         pl.when(where(column).str.contains(p)).then(pl.lit(word)) for column, p, word in rules
@@ -124,7 +133,7 @@ def _first(rules: Iterable[tuple[str, str, str]], text: pl.Expr | None = None) -
 
 
 def _may_decide() -> pl.Expr:
-    """Whether the op's primitive overrules the one that the name suggests."""
+    """Return whether the op's primitive overrules the one that the name suggests."""
     return pl.any_horizontal(
         (pl.col("by_context") == primitive) & pl.col("by_name").is_in(overruled)
         for primitive, overruled in CONTEXT_DECIDES.items()

@@ -20,12 +20,12 @@ _UNBOUNDED = 1 << 30
 
 
 def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
-    """The launches, in order, with the blocks and warps that an SM holds of each.
+    """Return the launches, in order, with the blocks and warps that an SM holds of each.
 
     `launches` has rank, device_id, threads_per_block, registers_per_thread, shared_bytes (static
     plus dynamic, a block) and is_cluster_launch. Added are sm_count, blocks_per_sm,
     occupancy_limiter, theoretical_occupancy_frac (resident warps over the most an SM can hold) and
-    occupancy_reason, set exactly where the others but sm_count are null.
+    occupancy_reason, set exactly where the others but sm_count are None.
 
     The rules are those of cudaOccupancyMaxActiveBlocksPerMultiprocessor (cuda_occupancy.h, CUDA
     13.0), with all the shared memory that an SM can give to blocks. A trace does not record how
@@ -59,7 +59,7 @@ def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rules(devices: pl.DataFrame) -> pl.DataFrame:
-    """Each device's resources and allocation units; null where CUDA documents none."""
+    """Return each device's resources and allocation units; None where CUDA documents none."""
     limits = LIMITS.select(
         "compute_capability",
         "shared_memory_per_block_bytes",
@@ -90,7 +90,7 @@ def _rules(devices: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_warps() -> pl.Expr:
-    """The blocks that fit into the SM's warp slots."""
+    """Return the blocks that fit into the SM's warp slots."""
     return (
         pl.when(pl.col("threads_per_block") <= _MAX_THREADS)
         .then(pl.col("_max_warps") // pl.col("_warps"))
@@ -99,7 +99,10 @@ def _by_warps() -> pl.Expr:
 
 
 def _by_registers() -> pl.Expr:
-    """The blocks that fit into the register file: registers go to warps, in units, separately in each partition."""
+    """Return the blocks that fit into the register file.
+
+    Registers go to warps, in units, separately in each partition.
+    """
     registers, parts = pl.col("registers_per_thread").cast(pl.Int64), pl.col("_partitions")
     a_warp = _round_up(registers * _WARP, _REGISTER_UNIT)
     fits = (registers <= _MAX_REGISTERS) & (
@@ -116,7 +119,7 @@ def _by_registers() -> pl.Expr:
 
 
 def _by_shared_memory() -> pl.Expr:
-    """The blocks that fit into the shared memory."""
+    """Return the blocks that fit into the shared memory."""
     taken = _round_up(pl.col("shared_bytes") + pl.col("_reserved"), pl.col("_shared_unit"))
     fits = pl.col("shared_bytes") <= pl.col("_block_shared")
     return (
@@ -129,7 +132,7 @@ def _by_shared_memory() -> pl.Expr:
 
 
 def _reason(fitting: pl.Expr) -> pl.Expr:
-    """The reason why there is no occupancy, null where there is one."""
+    """Return the reason why there is no occupancy, None where there is one."""
     sizes = ("threads_per_block", "registers_per_thread", "shared_bytes")
     return (
         pl.when(pl.col("is_cluster_launch").fill_null(value=False))

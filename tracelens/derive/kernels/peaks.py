@@ -41,7 +41,7 @@ class _File(msgspec.Struct):
 
 
 def read_peaks(path: Path) -> Peaks:
-    """The peaks in a file of `tracelens measure-peaks`. Raises SourceError where it holds none."""
+    """Return the peaks in a file of `tracelens measure-peaks`. Raises SourceError where it holds none."""
     again = f"write it with tracelens measure-peaks --out {path.name}"
     try:
         found = msgspec.json.decode(path.read_bytes(), type=_File)
@@ -63,7 +63,7 @@ def read_peaks(path: Path) -> Peaks:
 
 
 def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
-    """The peaks of a device by its name: those given where they are its own, else its datasheet's, else null."""
+    """Return the peaks of a device by its name: those given where they are its own, else its datasheet's, else None."""
     if given is not None and given.device == device:
         return given
     row = _DATASHEETS.get(device.removeprefix("NVIDIA ").removeprefix("Tesla "))

@@ -39,7 +39,7 @@ _FLOAT8 = ("float8", 1)
 def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
     """rank, span_id and `inputs` of those spans (rank, span_id) whose op recorded element types.
 
-    `inputs` is a list of {dtype, width (bytes an element), elements (null where no shape is
+    `inputs` is a list of {dtype, width (bytes an element), elements (None where no shape is
     known)}, one for each element type and size among the op's tensors: a copy converts, so the type
     of one may come with the size of another.
     """
@@ -71,7 +71,7 @@ def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
 
 
 def listed(text: str | None) -> list[Any]:
-    """The list that a recorded column holds as JSON; empty where it holds none."""
+    """Return the list that a recorded column holds as JSON; empty where it holds none."""
     try:
         found = json.loads(text or "[]")
     except (ValueError, RecursionError):
@@ -80,13 +80,16 @@ def listed(text: str | None) -> list[Any]:
 
 
 def element_type(word: str) -> tuple[str, int] | None:
-    """Name and bytes of an element type as the profiler or torch writes it; null for any other word."""
+    """Name and bytes of an element type as the profiler or torch writes it.
+
+    Return None for any other word.
+    """
     plain = word.strip().lower()
     return _FLOAT8 if "float8" in plain else _DTYPES.get(plain)
 
 
 def _elements(shape: Any) -> int | None:
-    """The number of elements of a shape; null for no shape and for a list of shapes."""
+    """Return the number of elements of a shape; None for no shape and for a list of shapes."""
     return (
         prod(shape)
         if isinstance(shape, list) and all(isinstance(size, int) for size in shape)
