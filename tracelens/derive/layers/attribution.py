@@ -43,10 +43,11 @@ _KEY = ["rank", "layer", "class_name", "phase"]
 def attribute_kernels(
     trace: Trace, *, in_steps: bool = False, base: Trace | None = None
 ) -> pl.DataFrame:
-    """A row for each rank, layer and phase, most time first, as LAYER_ATTRIBUTION declares; empty without kernels.
+    """Return a row for each rank, layer and phase, most time first, as LAYER_ATTRIBUTION declares.
 
-    `in_steps` leaves out kernels outside of steps, on ranks that mark steps. `base`, a trace of the
-    same program without CUDA graphs or of their capture, gives replayed kernels their layers.
+    Empty without kernels. `in_steps` leaves out kernels outside of steps, on ranks that mark
+    steps. `base`, a trace of the same program without CUDA graphs or of their capture, gives
+    replayed kernels their layers.
     """
     ns, bounds = pl.col("duration_ns"), ("low_ns", "high_ns")
     placed = _placed_work(trace, in_steps=in_steps, base=base)
@@ -96,7 +97,10 @@ def layer_step_times(trace: Trace) -> pl.DataFrame:
 def _placed_work(
     trace: Trace, *, in_steps: bool, base: Trace | None, key: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """Kernels, parts or kinds of them (told apart by `key` too) with layer, phase, evidence, times and number n."""
+    """Return kernels, parts or kinds of them with layer, phase, evidence, times and n.
+
+    `key` tells them apart as well.
+    """
     replays = _replays(trace, base)
     if not trace.has("provenance") and not replays:
         kinds = _kinds(trace, in_steps=in_steps, more=key)
@@ -110,7 +114,10 @@ _Replays = list[tuple[pl.DataFrame, pl.DataFrame, str]]
 
 
 def _replays(trace: Trace, base: Trace | None = None) -> _Replays:
-    """What is known of replayed kernels: pairs, the parts of what they are paired with, and the evidence's name."""
+    """Return what is known of replayed kernels.
+
+    That is pairs, the parts of what they are paired with, and the evidence's name.
+    """
     if not has_replays(trace):
         return []
     found = []
@@ -132,7 +139,10 @@ def _placed_parts(trace: Trace, replays: _Replays) -> pl.DataFrame:
 
 
 def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.DataFrame:
-    """The columns of _KIND and `more` with time and number `n` of their kernels; `in_steps` leaves out the others."""
+    """Return the columns of _KIND and `more` with time and number `n` of their kernels.
+
+    `in_steps` leaves out the others.
+    """
     measures = [pl.col("duration_ns").sum(), pl.len().cast(pl.Int64).alias("n")]
     if not trace.has("sites") or _knows_nodes(trace):
         located = _located(trace)
@@ -161,17 +171,18 @@ def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.Data
 
 
 def _in_steps(trace: Trace) -> pl.Expr:
-    """A condition for kernels: in a step, or on a rank that marks none."""
+    """Return a condition for kernels: in a step, or on a rank that marks none."""
     marked = trace.select("kernels", "rank", "step").drop_nulls("step")["rank"].unique()
     return pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked.implode())
 
 
 def place_parts(trace: Trace) -> pl.DataFrame:
-    """Every kernel with layer, class_name, phase and evidence; a fused one as a row for each module it was made from.
+    """Return every kernel with layer, class_name, phase and evidence.
 
-    Its duration_ns is then split, and low_ns and high_ns are added. What was recorded at compile
-    time outweighs the module around the launch, which is the one that was compiled; communication
-    and gradient accumulation keep their own layer.
+    A fused one as a row for each module it was made from. Its duration_ns is then split, and
+    low_ns and high_ns are added. What was recorded at compile time outweighs the module around
+    the launch, which is the one that was compiled; communication and gradient accumulation keep
+    their own layer.
     """
     placed = name_layers(_located(trace), trace).with_columns(
         low_ns="duration_ns", high_ns="duration_ns"
@@ -199,7 +210,10 @@ def place_parts(trace: Trace) -> pl.DataFrame:
 
 
 def in_launch_order(trace: Trace) -> pl.DataFrame:
-    """Every kernel of each rank in the order of the calls that launched them, or of the nodes of a replayed graph."""
+    """Return every kernel of each rank in the order of launches.
+
+    Kernels of a replayed graph come in the order of its nodes.
+    """
     launches = trace.api_calls.select("rank", "api_call_id", launch_ns="start_ns")
     kernels = trace.kernels.join(launches, on=["rank", "api_call_id"], how="left")
     return kernels.sort("rank", "launch_ns", "graph_node_id", "start_ns")
@@ -216,7 +230,7 @@ def _with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _located(trace: Trace) -> pl.DataFrame:
-    """Every kernel with the columns of _KIND, which are all that its layer depends on.
+    """Return every kernel with the columns of _KIND, which are all that its layer depends on.
 
     module_path and phase are those of the span around the launch.
     """
@@ -246,7 +260,7 @@ def _knows_nodes(trace: Trace) -> bool:
 
 
 def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
-    """The span whose module each kernel belongs to, and whether it is where the kernel's graph node was made."""
+    """Return the span whose module each kernel belongs to, and whether it is where the kernel's graph node was made."""
     at = kernels["span_id"]
     if "node_span_id" not in kernels.columns:
         return at, pl.lit(value=False)
@@ -256,10 +270,10 @@ def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Ser
 
 
 def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Kernels or ops, or groups of them, with layer, class_name and evidence; strings as pl.String.
+    """Return kernels or ops, or groups of them, with layer, class_name and evidence.
 
-    They have module_path, phase, accumulates, is_root, is_communication, by_node and link. Rows
-    that no rule places are unattributed.
+    Strings as pl.String. They have module_path, phase, accumulates, is_root, is_communication,
+    by_node and link. Rows that no rule places are unattributed.
     """
     located = located.cast({pl.Categorical: pl.String})
     path, phase = pl.col("module_path"), pl.col("phase")
@@ -286,7 +300,10 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def kernel_layers(trace: Trace) -> pl.DataFrame:
-    """The layer of each kernel: rank, kernel_id, layer; a fused kernel's layers are joined by a comma."""
+    """Return the layer of each kernel: rank, kernel_id, layer.
+
+    A fused kernel's layers are joined by a comma.
+    """
     if not trace.has("kernels"):
         return trace.select("kernels", "rank", "kernel_id").with_columns(layer=pl.lit(""))
     replays = _replays(trace)

@@ -20,7 +20,7 @@ are one operation."""
 
 
 def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> list[int]:
-    """The configuration of each layer for which times and changes sum to the least, by dynamic programming.
+    """Return the configuration of each layer for which times and changes sum to the least, by dynamic programming.
 
     `times` has each layer's time in either configuration, infinite where it cannot run in one;
     `change_cost` is paid wherever the configuration changes, and by a path that begins or ends
@@ -47,7 +47,10 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
 
 
 def _cheaper_origin(cost: Sequence[float], at: int, change_cost: float) -> int:
-    """The configuration to come from at least cost; at equal cost the same one, or eager where changes cost nothing."""
+    """Return the configuration to come from at least cost.
+
+    At equal cost the same one, or eager where changes cost nothing.
+    """
     stay, change = cost[at], cost[1 - at] + change_cost
     if stay == change and change_cost == 0:
         return EAGER
@@ -55,7 +58,10 @@ def _cheaper_origin(cost: Sequence[float], at: int, change_cost: float) -> int:
 
 
 def change_costs(path: Sequence[int], change_cost: float) -> list[float]:
-    """The cost of the change before each layer; the last one also pays for leaving a compiled region."""
+    """Return the cost of the change before each layer.
+
+    The last one also pays for leaving a compiled region.
+    """
     costs = [change_cost * (before != at) for before, at in zip([EAGER, *path], path, strict=False)]
     if costs:
         costs[-1] += change_cost * (path[-1] != EAGER)
@@ -63,12 +69,12 @@ def change_costs(path: Sequence[int], change_cost: float) -> list[float]:
 
 
 def best_of_two(layers: Sequence[Row]) -> list[Row]:
-    """The faster run for each layer; eager where both are equally fast."""
+    """Return the faster run for each layer; eager where both are equally fast."""
     return _walk(layers, [_faster(layer["base_ns"], layer["other_ns"]) for layer in layers], 0.0)
 
 
 def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list[Row]:
-    """The cheapest path with `change_cost` for every change between eager and compiled.
+    """Return the cheapest path with `change_cost` for every change between eager and compiled.
 
     `region_ns` is the part of each layer's time in other that calling it as a compiled region of
     its own takes; it is subtracted, as the changes pay for it.
@@ -90,9 +96,9 @@ def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list
 
 
 def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) -> list[Row]:
-    """The faster run for each operation of a layer, where both runs have the same ones; else for the whole layer.
+    """Return the faster run for each operation of a layer, where both runs have the same ones.
 
-    `operations` has each layer's times by operation in both runs.
+    Else for the whole layer. `operations` has each layer's times by operation in both runs.
     """
     rows = best_of_two(layers)
     cumulative = 0.0
@@ -111,7 +117,7 @@ def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) 
 
 
 def with_total(rows: Sequence[Row]) -> list[Row]:
-    """The rows after their total.
+    """Return the rows after their total.
 
     Speedups are over layers that both runs have: a forced choice is no gain.
     """

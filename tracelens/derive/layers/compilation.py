@@ -24,7 +24,7 @@ EVIDENCE = (
 
 
 def shows_compilation(trace: Trace) -> bool:
-    """Whether the trace has kernels that Inductor made, annotations of torch.compile or compile provenance."""
+    """Return whether the trace has kernels that Inductor made, annotations of torch.compile or compile provenance."""
     if trace.has("provenance"):
         return True
     return any(
@@ -36,7 +36,7 @@ def shows_compilation(trace: Trace) -> bool:
 
 
 def compiled_sides(base: Trace, other: Trace, way: dict[str, Any]) -> tuple[bool, bool]:
-    """Whether each of two runs was compiled: by their timed configurations, else by their traces."""
+    """Return whether each of two runs was compiled: by their timed configurations, else by their traces."""
     if way["method"] == "kernels":
         return shows_compilation(base), shows_compilation(other)
     one, two = (way.get(f"{which}_configuration") for which in ("base", "other"))
@@ -44,7 +44,10 @@ def compiled_sides(base: Trace, other: Trace, way: dict[str, Any]) -> tuple[bool
 
 
 def other_device(base: Trace, other: Trace) -> str | None:
-    """A sentence on the devices of two runs if these differ; null where they are the same or unknown."""
+    """Return a sentence on the devices of two runs if these differ.
+
+    Return None where they are the same or unknown.
+    """
     names = [
         sorted(set(trace.devices.filter(pl.col("name") != "unknown")["name"].drop_nulls()))
         for trace in (base, other)

@@ -31,7 +31,10 @@ _GRID, _BLOCK = (tuple(f"{what}_{axis}" for axis in "xyz") for what in ("grid", 
 
 @dataclass
 class Captured:
-    """Graphs that were captured: `work` has the launches as its kernels; `launches` has them with op and shapes."""
+    """Graphs that were captured: `work` has the launches as its kernels.
+
+    `launches` has them with op and shapes.
+    """
 
     work: Trace
     launches: pl.DataFrame
@@ -39,7 +42,10 @@ class Captured:
     """Why replays are not of any of these captures, a clause each; filled by `pairs`."""
 
     def pairs(self, trace: Trace) -> pl.DataFrame:
-        """Each replayed kernel (rank, kernel_id) with the launch captured for it (base_rank, base_id); see PAIRS."""
+        """Return each replayed kernel (rank, kernel_id) with its captured launch.
+
+        The launch is base_rank and base_id; see PAIRS.
+        """
         columns = (
             "rank",
             "kernel_id",
@@ -82,7 +88,10 @@ class Captured:
     def _launches_of(
         self, kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
     ) -> pl.Series | None:
-        """For each kernel of a replay its launch's kernel_id in `work`; None where no capture is of this graph."""
+        """For each kernel of a replay its launch's kernel_id in `work`.
+
+        Return None where no capture is of this graph.
+        """
         fits = [
             (wrong, ids)
             for one in captures
@@ -106,7 +115,10 @@ class Captured:
 
 
 def captured_graphs(trace: Trace) -> Captured | None:
-    """The launches of graphs that were captured while the trace was recorded; None where none were."""
+    """Return the launches of graphs that were captured while the trace was recorded.
+
+    Return None where none were.
+    """
     columns = (
         "rank",
         "api_call_id",
@@ -160,10 +172,10 @@ def captured_graphs(trace: Trace) -> Captured | None:
 
 
 def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.Series | None]:
-    """The share of a replay's kernels that contradict a capture, and each one's launch; 1 and None for no such pairs.
+    """Return the share of a replay's kernels that contradict a capture, and each one's launch.
 
-    Where all launches name their kernels those are aligned, and what is not aligned contradicts;
-    else both are paired in order, if they are equally many.
+    1 and None for no such pairs. Where all launches name their kernels those are aligned, and
+    what is not aligned contradicts; else both are paired in order, if they are equally many.
     """
     if (launches["name"] != "").all():
         names = pl.concat([kernels["name"].str.strip_suffix(".kd"), launches["name"]])
@@ -184,7 +196,7 @@ def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.
 
 
 def _fits(row: dict[str, Any]) -> bool | None:
-    """Whether a kernel may be what was launched; None where nothing tells."""
+    """Return whether a kernel may be what was launched; None where nothing tells."""
     if row["kernel_id"] is None or row["launched"] not in ("", row["name"].removesuffix(".kd")):
         return False
     made = runs_as(row["op"] or "")
@@ -240,6 +252,9 @@ def _blocks(shapes: list[list[int]], of_a_block: int) -> int:
 
 
 def _shapes(text: str | None) -> list[list[int]]:
-    """The shapes of an op's tensors; the other inputs, and tensors without dimensions, are left out."""
+    """Return the shapes of an op's tensors.
+
+    The other inputs, and tensors without dimensions, are left out.
+    """
     lists = (shape for shape in listed(text) if isinstance(shape, list))
     return [shape for shape in lists if shape and all(type(n) is int and n > 0 for n in shape)]

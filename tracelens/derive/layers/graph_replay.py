@@ -37,14 +37,14 @@ _OF_BASE = ("layer", "class_name", "phase")
 
 
 def has_replays(trace: Trace) -> bool:
-    """Whether kernels ran as nodes of replayed CUDA graphs."""
+    """Return whether kernels ran as nodes of replayed CUDA graphs."""
     return bool((trace.select("kernels", "link")["link"] == "graph").any())
 
 
 def place_replays(
     placed: pl.DataFrame, pairs: pl.DataFrame, base_parts: pl.DataFrame, evidence: str
 ) -> pl.DataFrame:
-    """The kernels of `placed`, with replayed ones placed as the kernels of a base that they are paired with.
+    """Return the kernels of `placed`, with replayed ones placed as the kernels of a base that they are paired with.
 
     `placed` and `base_parts` hold a row a kernel and layer, `pairs` what `pairs_by_name` returns. A
     kernel that was split in the base is split in the same proportions; its parts sum to its own
@@ -76,7 +76,7 @@ def place_replays(
 
 
 def _fractions(parts: pl.DataFrame) -> pl.DataFrame:
-    """The base's parts of kernels with each part's fraction of its kernel, as `split_duration` takes them."""
+    """Return the base's parts of kernels with each part's fraction of its kernel, as `split_duration` takes them."""
     key = ["rank", "kernel_id"]
     whole, equal = pl.col("duration_ns").sum().over(key), 1 / pl.len().over(key)
     fractions = parts.with_columns(
@@ -88,7 +88,10 @@ def _fractions(parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
-    """Each replayed kernel (rank, kernel_id) with the base's kernel that it corresponds to (base_rank, base_id)."""
+    """Return each replayed kernel (rank, kernel_id) with the base's kernel like it.
+
+    That one is base_rank and base_id.
+    """
     mine, theirs = _coded(trace, base)
     runs = {rank: _run(part) for (rank,), part in theirs.group_by("rank", maintain_order=True)}
     only = next(iter(runs)) if len(runs) == 1 else None
@@ -117,7 +120,10 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
 
 
 def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The kernels of both in order, without replays in the base; equal names have equal codes."""
+    """Return the kernels of both in order, without replays in the base.
+
+    Equal names have equal codes.
+    """
     mine, theirs = _sequences(trace), _sequences(base).filter(pl.col("link") != "graph")
     if tools(trace) != tools(base):
         mine, theirs = mine.with_columns(BARE_NAME), theirs.with_columns(BARE_NAME)
@@ -134,7 +140,7 @@ def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def tools(trace: Trace) -> set[object]:
-    """The profilers whose captures the trace was made of."""
+    """Return the profilers whose captures the trace was made of."""
     return {source.get("producer") for source in trace.manifest.sources} & {
         "torch.profiler",
         "Nsight Systems",
@@ -142,7 +148,7 @@ def tools(trace: Trace) -> set[object]:
 
 
 def _sequences(trace: Trace) -> pl.DataFrame:
-    """Kernels in launch order, those of a replay in the order of the graph's nodes where the source has it.
+    """Return kernels in launch order, those of a replay in the order of the graph's nodes where the source has it.
 
     `unit` groups them: a step (0 or more), or outside of steps a launch (below 0).
     """
@@ -172,7 +178,10 @@ def _sequences(trace: Trace) -> pl.DataFrame:
 
 
 def _run(kernels: pl.DataFrame) -> pl.DataFrame:
-    """One run of the program: a step with the most common sequence, or the first kernels where no step is marked."""
+    """Return one run of the program: a step with the most common sequence.
+
+    Where no step is marked, it is the first kernels.
+    """
     steps = kernels.drop_nulls("step").group_by("step", maintain_order=True).agg("code")
     if steps.is_empty():
         return kernels.head(_LONGEST_RUN)

@@ -20,11 +20,11 @@ _SITE = ("rank", "site_id")
 
 
 def kernel_paths(trace: Trace, rank: int, most: int = MOST_ROWS) -> pl.DataFrame:
-    """A row for each phase, layer, outermost op around the launch and kernel by name: its kernels' number and time.
+    """Return time and number of kernels by phase, layer, op and kernel name.
 
-    The times sum to the rank's kernel total. A kernel stands in the layer that launched it, so that
-    what was compiled or replayed stands where it was called. Most time first; empty without
-    kernels, or where no sites are recorded.
+    The op is the outermost one around the launch. The times sum to the rank's kernel total. A
+    kernel stands in the layer that launched it, so that what was compiled or replayed stands where
+    it was called. Most time first; empty without kernels, or where no sites are recorded.
     """
     kernels = trace.select(
         "kernels", *_SITE, "name", "primitive", "link", "is_communication", "duration_ns"

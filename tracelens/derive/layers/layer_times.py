@@ -1,4 +1,7 @@
-"""Times of layers in one trace, of kernels a step and in the table `timings`; and of two runs side by side."""
+"""Times of layers in one trace, of kernels a step and in the table `timings`.
+
+And of two runs side by side.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -39,7 +42,7 @@ def kernel_times(trace: Trace) -> pl.DataFrame:
 
 
 def both_kernel_times(base: Trace, other: Trace) -> Sides | None:
-    """`kernel_times` of each trace, computed in two threads; null where one has no kernels."""
+    """`kernel_times` of each trace, computed in two threads; None where one has no kernels."""
     if not base.has("kernels") or not other.has("kernels"):
         return None
     with ThreadPoolExecutor(2) as pool:
@@ -73,9 +76,10 @@ def measured_times(trace: Trace) -> pl.DataFrame:
 
 
 def region_cost(trace: Trace, configuration: str | None) -> float | None:
-    """Median cost of calling a compiled region, as measured in the configuration (null: in any); null if it never was.
+    """Return the median cost of calling a compiled region, or None if never measured.
 
-    A median below 0, which is noise, counts as 0.
+    It is as measured in the configuration, in any for None. A median below 0, which is noise,
+    counts as 0.
     """
     rows = trace.timings.filter(~pl.col("is_warmup"), pl.col("module_path") == REGION)
     if configuration is not None:
@@ -85,7 +89,7 @@ def region_cost(trace: Trace, configuration: str | None) -> float | None:
 
 
 def are_numbered(layers: pl.DataFrame) -> bool:
-    """Whether the layers' paths number modules by class (ResNet_0.Conv2d_3), as traces do, not by attribute."""
+    """Return whether the layers' paths number modules by class (ResNet_0.Conv2d_3), as traces do, not by attribute."""
     named = layers.drop_nulls("class_name")
     last = pl.col("layer").str.extract(r"([^.]+?)_\d+$")
     return bool(named.height) and bool(
@@ -102,7 +106,7 @@ class Way(NamedTuple):
 
 
 def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFrame:
-    """A row for each layer, phase and way of timing that both traces have, as COMPARE_LAYERS up to the evidence.
+    """Return a row for each layer, phase and way of timing that both traces have, as COMPARE_LAYERS up to the evidence.
 
     One way is GPU time of kernels, from `both_kernel_times`. Another is each pair of measured
     configurations, for each method that measured both: eager configurations of base where it has
@@ -125,12 +129,15 @@ def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFram
 
 
 def measured_ways(base: pl.DataFrame, other: pl.DataFrame) -> list[tuple[Way, Way]]:
-    """The ways of measuring that are compared, of two frames that `measured_times` gives."""
+    """Return the ways of measuring that are compared, of two frames that `measured_times` gives."""
     return _measured_pairs(_ways(base), _ways(other))
 
 
 def executions(trace: Trace, way: Way) -> pl.DataFrame:
-    """Every execution of a layer measured in that way, warm-up left out: rank, layer, phase, run (the round), value."""
+    """Return every execution of a layer measured in that way, warm-up left out.
+
+    Columns are rank, layer, phase, run (the round) and value.
+    """
     rows = trace.timings.filter(~pl.col("is_warmup"), pl.col("module_path").is_not_null())
     rows = _of(rows.rename({"module_path": "layer", "duration_ns": "value"}), way)
     return rows.select(
@@ -139,7 +146,7 @@ def executions(trace: Trace, way: Way) -> pl.DataFrame:
 
 
 def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Both sides joined by rank, layer and phase; `match` says which side has the row."""
+    """Return both sides joined by rank, layer and phase; `match` says which side has the row."""
     sides = [
         frame.select(
             *_KEY,
@@ -167,7 +174,7 @@ def _ways(measured: pl.DataFrame) -> list[Way]:
 
 
 def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
-    """The layers measured in that way; the forward pass is what is measured."""
+    """Return the layers measured in that way; the forward pass is what is measured."""
     method, synchronized, profiled, _, quantity = way.variant
     wanted = (way.configuration, way.compile_mode, *way.variant)
     details = [
@@ -203,7 +210,10 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
 
 
 def _comparable(one: Way, two: Way) -> bool:
-    """Whether both were measured alike; the profiler's quantity is self time on the CPU or GPU, by the device."""
+    """Return whether both were measured alike.
+
+    The profiler's quantity is self time on the CPU or GPU, by the device.
+    """
     if one.variant[0] != "profiler":
         return one.variant == two.variant
     self_time = [

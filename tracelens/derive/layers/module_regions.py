@@ -16,7 +16,7 @@ class Regions:
 
 
 def regions(is_compiled: Mapping[str, bool]) -> Regions:
-    """The fewest submodules to compile, and to disable within them, that give each layer its choice.
+    """Return the fewest submodules to compile, and to disable within them, that give each layer its choice.
 
     `is_compiled` has the choice of each layer by its path; `layer1.0` beside `layer1.0.conv1` is
     what that module does itself, outside its children. A module without a choice of its own (a
@@ -40,7 +40,10 @@ def _visit(
     below: Mapping[str, dict[str, None]],
     found: Regions,
 ) -> None:
-    """Settle the module and what is below it; `inside` says whether a compiled region surrounds it."""
+    """Settle the module and what is below it.
+
+    `inside` says whether a compiled region surrounds it.
+    """
     own = is_compiled.get(path)
     if own is None:
         wanted = _choices(path, is_compiled)
@@ -52,7 +55,7 @@ def _visit(
 
 
 def _choices(path: str, is_compiled: Mapping[str, bool]) -> set[bool]:
-    """The choices for the layers below the module: none, one or both."""
+    """Return the choices for the layers below the module: none, one or both."""
     prefix = f"{path}." if path else ""
     return {
         choice

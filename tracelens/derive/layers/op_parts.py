@@ -1,4 +1,7 @@
-"""Kernels by the framework op that they are the work of; generated ones as the ops that they were made of."""
+"""Kernels by the framework op that they are the work of.
+
+Generated ones as the ops that they were made of.
+"""
 
 import polars as pl
 
@@ -20,10 +23,10 @@ name of its own."""
 
 
 def op_parts(trace: Trace) -> pl.DataFrame:
-    """A row a kernel: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns.
+    """Return a row a kernel: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns.
 
     op is the outermost operator around the launch (aten::conv2d, a node of autograd), or, where
-    there is none, the outermost op (a compiled region), and op_id its span; both are null where no
+    there is none, the outermost op (a compiled region), and op_id its span; both are None where no
     op is. A fused kernel of a compiled graph of which provenance was recorded has a row an op that
     it was made of instead, without op_id: its time is split as `layer_attribution` splits it among
     modules, by the bytes that the ops put out.
@@ -38,7 +41,10 @@ def op_parts(trace: Trace) -> pl.DataFrame:
 
 
 def _with_ops(trace: Trace) -> pl.DataFrame:
-    """Every kernel with op and op_id: from the table of sites where its ops are all operators, else from the spans."""
+    """Return every kernel with op and op_id.
+
+    They come from the table of sites where its ops are all operators, else from the spans.
+    """
     if trace.has("sites"):
         sites = trace.select("sites", "rank", "site_id", "op")
         if matching(sites["op"], _OPERATOR)[0].sum() == sites["op"].count():
@@ -53,7 +59,7 @@ def _with_ops(trace: Trace) -> pl.DataFrame:
 
 
 def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:
-    """Every kernel with its site's op and the span of that."""
+    """Return every kernel with its site's op and the span of that."""
     kernels = trace.select("kernels", *_COLUMNS, "site_id", "api_call_id")
     calls = trace.select("api_calls", "rank", "api_call_id", "op_span_id")
     site = rows_of(sites["rank"], sites["site_id"], kernels.select("rank", "site_id"))
@@ -64,7 +70,7 @@ def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:
 
 
 def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
-    """The outermost operator among the spans at `rows` and those around each, else the outermost op."""
+    """Return the outermost operator among the spans at `rows` and those around each, else the outermost op."""
     is_op = (tree["kind"] == "op").fill_null(value=False)
     (is_named,) = matching(tree["name"], _OPERATOR)
     operator, op = (
@@ -75,7 +81,7 @@ def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
 
 
 def _split(trace: Trace) -> pl.DataFrame:
-    """The fused kernels that a recorded call explains, a row an op: the columns of `_with_ops` and the range."""
+    """Return the fused kernels that a recorded call explains, a row an op: the columns of `_with_ops` and the range."""
     calls = recorded_calls(in_launch_order(trace), trace.spans, trace.provenance)
     if not calls.height:
         return pl.DataFrame()
@@ -89,7 +95,10 @@ def _split(trace: Trace) -> pl.DataFrame:
 
 
 def _computing_nodes(provenance: pl.DataFrame) -> pl.DataFrame:
-    """The nodes whose work a generated kernel does, with op (`aten::add`) and primitive: no views, no library's."""
+    """Return the nodes whose work a generated kernel does, with op and primitive.
+
+    An op reads `aten::add`. Views are none of them, nor is a library's work.
+    """
     name = pl.col("aten_op").str.extract_groups(r"^(?<space>\w+)\.(?<word>\w+)")
     space, word = name.struct.field("space"), name.struct.field("word")
     nodes = provenance.filter(~pl.col("is_extern")).with_columns(

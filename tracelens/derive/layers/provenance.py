@@ -41,12 +41,13 @@ PARTS = pl.Schema(
 def split_kernels(
     kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.DataFrame
 ) -> pl.DataFrame:
-    """A row for each kernel and module it was made from: rule, is_backward, estimate_ns, low_ns and high_ns; see PARTS.
+    """Return one row per kernel and module that it was made from; see PARTS.
 
-    A fused kernel's time is split by the bytes that each module's nodes write; an equal split and
-    the whole for the module with most bytes give the range. The estimates of a kernel sum to its
-    duration. Kernels that no recorded call explains are left out. `kernels` needs rank, kernel_id,
-    name, span_id, primitive, link, start_ns and duration_ns, in the order of their launches.
+    Columns: rule, is_backward, estimate_ns, low_ns and high_ns. A fused kernel's time is split by
+    the bytes that each module's nodes write; an equal split and the whole for the module with most
+    bytes give the range. The estimates of a kernel sum to its duration. Kernels that no recorded
+    call explains are left out. `kernels` needs rank, kernel_id, name, span_id, primitive, link,
+    start_ns and duration_ns, in the order of their launches.
     """
     placed = recorded_calls(kernels, spans, provenance)
     return _parts(placed, kernel_shares(provenance)) if placed.height else PARTS.to_frame()
@@ -55,9 +56,10 @@ def split_kernels(
 def recorded_calls(
     kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.DataFrame
 ) -> pl.DataFrame:
-    """The kernels, as `split_kernels` takes them, that a recorded call explains: graph_key and call_order are gained.
+    """Return the kernels that a recorded call explains, as `split_kernels` takes them.
 
-    An empty frame without columns where there is nothing to align.
+    Columns graph_key and call_order are added. An empty frame without columns where there is
+    nothing to align.
     """
     if not provenance.height or not kernels.height:
         return pl.DataFrame()
@@ -67,7 +69,7 @@ def recorded_calls(
 
 
 def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
-    """One rank's kernels that ran in a compiled graph, with the graph's key, its run, and the call in it.
+    """Return one rank's kernels that ran in a compiled graph, with the graph's key, its run, and the call in it.
 
     The call is the outermost op between the kernel's launch and the graph, or, where there is none,
     the kernel alone.
@@ -103,9 +105,10 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
 
 
 def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
-    """Kernels with the call_order of the recorded call that explains them; the others are left out.
+    """Return kernels with the call_order of the recorded call that explains them.
 
-    Runs of a graph that launched the same kernels in the same order are aligned once.
+    The others are left out. Runs of a graph that launched the same kernels in the same order
+    are aligned once.
     """
     run = ["rank", "graph_key", "run"]
     finishes = pl.col("name").cast(pl.String).str.contains(_SUMS)
@@ -144,7 +147,7 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
 
 
 def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:
-    """The recorded calls of each graph: call_order and label, in order."""
+    """Return the recorded calls of each graph: call_order and label, in order."""
     calls = (
         provenance.select("graph_key", "call_order", "kernel_name", "is_extern")
         .unique()
@@ -159,7 +162,10 @@ def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:
 
 
 def _extern_label(name: str) -> str:
-    """A common name for a recorded library call and the trace's op: `torch.ops.aten.sort.stable`, `aten::sort`."""
+    """Return a common name for a recorded library call and the trace's op.
+
+    `torch.ops.aten.sort.stable` and `aten::sort` have the same.
+    """
     word = next((word for word in re.split(r"::|\.", name) if word not in _NO_NAMES), name)
     return "extern " + _VARIANTS.get(word, word)
 
@@ -170,7 +176,10 @@ _VARIANTS = {"bias_addmm": "addmm"}
 
 
 def _as_calls(kernels: pl.DataFrame) -> list[tuple[str, list[str]]]:
-    """A run's calls in order: label, and the primitives of its kernels; each kernel of a replayed graph is a call."""
+    """Return a run's calls in order: label, and the primitives of its kernels.
+
+    Each kernel of a replayed graph is a call.
+    """
     calls: list[tuple[str, list[str]]] = []
     for label, primitive, is_new in kernels.select("label", "primitive", "is_new").iter_rows():
         if is_new:
@@ -270,7 +279,10 @@ def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | 
 
 
 def _gain(primitive: str, call: str, *, is_done: bool, n_begun: int) -> float:
-    """The score of a kernel as one of a call: the call before it goes on where `n_begun` is 0, else calls begin."""
+    """Return the score of a kernel as one of a call.
+
+    The call before it goes on where `n_begun` is 0, else that many calls begin.
+    """
     fit = _fit(call, primitive)
     if n_begun:
         return (
@@ -284,7 +296,7 @@ def _gain(primitive: str, call: str, *, is_done: bool, n_begun: int) -> float:
 
 
 def _fit(call: str, primitive: str) -> int:
-    """How likely a kernel of a primitive does the work of a call: 0 where it prepares or finishes it."""
+    """Return how likely a kernel of a primitive does the work of a call: 0 where it prepares or finishes it."""
     if primitive == "unknown":
         return 2
     made = runs_as(call)
@@ -292,21 +304,28 @@ def _fit(call: str, primitive: str) -> int:
 
 
 def runs_as(call: str) -> tuple[str, ...] | None:
-    """The primitives of the kernel that does the work of a library call or op; None where its name does not tell."""
+    """Return the primitives of the kernel that does the work of a library call or op.
+
+    Return None where its name does not tell.
+    """
     return next((of for word, of in _RUNS if word in call), None)
 
 
 def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
-    """A row for each recorded call and module: estimate_frac by bytes, low_frac and high_frac of three splits, rule."""
+    """Return one row per recorded call and module, with the rule that split it.
+
+    Columns are estimate_frac by bytes, and low_frac and high_frac of three splits.
+    """
     nodes = _own_nodes(provenance.drop_nulls("module_path"))
     return shares_of(nodes, ["is_backward", "module_path"], rule=pl.col("rule").sort().first())
 
 
 def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFrame:
-    """A row for each recorded call and value of `by`: estimate_frac by the bytes its nodes write, low_frac, high_frac.
+    """Return one row per recorded call and value of `by`.
 
-    The range is that of the split by bytes, an equal one, and all for the value with most bytes.
-    `more`: aggregates of the nodes to keep.
+    Columns are estimate_frac, by the bytes that its nodes write, low_frac and high_frac. The range
+    is that of the split by bytes, an equal one, and all for the value with most bytes. `more`:
+    aggregates of the nodes to keep.
     """
     call = ["graph_key", "call_order"]
     shares = nodes.group_by(*call, *by, maintain_order=True).agg(
@@ -325,7 +344,7 @@ def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFra
 
 
 def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
-    """The nodes without those that Inductor lists beside the one that a library call runs.
+    """Return the nodes without those that Inductor lists beside the one that a library call runs.
 
     A fallback's origins gather neighbours that were inlined on the way (seen with torch 2.11).
     """
@@ -339,7 +358,7 @@ def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
-    """Each placed kernel's time, split among the modules of its call; see PARTS."""
+    """Return each placed kernel's time, split among the modules of its call; see PARTS."""
     call = ["graph_key", "call_order"]
     kernels = placed.select("rank", "kernel_id", "duration_ns", *call)
     parts = split_duration(kernels.join(shares, on=call, how="inner", maintain_order="left_right"))
@@ -347,7 +366,7 @@ def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
 
 
 def cumulated(shares: pl.DataFrame, key: list[str]) -> pl.DataFrame:
-    """The shares with until_frac, the running sum of estimate_frac within each group, and is_last."""
+    """Return the shares with until_frac, the running sum of estimate_frac within each group, and is_last."""
     is_last = pl.int_range(pl.len()).over(key) == pl.len().over(key) - 1
     return shares.with_columns(
         until_frac=pl.col("estimate_frac").cum_sum().over(key), is_last=is_last
@@ -355,7 +374,7 @@ def cumulated(shares: pl.DataFrame, key: list[str]) -> pl.DataFrame:
 
 
 def split_duration(parts: pl.DataFrame) -> pl.DataFrame:
-    """The parts of kernels with estimate_ns, low_ns and high_ns.
+    """Return the parts of kernels with estimate_ns, low_ns and high_ns.
 
     `parts` has rank, kernel_id, the kernel's duration_ns, low_frac and high_frac, and the columns
     of `cumulated`.

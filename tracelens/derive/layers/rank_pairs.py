@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 
 def one_rank_each(base: Trace, other: Trace) -> bool:
-    """Whether each trace has one rank and the two differ."""
+    """Return whether each trace has one rank and the two differ."""
     ranks = base.manifest.ranks, other.manifest.ranks
     return len(ranks[0]) == len(ranks[1]) == 1 and ranks[0] != ranks[1]
 
@@ -29,7 +29,7 @@ def _as_rank(trace: Trace, rank: int) -> Trace:
 def pairs_ranks(
     compare: Callable[Concatenate[Trace, Trace, _P], _T],
 ) -> Callable[Concatenate[Trace, Trace, _P], _T]:
-    """A comparison that, given traces of one rank each, compares these two ranks."""
+    """Return a comparison that, given traces of one rank each, compares these two ranks."""
 
     @wraps(compare)
     def paired(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> _T:
@@ -51,7 +51,7 @@ def pairs_ranks(
 def says_ranks(
     notes: Callable[Concatenate[Trace, Trace, _P], list[str]],
 ) -> Callable[Concatenate[Trace, Trace, _P], list[str]]:
-    """The notes of such a comparison, with a first sentence that says which ranks were paired."""
+    """Return the notes of such a comparison, with a first sentence that says which ranks were paired."""
 
     @wraps(notes)
     def with_ranks(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> list[str]:

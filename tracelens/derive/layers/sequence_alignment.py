@@ -6,9 +6,10 @@ _MOST_EDITS = 300
 
 
 def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
-    """For each of `mine` the index of its match in `theirs`, in increasing order; null for no match.
+    """For each of `mine` the index of its match in `theirs`, in increasing order.
 
-    The common beginning and end are paired at once, so that only what differs is searched.
+    Return None for no match. The common beginning and end are paired at once, so that only what
+    differs is searched.
     """
     shorter = min(len(mine), len(theirs))
     head = next((i for i in range(shorter) if mine[i] != theirs[i]), shorter)
@@ -25,16 +26,16 @@ def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
 
 
 def _blocks(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Places paired by difflib: the longest common block first, then what lies before and after it."""
+    """Return places paired by difflib: the longest common block first, then what lies before and after it."""
     blocks = SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
     return [(block.a + i, block.b + i) for block in blocks for i in range(block.size)]
 
 
 def _few_edits(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Places paired in a longest common subsequence, by Myers' greedy algorithm; none past _MOST_EDITS differences.
+    """Return places paired in a longest common subsequence, by Myers' greedy algorithm.
 
-    Difflib's time grows with the square of how often names repeat; of two runs of a program that
-    differ little, this one's grows with the length alone.
+    None past _MOST_EDITS differences. Difflib's time grows with the square of how often names
+    repeat; of two runs of a program that differ little, this one's grows with the length alone.
     """
     reach, steps = {1: 0}, []
     for n_edits in range(min(_MOST_EDITS, len(mine) + len(theirs)) + 1):
@@ -54,7 +55,10 @@ def _few_edits(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int
 
 
 def _onward(reach: dict[int, int], diagonal: int, n_edits: int) -> int:
-    """The place in `mine` where a diagonal begins: one of mine is skipped from below, or one of theirs from above."""
+    """Return the place in `mine` where a diagonal begins.
+
+    One of mine is skipped from below, or one of theirs from above.
+    """
     down = diagonal == -n_edits or (
         diagonal != n_edits and reach[diagonal - 1] < reach[diagonal + 1]
     )
@@ -62,7 +66,7 @@ def _onward(reach: dict[int, int], diagonal: int, n_edits: int) -> int:
 
 
 def _walked_back(steps: list[dict[int, int]], x: int, diagonal: int) -> list[tuple[int, int]]:
-    """The matched pairs on the path that reached the end."""
+    """Return the matched pairs on the path that reached the end."""
     pairs = []
     for n_edits in range(len(steps) - 1, -1, -1):
         begun = _onward(steps[n_edits], diagonal, n_edits)
