@@ -45,12 +45,12 @@ class PrintedFrame:
 
 
 def file_name(path: str) -> str | None:
-    """The last part of a path, of either kind of separator; null when nothing is left."""
+    """Return the last part of a path, of either kind of separator; None when nothing is left."""
     return re.split(r"[/\\]", path.strip())[-1].strip() or None
 
 
 def without_folders(function: str) -> str:
-    """The name without folders in the source paths that clang writes into names of lambdas and unnamed types."""
+    """Return the name without folders in the source paths that clang writes into names of lambdas and unnamed types."""
     return _FOLDERS.sub(r"\1", function)
 
 
@@ -76,11 +76,11 @@ def split_frame(text: str) -> PrintedFrame:
 
 
 def normalise_function(name: str) -> str:
-    """The name without what differs between builds and compilers; `??` and gdb's `<…>` remarks stay as they are.
+    """Return the name without what differs between builds and compilers.
 
-    Dropped are template arguments, parameters, return type, qualifiers, anonymous namespaces and
-    the marks of cloned or split functions. Both forms of a lambda, `{lambda(…)#1}` and
-    `<lambda(…)>`, become `{lambda}`.
+    `??` and gdb's `<…>` remarks stay as they are. Dropped are template arguments, parameters,
+    return type, qualifiers, anonymous namespaces and the marks of cloned or split functions.
+    Both forms of a lambda, `{lambda(…)#1}` and `<lambda(…)>`, become `{lambda}`.
     """
     text = _CLANG_LAMBDA.sub("{lambda}", _MARKS.sub("", name)).strip()
     if text.startswith("<") and text.endswith(" called>"):
@@ -95,7 +95,10 @@ def normalise_function(name: str) -> str:
 
 
 def _brackets(text: str) -> Iterator[tuple[re.Match[str], int, int]]:
-    """Every bracket with the nesting depth before and after it; a closing bracket without an opening one is ignored."""
+    """Yield every bracket with the nesting depth before and after it.
+
+    A closing bracket without an opening one is ignored.
+    """
     still_open: list[str] = []
     counts: Counter[str] = Counter()
     for match in _BRACKET.finditer(text):
@@ -116,7 +119,7 @@ def _brackets(text: str) -> Iterator[tuple[re.Match[str], int, int]]:
 
 
 def _outside_brackets(text: str) -> str:
-    """The text outside all brackets; a lambda or unnamed type leaves its word in braces."""
+    """Return the text outside all brackets; a lambda or unnamed type leaves its word in braces."""
     kept: list[str] = []
     start = depth = 0
     for match, before, depth in _brackets(text):
@@ -138,7 +141,7 @@ def _outside_brackets(text: str) -> str:
 
 
 def _without_suffixes(name: str) -> str:
-    """The name before `.cold`, `.part.0`, `.localalias.355` and the like."""
+    """Return the name before `.cold`, `.part.0`, `.localalias.355` and the like."""
     parts = name.split(".")
     end = len(parts)
     for index in range(len(parts) - 1, 0, -1):
@@ -150,10 +153,10 @@ def _without_suffixes(name: str) -> str:
 
 
 def _arguments_start(text: str) -> int:
-    """The position at which gdb's own argument list opens, outside all brackets; -1 where there is none.
+    """Return the position at which gdb's own argument list opens, outside all brackets.
 
-    It follows a space, or holds `name=value`: logs joined by hand lose spaces, and values must not
-    become part of a name.
+    -1 where there is none. It follows a space, or holds `name=value`: logs joined by hand lose
+    spaces, and values must not become part of a name.
     """
     for match, before, _ in _brackets(text):
         at = match.start()
@@ -169,7 +172,10 @@ def _arguments_start(text: str) -> int:
 
 
 def _arguments_end(text: str, start: int) -> int:
-    """The position after the argument list that opens at `start`; the end of the text when it is cut short."""
+    """Return the position after the argument list that opens at `start`.
+
+    The end of the text when it is cut short.
+    """
     depth = 0
     for match in _IN_ARGUMENTS.finditer(text, start):
         depth += {"(": 1, ")": -1}.get(match.group(), 0)

@@ -19,7 +19,10 @@ class RoleRule:
     file: str | None = None
 
     def matches(self, function: str, library: str | None, file: str | None) -> bool:
-        """Whether the rule applies; a frame without library or file fails a rule that has a pattern for it."""
+        """Return whether the rule applies.
+
+        A frame without library or file fails a rule that has a pattern for it.
+        """
         pairs = ((self.function, function), (self.library, library), (self.file, file))
         return all(
             wanted is None or (text is not None and re.match(wanted, text))
@@ -91,5 +94,8 @@ def frame_role(
     file: str | None = None,
     rules: Sequence[RoleRule] = DEFAULT_RULES,
 ) -> str:
-    """The role of the first rule that matches the normalised function and the file names; unknown where none does."""
+    """Return the role of the first rule that matches the normalised function and the file names.
+
+    Unknown where none does.
+    """
     return next((rule.role for rule in rules if rule.matches(function, library, file)), "unknown")

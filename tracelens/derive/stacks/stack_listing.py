@@ -11,7 +11,10 @@ from tracelens.trace import Trace
 
 
 def first_hits(trace: Trace) -> dict[str, dict[str, Any]]:
-    """Each symbol's first stack, in the order taken: the columns of `stacks`, and `frames` from the innermost."""
+    """Return each symbol's first stack, in the order taken.
+
+    Columns are those of `stacks`, and `frames` from the innermost.
+    """
     first = trace.stacks.sort("rank", "hit", "stack_id").unique(
         "symbol", keep="first", maintain_order=True
     )
@@ -31,7 +34,7 @@ def first_hits(trace: Trace) -> dict[str, dict[str, Any]]:
 
 
 def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Stacks to compare: the first hit of every symbol that both have, else the first stacks of both."""
+    """Return stacks to compare: the first hit of every symbol that both have, else the first stacks of both."""
     ones, twos = first_hits(base), first_hits(other)
     shared = [symbol for symbol in ones if symbol in twos]
     if shared:
@@ -40,9 +43,9 @@ def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[st
 
 
 def side_by_side(one: pl.DataFrame, two: pl.DataFrame) -> list[tuple[int | None, int | None, bool]]:
-    """Rows of two stacks' frames to be read beside each other, and whether it is the same function in both.
+    """Return rows of two stacks' frames to be read beside each other, and whether it is the same function in both.
 
-    Where the stacks differ, a row has the next frame of each; null where one has no more of them.
+    Where the stacks differ, a row has the next frame of each; None where one has no more of them.
     """
     numbers = {name: at for at, name in enumerate({*one["function"], *two["function"]})}
     mine, theirs = (tuple(numbers[name] for name in frames["function"]) for frames in (one, two))

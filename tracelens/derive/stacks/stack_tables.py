@@ -22,10 +22,10 @@ _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 
 @dataclass(frozen=True, slots=True)
 class StackFrame:
-    """One frame of a stop; the address only tells inlined frames and doubled stops, and is not stored.
+    """One frame of a stop.
 
-    `has_debug_info` is what the debugger said of the frame's library; null means that a known line
-    decides.
+    The address only tells inlined frames and doubled stops, and is not stored. `has_debug_info`
+    is what the debugger said of the frame's library; None means that a known line decides.
     """
 
     level: int
@@ -44,7 +44,7 @@ class StackFrame:
 class Stop:
     """One stop of the program: its frames from the innermost, and the thread by the debugger's and the system's id.
 
-    What a log does not contain is null: hits are then counted from 1 in the order of the stops, and
+    What a log does not contain is None: hits are then counted from 1 in the order of the stops, and
     the frames themselves show the function and whether Python's frames are missing.
     """
 
@@ -60,10 +60,10 @@ class Stop:
 
 
 def drop_doubled(stops: Sequence[Stop]) -> list[Stop]:
-    """The stops without those at the second export of a symbol: cuDNN 9 forwards each call from library to library.
+    """Return the stops without those at the second export of a symbol.
 
-    Such a stop follows its twin, on the same thread, in the same function and from the same
-    callers, at the same depth, in another library.
+    cuDNN 9 forwards each call from library to library. Such a stop follows its twin, on the same
+    thread, in the same function and from the same callers, at the same depth, in another library.
     """
     kept: list[Stop] = []
     for stop in stops:
@@ -78,7 +78,10 @@ def stack_tables(
     process_id: int | None = None,
     rules: Sequence[RoleRule] = DEFAULT_RULES,
 ) -> dict[str, pl.DataFrame]:
-    """The tables `stacks` and `frames` without rank, of stops that have frames; ids and hits count in order."""
+    """Return the tables `stacks` and `frames` without rank, of stops that have frames.
+
+    Ids and hits count in order.
+    """
     stacks: list[dict[str, Any]] = []
     frames: dict[str, list[Any]] = {name: [] for name in FRAMES.without("rank").names}
     printed_names = {
@@ -145,7 +148,7 @@ def stack_tables(
 def find_function(
     functions: Sequence[str], pattern: str, occurrence: str = "outermost"
 ) -> int | None:
-    """Index of the outermost (or innermost) function that the pattern names; null where none does.
+    """Index of the outermost (or innermost) function that the pattern names; None where none does.
 
     A pattern is a plain name, or a regular expression for a whole function or for what follows one
     of its `::`. Raises TracelensError when it is neither.
@@ -157,7 +160,10 @@ def find_function(
 
 
 def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
-    """Whether each function is the one that a plain name or regular expression means; in linear time."""
+    """Return whether each function is the one that a plain name or regular expression means.
+
+    In linear time.
+    """
     plain = (functions == pattern) | functions.str.ends_with(f"::{pattern}")
     try:
         return plain | functions.str.contains(rf"(?:^|::)(?:{pattern})$")
@@ -171,7 +177,7 @@ def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
 
 
 def _is_twin(first: Stop, second: Stop) -> bool:
-    """Whether the second stop is the same call as the first, which its library forwarded."""
+    """Return whether the second stop is the same call as the first, which its library forwarded."""
     one, two = first.frames[0], second.frames[0]
     return (
         len(first.frames) == len(second.frames)
@@ -184,7 +190,7 @@ def _is_twin(first: Stop, second: Stop) -> bool:
 
 
 def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
-    """The kind of each frame: inline, native, python or unknown.
+    """Return the kind of each frame: inline, native, python or unknown.
 
     gdb prints no address for a frame that another was inlined into (its own is the inlined one's),
     and MI repeats it; where no address was printed at all, the kind is unknown. A repeated address
@@ -207,7 +213,10 @@ def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
 
 
 def _build_kind(is_entry: Sequence[bool], roles: Sequence[str], known: Sequence[bool]) -> str:
-    """Whether the framework's frames below the outermost entry (else all) have debug information: all, some or none."""
+    """Return whether the framework's frames have debug information: all, some or none.
+
+    Frames below the outermost entry count, else all.
+    """
     end = max((i for i, entry in enumerate(is_entry) if entry), default=len(roles))
     counted = [known[i] for i in range(1, end) if roles[i] not in _NO_FRAMEWORK]
     if not counted:
