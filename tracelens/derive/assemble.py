@@ -37,13 +37,14 @@ _OVERFLOW_NS = 86_400 * 10**9
 def assemble(
     raw: dict[str, pl.DataFrame], diagnostics: Diagnostics, store: Store | None = None
 ) -> dict[str, pl.DataFrame]:
-    """Tables without the rank column, sorted, with ids, nesting, links, steps, phases, modules and kernel classes.
+    """Return a rank's tables, sorted, with everything that is derived from its events.
 
-    `raw` holds the source's rows by table name, in any order. Spans may have parent_hint (row
-    number of the recorded caller), backend and exact_path (a module call's own path); device work
-    may lack process_id; graph_nodes, as `spans_of_nodes` takes them, give the place where each node
-    of a replayed graph was made. Tables that the source did not fill are left out. Each frame is
-    removed from `raw` as it is processed, so that no table is in memory twice. Results are as
+    Those are ids, nesting, links, steps, phases, modules and kernel classes. There is no rank
+    column. `raw` holds the source's rows by table name, in any order. Spans may have parent_hint
+    (row number of the recorded caller), backend and exact_path (a module call's own path); device
+    work may lack process_id; graph_nodes, as `spans_of_nodes` takes them, give the place where each
+    node of a replayed graph was made. Tables that the source did not fill are left out. Each frame
+    is removed from `raw` as it is processed, so that no table is in memory twice. Results are as
     `Table.conform` takes them: integers may be narrower than declared, strings Categorical. With a
     store, spans, calls and device work are written there as they are finished, and only the other
     tables are returned.
@@ -162,7 +163,10 @@ def _list(rank: _Rank) -> None:
 
 
 def _leave_spans(rank: _Rank) -> None:
-    """Finish the spans after keeping what device work needs of them; with a store their memory is then free."""
+    """Finish the spans after keeping what device work needs of them.
+
+    With a store their memory is then free.
+    """
     if "kernels" in rank.raw and (rank.spans["kind"] == "op").any():
         rank.contexts = _ops_around(rank.spans)
     nodes = rank.raw.pop("graph_nodes", _NOTHING)
@@ -212,7 +216,7 @@ _STAGES = (_order, _nest, _mark_spans, _name_calls, _step, _list, _leave_spans, 
 
 
 def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
-    """Spans by start, those that start together longest first.
+    """Return spans by start, those that start together longest first.
 
     Columns are copied one by one, so never all twice.
     """
@@ -231,14 +235,14 @@ def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _declared(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with only the columns that the table declares."""
+    """Return the frame with only the columns that the table declares."""
     return frame.select(
         column for column in TABLES[name].names if column in frame.columns and column != "rank"
     )
 
 
 def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
-    """The raw frame, or an empty one, with those of `columns` added as nulls that the source lacks."""
+    """Return the raw frame, or an empty one, with those of `columns` added as None values that the source lacks."""
     if not frame.width:
         frame = (
             TABLES[name]
@@ -257,7 +261,10 @@ def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.Data
 
 
 def _most_frequent(processes: pl.Series) -> int:
-    """The process of most rows, 0 where unknown; mostly there is one, which needs no counting."""
+    """Return the process of most rows, 0 where unknown.
+
+    Mostly there is one, which needs no counting.
+    """
     found = processes.min()
     if found != processes.max():
         found = processes.mode().min()
@@ -265,19 +272,22 @@ def _most_frequent(processes: pl.Series) -> int:
 
 
 def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows sorted by start; most profilers write them so, and then nothing is moved."""
+    """Return rows sorted by start; most profilers write them so, and then nothing is moved."""
     return frame if frame["start_ns"].is_sorted() else frame.sort("start_ns", maintain_order=True)
 
 
 def _times(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns that nesting needs."""
+    """Return the columns that nesting needs."""
     names = ["process_id", "thread_id", "start_ns", "duration_ns"]
     hint = [pl.col("parent_hint").cast(pl.Int64)] if "parent_hint" in frame.columns else []
     return frame.select(*names, *hint)
 
 
 def _ops_around(spans: pl.DataFrame) -> pl.Series:
-    """The name of the innermost op around each span or of itself; `triton` where it is marked as a Triton launch."""
+    """Return the name of the innermost op around each span or of itself.
+
+    `triton` where it is marked as a Triton launch.
+    """
     ops = spans.select(
         pl.when(pl.col("kind") == "op").then(
             pl.when(pl.col("backend") == "triton").then(pl.lit("triton")).otherwise(pl.col("name"))

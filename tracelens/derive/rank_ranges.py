@@ -13,7 +13,10 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?!\w)")
 
 
 def merge_ranks(sentences: Sequence[str]) -> list[str]:
-    """The sentences; those that begin with one of more than MANY ranks and differ in numbers only become one."""
+    """Return the sentences.
+
+    Those that begin with one of more than MANY ranks and differ in numbers only become one.
+    """
     begins = [_RANK.match(sentence) for sentence in sentences]
     if len({begin[1] for begin in begins if begin}) <= MANY:
         return [*sentences]
@@ -33,7 +36,7 @@ def merge_ranks(sentences: Sequence[str]) -> list[str]:
 
 
 def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows that differ in the rank and the count only as one, with the ranks as text and their counts' sum.
+    """Return rows that differ in the rank and the count only as one, with the ranks as text and their counts' sum.
 
     The frame itself where it is of at most MANY ranks.
     """
@@ -46,7 +49,10 @@ def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]:
-    """Ranks with their texts, those whose texts differ in numbers only as one; each by itself up to MANY ranks."""
+    """Return ranks with their texts, those whose texts differ in numbers only as one.
+
+    Each by itself up to MANY ranks.
+    """
     pairs = [*texts]
     found: dict[str | int, list[tuple[int, str]]] = {}
     for rank, text in pairs:
@@ -60,7 +66,10 @@ def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]
 
 
 def join_numbers(texts: Sequence[str]) -> str:
-    """Texts that differ in numbers only as one text: a number, or range, that differs becomes "LEAST to GREATEST"."""
+    """Return texts that differ in numbers only as one text.
+
+    A number, or range, that differs becomes "LEAST to GREATEST".
+    """
     columns = iter(zip(*(_NUMBER.findall(text) for text in texts), strict=True))
 
     def written(_: re.Match[str]) -> str:
@@ -71,7 +80,7 @@ def join_numbers(texts: Sequence[str]) -> str:
 
 
 def list_ranks(ranks: Iterable[int]) -> str:
-    """Ranks as a phrase: rank 5; ranks 0 to 62, 64."""
+    """Return ranks as a phrase: rank 5; ranks 0 to 62, 64."""
     runs: list[list[int]] = []
     for rank in sorted({*ranks}):
         if runs and runs[-1][-1] == rank - 1:
@@ -84,7 +93,7 @@ def list_ranks(ranks: Iterable[int]) -> str:
 
 
 def _subject(ranks: Sequence[int], following: str) -> str:
-    """The beginning of a sentence on the ranks, before a colon, a comma or a verb in the singular."""
+    """Return the beginning of a sentence on the ranks, before a colon, a comma or a verb in the singular."""
     phrase = list_ranks(ranks)
     each = following == " " and phrase.startswith("ranks")
     return f"Each of {phrase}" if each else phrase.capitalize()
