@@ -19,9 +19,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("collectors", "schemas", "tracelens")
 WIDTH = 100
-TOKENS_PER_LINE = 13.9
+TOKENS_PER_LINE = 14.5
 """What no package may exceed. The aim is 9: six to nine is what well-kept libraries have."""
-LIMITS = {"null": 90, "a row a": 60, "no verb": 700, "wide docstring": 800, "wide code": 110}
+LIMITS = {"null": 100, "a row a": 70, "no verb": 780, "wide docstring": 850, "wide code": 130}
 """The most of each finding in all packages together."""
 
 _NULL = re.compile(r"\bnulls?\b")
