@@ -189,6 +189,7 @@ def test_the_old_trace_comes_back_when_the_last_rename_fails(
             raise OSError(5, "Input/output error")
         return rename(self, to)
 
+    monkeypatch.setattr("tracelens.storage.swap.exchange", lambda *_: False)
     monkeypatch.setattr(Path, "rename", refuse_the_new)
     with pytest.raises(SourceError, match="Input/output error"):
         a_trace().write(target, force=True)

@@ -285,6 +285,10 @@ def query(
 ) -> None:
     """Select rows of a trace's tables with SQL; tracelens schema lists tables and columns.
 
+    One SELECT (or WITH, or VALUES), with joins, groups, windows and all functions of columns that
+    Polars knows. It reads nothing but the trace's tables and writes nothing: functions that open
+    files or addresses, such as read_csv, are refused before anything is opened. Ctrl-C ends it.
+
     tracelens query run.tracelens "SELECT name, SUM(duration_ns) AS sum_ns FROM kernels GROUP BY
     name LIMIT 9"
     """

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from tracelens.storage.addresses import url_of
 from tracelens.storage.folders import OwnFolder
 from tracelens.storage.pages import page_bytes
 from tracelens.storage.reading import check_texts, long_bytes, read_columns
+from tracelens.storage.swap import is_running, replace_folder, restore
 from tracelens.storage.table import Table
 from tracelens.trace.capture import Manifest, manifest_of, no_manifest, rank_of
 from tracelens.trace.objects import check_url
@@ -83,6 +84,7 @@ def check_target(target: Path, *, force: bool) -> None:
         raise SourceError(
             f"{target}: cannot be written: the name is no UTF-8; give another --out"
         ) from error
+    restore(target)
     if os.path.lexists(target):
         if not force:
             raise SourceError(
@@ -290,25 +292,16 @@ def _clear_abandoned(target: Path) -> None:
         writer = re.fullmatch(r"([0-9]+)\..*", folder.name.removeprefix(f".{target.name}."))
         if (
             writer
-            and not _is_running(int(writer[1]))
+            and not is_running(int(writer[1]))
             and time.time() - folder.stat().st_mtime > _ABANDONED_S
         ):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_running(process_id: int) -> bool:
-    try:
-        with suppress(PermissionError):
-            os.kill(process_id, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    return True
-
-
 def swap_in(build: Path, target: Path, *, force: bool) -> None:
     """Rename the finished directory to the target.
 
-    With `force`, an old trace is moved aside first and removed last. Without `force` renaming
+    With `force`, an old trace is exchanged for it and removed last. Without `force` renaming
     fails where a trace exists: of several processes one writes, and the others get a
     SourceError. The caller holds the parent folder's lock, so that no two processes move the
     old trace aside.
@@ -324,20 +317,15 @@ def swap_in(build: Path, target: Path, *, force: bool) -> None:
                 " --out, or --force"
             ) from error
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
-    target.rename(old / "trace")
-    try:
-        build.rename(target)
-    except OSError:
-        (old / "trace").rename(target)
-        raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
+    replace_folder(build, target)
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a trace directory, checked."""
-    if not folder.exists():
+    """Return the manifest of a trace directory, checked.
+
+    A trace that a killed process left moved aside is moved back first.
+    """
+    if not folder.exists() and not restore(folder):
         raise SourceError(
             f"{folder}: no such file or directory; make a trace with tracelens collect"
         )

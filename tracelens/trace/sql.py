@@ -1,6 +1,12 @@
-"""SQL over a trace's tables: one query, which reads nothing but these tables and writes nothing."""
+"""SQL over a trace's tables: one query, which reads nothing but these tables and writes nothing.
+
+Polars has functions in the place of tables, read_csv and others, and opens what they name before a
+plan can be looked at: with the user's credentials, where that is an address. So each function of a
+query is looked up before anything runs, and those that are no functions of columns are refused.
+"""
 
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -11,6 +17,28 @@ from tracelens.errors import UsageError, first_line, near
 _BEGINNINGS = ("SELECT", "WITH", "VALUES")
 """First words of statements that are queries: all others of SQL change something, or show what
 is no result."""
+_TOKEN = re.compile(
+    r"""(?P<comment>--[^\n]*|/\*(?:(?!\*/|/\*).)*\*/)"""
+    r"""|(?P<text>'(?:[^'\\]|''|\\(?!'))*')"""
+    r"""|(?P<quoted>"(?:[^"]|"")*"|`[^`]*`)|(?P<word>[^\W\d]\w*)|(?P<space>\s+)"""
+    r"""|(?P<unclear>/\*|['"`$])|(?P<other>.)""",
+    re.DOTALL,
+)
+"""The parts of a query. `unclear` is where dialects differ on what is text, comment or code: nested
+comments, a quote after a backslash, $$, and a quote without its end."""
+_BEFORE_PARENTHESES = frozenset(
+    """
+    ALL AND ANTI ANY ARRAY AS BETWEEN BY CASE CAST CHAR CHARACTER CROSS DATE DATETIME DEC DECIMAL
+    DISTINCT DOUBLE ELSE EXCEPT EXCLUDE EXISTS EXTRACT FILTER FLOAT FROM FULL HAVING ILIKE IN INNER
+    INTERSECT IS JOIN LATERAL LEFT LIKE LIMIT MATERIALIZED NOT NUMERIC OFFSET ON OR OUTER OVER
+    PARTITION POSITION REAL RECURSIVE REGEXP RENAME REPLACE RIGHT RLIKE SAFE_CAST SELECT SEMI SETS
+    SOME STRING THEN TIME TIMESTAMP TRY_CAST UNION USING VALUES VARCHAR WHEN WHERE WINDOW WITH
+    WITHIN XOR
+    """.split()  # noqa: SIM905 - a list would take fifty lines
+)
+"""Words of SQL that may stand before a parenthesis and name no function."""
+_BEFORE_ALIAS = ("AS", "WITH", "RECURSIVE", ")")
+"""What stands before a new name with names of its columns, as `AS sums(name, ns)`."""
 _SCAN = " SCAN ["
 """The mark of a line of a plan that reads files; Polars prints one for each file, or one for
 several."""
@@ -20,8 +48,8 @@ def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
     """Return the rows that a query in Polars' SQL selects from the tables, of which only what it needs is read.
 
     Raises UsageError for what is no query or cannot be answered, with near names where one is
-    unknown, and for a query whose plan reads any other file, as its functions read_csv and
-    read_parquet would.
+    unknown, and for one that would read any other file, as read_csv and read_parquet do: nothing
+    is opened before.
     """
     statement = sql.strip().rstrip(";").strip()
     first = statement.lstrip("( \n\t").split(None, 1)[0].upper() if statement else "nothing"
@@ -30,6 +58,7 @@ def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
             f"query: expected SELECT, found {first[:40]}; a trace is only read, see tracelens"
             " schema"
         )
+    _refuse_other_functions(statement)
     named = {name: frame for name, frame in tables.items() if name in statement.lower()}
     with _explaining(tables, named):
         query = pl.SQLContext(frames=named, register_globals=False, eager=False).execute(statement)
@@ -45,7 +74,67 @@ def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
             f"query: reads other files than the trace's ({foreign[0][:200]}); ask its tables only"
         )
     with _explaining(tables, named):
-        return query.collect()
+        return _collect(query)
+
+
+def _refuse_other_functions(statement: str) -> None:
+    """Raise UsageError for a function that is none of columns, such as read_csv, before any of it runs."""
+    tokens = [
+        (match.lastgroup, match[0])
+        for match in _TOKEN.finditer(statement)
+        if match.lastgroup not in {"comment", "space"}
+    ]
+    unclear = [text for kind, text in tokens if kind == "unclear"]
+    if unclear:
+        raise UsageError(
+            f"query: cannot tell where a text or comment ends ({unclear[0]}); write texts in single"
+            " quotes, without a backslash at their end, and comments without others in them"
+        )
+    following = [text for _, text in tokens[1:]]
+    before = ["", *(text.upper() for _, text in tokens)]
+    for (kind, text), after, previous in zip(tokens, following, before, strict=False):
+        if after != "(" or kind not in {"quoted", "word"} or previous in _BEFORE_ALIAS:
+            continue
+        if kind == "word" and text.upper() in _BEFORE_PARENTHESES:
+            continue
+        name = text.strip('"`')
+        if not _is_of_columns(name):
+            raise UsageError(
+                f"query: no function of columns is called {name[:40]}; a query reads nothing but the"
+                " trace's tables, see tracelens schema"
+            )
+
+
+def _is_of_columns(name: str) -> bool:
+    """Whether Polars knows the function in an expression, where it reads columns only."""
+    if re.fullmatch(r"\w+", name) is None:
+        return False
+    try:
+        pl.sql_expr(f"{name}(0)")
+    except pl.exceptions.SQLInterfaceError as error:
+        return "unsupported function" not in str(error)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return True  # it is known, and wants other arguments
+    return True
+
+
+def _collect(query: pl.LazyFrame) -> pl.DataFrame:
+    """The rows of a query. Ctrl-C ends the wait at once, which Polars would only see at the end of a join."""
+    rows: list[pl.DataFrame] = []
+    errors: list[BaseException] = []
+
+    def collect() -> None:
+        try:
+            rows.append(query.collect())
+        except BaseException as error:  # noqa: BLE001 - raised below, in the thread that asked
+            errors.append(error)
+
+    worker = threading.Thread(target=collect, name="query", daemon=True)
+    worker.start()
+    worker.join()
+    if errors:
+        raise errors[0]
+    return rows[0]
 
 
 def _scans(plan: str) -> Iterator[str]:
