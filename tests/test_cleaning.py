@@ -1,5 +1,6 @@
 """Names come in without paths, secrets and owners; every other name stays as it is."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from tracelens.collectors import collect
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 from tracelens.trace.capture import Capture, SourceFile
+from tracelens.trace.cleaning import _masked
 from tracelens.trace.combine import combine
 
+SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 HF = "hf_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZ01234567"
 GHP = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
@@ -50,6 +53,38 @@ CLEANED = {
     "password=hunter2 next": "password=… next",
     '{"password": "hunter2"}': '{"password": "…"}',
     "HF_TOKEN=hunter2": "HF_TOKEN=…",
+    "nvapi-" + "Ab1_-" * 12: "…",
+    "pay sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc": "pay …",
+    "npm_" + "a1B2" * 9: "…",
+    "pypi-AgEIcHlwaS5vcmc" + "CJDNh_-x" * 10: "…",
+    "pypi-" + "a1B2" * 8: "…",
+    "SG." + "a" * 22 + "." + "b" * 43: "…",
+    "dapi" + "0123456789abcdef" * 2: "…",
+    "dckr_pat_" + "a1B2_-x" * 4: "…",
+    "glrt-" + "a1B2_" * 5: "…",
+    "sq0csp-" + "a" * 43: "…",
+    "0123456789abcdef" * 2 + "-us12": "…",
+    "https://hooks.slack.com/services/T0AB/B0CD/xyz": "https://hooks.slack.com/services/…",
+    "Authorization: Basic YWxpY2U6aHVudGVyMg==": "Authorization: Basic …",
+    "token: hunter2": "token: …",
+    '{"token": "hunter2", "n": 1}': '{"token": "…", "n": 1}',
+    "run.py --token hunter2 --n 3": "run.py --token … --n 3",
+    "run.py --hf-token hunter2": "run.py --hf-token …",
+    "run.py --password 1234 x": "run.py --password … x",
+    "Cookie: session=abc; user=alice": "Cookie: …",
+    '{"Set-Cookie": "session=abc; user=alice"}': '{"Set-Cookie": "…"}',
+    "postgres://alice:hun/ter2@db/x": "postgres://…@db/x",
+    "postgres://alice:12/hunter@db/x": "postgres://alice:12/hunter@db/x",  # a port and a path
+    "/users/alice": "/users/…",
+    "/users/alice/net.py": "…/net.py",
+    "/data/alice": "/data/…",
+    "/data/alice/run": "…/run",
+    "/cluster/home/alice": "…/home/…",
+    "/cluster/home/alice/run": "…/run",
+    "/gscratch/lab/alice/x": "…/x",
+    "/projects/ab12": "/projects/…",
+    "../../alice": "../../…",
+    "../../alice/x.py": "…/x.py",
 }
 KEPT = (
     (
@@ -73,6 +108,17 @@ KEPT = (
     "https://pytorch.org/docs/home/x",
     "cutlass::Kernel2<cutlass_80_wmma_tensorop_f16_s161616gemm_f16_16x16_128x2_tn_align8>(T1::Params)",
     "/root",
+    "../x.py",
+    "Token: 5",
+    "tokenize: fast",
+    "std::token::Kind",
+    "--max-tokens 5",
+    "cookie::Jar",
+    "npm_config",
+    "sk_live",
+    "SG.x",
+    "pypi-some-package-of-someone",
+    "https://host:8080/@scope/x",
 )
 
 
@@ -93,6 +139,28 @@ def test_what_tells_who_and_where_is_masked(name: str) -> None:
 
 def test_a_name_that_merely_looks_long_stays() -> None:
     assert names_after(*KEPT) == [*KEPT]
+
+
+def names_of_captures() -> pl.Series:
+    """The names of kernels, ops and calls, raw where the sample is, else as they were stored."""
+    names: set[str] = set()
+    for source in sorted(SAMPLES.rglob("*.pt.trace.json.gz")):
+        events = json.loads(gzip.decompress(source.read_bytes()))["traceEvents"]
+        named = (event for event in events if event.get("cat") != "python_function")
+        names |= {event["name"] for event in named if event.get("ph") == "X"}
+    for folder in sorted(SAMPLES.rglob("*.tracelens")):
+        for table in ("kernels", "api_calls"):
+            for part in folder.glob(f"{table}/*/*.parquet"):
+                column = "name" if table == "kernels" else "api"
+                names |= set(pl.read_parquet(part, columns=[column])[column].cast(pl.String))
+    return pl.Series("text", sorted(names), pl.String)
+
+
+@pytest.mark.slow
+def test_the_masked_share_of_the_captures_names_is_0() -> None:
+    names = names_of_captures()
+    assert len(names) > 500
+    assert _masked(names, ())["text"].to_list() == []
 
 
 def test_what_was_cleaned_stays_and_is_counted_by_kind_once() -> None:

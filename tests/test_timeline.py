@@ -1,5 +1,8 @@
 """What a page draws of events: one step as bars, kernel time by path, and stacks beside each other."""
 
+import base64
+import json
+import zlib
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +15,7 @@ from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.stacks.stack_listing import pair_stacks, side_by_side
 from tracelens.derive.time.timeline import Timeline, Window, draw_timeline, first_rank, windows
 from tracelens.trace import Trace
+from tracelens.views.drawings import _timeline_view
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 
@@ -92,6 +96,27 @@ def test_bars_that_are_too_many_are_counted_where_they_are_put_together() -> Non
     ]
     assert found.bars.filter(level=1)["name"].unique().to_list() == ["op1"]
     assert windows(make_trace(), 0) == []
+
+
+def test_the_deepest_levels_are_left_out_where_they_are_too_many() -> None:
+    spans = [
+        one_thread(kind="op", name=f"f{level}", start_ns=level, duration_ns=200 - 2 * level)
+        for level in range(60)
+    ]
+    found = drawn(make_trace(spans=spans), most=50)
+    assert found.bars["name"].to_list() == [f"f{level}" for level in range(12)]
+    assert found.n_left_out == 48
+    assert (
+        "48 bars, are left out"
+        in json.loads(zlib.decompress(base64.b64decode(_timeline_view(found).data)))["note"]
+    )
+
+
+def test_lanes_are_left_out_where_they_are_too_many() -> None:
+    kernels = [{"stream_id": at, "start_ns": at, "duration_ns": 9} for at in range(100)]
+    found = drawn(make_trace(kernels=kernels), most=50)
+    assert found.bars.select("lane", "level").unique().height == 12
+    assert found.bars["n"].sum() + found.n_left_out == 100
 
 
 @pytest.mark.parametrize(

@@ -13,45 +13,34 @@ import polars as pl
 
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics
+from tracelens.trace.secret_patterns import MAY_BE_SECRET, SECRETS
 
 # Polars' expressions look neither ahead nor back, and take time in proportion to the text: what
 # stands before is kept.
 _BEFORE = r"(^|-[IL]|[^A-Za-z0-9./~…\\-])"
 _BEFORE_HOME = r"(^|-[IL]|[^A-Za-z0-9…])"
-_WORD_BEFORE = r"(^|[^A-Za-z0-9])"
+_BEFORE_UP = r"(^|-[IL]|[^A-Za-z0-9./…])"
 _PART = r"""[^\s"'`<>(){}|;,:=*?/\\\[\]…]+"""
 _SYSTEM = (
     "root|opt|usr|tmp|var|etc|mnt|media|srv|proc|dev|run|nix|snap|private|Volumes|lustre|gpfs|nfs|efs|fsx|"
-    "dbfs|scratch|workspaces?|sbin|lib64"
+    "dbfs|scratch|workspaces?|sbin|lib64|data|cluster|gscratch|projects?|users"
 )
 _ENDINGS = (
     r"pyc?|ipynb|so(?:\.[0-9.]+)?|dylib|dll|exe|[ch]|cc|cpp|cxx|cuh?|hpp|json|gz|zip|tar|whl|egg|pth?|ckpt|npy|npz|"
     r"safetensors|onnx|txt|log|csv|parquet|ya?ml|toml|cfg|ini|sh|sqlite|nsys-rep|qdrep"
 )
-_KEY = r"password|passwd|passphrase|secret|api[_-]?key|access[_-]?key(?:[_-]?id)?|account[_-]?key|private[_-]?key"
-_SECRETS = (
-    (r"(://)[^\s/@\"'<>]+@", "$1…@"),
-    (rf"(?i)((?:{_KEY})[\"'\\]*\s*[=:]\s*[\"'\\]*)[^\s\"'\\,;&()\[\]{{}}:=][^\s\"'\\,;&)]*", "$1…"),
-    (r"(?i)((?:^|[^a-z])token[\"'\\]*\s*=\s*[\"'\\]*)[^\s\"',;&)]*[a-z][^\s\"',;&)]*", "$1…"),
-    (r"(?i)([?&](?:sig|signature|x-amz-signature)=)[^\s\"'&]+", "$1…"),
-    (rf"(?i){_WORD_BEFORE}(bearer\s+)[A-Za-z0-9._~+/=-]{{8,}}", "$1$2…"),
-    (rf"{_WORD_BEFORE}(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[0-9A-Z]{{16}}", "$1…"),
-    (
-        rf"{_WORD_BEFORE}(?:AIza[A-Za-z0-9_-]{{30,}}|ya29\.[A-Za-z0-9_-]{{16,}}|[A-Za-z0-9_~.-]{{3}}8Q~[A-Za-z0-9_~.-]{{31,}})",
-        "$1…",
-    ),
-    (
-        rf"{_WORD_BEFORE}(?:gh[pousr]_[A-Za-z0-9]{{16,}}|github_pat_[A-Za-z0-9_]{{16,}}|glpat-[A-Za-z0-9_-]{{16,}})",
-        "$1…",
-    ),
-    (
-        rf"{_WORD_BEFORE}(?:hf_[A-Za-z0-9]{{20,}}|sk-(?:[a-z0-9]+-){{0,3}}[A-Za-z0-9_]{{16,}}|xox[abeprs]-[A-Za-z0-9_-]{{10,}})",
-        "$1…",
-    ),
-    (rf"{_WORD_BEFORE}eyJ[A-Za-z0-9_-]{{8,}}\.[A-Za-z0-9_-]{{8,}}(?:\.[A-Za-z0-9_-]*)?", "$1…"),
-    (r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^\"']*", "…"),
-)
+_SHARED = "data|cluster/+home|gscratch|projects?|users"
+"""Folders that hold one folder for each user or group on clusters."""
 _PATHS = (
+    (
+        rf"{_BEFORE}(/+(?:{_SHARED})/+)[^\s\"'`<>(){{}}|;,:=*?/\\\[\].…]+/*($|[^A-Za-z0-9_.~…/\\-])",
+        "$1$2…$3",
+    ),
+    (rf"{_BEFORE_UP}(?:\.\./+){{2,}}(?:{_PART}/+)+({_PART})", "$1…/$2"),
+    (
+        rf"{_BEFORE_UP}((?:\.\./+){{2,}})[^\s\"'`<>(){{}}|;,:=*?/\\\[\].…]+/*($|[^A-Za-z0-9_.~…/\\-])",
+        "$1$2…$3",
+    ),
     (rf"(?i)file:[/\\]+(?:[a-z]:[/\\]+)?(?:{_PART}[/\\]+)*({_PART})?", "…/$1"),
     (
         rf"{_BEFORE_HOME}((?:[A-Za-z]:[/\\]+Users|/home|/Users)[/\\]+){_PART}[/\\]*($|[^A-Za-z0-9_.~…/\\-])",
@@ -70,9 +59,8 @@ _COUNTED = {
     "masked_owner": "names of the host or its user in names and texts, masked",
 }
 _MAY_BE = (
-    r"""[/\\~][^\s"'`<>(){}|;,:=*?/\\\[\]]+[/\\]|[\\/](?:home|Users)[\\/]|~[\w.-]*/|file:|://"""
-    rf"|(?i:{_KEY}|token|bearer|[?&](?:x-amz-)?sig)|AKIA|ASIA|ABIA|ACCA|AROA|AIDA|AIza|ya29|8Q~|gh[pousr]_|github_pat_"
-    r"|glpat-|hf_|sk-|xox[abeprs]-|eyJ|PRIVATE KEY"
+    r"""[/\\~][^\s"'`<>(){}|;,:=*?/\\\[\]]+[/\\]|[\\/](?:home|Users)[\\/]|~[\w.-]*/|file:|"""
+    + MAY_BE_SECRET
 )
 """One pattern that every text with something to mask matches; applying it first saves nine
 tenths of the work."""
@@ -206,7 +194,7 @@ def _masked(texts: pl.Series, owners: Collection[str]) -> pl.DataFrame:
     owners = sorted(
         name for name in owners if len(name) >= _SHORTEST_OWNER and name.lower() not in _COMMON
     )
-    rules = {"masked_path": _PATHS, "masked_secret": _SECRETS, "masked_owner": ()}
+    rules = {"masked_path": _PATHS, "masked_secret": SECRETS, "masked_owner": ()}
     if owners:
         names = "|".join(map(re.escape, owners))
         rules["masked_owner"] = ((rf"(^|[^A-Za-z0-9_])(?:{names})($|[^A-Za-z0-9_])", "$1…$2"),)

@@ -142,6 +142,11 @@ def _timeline_view(timeline: Timeline) -> View:
             f" {quantity(timeline.merged_ns, 'ns')} that begin together are one, with the longest"
             " one's name."
         )
+    if timeline.n_left_out:
+        note += (
+            f" The deepest levels and last lanes, with {timeline.n_left_out:,} bars, are left out:"
+            " there are too many to draw."
+        )
     whose = f"ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"rank {window.rank}"
     step = "" if window.step is None else f"{window.step} ({window.place})"
     return View(whose, step, _packed("timeline", timeline.bars, window.duration_ns, note))

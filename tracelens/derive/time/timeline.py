@@ -39,6 +39,8 @@ are drawn."""
 _TIMES = ("start_ns", "duration_ns")
 _END = pl.col("start_ns") + pl.col("duration_ns")
 _AROUND_NS = 10**9
+_BARS_OF_LEVEL = 4
+"""Bars for which there is room on each level of each lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class Timeline:
     ranks: list[int]
     bars: pl.DataFrame
     merged_ns: int | None
+    n_left_out: int = 0
+    """Bars on the deepest levels, which are not drawn where there are too many lanes and levels."""
 
 
 def first_rank(trace: Trace) -> int:
@@ -117,8 +121,10 @@ def draw_timeline(
             for at, (rank, bars) in enumerate(parts)
         ]
     bars = pl.concat([bars for _, bars in parts])
-    drawn, merged_ns = _merged(bars, window.duration_ns, most)
-    return Timeline(window, [*starts], drawn, merged_ns) if drawn.height else None
+    shallow = _without_deepest(bars, most)
+    drawn, merged_ns = _merged(shallow, window.duration_ns, most)
+    n_left_out = bars.height - shallow.height
+    return Timeline(window, [*starts], drawn, merged_ns, n_left_out) if drawn.height else None
 
 
 def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
@@ -246,6 +252,19 @@ def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     bars = both.with_columns(depth, busy=pl.col("duration_ns").sum().over(thread))
     bars = bars.sort("busy", *thread, descending=[True, False, False], maintain_order=True)
     return _as_bars(bars, lane=pl.format("thread {}", pl.col("thread_id").fill_null(0)))
+
+
+def _without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
+    """The bars without the deepest levels, where there are more lanes and levels than can be drawn.
+
+    A level of a lane needs a bar even if all of its events are put together, two if they lie in two
+    stretches of time.
+    """
+    rows = bars.select("lane", "level").unique(maintain_order=True)
+    if rows.height <= most // _BARS_OF_LEVEL:
+        return bars
+    drawn = rows.sort("level", maintain_order=True).head(most // _BARS_OF_LEVEL)
+    return bars.join(drawn, on=["lane", "level"], how="semi", maintain_order="left")
 
 
 def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
