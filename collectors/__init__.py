@@ -1,6 +1,7 @@
-"""Collectors: each reads one kind of source into a Capture for each rank, and some run a program to capture from.
+"""Collectors: each reads one kind of source into one Capture per rank.
 
-A new collector is a module that ends with `COLLECTOR`, its test, and one line in NAMES.
+Some run a program to capture from. A new collector is a module that ends with `COLLECTOR`, its
+test, and one line in NAMES.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""Sidecars in which a live capture records, at compile time, the modules that each generated kernel was made from."""
+"""Sidecars with the modules that each generated kernel was made from.
+
+A live capture records them at compile time.
+"""
 
 from typing import Annotated
 
@@ -38,7 +41,10 @@ class _Provenance(Sidecar, frozen=True, kw_only=True):
     graphs: list[_Graph]
 
     def rows(self) -> pl.DataFrame:
-        """Return a row for each node of each kernel, and one without node for a kernel without any."""
+        """Return one row per node of each kernel.
+
+        A kernel without nodes has one row without a node.
+        """
         rows = [
             (graph.key, graph.is_backward, order, call.name, call.is_extern, *found)
             for graph in self.graphs

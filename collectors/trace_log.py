@@ -53,7 +53,10 @@ _CompileId: TypeAlias = tuple[str, ...]
 
 @dataclass(slots=True)
 class _Node:
-    """A node of the graph that Dynamo printed: operator, module and the evidence for it, bytes of its output."""
+    """A node of the graph that Dynamo printed.
+
+    It has operator, module and the evidence for it, and bytes of its output.
+    """
 
     target: str
     module_path: str | None
@@ -63,7 +66,10 @@ class _Node:
 
 @dataclass(slots=True)
 class _Log:
-    """The parts of a log: by compilation, Dynamo's graph, the last lowered graph, code without a key; by key, all."""
+    """The parts of a log, by compilation and by key.
+
+    By compilation: Dynamo's graph, the last lowered graph, and code without a key. By key: all.
+    """
 
     dynamo: dict[_CompileId, str] = field(default_factory=dict)
     lowered: dict[_CompileId, str] = field(default_factory=dict)
@@ -75,7 +81,10 @@ class _Log:
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Return whether the content is such a log: its first line has time, process and place, and continues in JSON."""
+    """Return whether the content is such a log.
+
+    Its first line has time, process and place, and continues in JSON.
+    """
     return not path.is_dir() and _RECORD.match(head.split(b"\n", 1)[0]) is not None
 
 
@@ -179,13 +188,19 @@ def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
 
 
 def _inputs(graph: str) -> dict[str, str | None]:
-    """Return the inputs of a graph that Dynamo printed, in order, each with the module whose parameter it is."""
+    """Return the inputs of a graph that Dynamo printed, in order.
+
+    Each comes with the module whose parameter it is.
+    """
     aliases = (_ALIAS.match(line) for line in graph.splitlines())
     return {alias[1]: _module_of_parameter(alias[2]) for alias in aliases if alias}
 
 
 def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
-    """Return the nodes of a printed graph, each with the module whose parameters it uses, or a neighbour's."""
+    """Return the nodes of a printed graph, each with its module.
+
+    It is the module whose parameters it uses, or a neighbour's.
+    """
     order = list(inputs.values())
     nodes: dict[str, _Node] = {}
     for line in graph.splitlines():
@@ -218,14 +233,20 @@ def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
 
 
 def _module_by_number(word: str, order: list[str | None]) -> str | None:
-    """Return the module of an input of a graph that AOTAutograd made, which numbers Dynamo's inputs in order."""
+    """Return the module of an input of a graph that AOTAutograd made.
+
+    It numbers Dynamo's inputs in order.
+    """
     found = _NUMBERED.match(word)
     place = int(found[2]) - 1 if found and found[2] else int(found[1]) if found else -1
     return order[place] if 0 <= place < len(order) else None
 
 
 def _module_of_parameter(name: str) -> str | None:
-    """Return the module of a parameter's name: layer1.0 for `L_self_modules_layer1_modules_0_parameters_weight_`."""
+    """Return the module of a parameter's name.
+
+    It is layer1.0 for `L_self_modules_layer1_modules_0_parameters_weight_`.
+    """
     found = _PARAMETER.match(name)
     return (found[1] or "").replace("_modules_", ".") if found else None
 
@@ -247,7 +268,10 @@ def _bytes(kind: str) -> int:
 
 
 def _calls(source: str) -> Iterator[tuple[str, bool, list[str]]]:
-    """Kernel calls of generated code in order: name, whether it is a library's, and the nodes named above it."""
+    """Return kernel calls of generated code in order.
+
+    Each has a name, whether it is a library's, and the nodes named above it.
+    """
     made_of: dict[str, list[str]] = {}
     named: list[str] = []
     for line in source.splitlines():

@@ -1,4 +1,7 @@
-"""Tables of a model's layers: the modules, the generated kernels that came from them, and measured times."""
+"""Tables of a model's layers.
+
+The modules, the generated kernels that came from them, and measured times.
+"""
 
 import polars as pl
 

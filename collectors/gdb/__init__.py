@@ -1,4 +1,7 @@
-"""Call stacks from gdb and cuda-gdb: read from their logs, or taken from a program that runs under them."""
+"""Call stacks from gdb and cuda-gdb.
+
+They are read from logs, or taken from a program that runs under one of them.
+"""
 
 from tracelens.collectors.gdb.breakpoints import DEFAULT_SYMBOL, PRESETS
 from tracelens.collectors.gdb.live import Limits, LiveStacks, run

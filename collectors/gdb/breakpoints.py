@@ -1,4 +1,7 @@
-"""The breakpoints of a run: named presets, where each symbol was found, and how often it was hit."""
+"""The breakpoints of a run.
+
+Named presets, where each symbol was found, and how often it was hit.
+"""
 
 from contextlib import suppress
 from dataclasses import dataclass, field

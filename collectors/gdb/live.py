@@ -1,4 +1,7 @@
-"""Taking call stacks from a program that runs under gdb: set breakpoints, let it run, read every stop, and end it."""
+"""Call stacks of a program that runs under gdb.
+
+Breakpoints are set, every stop is read, and the program is ended.
+"""
 
 import logging
 import os
@@ -81,9 +84,10 @@ _SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """The program's exit code as a shell reports it (128+n for signal n), and what went wrong, if anything.
+    """The program's exit code as a shell reports it, and what went wrong, if anything.
 
-    `was_cut`: it did not end by itself, or by a signal.
+    A program that signal n ended has exit code 128+n. `was_cut`: it did not end by itself, or by a
+    signal.
     """
 
     exit_code: int
@@ -173,7 +177,10 @@ def _interruptible() -> Iterator[_Interruption]:
 
 @contextmanager
 def _borrowed_terminal() -> Iterator[None]:
-    """Take the terminal back after the body, if this process had it: gdb gives it to the program to read from."""
+    """Take the terminal back after the body, if this process had it.
+
+    gdb gives it to the program to read from.
+    """
     try:
         had_it = os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()
     except OSError:
@@ -350,9 +357,9 @@ class _Live:
         self.hit_seconds.append(time.perf_counter() - began)
 
     def _end(self, session: Session, number: int | None) -> _Outcome:
-        """End the program when its time is over or this process got a signal: by the same signal, then by SIGKILL.
+        """End the program when its time is over or this process got a signal.
 
-        Its last seconds are not captured.
+        It gets the same signal, then SIGKILL. Its last seconds are not captured.
         """
         why = (
             f"the capture was ended by {signal.Signals(number).name}"

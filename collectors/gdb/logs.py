@@ -49,7 +49,10 @@ _MI_HEAD = re.compile(rb"\^done,stack=\[frame=\{|\*stopped,reason=")
 
 
 def sniff(path: Path, head: bytes) -> bool:  # noqa: ARG001 - every collector has this signature
-    """Return whether the first bytes of a file look like gdb's output: a frame, gdb's own messages, or MI records."""
+    """Return whether the first bytes of a file look like gdb's output.
+
+    That is a frame, one of gdb's own messages, or MI records.
+    """
     start = head.lstrip()
     if start.startswith((b"{", b"<", b"SQLite format", b"\x1f\x8b")):
         return False

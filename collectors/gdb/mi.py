@@ -40,8 +40,9 @@ class RefusedError(Exception):
 
 
 class Session:
-    """A running gdb: commands and their answers by token, and the stops that came meanwhile, in order.
+    """A running gdb.
 
+    It keeps commands and their answers by token, and the stops that came meanwhile, in order.
     `on_notice` gets every other asynchronous record (libraries loaded, breakpoints modified).
     `wake` is a file descriptor that ends a wait when it becomes readable.
     """

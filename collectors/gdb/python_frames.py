@@ -1,4 +1,7 @@
-"""Python's own frames, read by py-spy while gdb holds the program, and their places among a stack's native frames."""
+"""Python's own frames, and their places among a stack's native frames.
+
+py-spy reads them while gdb holds the program.
+"""
 
 import json
 import re
@@ -118,7 +121,10 @@ def _frame(frame: dict[str, object]) -> PythonFrame:
 
 
 def _is_trampoline(frame: dict[str, object]) -> bool:
-    """Return whether the frame belongs to no function: Python 3.12 adds one that checks the result of `__init__`."""
+    """Return whether the frame belongs to no function.
+
+    Python 3.12 adds one that checks the result of `__init__`.
+    """
     return frame.get("name") == frame.get("filename") == "__init__"
 
 
@@ -136,10 +142,11 @@ class Loops:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """Python's frames by activation of the loop, from the innermost, and the native frames that each activation may be.
+    """Python's frames by activation of the interpreter's loop, from the innermost.
 
-    `least` and `most` are the innermost and outermost possible native frame, by activation. Where
-    they are equal, the merge is exact.
+    With them come the native frames that each activation may be. `least` and `most` are the
+    innermost and outermost possible native frame, by activation. Where they are equal, the merge is
+    exact.
     """
 
     groups: tuple[tuple[PythonFrame, ...], ...]
@@ -182,10 +189,11 @@ def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
 
 
 def find_loops(native: Sequence[StackFrame]) -> Loops:
-    """Return the activations of the interpreter's loop, and frames that may be some where its symbols were stripped.
+    """Return the activations of the interpreter's loop.
 
-    The symbol itself is exported and outlives stripping, but not those of the parts that a compiler
-    splits off: code in `_PyEval_EvalFrameDefault.cold` has no name then.
+    Also return frames that may be some where its symbols were stripped. The symbol itself is
+    exported and outlives stripping, but not those of the parts that a compiler splits off: code in
+    `_PyEval_EvalFrameDefault.cold` has no name then.
     """
     named, unnamed = [], []
     for i, frame in enumerate(native):
@@ -278,5 +286,8 @@ def _is_interpreter(frame: StackFrame) -> bool:
 
 
 def _is_in_interpreter(frame: StackFrame) -> bool:
-    """Return whether the frame's code is in libpython or, where Python is linked statically, in the program."""
+    """Return whether the frame's code is Python's own.
+
+    It is in libpython or, where Python is linked statically, in the program.
+    """
     return frame.printed.library is None or _LIBPYTHON.match(frame.printed.library) is not None

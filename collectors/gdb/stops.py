@@ -1,4 +1,7 @@
-"""Reading a stop at a breakpoint into a stack: frames, thread, libraries, and Python's own frames."""
+"""Stacks from stops at a breakpoint.
+
+A stack has frames, a thread, libraries, and Python's own frames.
+"""
 
 import os
 import re
@@ -73,10 +76,10 @@ class Libraries:
         return next((name for low, high, name in spans if low <= number < high), None)
 
     def look_up(self, session: Session, libraries: Iterable[str | None]) -> None:
-        """Ask gdb which object files have debug information, unless all of these libraries are known already.
+        """Ask gdb which object files have debug information.
 
-        This takes some tenths of a second, as gdb lists a thousand source files. gdb before 12 has
-        no such command.
+        It is not asked where all of these libraries are known already. This takes some tenths of a
+        second, as gdb lists a thousand source files. gdb before 12 has no such command.
         """
         unknown = {library for library in libraries if library is not None} - self.debug.keys()
         if not unknown:

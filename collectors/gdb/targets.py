@@ -21,9 +21,9 @@ _PATIENCE_S = 20
 
 
 def find_gdb(asked: str | None = None) -> str:
-    """Return the path of gdb: as given, else gdb on PATH, else cuda-gdb on PATH or in a CUDA installation.
+    """Return the path of gdb: as given, else gdb on PATH, else cuda-gdb.
 
-    Raises ToolError when there is none.
+    cuda-gdb is looked for on PATH and in a CUDA installation. Raises ToolError when there is none.
     """
     if asked is not None:
         found = shutil.which(os.path.expanduser(asked))  # noqa: PTH111 - a bare name is looked up, not a path yet
@@ -50,10 +50,11 @@ def find_cuda_gdb() -> str | None:
 
 
 def resolve(command: Sequence[str]) -> list[str]:
-    """Return the command with the real program in front: a script's interpreter, or what a version manager's shim runs.
+    """Return the command with the real program in front.
 
-    A `python` that is itself a script is asked for its interpreter; any other script is given to
-    the interpreter that its first line names. Raises ToolError when there is no such program.
+    It is a script's interpreter, or what a version manager's shim runs. A `python` that is itself a
+    script is asked for its interpreter; any other script is given to the interpreter that its first
+    line names. Raises ToolError when there is no such program.
     """
     words = [
         os.path.abspath(find_program(command[0])),  # noqa: PTH100

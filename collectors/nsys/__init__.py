@@ -1,4 +1,7 @@
-"""Collector of Nsight Systems captures: exports in SQLite, Parquet or Arrow, and reports where nsys is installed."""
+"""Collector of Nsight Systems captures.
+
+It reads exports in SQLite, Parquet or Arrow, and reports where nsys is installed.
+"""
 
 from tracelens.collectors.nsys.collector import CHOSEN, KIND, RANK_BY, ranked_by, read, sniff
 from tracelens.collectors.nsys.live import run

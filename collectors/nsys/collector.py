@@ -1,4 +1,7 @@
-"""Reading one nsys file into a Capture for each of its ranks: the file, or its processes with GPUs of their own."""
+"""One nsys file as one Capture per rank.
+
+The ranks are the file itself, or its processes with GPUs of their own.
+"""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -129,7 +132,10 @@ def _rank_of(
 
 
 def _owners(raw: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the processes that run kernels, and where: process_id, device_id and gpu_id (nsys.s number), by GPU."""
+    """Return the processes that run kernels, and where, by GPU.
+
+    Columns are process_id, device_id and gpu_id (nsys's number).
+    """
     keys = ["process_id", "device_id"]
     used = (
         raw["kernels"]
@@ -150,7 +156,10 @@ def _owners(raw: dict[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Return whether the path may be nsys's: a SQLite file, a directory with files named as its tables, or a report."""
+    """Return whether the path may be nsys's.
+
+    It is a SQLite file, a directory with files named as its tables, or a report.
+    """
     if path.is_dir():
         return any(
             is_nsys_table(file.stem)

@@ -1,4 +1,7 @@
-"""Frames of events from an export: columns named and coded as in a trace, rows neither sorted nor linked."""
+"""Frames of events from an export.
+
+Columns are named and coded as in a trace; rows are neither sorted nor linked.
+"""
 
 from itertools import chain
 
@@ -93,7 +96,10 @@ def _kernel_names(session: Session, raw: pl.DataFrame) -> pl.Series:
 
 
 def _as_launches(graphs: pl.DataFrame) -> pl.DataFrame:
-    """Replays of whole graphs with the columns of kernels, named by the graph that each was instantiated from."""
+    """Return replays of whole graphs with the columns of kernels.
+
+    Each is named by the graph that it was instantiated from.
+    """
     name = pl.concat_str(
         pl.lit("CUDA graph"),
         pl.coalesce("graphId", "graphExecId"),
@@ -127,7 +133,10 @@ def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 
 
 def graph_nodes(session: Session) -> pl.DataFrame:
-    """Return the time and thread at which each node of a CUDA graph was made, and the node that it is a copy of."""
+    """Return the time and thread at which each node of a CUDA graph was made.
+
+    Also return the node that it is a copy of.
+    """
     integers = ["globalTid", "graphNodeId", "originalGraphNodeId"]
     return together(
         session.moments(table, raw.drop_nulls(["start", "graphNodeId"]), "start").select(
@@ -239,7 +248,10 @@ def _work(
 
 
 def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Fill in processes missing in exports before globalPid: that of the only call with the correlation id."""
+    """Fill in processes missing in exports before globalPid.
+
+    It is that of the only call with the correlation id.
+    """
     if not frame["process_id"].null_count():
         return frame
     frame = frame.with_columns(pl.col("process_id").cast(pl.Int32))

@@ -1,4 +1,4 @@
-"""Opening the output of `nsys export` in any of its formats, listing its tables and reading their columns.
+"""The output of `nsys export` in any of its formats: its tables and their columns.
 
 Nothing is assumed of an export: nsys leaves out tables without rows, and columns come and go with
 versions.
@@ -116,7 +116,10 @@ class Export(ABC):
 
 
 class DirectoryExport(Export):
-    """A directory with a file a table: parquetdir (TABLE.parquet) or arrowdir (TABLE.arrow, an Arrow IPC stream)."""
+    """A directory with one file per table.
+
+    It is a parquetdir (TABLE.parquet) or an arrowdir (TABLE.arrow, an Arrow IPC stream).
+    """
 
     def __init__(self, path: Path, suffix: str) -> None:
         self._suffix = suffix
@@ -179,13 +182,19 @@ def read_ahead(chunks: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 
 def decoded(table: pa.Table) -> pl.DataFrame:
-    """Return an Arrow table as a frame, its buffers checked. Raises ArrowInvalid for a damaged one."""
+    """Return an Arrow table as a frame, its buffers checked.
+
+    Raises ArrowInvalid for a damaged one.
+    """
     columns = {name: pl.from_arrow(_checked(table.column(name))) for name in table.column_names}
     return pl.DataFrame(columns)
 
 
 def open_directory(path: Path) -> DirectoryExport | None:
-    """Return the directory as an export, or None when it has no file of a table that nsys exports."""
+    """Return the directory as an export.
+
+    Return None when it has no file of a table that nsys exports.
+    """
     for suffix in (".parquet", ".arrow"):
         if any(is_nsys_table(file.stem) for file in path.glob(f"*{suffix}")):
             return DirectoryExport(path, suffix)
@@ -244,7 +253,10 @@ def _spread(file: Path, table: pa.Table) -> pa.Table:
 
 
 def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
-    """Raise ValueError for a column of a type in which a row may take any room, or share it with others."""
+    """Raise ValueError for a column of a type whose rows may take any room.
+
+    So may those of a type whose rows share it.
+    """
     for field in schema:
         if (columns is None or field.name in columns) and not any(
             is_one(field.type) for is_one in _FLAT
@@ -253,7 +265,10 @@ def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
 
 
 def _check_size(file: Path, size_bytes: int) -> None:
-    """Raise SourceError for a file that would become far larger than any export: few bytes can claim many rows."""
+    """Raise SourceError for a file that would become far larger than any export.
+
+    A few bytes can claim many rows.
+    """
     given = file.stat().st_size
     if size_bytes > ANY_EXPANSION_BYTES and size_bytes > given * EXPANSION.value:
         raise SourceError(

@@ -1,7 +1,7 @@
-"""Run by nsys around the user's program: writes the program's exit code to a file, as nsys may exit with its own.
+"""Run by nsys around the user's program: writes its exit code to a file.
 
-`python -I -S export_warnings.py FILE COMMAND...`; uses only the standard library, as it stands between nsys
-and the program.
+nsys may exit with its own. `python -I -S export_warnings.py FILE COMMAND...`; uses only the
+standard library, as it stands between nsys and the program.
 """
 
 import signal

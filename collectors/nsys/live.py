@@ -39,10 +39,11 @@ class Options:
     more: tuple[str, ...] = ()
 
     def own(self) -> list[str]:
-        """Options for nsys profile without `more`, which may contain secrets and stays out of the trace.
+        """Options for nsys profile.
 
-        Graphs are recorded by node, as their kernels are hidden otherwise; the CPU is not sampled,
-        as gigabytes of samples would not be read here.
+        They come without `more`, which may contain secrets and stays out of the trace. Graphs are
+        recorded by node, as their kernels are hidden otherwise; the CPU is not sampled, as
+        gigabytes of samples would not be read here.
         """
         words = [f"--trace={self.trace}", "--sample=none", "--cpuctxsw=none"]
         if "cuda" in self.trace.split(","):

@@ -69,7 +69,10 @@ def _of_table(session: Session, table: str, end_ns: Callable[[], int | None]) ->
 
 
 def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
-    """Return the ranges with kind, exact_path and the columns parsed from names, by the library that opened them."""
+    """Return the ranges with kind, exact_path and the columns parsed from names.
+
+    The library that opened a range decides how its name is parsed.
+    """
     named = read_names(ranges["name"])
     # PyTorch pushes its ranges in the default domain.
     is_named = (

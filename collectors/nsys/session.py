@@ -25,7 +25,10 @@ _LONGEST_NAME = 1 << 13
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Everything needed to read any table of one export: its strings, its time zero, and where losses are counted."""
+    """Everything needed to read any table of one export.
+
+    That is its strings, its time zero, and where losses are counted.
+    """
 
     export: Export
     names: pl.DataFrame

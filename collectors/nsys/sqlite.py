@@ -91,7 +91,10 @@ class SqliteExport(Export):
     def _row_chunks(
         self, table: str, columns: Mapping[str, DataType], n_skipped: int
     ) -> Iterator[pl.DataFrame]:
-        """Yield columns read as Python rows, which take any value, in chunks that bound the memory."""
+        """Yield columns read as Python rows, in chunks that bound the memory.
+
+        Python rows take any value.
+        """
         try:
             with closing(_connect(self._uri)) as database:
                 cursor = database.execute(f"{_select(table, columns)} LIMIT -1 OFFSET {n_skipped}")
@@ -105,12 +108,12 @@ class SqliteExport(Export):
 
 
 def _address(path: Path) -> tuple[str, OwnFolder | None]:
-    """Return the URI by which SQLite shall open the file, and the folder of a temporary copy, if one was made.
+    """Return the URI by which SQLite shall open the file.
 
-    SQLite writes two files beside a file in WAL mode even to read it, and of two readers one may
-    find it locked. So it is opened as immutable; where its log still has pages, a copy of both is
-    opened. Raises ValueError when the file is shorter than its header says; SQLite accepts half a
-    last page.
+    Also return the folder of a temporary copy, if one was made. SQLite writes two files beside a
+    file in WAL mode even to read it, and of two readers one may find it locked. So it is opened as
+    immutable; where its log still has pages, a copy of both is opened. Raises ValueError when the
+    file is shorter than its header says; SQLite accepts half a last page.
     """
     with path.open("rb") as stream:
         head = stream.read(100)

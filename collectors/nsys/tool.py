@@ -1,4 +1,7 @@
-"""Finding nsys and its importer, and having them make exports of reports (.nsys-rep) and of raw captures."""
+"""nsys and its importer, and how they make exports.
+
+Exports are made of reports (.nsys-rep) and of raw captures.
+"""
 
 import re
 import shutil
@@ -41,7 +44,10 @@ _PACKAGES = {"libdw.so.1": "libdw1 on Debian and Ubuntu, elfutils-libs on Fedora
 
 @dataclass(frozen=True, slots=True)
 class Nsys:
-    """An nsys that runs: its file, its version in its own words, and the importer that writes its reports."""
+    """An nsys that runs.
+
+    Its file, its version in its own words, and the importer that writes its reports.
+    """
 
     path: Path
     version: str
@@ -49,9 +55,10 @@ class Nsys:
 
 
 def find_nsys(given: str | None = None) -> Nsys:
-    """Return the nsys of the given path or name, else the first on PATH or in a usual place, complete ones first.
+    """Return the nsys of the given path or name, else the first one found.
 
-    Raises ToolError when there is none, or when it does not answer like nsys or is too old.
+    PATH and the usual places are searched, complete ones first. Raises ToolError when there is
+    none, or when it does not answer like nsys or is too old.
     """
     if given is None:
         path = _best()
@@ -109,7 +116,10 @@ def _best() -> Path | None:
 
 
 def candidates() -> Iterator[Path]:
-    """Yield every nsys here: on PATH, then in the usual places, the newest version of each first."""
+    """Yield every nsys of this machine: on PATH, then in the usual places.
+
+    The newest version of each place comes first.
+    """
     on_path = shutil.which("nsys")
     if on_path is not None:
         yield Path(on_path)
@@ -135,7 +145,10 @@ def importer_of(nsys: Path) -> Path | None:
 
 
 def run_tool(command: Sequence[str | Path], timeout_s: float = _TIMEOUT_S) -> str:
-    """Return the output of nsys or its importer. Raises ToolError with its last line when it fails."""
+    """Return the output of nsys or its importer.
+
+    Raises ToolError with its last line when it fails.
+    """
     done = ask(command, timeout_s)
     if done.returncode == 0:
         return done.stdout or done.stderr

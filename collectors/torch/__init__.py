@@ -1,4 +1,7 @@
-"""Read torch.profiler (Kineto) Chrome traces: JSON or gzip, every format generation since 2021, NVIDIA and ROCm."""
+"""Read torch.profiler (Kineto) Chrome traces.
+
+They may be JSON or gzip, of every format generation since 2021, from NVIDIA and ROCm.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -247,7 +247,10 @@ class Recovery:
 
 
 def _scanned(window: bytearray) -> tuple[int, int, bool]:
-    """Length of the JSON object that a window begins with, 0 for none, how far it was read, and whether it is cut."""
+    """Length of the JSON object that a window begins with, 0 for none.
+
+    Also how far it was read, and whether it is cut.
+    """
     limit = len(window)
     try:
         end = _SCAN(window.decode("latin-1"), 0)[1]

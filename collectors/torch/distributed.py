@@ -1,4 +1,7 @@
-"""Facts of a trace on the job that it is one rank of: its collectives' groups, and the rank's place in the job."""
+"""Facts of a trace on the job that it is one rank of.
+
+They are its collectives' groups, and the rank's place in the job.
+"""
 
 import json
 import re
@@ -147,7 +150,10 @@ def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
 
 
 def place_of(path: Path, facts: dict[str, Any]) -> Place:
-    """Return the host's name and the ranks of groups, by which captures of one host and one job are known."""
+    """Return the host's name and the ranks of groups.
+
+    By these, captures of one host and one job are known.
+    """
     handlers = _HANDLERS_NAME.match(path.name)
     host = text(facts.get("host_name")) or (handlers[1] if handlers else None)
     return Place.on(host, {name: tuple(ranks) for name, _, ranks in _groups(facts)})
@@ -174,10 +180,10 @@ def rank_of(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
 def describe_rank(
     capture: Capture, name: str, facts: dict[str, Any], beside: dict[str, Any]
 ) -> pl.DataFrame:
-    """Return the capture's row of the table `ranks`: world size, node, and its place in the job's parallelism.
+    """Return the capture's row of the table `ranks`.
 
-    The place is told by the file's name, else by the groups of distributedInfo; the node by the
-    launcher, else by the file's name.
+    It has world size, node, and its place in the job's parallelism. The place is told by the file's
+    name, else by the groups of distributedInfo; the node by the launcher, else by the file's name.
     """
     places: dict[str, int | None] = dict.fromkeys(PARALLEL)
     for _, description, ranks in _groups(facts):

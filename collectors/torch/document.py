@@ -1,4 +1,7 @@
-"""A Chrome trace as a document: the beginning and end of its event list, and the few top-level facts worth keeping."""
+"""A Chrome trace as a document.
+
+The beginning and end of its event list, and the few top-level facts worth keeping.
+"""
 
 import json
 import re
@@ -41,7 +44,10 @@ _FEWEST_AT_ONCE = 4 << 10
 
 @dataclass(frozen=True, slots=True)
 class ReadEvents:
-    """The content of a trace: raw frames by table, top-level facts, and `path`, the way it was read."""
+    """The content of a trace: raw frames by table, top-level facts, and `path`.
+
+    `path` is the way it was read.
+    """
 
     frames: dict[str, pl.DataFrame]
     facts: dict[str, Any]
@@ -53,10 +59,10 @@ class ReadEvents:
 
 @dataclass(slots=True)
 class Document:
-    """Reads one trace out of a text, which is left after the trace's end: iterate `events()`, then the facts are set.
+    """Reads one trace out of a text, which is left after the trace's end.
 
-    If another reader parses a part of the events, use `find_list`, `events_to` for the other parts,
-    and `finish`.
+    Iterate `events()`; then the facts are set. If another reader parses a part of the events, use
+    `find_list`, `events_to` for the other parts, and `finish`.
     """
 
     text: Text
@@ -87,7 +93,10 @@ class Document:
         self.finish()
 
     def events_to(self, end: int | None) -> Iterator[list[Event]]:
-        """Yield the events up to the end of the list, or up to the first event after a place of the text."""
+        """Yield the events up to the end of the list.
+
+        It may end before, at the first event after a place of the text.
+        """
         text, self._end = self.text, end
         while not self.is_closed and (end is None or text.place < end or self._recovery.in_remains):
             if not self._recovery.in_remains:
@@ -270,7 +279,10 @@ def what_follows(text: Text) -> bytes:
 def last_boundary(
     data: bytes | bytearray, begin: int = 0, upto: int | None = None
 ) -> tuple[int, int] | None:
-    """Return the last boundary between two events in `data[begin:upto]`: the end of one and the start of the next."""
+    """Return the last boundary between two events in `data[begin:upto]`.
+
+    That is the end of one and the start of the next.
+    """
     stop = len(data) if upto is None else min(upto, len(data))
     window = _SEARCH_BACK
     while True:

@@ -1,6 +1,7 @@
-"""The events of a Chrome trace as typed records, in whatever JSON, or nearly JSON, they are written.
+"""The events of a Chrome trace as typed records.
 
-A run of intact events is decoded at once; where that fails, `damage` continues.
+They may be written in whatever JSON, or nearly JSON. A run of intact events is decoded at once;
+where that fails, `damage` continues.
 """
 
 import re
@@ -57,7 +58,10 @@ class Event(BareEvent):
 
 
 class CounterEvent(Event):
-    """A counter event, or a range of CUPTI's profiler, with all of its args: each number is a series."""
+    """A counter event, or a range of CUPTI's profiler, with all of its args.
+
+    Each number is a series.
+    """
 
     values: dict[str, Any] = {}
 

@@ -1,7 +1,8 @@
-"""The keys that are read from an event, and the columns of each raw table that they fill, for both readers.
+"""The keys that are read from an event, and the columns that they fill.
 
-`events` and `columns` read them with msgspec and Polars, and define what a trace means; `reading`
-passes the same declarations to the parser in C.
+Both readers take the raw tables' columns from here. `events` and `columns` read them with msgspec
+and Polars, and define what a trace means; `reading` passes the same declarations to the parser in
+C.
 """
 
 import functools
@@ -268,11 +269,12 @@ TRACK_BASE = 1 << 61
 
 @functools.cache
 def plan() -> tuple[bytes, bytes, bytes, bytes]:
-    """Keys, tables and columns in the form that the parser in C takes: the keys' text, and words of 64 bits.
+    """Keys, tables and columns in the form that the parser in C takes.
 
-    For each key: where its text begins, its length, level (2: a category), kind or table, and
-    field; for each table: its required fields, those that matter to it, its first column and the
-    one after its last; for each column: the way it is filled, its field, and the substitute's.
+    They are the keys' text, and words of 64 bits. For each key: where its text begins, its length,
+    level (2: a category), kind or table, and field; for each table: its required fields, those that
+    matter to it, its first column and the one after its last; for each column: the way it is
+    filled, its field, and the substitute's.
     """
     places = fields()
     text, keys, tables, columns = b"", array("q"), array("q"), array("q")

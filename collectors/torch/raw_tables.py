@@ -1,4 +1,7 @@
-"""Turning raw frames of a Chrome trace into the raw tables that `assemble` takes from every profiler."""
+"""Raw frames of a Chrome trace as the raw tables that `assemble` takes.
+
+It takes the same of every profiler.
+"""
 
 import json
 import math
@@ -53,9 +56,10 @@ _SYNC = {
 def raw_tables(
     frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagnostics
 ) -> dict[str, pl.DataFrame]:
-    """Return the frames with times on the trace's base and Kineto's words translated into the schema's.
+    """Return the frames with times on the trace's base and the schema's words.
 
-    Takes each frame out of `frames` as it converts it, so that no table is in memory twice.
+    Kineto's words are translated into the schema's. Takes each frame out of `frames` as it converts
+    it, so that no table is in memory twice.
     """
     if abs(base_ns) >= TIME_LIMIT_NS:
         diagnostics.add(
@@ -241,7 +245,10 @@ def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _memcpys(copies: pl.DataFrame) -> pl.DataFrame:
-    """Return copies with direction and memory kinds parsed from the name, not looked up in a list of names."""
+    """Return copies with direction and memory kinds.
+
+    They are parsed from the name, not looked up in a list of names.
+    """
     said = each_once(copies["name"], _direction_and_memory).struct.unnest()
     return _work(copies).with_columns(*said, size_bytes=pl.col("size_bytes").fill_null(0))
 

@@ -1,4 +1,7 @@
-"""The traces of a file one after another, each read by the C parser in threads if compiled, else by msgspec."""
+"""The traces of a file, one after another.
+
+The C parser reads each in threads if it is compiled, else msgspec does.
+"""
 
 import mmap
 import os
@@ -155,7 +158,10 @@ def read_native(
 
 @dataclass(slots=True)
 class _Parsed:
-    """The parsed part of a block, in file order, up to the list's end, invalid JSON, or too many refused events."""
+    """The parsed part of a block, in file order.
+
+    It ends with the list, at invalid JSON, or after too many refused events.
+    """
 
     n_events: int = 0
     frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
@@ -256,7 +262,10 @@ class _Blocks:
 
 
 def _cut(pieces: Iterable[bytes | memoryview], block_bytes: int) -> Iterator[memoryview]:
-    """Yield the text in blocks that end where an event seems to start, or anywhere if there is no such place."""
+    """Yield the text in blocks that end where an event seems to start.
+
+    Without such a place, a block ends anywhere.
+    """
     held: list[bytes | memoryview] = []
     size = 0
     for piece in pieces:
@@ -372,7 +381,10 @@ class _Parser:
 
 
 def _extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Series:
-    """Return the known strings and the new ones, each written as JSON or as the content of a JSON string."""
+    """Return the known strings and the new ones, by how JSON writes them.
+
+    Each is written as JSON or as the content of a JSON string.
+    """
     if not written:
         return known
     if is_json:

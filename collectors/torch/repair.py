@@ -1,4 +1,7 @@
-"""Repairing an event that is not JSON: bare words, stray backslashes and quotes, bytes that are not UTF-8."""
+"""Repair of an event that is not JSON.
+
+It has bare words, stray backslashes and quotes, or bytes that are not UTF-8.
+"""
 
 import math
 import re
@@ -26,7 +29,10 @@ _CLOSING_ESCAPED = re.compile(rb'(?<!\\)\\"(?=\s*(?:[}\]]|,\s*"))')
 
 
 def mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
-    """Return the event in the piece, if necessary after repair or without its args, which is counted; else None."""
+    """Return the event in the piece, or None.
+
+    It may be repaired or lose its args, which is counted.
+    """
     event = decode_one(piece)
     if event is not None:
         return event
@@ -71,7 +77,10 @@ def _characters(piece: bytes) -> bytes:
 
 
 def _bare_words(text: bytes) -> bytes:
-    """Return the text with inf, NaN, N/A and every other bare word, and numbers beyond a float, as None."""
+    """Return the text with None for inf, NaN, N/A and every other bare word.
+
+    None stands for numbers beyond a float as well.
+    """
     return _STRING_OR_BARE.sub(
         lambda match: match.group() if _is_json(match.group()) else b"null", text
     )
@@ -87,7 +96,10 @@ def _is_json(token: bytes) -> bool:
 
 
 def _inner_quotes(text: bytes) -> bytes:
-    """Return the text with the quotes inside strings escaped: those that no comma, colon or bracket follows."""
+    """Return the text with the quotes inside strings escaped.
+
+    Those are the quotes that no comma, colon or bracket follows.
+    """
     parts, done, opened = [], 0, False
     for match in _QUOTE.finditer(text):
         quote = match.end() - 1

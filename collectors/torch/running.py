@@ -1,4 +1,7 @@
-"""Capture from a running program with torch.profiler: a whole command, or a block of this process (`tl.capture`)."""
+"""Capture from a running program with torch.profiler.
+
+That is a whole command, or a block of this process (`tl.capture`).
+"""
 
 import functools
 import importlib
@@ -121,7 +124,10 @@ def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
 def _one_a_rank(
     read: Iterable[tuple[dict[str, Any], Capture]],
 ) -> list[tuple[dict[str, Any], Capture]]:
-    """For each rank the process with most recorded steps, and of several the one that ran longest."""
+    """Return for each rank the process with most recorded steps.
+
+    Of several, it is the one that ran longest.
+    """
     chosen: dict[int, tuple[dict[str, Any], Capture]] = {}
     for report, capture in sorted(
         read, key=lambda pair: (pair[0].get("n_active", 0), pair[1].source.size_bytes)
@@ -238,16 +244,17 @@ _under_way: list[object] = []
 
 
 class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` read like open and lru_cache
-    """Record a block or a function with torch.profiler into a trace: `with tl.capture("run.tracelens") as cap: …`.
+    """Record a block or a function with torch.profiler into a trace.
 
-    Everything from the beginning of the block to its end is recorded, or by steps: `wait` of them
-    are left out, `warmup` run under the profiler without being kept, `active` are kept (None: all).
-    `cap.step()` ends a step; where it is never called, steps are found as `tracelens collect torch`
-    finds them. `shapes`, `stacks`, `modules`, `memory` and `cuda_sync` as there;
-    `compile_provenance` records what torch.compile generates, for which the block must hold the
-    first run of what is compiled; `graph` records the graph of the model that is called in it.
-    After the block the trace is written and `cap.trace` is that Trace; `cap.notes` says what was
-    recorded and what it cost. As a decorator it records the function's first call.
+    Write `with tl.capture("run.tracelens") as cap: …`. Everything from the beginning of the block
+    to its end is recorded, or by steps: `wait` of them are left out, `warmup` run under the
+    profiler without being kept, `active` are kept (None: all). `cap.step()` ends a step; where it
+    is never called, steps are found as `tracelens collect torch` finds them. `shapes`, `stacks`,
+    `modules`, `memory` and `cuda_sync` as there; `compile_provenance` records what torch.compile
+    generates, for which the block must hold the first run of what is compiled; `graph` records the
+    graph of the model that is called in it. After the block the trace is written and `cap.trace` is
+    that Trace; `cap.notes` says what was recorded and what it cost. As a decorator it records the
+    function's first call.
 
     Raises UsageError for invalid options, and for a capture within another; SourceError before the
     block when the target exists (unless `force`) or cannot be written, ToolError after it when

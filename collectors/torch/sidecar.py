@@ -1,4 +1,7 @@
-"""Facts of a live capture that the Chrome trace lacks, in the file `NAME.live.json` beside `NAME.pt.trace.json`."""
+"""Facts of a live capture that the Chrome trace lacks.
+
+They are in the file `NAME.live.json` beside `NAME.pt.trace.json`.
+"""
 
 import json
 from pathlib import Path

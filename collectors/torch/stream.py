@@ -1,4 +1,7 @@
-"""Bytes of a trace file in blocks: plain or gzip, from disk or standard input, hashed as they pass."""
+"""Bytes of a trace file in blocks: plain or gzip, from disk or standard input.
+
+They are hashed as they pass.
+"""
 
 import hashlib
 import importlib
@@ -99,10 +102,10 @@ class ByteSource:
             self.diagnostics.add("loss", failure.code, str(failure))
 
     def _check_expansion(self, given: int) -> None:
-        """Raise SourceError for a file made to fill the machine: traces shrink to a tenth, bombs to 1/1000.
+        """Raise SourceError for a file made to fill the machine.
 
-        The ratio is checked from some size on, because a small file of one repeated event may well
-        shrink more.
+        Traces shrink to a tenth, bombs to 1/1000. The ratio is checked from some size on, because a
+        small file of one repeated event may well shrink more.
         """
         if given > ANY_EXPANSION_BYTES and given > self._size * EXPANSION.value:
             self.failed = True
@@ -162,7 +165,10 @@ def _isal() -> Any:
 
 
 def _up_to_damage(inflater: "zlib._Decompress", data: bytes) -> bytes:
-    """Return the content of damaged data up to the damage: zlib returns nothing for a piece with an error."""
+    """Return the content of damaged data up to the damage.
+
+    zlib returns nothing for a piece with an error.
+    """
     parts, at, size = [], 0, _CAREFUL_BYTES
     while at < len(data):
         before = inflater.copy()

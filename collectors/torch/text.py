@@ -1,4 +1,7 @@
-"""A trace's text while it is read: a moving window, and searches in it that do not depend on where it is cut."""
+"""A trace's text while it is read: a moving window, and searches in it.
+
+The searches do not depend on where the window is cut.
+"""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,7 @@
-"""Converting the loosely typed values of a Chrome trace into columns: exact nanoseconds, integers, JSON text."""
+"""Loosely typed values of a Chrome trace as columns.
+
+They become exact nanoseconds, integers and JSON text.
+"""
 
 import math
 import re
@@ -63,7 +66,10 @@ def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
 
 
 def _exact(text: str) -> int | None:
-    """Microseconds in any decimal notation → nanoseconds, rounded half to even below one nanosecond."""
+    """Return nanoseconds from microseconds in any decimal notation.
+
+    They are rounded half to even below one nanosecond.
+    """
     if len(text) > _LONGEST_NUMBER or not _DECIMAL.fullmatch(text):
         return None
     with localcontext(prec=_LONGEST_NUMBER + 8) as context:

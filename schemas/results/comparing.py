@@ -1,4 +1,7 @@
-"""Results about two runs: whether they are comparable, and how their time, kernels, ops and memory differ."""
+"""Results about two runs.
+
+Whether they are comparable, and how their time, kernels, ops and memory differ.
+"""
 
 import polars as pl
 

@@ -1,4 +1,7 @@
-"""Results about the layers below a framework's call: op, library, primitive and family, in one trace and in two."""
+"""Results about the layers below a framework's call, in one trace and in two.
+
+They are op, library, primitive and family.
+"""
 
 import polars as pl
 

@@ -1,4 +1,7 @@
-"""Results of analyses of layers: two configurations, the best choice between them, and ways of timing."""
+"""Results of analyses of layers.
+
+Two configurations, the best choice between them, and ways of timing.
+"""
 
 import polars as pl
 

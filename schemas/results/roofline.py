@@ -1,4 +1,7 @@
-"""Result of the roofline: operations, bytes and time of ops, beside what the device reaches at most."""
+"""Result of the roofline.
+
+Operations, bytes and time of ops stand beside what the device reaches at most.
+"""
 
 import polars as pl
 

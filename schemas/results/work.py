@@ -1,4 +1,7 @@
-"""Results of analyses of how work reaches the device, and of layers: dispatch depth, copies, attribution."""
+"""Results of analyses of how work reaches the device, and of layers.
+
+They are dispatch depth, copies and attribution.
+"""
 
 import polars as pl
 

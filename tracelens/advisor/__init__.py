@@ -1,4 +1,7 @@
-"""Advised calls in torch: a plan's file, the functions themselves, a model rewritten by them, and each timed alone."""
+"""Advised calls in torch.
+
+A plan's file, the functions themselves, a model rewritten by them, and each timed alone.
+"""
 
 from tracelens.advisor.applying import apply_calls
 from tracelens.advisor.plan_file import CallPlan

@@ -27,13 +27,13 @@ def apply_calls(
     *,
     tolerance: float | None = None,
 ) -> Any:
-    """Return a module that computes what the model does by the calls of the plan, with weights of its own.
+    """Return a module that computes what the model does by the calls of the plan.
 
-    The model itself stays as it is. `inputs` is an example of what it is called with; by default it
-    is made up, in the shapes that the plan names. Raises UsageError for a model in training mode, a
-    plan that was guessed, and one of another model; ToolError where the outputs on the example
-    differ by more than `tolerance` of the largest (by default 1e-3, without TF32 1e-5), or a call
-    fails.
+    It has weights of its own. The model itself stays as it is. `inputs` is an example of what it is
+    called with; by default it is made up, in the shapes that the plan names. Raises UsageError for
+    a model in training mode, a plan that was guessed, and one of another model; ToolError where the
+    outputs on the example differ by more than `tolerance` of the largest (by default 1e-3, without
+    TF32 1e-5), or a call fails.
     """
     torch = load_torch("apply_calls")
     chosen = plan if isinstance(plan, CallPlan) else CallPlan.read(plan)
@@ -194,7 +194,10 @@ class _Rewriting:
         )
 
     def _product(self, call: PlannedCall, nodes: Sequence[Any], covers: Sequence[str]) -> Any:
-        """Return a convolution or matrix product with what it covers: its weights are folded and laid out now, once."""
+        """Return a convolution or matrix product with what it covers.
+
+        Its weights are folded and laid out now, once.
+        """
         first = nodes[0]
         values = _with_defaults(first)
         weight = self.kept[values[1].name].detach()

@@ -97,7 +97,10 @@ def laid_out(tensor: Any, layout: str) -> Any:
 
 
 def folded(weight: Any, bias: Any, norm: Sequence[Any], epsilon: float) -> tuple[Any, Any]:
-    """Weight and bias of a convolution with the batch normalisation behind it, as fuse_conv_bn_weights gives them."""
+    """Return weight and bias of a convolution with its batch normalisation folded in.
+
+    They are as fuse_conv_bn_weights gives them.
+    """
     torch = load_torch("folding")
     scale, shift, mean, variance = norm
     return torch.nn.utils.fuse_conv_bn_weights(weight, bias, mean, variance, epsilon, scale, shift)  # type: ignore[no-any-return]

@@ -11,7 +11,10 @@ from tracelens.plan import read_plan
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A call: the nodes that it covers, what it reads, each in a layout, and the layout of what it gives."""
+    """A call: the nodes that it covers, and what it reads and gives.
+
+    Each has a layout.
+    """
 
     function: str
     realisation: str

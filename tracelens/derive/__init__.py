@@ -1,1 +1,4 @@
-"""Everything derived from recorded events: nesting, links, steps, kernel classes, layers, idle time."""
+"""Everything derived from recorded events.
+
+That is nesting, links, steps, kernel classes, layers and idle time.
+"""

@@ -100,7 +100,11 @@ def _order(rank: _Rank) -> None:
 
 
 def _nest(rank: _Rank) -> None:
-    """Give spans ids, parents, depth and self time, calls ids and the span around each, and allocations that span."""
+    """Add what nesting tells to spans, calls and allocations.
+
+    Spans get ids, parents, depth and self time, calls ids and the span around each, allocations
+    that span.
+    """
     calls, moments = _times(rank.calls), rank.raw.get("allocations", _NOTHING)
     if moments.height:  # they are placed as calls of no duration
         times = _times(moments.with_columns(start_ns="time_ns", duration_ns=pl.lit(0)))
@@ -242,7 +246,10 @@ def _declared(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Return the raw frame, or an empty one, with those of `columns` added as None values that the source lacks."""
+    """Return the raw frame, or an empty one, with those of `columns` that it lacks.
+
+    They are added as None values.
+    """
     if not frame.width:
         frame = (
             TABLES[name]

@@ -1,4 +1,7 @@
-"""One sentence for the many ranks of a job of which the same can be said, with ranges in place of numbers."""
+"""One sentence for many ranks of which the same can be said.
+
+Ranges stand in place of numbers.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -36,9 +39,9 @@ def merge_ranks(sentences: Sequence[str]) -> list[str]:
 
 
 def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return rows that differ in the rank and the count only as one, with the ranks as text and their counts' sum.
+    """Return rows that differ in the rank and the count only as one row.
 
-    The frame itself where it is of at most MANY ranks.
+    Ranks become text, and counts are summed. The frame itself where it is of at most MANY ranks.
     """
     if frame["rank"].n_unique() <= MANY:
         return frame
@@ -93,7 +96,10 @@ def list_ranks(ranks: Iterable[int]) -> str:
 
 
 def _subject(ranks: Sequence[int], following: str) -> str:
-    """Return the beginning of a sentence on the ranks, before a colon, a comma or a verb in the singular."""
+    """Return the beginning of a sentence on the ranks.
+
+    A colon, a comma or a verb in the singular follows.
+    """
     phrase = list_ranks(ranks)
     each = following == " " and phrase.startswith("ranks")
     return f"Each of {phrase}" if each else phrase.capitalize()

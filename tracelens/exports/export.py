@@ -29,7 +29,10 @@ class Selection:
 
     @classmethod
     def of(cls, trace: Trace, ranks: Sequence[int] = (), steps: Sequence[int] = ()) -> Selection:
-        """Return the named ranks and steps, or all. Raises UsageError for what the trace does not have."""
+        """Return the named ranks and steps, or all.
+
+        Raises UsageError for what the trace does not have.
+        """
         known = steps_of(trace)["step"].unique().sort().to_list()
         for what, wanted, own in (("rank", ranks, trace.manifest.ranks), ("step", steps, known)):
             missing = [number for number in wanted if number not in own]
@@ -55,7 +58,10 @@ class Selection:
 
     @cached_property
     def idle(self) -> pl.DataFrame:
-        """The idle time of devices and of processes without any: rank, device_id, start_ns, end_ns, cause, what."""
+        """Return the idle time of devices, and of processes without any.
+
+        Columns are rank, device_id, start_ns, end_ns, cause and what.
+        """
         return idle_intervals(self.trace)
 
     def rows(self, table: str, rank: int, *columns: str) -> pl.DataFrame:
@@ -64,7 +70,10 @@ class Selection:
         return self.trace.select(table, *columns, where=chosen, rank=rank)
 
     def in_time(self, frame: pl.DataFrame, rank: int, at: str = "start_ns") -> pl.DataFrame:
-        """Return the rank's rows of a frame without steps whose moment `at` lies in a chosen step."""
+        """Return the rank's rows whose moment `at` lies in a chosen step.
+
+        Steps are no column of the frame.
+        """
         own = frame.filter(pl.col("rank") == rank)
         if self.steps is None:
             return own
@@ -76,10 +85,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """One program's format: the word after `--to`, its file's ending, and `write`, which raises TracelensError.
+    """One program's format.
 
-    `write` puts the selection into a binary stream as it reads it, and returns what was written, in
-    words.
+    The word after `--to`, its file's ending, and `write`, which raises TracelensError. `write` puts
+    the selection into a binary stream as it reads it, and returns what was written, in words.
     """
 
     name: str

@@ -97,7 +97,10 @@ def _messages() -> Any:
 
 @dataclass(slots=True)
 class _Writer:
-    """A stream of packets of one sequence: what was interned, which tracks are there, and what was written."""
+    """A stream of packets of one sequence.
+
+    It knows what was interned, which tracks are there, and what was written.
+    """
 
     stream: BinaryIO
     protos: Any = field(default_factory=_messages)
@@ -137,7 +140,10 @@ class _Writer:
         return self.words[kind, text]
 
     def track(self, path: tuple[str, ...], counter: str | None = None) -> int:
-        """Return the number of a track, which is described with those it lies in where it is new."""
+        """Return the number of a track.
+
+        A new one is described, with those it lies in.
+        """
         if path not in self.tracks:
             parent = self.track(path[:-1]) if len(path) > 1 else None
             number = len(self.tracks) + 1
@@ -154,7 +160,10 @@ class _Writer:
         return self.tracks[path]
 
     def event(self, kind: int, row: dict[str, Any]) -> bytes:
-        """Return an event's own bytes: its kind, name, category, and everything else as annotations."""
+        """Return an event's own bytes.
+
+        They are its kind, name, category, and everything else as annotations.
+        """
         event = self.protos.TrackEvent(
             type=kind, name_iid=self.word("event_names", str(row["name"]))
         )

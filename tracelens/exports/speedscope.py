@@ -15,9 +15,10 @@ _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write(selection: Selection, stream: BinaryIO) -> str:
-    """Write a profile of each rank's kernels by stack, in the order of time, and one of each host thread.
+    """Write one profile per rank of its kernels by stack, and one per host thread.
 
-    Return how many profiles. Raises MissingTableError where there are neither kernels nor spans.
+    Kernels are in the order of time. Return how many profiles. Raises MissingTableError where there
+    are neither kernels nor spans.
     """
     if not selection.trace.has("spans"):
         selection.trace.require("export --to speedscope", "kernels")
@@ -35,7 +36,10 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 
 
 def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterator[Iterator[str]]:
-    """Yield the rank's profiles, each in pieces of text: of its kernels, if any, and of its threads and their lanes."""
+    """Yield the rank's profiles, each in pieces of text.
+
+    They are of its kernels, if any, and of its threads and their lanes.
+    """
     stacks = kernel_stacks(selection, rank)
     if stacks.rows.height:
         yield _kernels(stacks, f"rank {rank}: kernels by stack", frames)
@@ -70,7 +74,10 @@ def _kernels(stacks: Stacks, name: str, frames: dict[str, int]) -> Iterator[str]
 
 
 def _events(track: Track, events: pl.Series, head: str, frames: dict[str, int]) -> Iterator[str]:
-    """Yield an evented profile: times since the first slice's start, as JavaScript's numbers hold 53 bits."""
+    """Yield an evented profile.
+
+    Times count from the first slice's start, as JavaScript's numbers hold 53 bits.
+    """
     origin = track.slices["start_ns"][0]
     numbers = {
         name: frames.setdefault(printable(name), len(frames))

@@ -1,4 +1,7 @@
-"""Call stacks of kernels: the spans around the calls that launched them, outermost first, and the kernel."""
+"""Call stacks of kernels.
+
+The spans around the call that launched it, outermost first, and the kernel.
+"""
 
 from dataclasses import dataclass
 
@@ -14,9 +17,10 @@ PRE_WINDOW, UNLINKED = "(launched before the trace began)", "(its call is unknow
 
 @dataclass(frozen=True, slots=True)
 class Stacks:
-    """The kernels of a rank by stack: `rows` has start_ns, duration_ns, the kernel's name and `path`, by start.
+    """The kernels of a rank by stack.
 
-    A path is an index of `parents` (that of the path without its last name, or -1) and `names`.
+    `rows` has start_ns, duration_ns, the kernel's name and `path`, by start. A path is an index of
+    `parents` (that of the path without its last name, or -1) and `names`.
     """
 
     rows: pl.DataFrame
@@ -58,7 +62,10 @@ def kernel_stacks(selection: Selection, rank: int) -> Stacks:
 
 
 def _paths(tree: pl.DataFrame) -> tuple[pl.Series, list[int], list[str]]:
-    """Return the path of each span of a rank's tree, and each path's parent and last name, level by level."""
+    """Return the path of each span of a rank's tree.
+
+    Also return each path's parent and last name, level by level.
+    """
     path = pl.repeat(-1, tree.height, dtype=pl.Int64, eager=True)
     parents: list[int] = []
     names: list[str] = []

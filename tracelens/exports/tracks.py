@@ -1,4 +1,7 @@
-"""The tracks of a timeline: host threads, streams, steps and idle time, each a frame of slices, and their lanes."""
+"""The tracks of a timeline: host threads, streams, steps and idle time.
+
+Each is a frame of slices, and their lanes.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,11 +21,12 @@ _MOST_LANES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """Slices of one place, by start and longest first: start_ns, end_ns, category, name, and columns that tell more.
+    """Slices of one place, by start and longest first.
 
-    `path` names the track and what it lies in, outermost first. `first_flow` and `n_flows` are, for
-    a call, the numbers of the device work that it launched; for device work its own number. Slices
-    of the host lie in each other.
+    Columns: start_ns, end_ns, category, name, and others that tell more. `path` names the track and
+    what it lies in, outermost first. `first_flow` and `n_flows` are, for a call, the numbers of the
+    device work that it launched; for device work its own number. Slices of the host lie in each
+    other.
     """
 
     path: tuple[str, ...]
@@ -31,7 +35,10 @@ class Track:
 
 
 def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
-    """Yield the tracks of a rank with any slices: steps, host threads, each device's idle time and streams."""
+    """Yield the tracks of a rank with any slices.
+
+    They are steps, host threads, and each device's idle time and streams.
+    """
     steps = selection.in_time(steps_of(selection.trace), rank).select("name", *_TIMES)
     work = _device_work(selection, rank)
     flow = pl.col("first_flow")

@@ -1,8 +1,8 @@
-"""Packets of one shape as protobuf bytes, by whole columns: a million slices take 0.3 s, as message objects 4.8 s.
+"""Packets of one shape as protobuf bytes, by whole columns.
 
-What slices share is encoded once, by protobuf's own library; only times and numbers of flows are
-put in here. Lengths must not depend on them, so that these are varints of a fixed width (padded,
-which protobuf's readers take).
+A million slices take 0.3 s; as message objects they take 4.8 s. What slices share is encoded once,
+by protobuf's own library; only times and numbers of flows are put in here. Lengths must not depend
+on them, so that these are varints of a fixed width (padded, which protobuf's readers take).
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,11 @@ def track(number: int) -> bytes:
 
 
 def packet_head(event: bytes, n_more: int) -> bytes:
-    """Return a packet up to its event's last `n_more` bytes, which follow, and then its timestamp."""
+    """Return a packet around its timestamp.
+
+    The first part goes up to its event's last `n_more` bytes, which follow, and then comes the
+    timestamp.
+    """
     head = b"\x50\x01\x68\x02\x5a" + varint(len(event) + n_more) + event
     return b"\x0a" + varint(len(head) + n_more + MOMENT_BYTES) + head
 
@@ -49,7 +53,10 @@ def constant(value: bytes) -> pa.Scalar:
 
 
 def moments(times: pl.Series) -> list[pa.Array | pa.Scalar]:
-    """Pieces for a packet's timestamp: a varint of nine bytes, which holds any int64 that is not negative."""
+    """Pieces for a packet's timestamp.
+
+    It is a varint of nine bytes, which holds any int64 that is not negative.
+    """
     bits = (
         times.cast(pl.UInt64)
         .to_frame("bits")

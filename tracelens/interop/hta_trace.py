@@ -1,4 +1,7 @@
-"""HTA's TraceAnalysis filled from our tables: its columns, its numbering of names, its links and iterations."""
+"""HTA's TraceAnalysis filled from our tables.
+
+It has HTA's columns, its numbering of names, its links and iterations.
+"""
 
 from importlib import import_module
 from typing import Any
@@ -82,7 +85,10 @@ def analysis_of(trace: Trace, *, include_last_profiler_step: bool) -> Any:
 
 
 def _trace_class(reader: Any) -> Any:
-    """HTA's Trace, which has its events from here: what it writes as a file is made of them, not of the source."""
+    """HTA's Trace, which has its events from here.
+
+    What it writes as a file is made of them, not of the source.
+    """
 
     class Handed(reader):  # type: ignore[misc]  # HTA has no types
         def __init__(self) -> None:
@@ -122,7 +128,10 @@ def _trace_class(reader: Any) -> Any:
 
 
 def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
-    """Return all events of a rank as HTA names them: cat, name, start_ns, duration_ns and `_COLUMNS`."""
+    """Return all events of a rank as HTA names them.
+
+    Columns are cat, name, start_ns, duration_ns and `_COLUMNS`.
+    """
     own = pl.col("rank") == rank
     spans = next(span_trees(trace.frame("spans").filter(own)), trace.frame("spans").clear())
     work = {name: trace.frame(name).filter(own) for name in ("kernels", "memcpys", "memsets")}
@@ -250,10 +259,11 @@ _PLACED = ("span_id", "device_id", "stream_id", "start_ns", "duration_ns")
 
 
 def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
-    """Annotations as the device had them: from the first to the last work that each, as the innermost, launched.
+    """Return annotations as the device had them.
 
-    Kineto writes one for each stream (gpu_user_annotation), a nanosecond wider at both ends; none
-    of the tables needs them, so no collector keeps them.
+    Each lasts from the first to the last work that it, as the innermost, launched. Kineto writes
+    one for each stream (gpu_user_annotation), a nanosecond wider at both ends; none of the tables
+    needs them, so no collector keeps them.
     """
     marks = (spans["category"] == "user_annotation").fill_null(value=False)
     names = spans.select("span_id", mark=nearest_row(spans["parent_id"], marks)).drop_nulls("mark")
@@ -294,7 +304,10 @@ def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
 
 
 def _frame(module: Any, symbols: Any, events: pl.DataFrame) -> Any:
-    """Return the events as HTA keeps them: names as numbers, with the index of the linked event, and the iteration."""
+    """Return the events as HTA keeps them.
+
+    Names are numbers; the index of the linked event and the iteration are added.
+    """
     known = symbols.get_sym_id_map()
     numbers = [
         pl.col(name).replace_strict(known, return_dtype=pl.Int64) for name in ("cat", "name")

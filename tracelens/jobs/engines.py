@@ -89,10 +89,10 @@ def _in_processes(
 
 
 def _on_ray(tasks: Sequence[Task], work: Work, ray: Any, address: str | None) -> Iterator[Result]:
-    """Run tasks on a Ray cluster, each with a core and the memory that it needs, or that the largest node has.
+    """Run tasks on a Ray cluster, each with a core and memory.
 
-    A task whose process or node is lost runs again, three times. Raises ToolError for a node with
-    other versions.
+    It gets the memory that it needs, or that the largest node has. A task whose process or node is
+    lost runs again, three times. Raises ToolError for a node with other versions.
     """
     if not tasks:
         return
@@ -140,7 +140,10 @@ def _awaited(ray: Any, done: Any, task: Task) -> Any:
 
 
 def _versions() -> str:
-    """Return the versions of Python and tracelens, in words. It runs on nodes without tracelens, too."""
+    """Return the versions of Python and tracelens, in words.
+
+    It runs on nodes without tracelens, too.
+    """
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
     from platform import python_version_tuple  # noqa: PLC0415
 
@@ -176,10 +179,10 @@ def _imported() -> Any:
 
 @contextmanager
 def _connected(ray: Any, address: str | None) -> Iterator[None]:
-    """Be connected to the cluster at the address, else to one of this machine that ends with the body.
+    """Connect to the cluster at the address while the body runs.
 
-    A program that is connected to a cluster stays so. Raises ToolError where no cluster could be
-    joined.
+    Without an address, it is one of this machine that ends with the body. A program that is
+    connected to a cluster stays so. Raises ToolError where no cluster could be joined.
     """
     if ray.is_initialized():
         yield
@@ -202,7 +205,10 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
 
 
 def _check_address(address: str) -> None:
-    """Raise UsageError for another form than HOST:PORT, and ToolError where nothing listens: Ray waits for minutes."""
+    """Raise UsageError for another form than HOST:PORT, ToolError where nothing listens.
+
+    Ray itself waits for minutes.
+    """
     if address == "auto":
         return
     host, _, port = address.rpartition(":")

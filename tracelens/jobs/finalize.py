@@ -1,4 +1,7 @@
-"""The ranks of a job put together: contradictions, hosts and clocks, which no rank's task can know by itself."""
+"""The ranks of a job put together.
+
+No rank's task can know contradictions, hosts and clocks by itself.
+"""
 
 import copy
 import secrets
@@ -91,7 +94,10 @@ def _write_changed(
 
 
 def _stand_ins(trace: Trace, records: Sequence[RankRecord]) -> list[Capture]:
-    """Return the facts that each rank's record and tables have of it, as the capture of its source did."""
+    """Return the facts that each rank's record and tables have of it.
+
+    They are as the capture of its source had them.
+    """
     parts = {
         name: trace.frame(name).partition_by("rank", as_dict=True, include_key=False)
         for name in ("ranks", "devices", "collectives")

@@ -34,7 +34,10 @@ TargetError is raised."""
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job's request: sources, their kind and ranks where they do not say them, the target, and what is enough."""
+    """A job's request.
+
+    Sources, their kind and ranks where they do not say them, the target, and what is enough.
+    """
 
     paths: Paths
     target: str

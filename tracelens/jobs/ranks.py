@@ -1,4 +1,7 @@
-"""One task of a job: its sources fetched, read, and written as the files and the record of each rank in them."""
+"""One task of a job.
+
+Its sources are fetched, read, and written as the files and the record of each rank in them.
+"""
 
 import hashlib
 import secrets
@@ -32,9 +35,10 @@ class TargetError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Requests that change what is in the tables: the profiler whose events are kept, and the pattern of steps.
+    """Requests that change what is in the tables.
 
-    `reading` has the words that sources are read by, by kind of collector.
+    They are the profiler whose events are kept, and the pattern of steps. `reading` has the words
+    that sources are read by, by kind of collector.
     """
 
     events: str | None = None
@@ -43,14 +47,15 @@ class Options:
 
 
 class RankRecord(msgspec.Struct, frozen=True):
-    """The content of `ranks/R.json`: the files of a rank that is collected, and what they were made from.
+    """The content of `ranks/R.json`.
 
-    `beside` are all ranks in the same sources. `sources` has name, size and ETag of each; `made_by`
-    the version, the schema's version and the options; `sizes` the bytes of each table's file, whose
-    rows are counted in `manifest`, the manifest of a trace of this rank alone. `first_ns` and
-    `last_ns` say when its events began and ended, by its clock. `host` is a digest of this target's
-    own by which ranks of one host are known, `node` the number that a launcher gave it, `groups`
-    are the ranks of its process groups.
+    The files of a rank that is collected, and what they were made from. `beside` are all ranks in
+    the same sources. `sources` has name, size and ETag of each; `made_by` the version, the schema's
+    version and the options; `sizes` the bytes of each table's file, whose rows are counted in
+    `manifest`, the manifest of a trace of this rank alone. `first_ns` and `last_ns` say when its
+    events began and ended, by its clock. `host` is a digest of this target's own by which ranks of
+    one host are known, `node` the number that a launcher gave it, `groups` are the ranks of its
+    process groups.
     """
 
     rank: int
@@ -82,7 +87,10 @@ def made_by(options: Options) -> dict[str, Any]:
 
 
 def sources_told(sources: Sequence[Listed]) -> list[tuple[str, int, str]]:
-    """Return the sources, as a record has them: no addresses, which may tell who ran the program."""
+    """Return the sources, as a record has them.
+
+    They have no addresses, which may tell who ran the program.
+    """
     return [(one.name, one.size_bytes, one.etag) for one in sources]
 
 
@@ -165,7 +173,10 @@ def _read(
 
 
 def _fetched(task: Task, folder: Path) -> dict[Path, str]:
-    """Return the sources as local files, in the folder where they are objects, and their addresses."""
+    """Return the sources as local files, and their addresses.
+
+    Objects are fetched into the folder.
+    """
     files = {}
     for at, one in enumerate([*task.sources, *task.beside]):
         file = Path(one.place)

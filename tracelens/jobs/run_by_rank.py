@@ -1,4 +1,7 @@
-"""Analyses run by an engine, a task a rank: each reads its rank's tables, and only small frames come back."""
+"""Analyses run by an engine, one task per rank.
+
+Each reads its rank's tables, and only small frames come back.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -20,10 +23,11 @@ _BYTES_A_ROW = 500
 
 
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:
-    """Return the frames of those of the named analyses whose rows of a rank depend on that rank alone, by name.
+    """Return the named analyses' frames that can be put together by rank, by name.
 
-    The trace gets the breakdown of time that others of them take. Raises UsageError for a trace
-    that is not in files, and SourceError where a rank's tables cannot be read.
+    Their rows of a rank depend on that rank alone. The trace gets the breakdown of time that others
+    of them take. Raises UsageError for a trace that is not in files, and SourceError where a rank's
+    tables cannot be read.
     """
     if trace.path is None or not trace.manifest.n_rows:
         raise UsageError(
@@ -56,7 +60,10 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
 def _ask_rank(
     task: Task, place: str, names: Sequence[str], *, of_time: bool
 ) -> tuple[dict[str, pl.DataFrame], Breakdown | None]:
-    """Return frames of the task's rank by analysis, without those that lack a table, and the breakdown of its time."""
+    """Return frames of the task's rank by analysis, and the breakdown of its time.
+
+    Analyses that lack a table are left out.
+    """
     trace = Trace.open(place, task.ranks[0])
     frames = {}
     for name in names:

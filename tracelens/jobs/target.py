@@ -1,4 +1,7 @@
-"""The target of a job: the ranks that are in it already, the manifest that makes it a trace, and what to remove."""
+"""The target of a job.
+
+The ranks that are in it already, the manifest that makes it a trace, and what to remove.
+"""
 
 import os
 import re

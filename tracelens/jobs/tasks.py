@@ -1,4 +1,7 @@
-"""The tasks of a job: the sources to read, mostly one a task, listed and told apart by their first bytes."""
+"""The tasks of a job: the sources to read, mostly one per task.
+
+They are listed, and told apart by their first bytes.
+"""
 
 import re
 from collections.abc import Sequence
@@ -52,11 +55,12 @@ def tasks_of(
     ranks: Sequence[int] = (),
     skipped: list[str] | None = None,
 ) -> list[Task]:
-    """Return the tasks for the sources that the paths stand for: each profiler's file is one, with a rank of its own.
+    """Return the tasks for the sources that the paths stand for.
 
-    Where stacks and the like are among them, those with the same rank in their names go together;
-    where not all names have one, everything is one task. Names of files that are no traces are
-    appended to `skipped`. Raises SourceError and UsageError.
+    Each profiler's file is one task, with a rank of its own. Where stacks and the like are among
+    them, those with the same rank in their names go together; where not all names have one,
+    everything is one task. Names of files that are no traces are appended to `skipped`. Raises
+    SourceError and UsageError.
     """
     skipped = [] if skipped is None else skipped
     found: list[tuple[bool, Task]] = []
@@ -139,7 +143,10 @@ def local(path: Path) -> Listed:
 
 
 def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, Task]]:
-    """Return the sources of a URL: the object itself, or the objects directly below it, by their first bytes."""
+    """Return the sources of a URL.
+
+    They are the object itself, or the objects directly below it, by their first bytes.
+    """
     members, more = listed(url)
     is_itself = members[0].place == url
     name = url.rpartition("/")[2]

@@ -1,4 +1,7 @@
-"""A model in one configuration with its layers, and running it on the clock: what every method of measuring needs."""
+"""A model in one configuration with its layers, and running it on the clock.
+
+Every method of measuring needs it.
+"""
 
 import copy
 import json
@@ -124,7 +127,10 @@ class Subject:
 
 
 def is_timed(module: Any) -> bool:
-    """Return whether the module is timed as one layer: it has no children, or computes without calling them."""
+    """Return whether the module is timed as one layer.
+
+    It has no children, or computes without calling them.
+    """
     return next(module.children(), None) is None or type(module).__name__ == "MultiheadAttention"
 
 
@@ -144,7 +150,10 @@ def clocked(run: Callable[[], Any], wait: Callable[[], None]) -> int:
 def around(
     modules: Mapping[str, Any], begin: Callable[[str], Any], end: Callable[[str], Any] | None = None
 ) -> Iterator[None]:
-    """Call `begin(path)` before and `end(path)` after every forward pass of the modules, as their innermost hooks."""
+    """Call `begin(path)` before and `end(path)` after every forward pass of the modules.
+
+    They are the modules' innermost hooks.
+    """
 
     def hook(call: Callable[[str], Any], path: str) -> Callable[..., None]:
         def called(*_: Any) -> None:

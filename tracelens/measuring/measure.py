@@ -1,4 +1,7 @@
-"""The whole measurement: every method in every configuration, round by round, as the tables timings and layers."""
+"""The whole measurement, as the tables timings and layers.
+
+It runs every method in every configuration, round by round.
+"""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -30,13 +33,14 @@ def measure(
     configurations: Sequence[str] | None = None,
     protocol: Protocol | None = None,
 ) -> Trace:
-    """Return a trace with only `timings` and `layers`: the model's forward pass and its layers, by every method.
+    """Return a trace with only `timings` and `layers`.
 
-    `inputs` is a tensor, a tuple of arguments or a dict of keyword arguments. Configurations are
-    interpreted and cpp (on the CPU, eager and compiled), cuda and triton (on a GPU), custom (the
-    model as it is passed, for example after apply_plan; end to end only); by default the first two,
-    and the next two where there is a GPU. All but custom run on copies. Gradients are off; the
-    model's mode (eval, train) is its own.
+    They are of the model's forward pass and its layers, by every method. `inputs` is a tensor, a
+    tuple of arguments or a dict of keyword arguments. Configurations are interpreted and cpp (on
+    the CPU, eager and compiled), cuda and triton (on a GPU), custom (the model as it is passed, for
+    example after apply_plan; end to end only); by default the first two, and the next two where
+    there is a GPU. All but custom run on copies. Gradients are off; the model's mode (eval, train)
+    is its own.
 
     Under torch.compile, e2e is the model compiled as a whole; in layer, profiler and cuda_event
     every layer is compiled as a region of its own; subtraction compiles the first n layers as one
@@ -83,7 +87,10 @@ def measure(
 
 
 def _chosen(torch: Any, wanted: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the given configurations, or all that this machine can run. Raises UsageError for others."""
+    """Return the given configurations, or all that this machine can run.
+
+    Raises UsageError for others.
+    """
     has_gpu = torch.cuda.is_available()
     if wanted is None:
         return ("interpreted", "cpp", "cuda", "triton") if has_gpu else ("interpreted", "cpp")

@@ -1,4 +1,7 @@
-"""Measuring what a GPU reaches at most: products of large matrices by element type, and copies in its own memory."""
+"""What a GPU reaches at most, measured.
+
+Products of large matrices by element type, and copies in its own memory.
+"""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime

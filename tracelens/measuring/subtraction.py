@@ -63,10 +63,11 @@ def _stopped(
 def compiled_prefixes(
     torch: Any, model: Any, compile_region: Callable[[Any], None]
 ) -> tuple[list[Any], list[str]]:
-    """Modules that compute only the first n layers, each compiled as one region, and the path of each nth layer.
+    """Modules that compute only the first n layers, and the path of each nth layer.
 
-    Every value that the rest of the model would need is an output, so that nothing is optimised
-    away. Raises ToolError where torch.fx cannot trace the model symbolically.
+    Each is compiled as one region. Every value that the rest of the model would need is an output,
+    so that nothing is optimised away. Raises ToolError where torch.fx cannot trace the model
+    symbolically.
     """
 
     class Tracer(torch.fx.Tracer):  # type: ignore[misc]
@@ -94,7 +95,10 @@ def compiled_prefixes(
 
 
 def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
-    """Return the graph up to and with that node, with all values that later nodes need as its output."""
+    """Return the graph up to and with that node.
+
+    All values that later nodes need are its output.
+    """
     graph = torch.fx.Graph()
     new: dict[Any, Any] = {}
     places = {node: at for at, node in enumerate(nodes)}
@@ -112,7 +116,10 @@ def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
 
 
 def differences(paths: Sequence[str], cumulative: Sequence[int]) -> dict[str, int]:
-    """Return each layer's time, summed over its calls: runs that end after it less runs that end before; may be < 0."""
+    """Return each layer's time, summed over its calls; it may be below 0.
+
+    It is that of runs that end after the layer, less that of runs that end before.
+    """
     found: Counter[str] = Counter()
     for path, (before, after) in zip(paths, pairwise(cumulative), strict=True):
         found[path] += after - before

@@ -1,4 +1,7 @@
-"""How a model is timed: the protocol, and ways that execute it some times and return the times of each execution."""
+"""How a model is timed.
+
+The protocol, and ways that execute it some times and return the times of each execution.
+"""
 
 import time
 from collections import Counter, defaultdict
@@ -170,7 +173,10 @@ def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
 
 
 class EventTimers:
-    """Nanoseconds between two CUDA events around each layer, which the device records as it reaches them."""
+    """Nanoseconds between two CUDA events around each layer.
+
+    The device records them as it reaches them.
+    """
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
@@ -242,10 +248,11 @@ def _profiled_sums(subject: Subject, n: int) -> list[Found]:
 
 
 def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str, int]]]:
-    """For each execution in a profile, nanoseconds of each quantity by layer, None being the whole model.
+    """Return nanoseconds of each quantity by layer, for each execution in a profile.
 
-    CPU_self and CUDA_self are summed over every op and annotation in the layer's range but the
-    ranges themselves, so each moment counts once; CUDA_total over the outermost ones.
+    The layer None is the whole model. CPU_self and CUDA_self are summed over every op and
+    annotation in the layer's range but the ranges themselves, so each moment counts once;
+    CUDA_total over the outermost ones.
     """
     executions = sorted(
         (e for e in events if e.name == _EXECUTION), key=lambda e: e.time_range.start
@@ -269,7 +276,10 @@ def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str,
 def _below(
     event: Any, path: str | None, is_outermost: bool
 ) -> Iterator[tuple[Any, str | None, bool]]:
-    """Yield the events below this one, except our own ranges, with their layer and whether they are outermost in it."""
+    """Yield the events below this one, except our own ranges.
+
+    Each comes with its layer and whether it is outermost in it.
+    """
     for child in event.cpu_children:
         if child.name.startswith(_RANGE):
             yield from _below(child, child.name.removeprefix(_RANGE), is_outermost)
@@ -306,7 +316,10 @@ def _subtraction(subject: Subject) -> Callable[[int], list[Found]]:
 
 
 def _region_cost(subject: Subject) -> Callable[[int], list[Found]]:
-    """Return the cost of calling a compiled region beyond its work: a tiny layer compiled, less the same one eager."""
+    """Return the cost of calling a compiled region beyond its work.
+
+    It is a tiny layer's time compiled, less the same one's eager.
+    """
     x = subject.torch.zeros(16, device=subject.device)
     eager, compiled = subject.torch.nn.ReLU(), subject.torch.nn.ReLU()
     subject.compile(compiled)

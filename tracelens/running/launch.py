@@ -58,7 +58,10 @@ def _become_traced(streams: list[int], unset: list[str], parent: int, command: l
 
 
 def _take_streams(streams: list[int], parent: int) -> None:
-    """Make the user's streams the standard ones, and this process group the terminal's, where the parent's was."""
+    """Make the user's streams the standard ones.
+
+    Make this process group the terminal's, where the parent's was.
+    """
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
     for stream in set(streams):

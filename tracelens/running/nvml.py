@@ -1,4 +1,7 @@
-"""GPU utilisation and memory used while a program is captured, sampled through NVML (nvidia-ml-py)."""
+"""GPU utilisation and memory used while a program is captured.
+
+They are sampled through NVML (nvidia-ml-py).
+"""
 
 import importlib
 import os
@@ -22,13 +25,14 @@ _NOT = "GPU utilisation was not sampled"
 
 @dataclass(slots=True)
 class Sampler:
-    """Samples every device that a program with this environment can see, in a thread, from `start` to `capture`.
+    """Samples every device that a program with this environment can see.
 
-    `gpu_utilization`: percent of the last period (the driver's own, 1/6 to 1 s) in which any kernel
-    ran, by whatever process. `gpu_memory_used`: bytes allocated on the device, by whatever process.
-    `device_id` is the ordinal that CUDA gives the device in the program: its place in
-    CUDA_VISIBLE_DEVICES where that is set, else NVML's index. NVML counts in PCI order; CUDA does
-    so with CUDA_DEVICE_ORDER=PCI_BUS_ID, and on machines whose GPUs are all the same.
+    A thread does so from `start` to `capture`. `gpu_utilization`: percent of the last period (the
+    driver's own, 1/6 to 1 s) in which any kernel ran, by whatever process. `gpu_memory_used`: bytes
+    allocated on the device, by whatever process. `device_id` is the ordinal that CUDA gives the
+    device in the program: its place in CUDA_VISIBLE_DEVICES where that is set, else NVML's index.
+    NVML counts in PCI order; CUDA does so with CUDA_DEVICE_ORDER=PCI_BUS_ID, and on machines whose
+    GPUs are all the same.
 
     Without a GPU, or without nvidia-ml-py, nothing is sampled and the capture's reasons say why.
     """

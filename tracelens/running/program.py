@@ -1,4 +1,7 @@
-"""Running a program for a capture, as if the user had started it, and looking for programs and packages."""
+"""Running a program for a capture, as if the user had started it.
+
+Programs and packages are looked for here, too.
+"""
 
 import errno
 import logging
@@ -30,12 +33,12 @@ _DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def run_program(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
-    """Run the command to its end with this process's standard streams, and `environment` on top of its variables.
+    """Run the command to its end with this process's standard streams.
 
-    Return the exit code as a shell reports it. Ctrl-C reaches the program, which stands in the
-    same process group, and this process waits for it to end; SIGTERM and SIGHUP are passed on. On
-    Linux the program gets SIGTERM when this process dies. Raises ToolError when the program cannot
-    be started.
+    `environment` is put on top of its variables. Return the exit code as a shell reports it. Ctrl-C
+    reaches the program, which stands in the same process group, and this process waits for it to
+    end; SIGTERM and SIGHUP are passed on. On Linux the program gets SIGTERM when this process dies.
+    Raises ToolError when the program cannot be started.
     """
     path = find_program(command[0], environment)
     children: list[subprocess.Popen[bytes]] = []
@@ -160,9 +163,10 @@ def ask(command: Sequence[str | Path], timeout_s: float) -> subprocess.Completed
 def handling(
     handlers: Mapping[signal.Signals, Callable[[int, FrameType | None], None]],
 ) -> Iterator[None]:
-    """Install the signal handlers while the body runs, except for signals that are ignored (nohup, background jobs).
+    """Install the signal handlers while the body runs.
 
-    Only the main thread can handle signals; in another one nothing is installed.
+    Signals that are ignored (nohup, background jobs) are left so. Only the main thread can handle
+    signals; in another one nothing is installed.
     """
     kept = {}
     if threading.current_thread() is threading.main_thread():
@@ -177,7 +181,10 @@ def handling(
 
 
 def _is_in_foreground() -> bool:
-    """Return whether this process group is the terminal's foreground, whose Ctrl-C reaches the program by itself."""
+    """Return whether this process group is the terminal's foreground.
+
+    Ctrl-C reaches the program by itself then.
+    """
     try:
         with Path("/dev/tty").open("rb") as terminal:
             return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()

@@ -30,7 +30,10 @@ _GZIP_FACTOR = 20
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The number of files read at a time, the memory that one may take, and the limit for all together."""
+    """How many files are read at a time.
+
+    The memory that one may take, and the limit for all together.
+    """
 
     n_workers: int
     bytes_each: int
@@ -109,9 +112,10 @@ def read_several(
 def read_apart(
     read: Read, files: Sequence[Path], folder: Path, n_workers: int
 ) -> list[list[Capture]]:
-    """Return the captures in each of the torch traces, their tables stored in a folder that lives as long as they do.
+    """Return the captures in each of the torch traces.
 
-    Errors of reading are raised here, and SourceError if a process is killed.
+    Their tables are stored in a folder that lives as long as they do. Errors of reading are raised
+    here, and SourceError if a process is killed.
     """
     try:
         with processes(n_workers) as pool:
@@ -126,7 +130,10 @@ def read_apart(
 
 @contextlib.contextmanager
 def processes(n_workers: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool of processes that end with this one, however it ends, and with the body where that fails."""
+    """Make a pool of processes that end with this one, however it ends.
+
+    They end with the body where that fails.
+    """
     # As Python has it by itself: Polars (2.1) has an interrupted wait for a lock go on, and Ctrl-C
     # would be heard once everything is read. Windows has no such choice.
     if hasattr(signal, "siginterrupt"):

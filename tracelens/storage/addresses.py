@@ -1,4 +1,7 @@
-"""Addresses of sources and traces: local paths, and URLs of object stores such as s3://bucket/run.tracelens."""
+"""Addresses of sources and traces.
+
+They are local paths, and URLs of object stores such as s3://bucket/run.tracelens.
+"""
 
 import os
 import re
@@ -39,7 +42,10 @@ def url_of(path: str | os.PathLike[str]) -> str | None:
 
 
 def refuse_credentials(text: str) -> None:
-    """Raise SourceError, which does not repeat it, for a URL that holds a user, a password, a key or a signature."""
+    """Raise SourceError for a URL that holds a user, a password, a key or a signature.
+
+    The error does not repeat the URL.
+    """
     if _AUTHORITY.match(text) or _SIGNED.match(text):
         raise SourceError(
             "a URL with credentials in it is refused, and not repeated here; put them into the"

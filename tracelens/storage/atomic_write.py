@@ -13,10 +13,11 @@ from tracelens.storage.addresses import shown, url_of
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """A temporary path beside the target to write to, renamed to it when the body succeeds and removed otherwise.
+    """Give a temporary path beside the target to write to.
 
-    A symbolic link is followed; a pipe or a device is written to directly. Raises SourceError when
-    it cannot be written.
+    It is renamed to the target when the body succeeds, and removed otherwise. A symbolic link is
+    followed; a pipe or a device is written to directly. Raises SourceError when it cannot be
+    written.
     """
     if url_of(target) is not None:
         raise SourceError(

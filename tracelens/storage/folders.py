@@ -1,4 +1,7 @@
-"""A folder lock that ends with its process, and temporary folders that are cleaned up even after a killed process."""
+"""A folder lock that ends with its process, and temporary folders.
+
+These are cleaned up even after a killed process.
+"""
 
 import contextlib
 import os

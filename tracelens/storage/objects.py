@@ -1,8 +1,8 @@
-"""Objects in a store (S3, Google Cloud, Azure), or files below a local folder: read, listed, created, removed.
+"""Objects in a store (S3, Google Cloud, Azure), or files below a local folder.
 
-A store has no rename. `create` fails where the object exists, so of several writers one wins.
-Credentials are those that the environment offers; messages never repeat a store's answer, which may
-hold them.
+They are read, listed, created and removed. A store has no rename. `create` fails where the object
+exists, so of several writers one wins. Credentials are those that the environment offers; messages
+never repeat a store's answer, which may hold them.
 """
 
 import os
@@ -45,7 +45,10 @@ _CREDENTIAL_HOSTS = ("169.254.", "metadata.google", "/latest/api/token")
 
 
 class Listed(NamedTuple):
-    """An object or a local file: its address, name, size and ETag, which changes with the content."""
+    """An object or a local file.
+
+    Its address, name, size and ETag, which changes with the content.
+    """
 
     place: str
     name: str
@@ -54,7 +57,10 @@ class Listed(NamedTuple):
 
 
 class Objects:
-    """The objects below a URL, or the files below a local folder, by keys such as `ranks/3.json`."""
+    """The objects below a URL, or the files below a local folder.
+
+    Keys are such as `ranks/3.json`.
+    """
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         """Open the place; nothing is asked of the store yet.
@@ -106,7 +112,10 @@ class Objects:
         return {str(one["path"]): one["last_modified"] for one in found}
 
     def members(self, folder: str | None = None) -> Sequence[Listed]:
-        """Return the objects directly in the place, or in a folder of it, not those in folders below, by name."""
+        """Return the objects directly in the place, or in a folder of it, by name.
+
+        Those in folders below are left out.
+        """
         with self._plain("listed"):
             found = self._obstore.list_with_delimiter(self._store, folder)["objects"]
         return sorted(self._listed(one) for one in found if one["path"])

@@ -1,9 +1,9 @@
-"""The size that the pages of a Parquet file say they become: readers believe these, whatever the file's footer says.
+"""The size that the pages of a Parquet file say they become.
 
-Footer and pages' headers are structs of Thrift's compact protocol; the numbers of their fields are
-those of FileMetaData and PageHeader in parquet.thrift. Asked where a column lies, Arrow's own
-reader ends the process where the column's statistics are not of the size they should be (pyarrow
-26).
+Readers believe these, whatever the file's footer says. Footer and pages' headers are structs of
+Thrift's compact protocol; the numbers of their fields are those of FileMetaData and PageHeader in
+parquet.thrift. Asked where a column lies, Arrow's own reader ends the process where the column's
+statistics are not of the size they should be (pyarrow 26).
 """
 
 import mmap
@@ -68,7 +68,10 @@ def _chunks(text: mmap.mmap) -> Iterator[tuple[str, int, int]]:
 
 
 def _struct(text: Text, at: int, depth: int = 0) -> tuple[int, dict[int, Any]]:
-    """Return where a struct ends, and its values by field: integers, bytes, lists, and structs again."""
+    """Return where a struct ends, and its values by field.
+
+    Values are integers, bytes, lists, and structs again.
+    """
     found: dict[int, Any] = {}
     field = 0
     while True:

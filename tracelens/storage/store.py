@@ -1,4 +1,7 @@
-"""Writing finished tables in a background thread while later ones are made, so that they need not stay in memory."""
+"""Writing finished tables in a background thread while later ones are made.
+
+So they need not stay in memory.
+"""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path

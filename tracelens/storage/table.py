@@ -1,4 +1,7 @@
-"""Declaring, checking, reading and writing one table: a column is written down once and everything derives from it."""
+"""Declaring, checking, reading and writing one table.
+
+A column is written down once and everything derives from it.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,9 @@ _UNITS = {"_ns": "ns", "_bytes": "bytes", "_bytes_per_s": "bytes/s", "_frac": "1
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name, Polars dtype, meaning, unit, whether it may be None, and for enums the words allowed.
+    """One column.
 
+    Its name, Polars dtype, meaning, unit, whether it may be None, and for enums the words allowed.
     A name that ends in a unit needs no `unit`.
     """
 
@@ -139,9 +143,10 @@ class Table:
         ]
 
     def check(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the same frame, after making sure that columns, dtypes, None values and enum words are as declared.
+        """Return the same frame, checked.
 
-        Raises SchemaError naming the first column that is not.
+        Columns, dtypes, None values and enum words must be as declared. Raises SchemaError naming
+        the first column that is not.
         """
         if frame.columns != self.names:
             raise SchemaError(
@@ -165,7 +170,10 @@ class Table:
             self.check_column(column, frame[column.name])
 
     def check_column(self, column: Column, values: pl.Series) -> None:
-        """Raise SchemaError where a column has None values or words that its declaration does not allow."""
+        """Raise SchemaError where a column has values that its declaration does not allow.
+
+        Those are None values and words.
+        """
         if not column.nullable and values.null_count():
             raise SchemaError(f"table {self.name}.{column.name}: null where a value is required")
         if column.values:
@@ -212,7 +220,10 @@ class Table:
 
 
 def _group(table: Table, rows: pl.DataFrame, described: pa.Schema) -> pa.Table:
-    """Return the rows as the Arrow table that is written: checked, Categorical columns as dictionaries."""
+    """Return the rows as the Arrow table that is written.
+
+    They are checked, and Categorical columns are dictionaries.
+    """
     fitting = table.conform(rows, keep_categories=True)
     table.check_values(fitting)
     arrow = _arrow(fitting)
@@ -225,7 +236,10 @@ def _arrow(frame: pl.DataFrame) -> pa.Table:
 
 
 def _described(table: Table) -> pa.Schema:
-    """Return the table's Arrow schema, with each column's meaning and unit as the field's metadata."""
+    """Return the table's Arrow schema.
+
+    Each column's meaning and unit are the field's metadata.
+    """
     fields = []
     for field, column in zip(_arrow(table.empty()).schema, table, strict=True):
         about = {"description": column.doc}

@@ -1,4 +1,7 @@
-"""The result of a collector: the tables of one source, before ranks are settled and sources combined."""
+"""The result of a collector.
+
+The tables of one source, before ranks are settled and sources combined.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ SOURCE_UNREAD = "source_unread"
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that was read: its name without folders (a path may tell who ran it), size and SHA-256."""
+    """A file that was read: its name without folders, size and SHA-256.
+
+    A path may tell who ran it.
+    """
 
     name: str
     kind: str
@@ -281,7 +287,10 @@ def rank_of(digits: str) -> int | None:
 
 
 def _check_values(known: object) -> None:
-    """Raise ValueError for integers of more than 64 bits and text that is not valid Unicode, at any depth."""
+    """Raise ValueError for integers of more than 64 bits and invalid Unicode.
+
+    Values are checked at any depth.
+    """
     left = [known]
     while left:
         value = left.pop()

@@ -39,10 +39,10 @@ def problems(trace: Trace) -> Iterator[str]:
 
 @contextmanager
 def blame_rows(*traces: Trace) -> Iterator[None]:
-    """Turn an error of the body into a SourceError where a trace on disk has impossible rows, which caused it.
+    """Turn an error of the body into a SourceError where impossible rows caused it.
 
-    The rows are checked only after an error, so a sound trace pays nothing. Any other error goes on
-    unchanged.
+    They are those of a trace on disk. The rows are checked only after an error, so a sound trace
+    pays nothing. Any other error goes on unchanged.
     """
     try:
         yield
@@ -78,7 +78,10 @@ def _checked(trace: Trace, table: Table) -> pl.DataFrame:
 
 
 def _wrong(name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """Return the number of rows of one rank that break each rule of their table, by a description of the rule."""
+    """Return the number of rows of one rank that break each rule of their table.
+
+    Keys are descriptions of the rules.
+    """
     # Of a layer's time that is the difference of two, noise can be the larger part.
     from_0 = [column for column in rows.columns if column in _FROM_0 and name != "timings"]
     rules = {f"have a {column} below 0": pl.col(column) < 0 for column in from_0}
@@ -105,7 +108,10 @@ def _are_row_numbers(ids: pl.Series) -> bool:
 
 
 def _lost(trace: Trace, name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """Return the number of rows of one rank whose pointer leads to no row of its target table, by a description."""
+    """Return the number of rows of one rank whose pointer leads to no row.
+
+    Keys are descriptions; each names the target table.
+    """
     counts = {}
     for column in rows.columns:
         target = _TARGETS.get(column)

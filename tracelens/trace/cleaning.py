@@ -1,7 +1,8 @@
-"""Masking what would tell who and where in a source's names and texts: paths keep only their file's name.
+"""Masking of what would tell who and where in a source's names and texts.
 
-Only what has an unmistakable shape is masked: a token's prefix, a path's beginning or its file's
-ending. A name that is merely long, such as a kernel's or a module's, stays.
+Paths keep only their file's name. Only what has an unmistakable shape is masked: a token's prefix,
+a path's beginning or its file's ending. A name that is merely long, such as a kernel's or a
+module's, stays.
 """
 
 import re
@@ -84,10 +85,10 @@ _AT_ONCE = 1 << 16
 
 
 def clean(capture: Capture, owners: Collection[str] = ()) -> None:
-    """Mask the capture's tables in memory, its texts and its diagnostics, and count what was masked in the latter.
+    """Mask the capture's tables in memory, its texts and its diagnostics.
 
-    `owners` are names of the host and its user that the source states: they are masked wherever
-    they stand as a word.
+    Count what was masked in the diagnostics. `owners` are names of the host and its user that the
+    source states: they are masked wherever they stand as a word.
     """
     counts = dict.fromkeys(_COUNTED, 0)
     for name, frame in capture.tables.items():
@@ -123,7 +124,10 @@ def clean_frame(name: str, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.
 
 
 def whole_text(value: Any) -> Any:
-    """Parsed JSON with U+FFFD for each half of a surrogate pair, which JSON can hold and no file or terminal takes."""
+    """Return parsed JSON with U+FFFD for each half of a surrogate pair.
+
+    JSON can hold halves, and no file or terminal takes them.
+    """
     return _map_texts(value, lambda text: _SURROGATE.sub("\ufffd", text))
 
 
@@ -190,7 +194,10 @@ def _clean_value(value: Any, owners: Collection[str], counts: dict[str, int]) ->
 
 
 def _masked(texts: pl.Series, owners: Collection[str]) -> pl.DataFrame:
-    """Return the texts that change: `text`, `new`, and a Boolean column for each kind of masking that was applied."""
+    """Return the texts that change: `text`, `new`, and what was masked.
+
+    There is one Boolean column per kind of masking.
+    """
     owners = sorted(
         name for name in owners if len(name) >= _SHORTEST_OWNER and name.lower() not in _COMMON
     )

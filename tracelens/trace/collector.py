@@ -16,7 +16,10 @@ Tell: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The result of running a program: captures (the lowest rank's first), exit code as a shell's, and remarks."""
+    """The result of running a program.
+
+    Captures (the lowest rank's first), exit code as a shell's, and remarks.
+    """
 
     captures: list[Capture]
     exit_code: int
@@ -24,7 +27,10 @@ class Run:
 
 
 class Found(NamedTuple):
-    """The result of looking for a tool: whether it is here, its version if known, and advice where it lacks a part."""
+    """The result of looking for a tool.
+
+    Whether it is here, its version if known, and advice where it lacks a part.
+    """
 
     is_here: bool
     version: str | None = None
@@ -32,7 +38,10 @@ class Found(NamedTuple):
 
 
 class Tool(NamedTuple):
-    """A program or package that tracelens can use, what for, how to get it, and the function that looks for it."""
+    """A program or package that tracelens can use.
+
+    What for, how to get it, and the function that looks for it.
+    """
 
     name: str
     used_for: str
@@ -92,7 +101,10 @@ def reading_words() -> dict[str, str]:
 
 @contextmanager
 def read_by(words: Mapping[str, str]) -> Iterator[None]:
-    """Read sources meanwhile by these words, as `reading_words` returned them in another process."""
+    """Read sources meanwhile by these words.
+
+    They are as `reading_words` returned them in another process.
+    """
     known = [
         (one.reading, words[kind])
         for kind, one in COLLECTORS.items()

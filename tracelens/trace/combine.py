@@ -29,13 +29,14 @@ def combine(
     is_one_run: bool = False,
     force_mix: bool = False,
 ) -> Trace:
-    """Return one trace of all captures: events from one profiler a rank, stacks and counters from all.
+    """Return one trace of all captures.
 
-    `ranks` are the ranks of the profiler captures, in order; a single one holds for all stack
-    captures too. `events` names the profiler whose events are kept where several captured a rank.
-    Raises SourceError when two captures of one profiler claim the same rank, and when captures
-    cannot be ranks of one program, unless `ranks` is given, `is_one_run` says that one program
-    wrote them, or `force_mix` makes a warning of it; UsageError when `ranks` does not fit.
+    Events come from one profiler per rank, stacks and counters from all. `ranks` are the ranks of
+    the profiler captures, in order; a single one holds for all stack captures too. `events` names
+    the profiler whose events are kept where several captured a rank. Raises SourceError when two
+    captures of one profiler claim the same rank, and when captures cannot be ranks of one program,
+    unless `ranks` is given, `is_one_run` says that one program wrote them, or `force_mix` makes a
+    warning of it; UsageError when `ranks` does not fit.
     """
     for capture in captures:
         clean(capture)
@@ -165,7 +166,10 @@ def _tables(
 
 
 def _renumber(kept: Sequence[tuple[int, Capture, dict[str, pl.DataFrame | Stored]]]) -> None:
-    """Raise ids, and what points at them, where a rank has several captures: one counts on where the last one ended."""
+    """Raise ids, and what points at them, where a rank has several captures.
+
+    One counts on where the last one ended.
+    """
     next_ids: dict[tuple[int, str], int] = {}
     n_captures = Counter(rank for rank, *_ in kept)
     for rank, _, tables in kept:
@@ -192,7 +196,10 @@ _Part: TypeAlias = tuple[int, Capture, pl.DataFrame | Stored]
 
 
 def _provenance_once(parts: list[_Part]) -> list[_Part]:
-    """Return each rank's compiled graphs once: as recorded at compile time, else as a log describes them."""
+    """Return each rank's compiled graphs once.
+
+    They are as recorded at compile time, else as a log describes them.
+    """
     known: dict[int, list[str]] = {}
     kept: list[_Part] = []
     for rank, capture, frame in sorted(parts, key=lambda part: part[1].kind):

@@ -1,4 +1,7 @@
-"""A trace's directory on disk: checking the target, building it, and reading its manifest and files."""
+"""A trace's directory on disk.
+
+The target is checked, the directory built, and its manifest and files are read.
+"""
 
 import glob
 import json
@@ -45,10 +48,11 @@ _MANY = 1 << 20
 
 @contextmanager
 def build_folder(target: Path) -> Iterator[Path]:
-    """A temporary folder beside the target to build a trace in, removed afterwards with whatever is left in it.
+    """Give a temporary folder beside the target to build a trace in.
 
-    Folders that killed processes left are removed too, when the same trace is written again. For a
-    target in an object store it is this machine's temporary folder. Raises SourceError.
+    It is removed afterwards with whatever is left in it. Folders that killed processes left are
+    removed too, when the same trace is written again. For a target in an object store it is this
+    machine's temporary folder. Raises SourceError.
     """
     if url_of(target) is not None:
         with OwnFolder("tracelens-write-") as own:
@@ -73,7 +77,10 @@ def build_folder(target: Path) -> Iterator[Path]:
 
 
 def check_target(target: Path, *, force: bool) -> None:
-    """Raise SourceError when the trace cannot be written there, before hours of capture are spent on it."""
+    """Raise SourceError when the trace cannot be written there.
+
+    It is asked before hours of capture are spent on it.
+    """
     url = url_of(target)
     if url is not None:
         check_url(url, force=force)
@@ -175,7 +182,10 @@ def read_parts(parts: Sequence[Part], table: Table, columns: Sequence[str]) -> p
 
 
 def gathered(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Yield the parts, small ones together: one query of a hundred files takes a tenth of the time of reading each."""
+    """Yield the parts, small ones together.
+
+    One query of a hundred files takes a tenth of the time of reading each.
+    """
     own: list[Part] = []
     n_rows = 0
     for part in parts:
@@ -269,7 +279,10 @@ def _part(rank: int, file: Path, table: Table) -> Part:
 
 
 def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
-    """Raise SourceError for a trace whose tables would take far more memory than files of their size should."""
+    """Raise SourceError for a trace whose tables would take far too much memory.
+
+    They take far more than files of their size should.
+    """
     n_bytes, size = (
         sum(part.n_bytes for part in parts),
         sum(part.file.stat().st_size for part in parts),
@@ -283,10 +296,10 @@ def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
 
 
 def _clear_abandoned(target: Path) -> None:
-    """Remove what a killed process left of the same trace: its process is gone and nothing was written for an hour.
+    """Remove what a killed process left of the same trace.
 
-    The hour is for folders shared by several machines: another machine's process always looks gone
-    from here.
+    Its process is gone and nothing was written for an hour. The hour is for folders shared by
+    several machines: another machine's process always looks gone from here.
     """
     for folder in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         writer = re.fullmatch(r"([0-9]+)\..*", folder.name.removeprefix(f".{target.name}."))

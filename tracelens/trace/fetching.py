@@ -1,4 +1,7 @@
-"""Sources in object stores: listed, and fetched into a private folder, where collectors read them as files."""
+"""Sources in object stores.
+
+They are listed, and fetched into a private folder, where collectors read them as files.
+"""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

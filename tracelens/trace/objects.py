@@ -89,7 +89,10 @@ def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
 
 
 def check_url(url: str, *, force: bool) -> None:
-    """Raise SourceError when a trace cannot be written there, before hours of capture are spent on it."""
+    """Raise SourceError when a trace cannot be written there.
+
+    It is asked before hours of capture are spent on it.
+    """
     objects = Objects(url)
     if objects.about(MANIFEST) is not None and not force:
         raise SourceError(f"{url}: exists already; give another --out, or --force to replace it")
@@ -99,9 +102,10 @@ def check_url(url: str, *, force: bool) -> None:
 
 
 def write_objects(url: str, folder: Path, *, force: bool) -> None:
-    """Write the trace of a local directory into an object store: the tables first, the manifest last.
+    """Write the trace of a local directory into an object store.
 
-    Raises SourceError when a trace is there (with `force`, it is replaced).
+    The tables come first, the manifest last. Raises SourceError when a trace is there (with
+    `force`, it is replaced).
     """
     objects, attempt = Objects(url), secrets.token_hex(8)
     upload(objects, folder, attempt)

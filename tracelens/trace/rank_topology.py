@@ -56,10 +56,11 @@ def _device(capture: Capture) -> int | None:
 
 
 def _nodes(captures: Mapping[int, Capture], devices: Mapping[int, int | None]) -> dict[int, int]:
-    """Return the number of each rank's host: counted by the hosts' names, else from how launchers place ranks.
+    """Return the number of each rank's host.
 
-    Launchers fill one host after another: rank r runs on device r modulo the devices of a host.
-    Empty where nothing tells, and for one rank, which has no other to be counted with.
+    It is counted by the hosts' names, else from how launchers place ranks. Launchers fill one host
+    after another: rank r runs on device r modulo the devices of a host. Empty where nothing tells,
+    and for one rank, which has no other to be counted with.
     """
     if len(devices) == 1:
         return {}

@@ -46,7 +46,10 @@ def refuse_unrelated(captures: Sequence[Capture], *, force_mix: bool = False) ->
 
 
 def _sizes(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
-    """Yield the first two captures whose numbers of ranks contradict each other or the number of files, and why."""
+    """Yield the first two captures whose numbers contradict each other, and why.
+
+    They state numbers of ranks, which may contradict the number of files, too.
+    """
     n_files = len({capture.source.sha256 for capture in captures})
     sizes = [(capture, capture.settings.get(WORLD_SIZE)) for capture in captures]
     stated = [(capture, size) for capture, size in sizes if isinstance(size, int) and size > 0]
@@ -75,9 +78,10 @@ def _sizes(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]
 
 
 def _groups(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
-    """Yield the first two captures that have a group of one name with different ranks, some in both, and why.
+    """Yield the first two captures that disagree on a group, and why.
 
-    Groups that share no rank may share a name: some libraries name groups by what they are for.
+    They have one of one name with different ranks, some in both. Groups that share no rank may
+    share a name: some libraries name groups by what they are for.
     """
     known: dict[str, dict[tuple[int, ...], Capture]] = {}
     for other in captures:
@@ -100,9 +104,10 @@ def _listed(ranks: Sequence[int]) -> str:
 
 
 def _far(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
-    """Yield the first two captures that lie hours apart and do not show otherwise that they belong together, and why.
+    """Yield the first two captures that lie hours apart, and why that counts.
 
-    Adds a warning to each capture that began after all before it had ended.
+    They do not show otherwise that they belong together. Adds a warning to each capture that began
+    after all before it had ended.
     """
     extents = [
         (capture, extent) for capture in captures if (extent := extent_of(capture)) is not None

@@ -1,4 +1,7 @@
-"""From paths to captures: finding which collector reads a file, by its content, and the files of a folder."""
+"""From paths to captures.
+
+Which collector reads a file, by its content, and the files of a folder.
+"""
 
 import os
 import zlib
@@ -159,7 +162,10 @@ def detect(path: Path) -> str:
 
 
 def _members(path: Path, kind: str | None) -> list[Path]:
-    """Return the path itself, or for a plain directory every file and export in it that a collector may read."""
+    """Return the path itself, or the files of a plain directory.
+
+    Those are every file and export in it that a collector may read.
+    """
     if (
         kind is not None
         or not path.is_dir()
@@ -171,7 +177,10 @@ def _members(path: Path, kind: str | None) -> list[Path]:
 
 
 def _refuse_endless(path: Path) -> None:
-    """Raise SourceError for what is neither file nor folder, and for a folder with such in it: a pipe may never end."""
+    """Raise SourceError for pipes, sockets and devices, also inside a folder.
+
+    Reading one may block forever.
+    """
     inside = path.iterdir() if path.is_dir() else [path]
     strange = next(
         (

@@ -45,7 +45,7 @@ several."""
 
 
 def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
-    """Return the rows that a query in Polars' SQL selects from the tables, of which only what it needs is read.
+    """Return the rows that a query in Polars' SQL selects from the tables.
 
     Raises UsageError for what is no query or cannot be answered, with near names where one is
     unknown, and for one that would read any other file, as read_csv and read_parquet do: nothing
@@ -145,7 +145,10 @@ def _scans(plan: str) -> Iterator[str]:
 def _explaining(
     tables: Mapping[str, pl.LazyFrame], named: Mapping[str, pl.LazyFrame]
 ) -> Iterator[None]:
-    """Turn errors of a query into UsageError: what Polars says of it, and names near to one that is unknown."""
+    """Turn errors of a query into UsageError.
+
+    It has what Polars says, and names near to one that is unknown.
+    """
     try:
         yield
     except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException) as error:

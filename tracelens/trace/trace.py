@@ -1,4 +1,7 @@
-"""A trace: its tables, in memory, as collectors made them, or as a directory of Parquet, and its manifest."""
+"""A trace: its tables and its manifest.
+
+Tables are in memory, as collectors made them, or in a directory of Parquet.
+"""
 
 from __future__ import annotations
 
@@ -85,10 +88,11 @@ class Trace:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], rank: int | None = None) -> Trace:
-        """Open a trace directory, or a trace in an object store by its URL: its tables are scanned where they lie.
+        """Open a trace directory, or a trace in an object store by its URL.
 
-        With `rank`, that rank alone: nothing is read of the others. Raises SourceError when it is
-        none, or has no such rank, SchemaError when a newer version wrote it.
+        Its tables are scanned where they lie. With `rank`, that rank alone: nothing is read of the
+        others. Raises SourceError when it is none, or has no such rank, SchemaError when a newer
+        version wrote it.
         """
         url = url_of(path)
         manifest = read_manifest(Path(path)) if url is None else manifest_at(url)
@@ -196,14 +200,17 @@ class Trace:
         return result
 
     def set_derived(self, function: Callable[[Trace], _T], result: _T) -> None:
-        """Give the result of `derived(function)` instead of computing it: of parts that were merged."""
+        """Give the result of `derived(function)` instead of computing it.
+
+        It is that of parts that were merged.
+        """
         self._derived[function,] = result
 
     def sql(self, query: str) -> pl.DataFrame:
-        """Return the rows that a query in Polars' SQL selects: `trace.sql("SELECT name FROM kernels LIMIT 5")`.
+        """Return the rows that a query in Polars' SQL selects.
 
-        It reads the columns and rows that it needs of the tables, and nothing else. Raises
-        UsageError.
+        Write `trace.sql("SELECT name FROM kernels LIMIT 5")`. It reads the columns and rows that it
+        needs of the tables, and nothing else. Raises UsageError.
         """
         return ask(self._tables, query)
 
@@ -266,7 +273,10 @@ class Trace:
                     ).select(columns)
 
     def _read(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
-        """Return columns of a table, strings as Categorical: from its files where all of these have them."""
+        """Return columns of a table, strings as Categorical.
+
+        They are read from its files where all of these have them.
+        """
         files = self._files.get(name, [])
         if _have(files, columns):
             return self._read_parts(name, files, columns)
@@ -335,7 +345,10 @@ class Trace:
         }
 
     def require(self, analysis: str, *names: str) -> None:
-        """Raise MissingTableError, naming the collector that would help, when one of the tables is empty."""
+        """Raise MissingTableError when one of the tables is empty.
+
+        It names the collector that would help.
+        """
         for name in names:
             if not self.has(name):
                 why = self.manifest.empty_tables.get(name, "the capture holds none")
@@ -374,10 +387,10 @@ class Trace:
         )
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Trace:
-        """Write the trace as a directory and open it: built beside the target, then renamed, so it is whole or absent.
+        """Write the trace as a directory and open it.
 
-        Raises SourceError when the target exists (with `force`, an existing trace is replaced,
-        nothing else is).
+        It is built beside the target, then renamed, so it is whole or absent. Raises SourceError
+        when the target exists (with `force`, an existing trace is replaced, nothing else is).
         """
         target = Path(path)
         write_trace(target, self.manifest, self._parts_of, force=force)
@@ -387,7 +400,10 @@ class Trace:
             return Trace.open(target)
 
     def amend(self, manifest: Manifest, **tables: pl.DataFrame) -> None:
-        """Give a trace that was just made another manifest, and these frames in place of its tables of these names."""
+        """Give a trace that was just made another manifest and other tables.
+
+        These frames replace its tables of these names.
+        """
         self.manifest = manifest
         for name, frame in tables.items():
             self._tables[name], self._frames[name] = frame.lazy(), frame
@@ -412,7 +428,10 @@ def _have(parts: Sequence[Part], columns: Sequence[str]) -> bool:
 
 
 class Collected(Trace):
-    """A trace that keeps tables as collectors made them, which may take half the memory, until one is asked for."""
+    """A trace that keeps tables as collectors made them until one is asked for.
+
+    They may take half the memory so.
+    """
 
     def __init__(self, manifest: Manifest, parts: Mapping[str, Sequence[RankPart]]) -> None:
         """Wrap each table's parts: frames as `Table.conform` takes them, or files."""

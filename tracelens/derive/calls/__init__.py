@@ -1,1 +1,4 @@
-"""The cheapest legal sequence of library calls for a model's graph: what functions there are, and the search."""
+"""The cheapest legal sequence of library calls for a model's graph.
+
+What functions there are, and the search.
+"""

@@ -1,4 +1,7 @@
-"""The advice for one rank of a trace: its graph, the calls that are advised, and what the search took."""
+"""The advice for one rank of a trace.
+
+It has its graph, the calls that are advised, and what the search took.
+"""
 
 import json
 import time
@@ -44,7 +47,10 @@ class Advice:
 
     @property
     def host_now(self) -> float:
-        """Time that the calls of a step as it ran take the host at least, where launches limit the trace; else 0."""
+        """Time that the calls of a step as it ran take the host at least.
+
+        It is 0 unless launches limit the trace.
+        """
         nodes = (node for part in self.parts if part.is_judged for node in part.part.nodes)
         return self.launch_ns * sum(bool(node.device_ns) for node in nodes)
 
@@ -99,11 +105,11 @@ def advise_rank(
 
 
 def launch_ns(trace: Trace, rank: int) -> float:
-    """Return the median time from a call that launches a kernel to its begin, where launches limit the rank; else 0.
+    """Return the median time from a call that launches a kernel to its begin.
 
-    It is the least that a call takes a host which launches one after the other; the framework's own
-    time is not in it. Of the calls while the rank's devices were idle: a kernel that is launched
-    while others run waits for them.
+    It is 0 unless launches limit the rank. It is the least that a call takes a host which launches
+    one after the other; the framework's own time is not in it. Of the calls while the rank's
+    devices were idle: a kernel that is launched while others run waits for them.
     """
     if not any(judged.rank == rank and judged.bound == "launch" for judged in judged_ranks(trace)):
         return 0.0

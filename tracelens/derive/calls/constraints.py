@@ -1,10 +1,10 @@
-"""Constraints of library functions as data, over unknown properties of tensors, and two ways to solve them.
+"""Constraints of library functions as data, and two ways to solve them.
 
-A constraint is a nested tuple: ("STRIDE", t, d), ("SHAPE", t, d), ("DTYPE", t), ("DEVICE", t),
-("ALIGN", t) are numbers; ("ALIAS", t, u), ("LIVE", t), ("FIXED", t) are truths; ==, !=, <=, *, and,
-or, not combine them. `t` is a place of the function: in0, in1, weight, out, view. With Z3 the
-properties are uninterpreted functions; without it, strides that are not known are tried one layout
-after the other. Both give the same layouts.
+They are over unknown properties of tensors. A constraint is a nested tuple: ("STRIDE", t, d),
+("SHAPE", t, d), ("DTYPE", t), ("DEVICE", t), ("ALIGN", t) are numbers; ("ALIAS", t, u), ("LIVE",
+t), ("FIXED", t) are truths; ==, !=, <=, *, and, or, not combine them. `t` is a place of the
+function: in0, in1, weight, out, view. With Z3 the properties are uninterpreted functions; without
+it, strides that are not known are tried one layout after the other. Both give the same layouts.
 """
 
 import importlib
@@ -25,10 +25,11 @@ _VIEW = "view"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of the tensor at one place of a call: `strides` is None where the call decides them.
+    """What is known of the tensor at one place of a call.
 
-    `live`: it is read after the call, or is not the graph's own; `aliases`: places that share its
-    memory; `fixed`: it is an input of the model or a parameter, which no call may overwrite.
+    `strides` is None where the call decides them. `live`: it is read after the call, or is not the
+    graph's own; `aliases`: places that share its memory; `fixed`: it is an input of the model or a
+    parameter, which no call may overwrite.
     """
 
     shape: tuple[int, ...]
@@ -78,7 +79,10 @@ def enumerate_layouts(constraint: Term, places: Places) -> list[str]:
 
 
 def _outs(places: Places) -> dict[str, Facts]:
-    """Return the tensor that a call may give, by layout: a dense one of each, where its strides are not known."""
+    """Return the tensor that a call may give, by layout.
+
+    Where its strides are not known, it is a dense one of each layout.
+    """
     out = places["out"]
     if out.strides is not None:
         return {layout_of(out.shape, out.strides) or NCHW: out}
@@ -121,7 +125,10 @@ def _holds(term: Term, places: Places) -> Any:
 
 
 def _property(facts: Facts, word: str, of: Any = None) -> Any:
-    """Return a property of a tensor: of its dimension `of`, 0 past the last one, or towards the place `of`."""
+    """Return a property of a tensor, 0 past its last dimension.
+
+    It is that of its dimension `of`, or towards the place `of`.
+    """
     if word == "ALIAS":
         return of in facts.aliases
     if word not in ("SHAPE", "STRIDE"):
@@ -178,7 +185,10 @@ class Z3Solver:
         self._solver.add(self._made[of])
 
     def _choices(self, choice: Any, out: Facts) -> Any:
-        """Return the strides of each layout that `out` may have, with the layout's number as the choice."""
+        """Return the strides of each layout that `out` may have.
+
+        The layout's number is the choice.
+        """
         stride, n = self._functions["STRIDE"], self._number("out")
         return self._z3.Or(
             [

@@ -37,7 +37,10 @@ class Cost:
 
 
 class Costs:
-    """Costs by function, call, dtype and layout: of this trace, of others and of calls timed alone, in that order."""
+    """Costs by function, call, dtype and layout.
+
+    They are of this trace, of others and of calls timed alone, in that order.
+    """
 
     def __init__(
         self, calls: Calls, others: Sequence[Calls] = (), bench: pl.DataFrame | None = None
@@ -65,7 +68,10 @@ class Costs:
         return self._known.get((*self._keys[asked], first.dtype, layout))
 
     def transform(self, node: Node, layout: str) -> Cost:
-        """Return the cost of another layout of a tensor: measured alone, else its bytes over the bandwidth seen."""
+        """Return the cost of another layout of a tensor.
+
+        It is measured alone, else its bytes over the bandwidth seen.
+        """
         call = json.dumps(["contiguous", [list(node.shape)], []])
         known = self._known.get((f"to_{layout.lower()}", call, node.dtype, layout))
         if known is not None:
@@ -102,11 +108,11 @@ class Costs:
             self._known.setdefault(tuple(key), Cost(median, low, high, BENCH, moved))
 
     def _in_other_layout(self, node: Node) -> None:
-        """A convolution that was measured in NCHW takes in NHWC what its kernels took without the transposes.
+        """Return the cost in NHWC of a convolution that was measured in NCHW.
 
-        They stay where channels are not a multiple of 4, which cuDNN pads (16 bytes of float32).
-        Other operators move the same bytes in either layout, so the same time is taken for them
-        until it was measured.
+        It is what its kernels took without the transposes. They stay where channels are not a
+        multiple of 4, which cuDNN pads (16 bytes of float32). Other operators move the same bytes
+        in either layout, so the same time is taken for them until it was measured.
         """
         if node.device_ns is None or node.layout != NCHW or len(node.shape) != 4:
             return
@@ -139,7 +145,10 @@ class Costs:
 
 
 def bench_call(function: Function, nodes: Sequence[Node]) -> str:
-    """Return the call as it is timed: that of the first node, with a bias where one is folded into it."""
+    """Return the call as it is timed.
+
+    It is that of the first node, with a bias where one is folded into it.
+    """
     call = nodes[0].call
     if nodes[0].op == CONV and nodes[0].weight and function.key != "conv":
         op, shapes, arguments = json.loads(call)

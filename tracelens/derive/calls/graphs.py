@@ -1,4 +1,7 @@
-"""The graph of a model's calls with the kernel time of each: as recorded, or guessed from what follows what."""
+"""The graph of a model's calls with the kernel time of each.
+
+It is as recorded, or guessed from what follows what.
+"""
 
 import json
 from collections import defaultdict
@@ -39,11 +42,11 @@ _DTYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A call of a graph: what it computes of which nodes, and, where it was measured, its kernel time in one step.
+    """A call of a graph: what it computes of which nodes.
 
-    `call` names the same call wherever it stands: operator, shapes and arguments. `transform_ns` of
-    `device_ns` were transposes and copies. A node that was not found among the measured calls has
-    `device_ns` None.
+    Where it was measured, it has its kernel time in one step. `call` names the same call wherever
+    it stands: operator, shapes and arguments. `transform_ns` of `device_ns` were transposes and
+    copies. A node that was not found among the measured calls has `device_ns` None.
     """
 
     name: str
@@ -83,7 +86,10 @@ class Calls:
 def call_key(
     op: str, shapes: Sequence[Sequence[int] | None], arguments: Sequence[Any] | None
 ) -> str:
-    """Operator, shapes of its first tensors (of an absent one []) and what else decides its time, as JSON."""
+    """Return what decides a call's time, as JSON.
+
+    That is the operator, shapes of its first tensors (of an absent one []), and more.
+    """
     n = _TENSORS.get(op, 1)
     kept = [list(shape or []) for shape in shapes[:n]]
     kept += [[]] * (n - len(kept)) if n < 9 else []
@@ -195,7 +201,10 @@ def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
 
 
 def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
-    """Return the calls of one step, with times: means over steps that made the same calls, else the last but one."""
+    """Return the calls of one step, with times.
+
+    Times are means over steps that made the same calls, else those of the last step but one.
+    """
     if (
         ops["step"].n_unique() == 1 and n_steps > 1 and ops.height % n_steps == 0
     ):  # steps without marks
@@ -253,7 +262,10 @@ def _n_active(trace: Trace) -> int:
 
 
 def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
-    """Chains of calls that follow each other where the shapes agree: each call reads the one before, so it seems."""
+    """Return chains of calls that follow each other where the shapes agree.
+
+    Each call seems to read the one before.
+    """
     nodes: list[Node] = []
     launched = [row for row in rows if row["device_ns"] > 0]
     for at, row in enumerate(launched):
@@ -277,7 +289,10 @@ def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
 
 
 def _reads(node: Node, before: dict[str, Any], row: dict[str, Any]) -> bool:
-    """Return whether a call may read the one before: same module above both, and the channels agree."""
+    """Return whether a call may read the one before.
+
+    The module above both is the same, and the channels agree.
+    """
     above = [path.rpartition(".")[0] for path in (before["module_path"], row["module_path"])]
     is_near = (
         above[0] == above[1] or before["module_path"] == above[1] or above[0] == row["module_path"]
@@ -292,17 +307,20 @@ def _reads(node: Node, before: dict[str, Any], row: dict[str, Any]) -> bool:
 
 
 def _result_shape(node: Node) -> tuple[int, ...]:
-    """Return the shape that a call may give, where no call reads it: for a convolution only its channels are known."""
+    """Return the shape that a call may give, where no call reads it.
+
+    Of a convolution only its channels are known.
+    """
     if node.weight and len(node.shape) > 1:
         return (node.shape[0], node.weight[0], *node.shape[2:])
     return node.shape
 
 
 def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
-    """Return the graph's nodes, each with the measured call of its module and operator, in order of calls.
+    """Return the graph's nodes, each with the measured call of its module and operator.
 
-    What was observed knows no modules: its calls are those of the same operator, shapes and
-    arguments, in order.
+    They are in order of calls. What was observed knows no modules: its calls are those of the same
+    operator, shapes and arguments, in order.
     """
     is_observed = graph["source"][0] == OBSERVER
     waiting: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)

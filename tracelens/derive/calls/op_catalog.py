@@ -1,4 +1,7 @@
-"""A library's functions as data: the operators that each covers, what it demands, how torch makes the call."""
+"""A library's functions as data.
+
+The operators that each covers, what it demands, and how torch makes the call.
+"""
 
 from dataclasses import dataclass
 
@@ -30,12 +33,12 @@ VIEWS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A call that covers the operators of `pattern`, which follow each other, each the only reader of the one before.
+    """A call that covers the operators of `pattern`.
 
-    `constraints` is a term over the places in0, in1 (the other summand), weight, window (a
-    convolution's strides and padding, as its shape), out and view (a tensor in in0's memory).
-    `cost_key` is the function whose measured times are its own: in place, a call takes as long as
-    not.
+    They follow each other, and each is the only reader of the one before. `constraints` is a term
+    over the places in0, in1 (the other summand), weight, window (a convolution's strides and
+    padding, as its shape), out and view (a tensor in in0's memory). `cost_key` is the function
+    whose measured times are its own: in place, a call takes as long as not.
     """
 
     name: str
@@ -87,7 +90,10 @@ by default."""
 def with_norm(
     name: str, library: str, ending: tuple[str, ...], constraints: Term, call: str
 ) -> tuple[Function, ...]:
-    """Return a function on a convolution, and the same on one whose batch normalisation is folded into its weights."""
+    """Return a function on a convolution, and its twin with a folded normalisation.
+
+    In that one, the batch normalisation is folded into the weights.
+    """
     return tuple(
         Function(
             f"{name}{'_bn' * bool(norm)}",

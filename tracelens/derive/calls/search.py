@@ -31,7 +31,10 @@ _VIEW = "view"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a sequence: function, nodes that it covers, what it reads in which layouts, what it gives, its cost."""
+    """A call of a sequence, with its cost.
+
+    It has a function, the nodes that it covers, what it reads in which layouts, and what it gives.
+    """
 
     function: str
     nodes: tuple[str, ...]
@@ -58,9 +61,10 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A sub-graph: nodes in order, what it reads from outside, what is read of it outside, and what the model returns.
+    """A sub-graph: nodes in order, what it reads from outside, and what is read of it.
 
-    What it hands on has the layout that is asked for, what is returned any.
+    Outside nodes read it, and the model returns some of it. What it hands on has the layout that is
+    asked for, what is returned any.
     """
 
     nodes: tuple[Node, ...]
@@ -202,7 +206,10 @@ class Search:
         return None
 
     def _least(self, part: Part, matches: Sequence[_Match]) -> dict[str, float]:
-        """Of each node the least that covering it costs: of a call that covers several, its share."""
+        """Return the least cost of covering each node.
+
+        Of a call that covers several nodes, it is the node's share.
+        """
         found = {node.name: math.inf for node in part.nodes}
         for match in matches:
             for layout in LAYOUTS:
@@ -345,7 +352,10 @@ def _is_live(name: str, part: Part, covered: frozenset[str] | set[str]) -> bool:
 def _fit(
     function: Function, node: Node, readers: dict[str, list[Node]], wanted: Collection[str]
 ) -> _Match | None:
-    """Return the function beginning at the node, where the operators that follow are those that it covers."""
+    """Return the function beginning at the node.
+
+    The operators that follow must be those that it covers.
+    """
     if not function.pattern or node.op != function.pattern[0]:
         return None
     nodes = [node]

@@ -1,4 +1,8 @@
-"""A whole graph: cut where one tensor alone is handed on, each part searched, the parts joined over their layouts."""
+"""The search over a whole graph.
+
+It is cut where one tensor alone is handed on, each part is searched, and the parts are joined over
+their layouts.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

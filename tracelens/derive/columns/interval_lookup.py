@@ -1,4 +1,7 @@
-"""Finding the interval, such as a step or an annotation, that was under way at each moment of a process."""
+"""The interval that was under way at each moment of a process.
+
+It is a step or an annotation, for instance.
+"""
 
 import polars as pl
 
@@ -23,9 +26,10 @@ def during(
 
 
 def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
-    """Disjoint pieces of time by start, each with the label of the latest-started interval under way.
+    """Return disjoint pieces of time by start.
 
-    Intervals nest, so after an inner one the outer one goes on.
+    Each has the label of the interval under way that started latest. Intervals nest, so after an
+    inner one the outer one goes on.
     """
     intervals = intervals.with_columns(pl.col("process_id").cast(pl.Int64))
     ordered = intervals.filter(pl.col("end_ns") > pl.col("start_ns"))

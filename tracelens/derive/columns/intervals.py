@@ -10,10 +10,11 @@ END = pl.col("start_ns") + pl.col("duration_ns")
 
 
 def union(intervals: pl.DataFrame, pause: int = 0, by: str | None = None) -> pl.DataFrame:
-    """Return the disjoint pieces (start_ns, end_ns; by start) that the intervals (start_ns, end_ns) cover together.
+    """Return the disjoint pieces that the intervals cover together, by start.
 
-    Intervals that touch, or are less than `pause` apart, make one piece; empty pieces are left out.
-    With `by`, those of each of its values for themselves, by value and start.
+    Both have start_ns and end_ns. Intervals that touch, or are less than `pause` apart, make one
+    piece; empty pieces are left out. With `by`, those of each of its values for themselves, by
+    value and start.
     """
     key = [] if by is None else [by]
     if by is not None or not intervals["start_ns"].is_sorted():
@@ -32,7 +33,10 @@ def union(intervals: pl.DataFrame, pause: int = 0, by: str | None = None) -> pl.
 
 
 def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
-    """For each of the times (start_ns, end_ns), how much of it lies in the pieces, which `union` returned."""
+    """Return how much of each of the times lies in the pieces.
+
+    Times have start_ns and end_ns; `union` returned the pieces.
+    """
     starts, ends = pieces["start_ns"], pieces["end_ns"]
     moments = pl.concat([times["end_ns"], times["start_ns"]])
     at = last_before(starts, moments)
@@ -47,7 +51,10 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
 
 
 def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> pl.Series:
-    """For each row of `frame`, the time of its interval that the union of `cover`'s intervals of its group covers."""
+    """Return how much of each row's interval its group's cover covers.
+
+    That is the union of the intervals of `cover` with the row's key.
+    """
     times = [pl.col("start_ns"), END.alias("end_ns")]
     parts = frame.select(*by, *times).with_row_index("row").partition_by(by, as_dict=True)
     found = pl.repeat(0, frame.height, dtype=pl.Int64, eager=True).alias("covered_ns")
@@ -62,7 +69,10 @@ def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> p
 
 
 def durations() -> list[pl.Expr]:
-    """Return the aggregates for results with durations, as declared in schemas/results/common.DURATIONS."""
+    """Return the aggregates for results with durations.
+
+    They are as declared in schemas/results/common.DURATIONS.
+    """
     ns = pl.col("duration_ns")
     return [
         pl.len().cast(pl.Int64).alias("n_calls"),

@@ -78,7 +78,10 @@ def is_each_once(rows: pl.Series) -> bool:
 
 
 def numbered(frame: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.Series, pl.DataFrame]:
-    """For each row the number of its group of equal keys, and a frame of the groups' keys, sorted."""
+    """Return the number of each row's group of equal keys, and the groups' keys.
+
+    The frame of keys is sorted.
+    """
     is_one = pl.all_horizontal(pl.col(keys).eq_missing(pl.col(keys).first()).all())
     if frame.select(is_one).item():
         return pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True), frame.select(keys).head(1)

@@ -28,9 +28,10 @@ def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
 
 
 def each_once(words: pl.Series, compute: Callable[[pl.Expr], pl.Expr]) -> pl.Series:
-    """Return the expression `compute` of each row's text, evaluated once for each distinct text, None included.
+    """Return the expression `compute` of each row's text.
 
-    A result of strings is returned as Categorical.
+    It is evaluated once for each distinct text, None included. A result of strings is returned as
+    Categorical.
     """
     rows, places = distinct_rows(words.cast(pl.Categorical).to_physical())
     results = _of_texts(
@@ -42,9 +43,9 @@ def each_once(words: pl.Series, compute: Callable[[pl.Expr], pl.Expr]) -> pl.Ser
 def each_pair_once(
     one: pl.Series, other: pl.Series, compute: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> pl.DataFrame:
-    """Return the columns that `compute` returns for a frame of two text columns, called with each distinct pair once.
+    """Return the columns that `compute` returns for a frame of two text columns.
 
-    Columns of strings are returned as Categorical.
+    It is called with each distinct pair once. Columns of strings are returned as Categorical.
     """
     (_, first), (of_other, second) = (
         distinct_rows(words.cast(pl.Categorical).to_physical()) for words in (one, other)
@@ -115,7 +116,10 @@ def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
 
 
 def _from_zero(lowest: int, highest: int) -> tuple[Callable[[pl.Series], pl.Series], int]:
-    """Return a function that maps numbers to indices of a table from 0 on, and the table's length."""
+    """Return a function that maps numbers to indices of a table from 0 on.
+
+    Also return the table's length.
+    """
     if 0 <= lowest <= _FEW:
         return lambda numbers: numbers.cast(pl.UInt32, wrap_numerical=True), highest + 1
     return (

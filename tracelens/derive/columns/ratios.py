@@ -27,7 +27,10 @@ def percent(part: float, whole: float) -> str:
 def which_side(
     base: str, other: str, words: tuple[str, str, str] = ("only_base", "only_other", "both")
 ) -> pl.Expr:
-    """Return the word for rows that base has alone (`other` is None), that other has alone, and that both have."""
+    """Return the word for rows that base has alone, other has alone, or both have.
+
+    Base has a row alone where `other` is None.
+    """
     only_base, only_other, both = map(pl.lit, words)
     return (
         pl.when(pl.col(other).is_null())

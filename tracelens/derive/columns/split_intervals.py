@@ -25,9 +25,10 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
 
 
 def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
-    """Return a frame as `cut_at` takes it, cut where segments (start_ns, end_ns; by start and disjoint) begin and end.
+    """Return a frame as `cut_at` takes it, cut where segments begin and end.
 
-    `at` is the row of the segment that a piece lies in, None outside of any.
+    Segments have start_ns and end_ns, by start, and are disjoint. `at` is the row of the segment
+    that a piece lies in, None outside of any.
     """
     pieces = cut_at(frame, pl.concat([segments["start_ns"], segments["end_ns"]]).unique().sort())
     at = last_before(segments["start_ns"], pieces["start_ns"])

@@ -1,1 +1,4 @@
-"""Two runs, or two sets of runs, side by side: their values step by step, and what exceeds their spread."""
+"""Two runs, or two sets of runs, side by side.
+
+Their values step by step, and what exceeds their spread.
+"""

@@ -1,4 +1,7 @@
-"""Kernels of two captures of one program, one by one: the same launches in the same order, under two profilers."""
+"""Kernels of two captures of one program, one by one.
+
+They are the same launches in the same order, under two profilers.
+"""
 
 import polars as pl
 

@@ -1,4 +1,7 @@
-"""Whether two runs are of one program and did the same work: what differs, and what that invalidates."""
+"""Whether two runs are of one program and did the same work.
+
+What differs, and what that invalidates.
+"""
 
 from collections.abc import Sequence
 from math import prod
@@ -52,7 +55,10 @@ _NO_WORK = (
     r"|zeros|ones|full|resize_|set_|arange|item|_local_scalar_dense|lift_fresh|contiguous"
     r"|result_type|is_\w+|numpy_T|movedim|view_as|new_\w+|_has_\w+|record_stream)$"
 )
-"""Views, new tensors and questions: how many there are, and of what shape, is the library's doing."""
+"""Views, new tensors and questions.
+
+How many there are, and of what shape, is the library's doing.
+"""
 _NOT_RECORDED = "not recorded (record_shapes=True does)"
 _SOME, _MOST = 0.1, 0.5
 

@@ -1,4 +1,7 @@
-"""The values of a run's rows, a step each, from which a comparison knows how much they vary by themselves."""
+"""The values of a run's rows, one per step.
+
+From them a comparison knows how much they vary by themselves.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -21,7 +24,10 @@ PARTS = ("window", "compute", "exposed_communication", "exposed_copy", "idle", *
 
 
 def of_runs(traces: Iterable[Trace], values: Callable[[Trace], pl.DataFrame]) -> pl.DataFrame:
-    """Return the values of several runs of a program, one below the other, with `run` counted from 0."""
+    """Return the values of several runs of a program, one below the other.
+
+    `run` is counted from 0.
+    """
     found = [
         values(trace).with_columns(run=pl.lit(at, pl.Int64)) for at, trace in enumerate(traces)
     ]

@@ -61,7 +61,10 @@ def compare_rows(  # noqa: PLR0913, PLR0917 - two runs, what their rows are, and
 
 
 def outcomes_in_words(frame: pl.DataFrame, what: str) -> str:
-    """Return a sentence: how many rows are judged faster, slower and neither, and what only one run has."""
+    """Return one sentence on how many rows are judged faster, slower and neither.
+
+    It also counts what only one run has.
+    """
     counts = {
         word: int((frame["outcome"] == word).sum()) for word in ("faster", "slower", "unclear")
     }

@@ -1,4 +1,7 @@
-"""Judging rows of a comparison against their own spread: which differ by more than chance and enough to matter."""
+"""Significance: which rows of a comparison differ by more than their own spread.
+
+They must differ by more than chance, and by enough to matter.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -112,7 +115,10 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
 
 
 def _units(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFrame:
-    """Return values of each key: of each run its median, or of all runs' steps, no more than MOST."""
+    """Return samples per key.
+
+    They are one median per run, or every run's steps, averaged down to MOST.
+    """
     if by_run:
         return side.group_by(*key, "run").agg(pl.col("value").cast(pl.Float64).median()).drop("run")
     values = side.select(*key, pl.col("value").cast(pl.Float64))
@@ -152,12 +158,14 @@ def _between_runs(base: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.
 
 @cache
 def _weights() -> pl.DataFrame:
-    """n, at, weight: the chance that the median of n draws from n values is the one at that place of their order.
+    """Return n, at, weight: how likely the median of a resample is each value.
 
-    Of an even number it is the mean of two; the chance of either is taken, which spreads a little
-    more. The outermost tenth counts as the value next to it, so that from ten values on an outlier
-    does no harm. Of medians of equal runs (normal, log-normal and exponential values, 3 to 30 of
-    them) 0.1 to 0.9 of the chance that Student's t says lie beyond it, from 5 % to 0.01 %.
+    The weight is the chance that the median of n draws from n values is the one at that place of
+    their order. Of an even number it is the mean of two; the chance of either is taken, which
+    spreads a little more. The outermost tenth counts as the value next to it, so that from ten
+    values on an outlier does no harm. Of medians of equal runs (normal, log-normal and exponential
+    values, 3 to 30 of them) 0.1 to 0.9 of the chance that Student's t says lie beyond it, from 5 %
+    to 0.01 %.
     """
     rows = []
     for n in range(1, MOST + 1):

@@ -55,7 +55,10 @@ def find_sites(
 
 
 def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Series) -> pl.Series:
-    """For each call the value of the span around it, where `values` belong to the spans at `rows`."""
+    """Return for each call the value of the span around it.
+
+    `values` belong to the spans at `rows`.
+    """
     if values.null_count() == len(values):
         return pl.repeat(None, len(enclosing), dtype=pl.Int8, eager=True)
     values = values.shrink_dtype()
@@ -67,9 +70,9 @@ def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Ser
 
 
 def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
-    """For the spans at `rows`: the outermost op around (`top`), numbers of ops and Python calls (n_ones, n_twos).
+    """Return for the spans at `rows` the outermost op around, and counts.
 
-    The span itself counts.
+    `top` is that op; n_ones and n_twos are numbers of ops and Python calls. The span itself counts.
     """
     is_op, is_python = tree["kind"] == "op", tree["kind"].is_in(["python", "module"])
     return above(tree["parent_id"], is_op.cast(pl.UInt8) + 2 * is_python.cast(pl.UInt8), rows)
@@ -99,7 +102,10 @@ def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 
 
 def only_in_wrapper(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
-    """Return whether each of the spans at `rows` lies within a wrapper's call and in no module of the model itself."""
+    """Return whether each of the spans at `rows` lies within a wrapper's call.
+
+    It must lie in no module of the model itself.
+    """
     (is_wrapper,) = matching(tree["name"], WRAPPER)
     if not is_wrapper.any():
         return pl.repeat(False, len(rows), dtype=pl.Boolean, eager=True)

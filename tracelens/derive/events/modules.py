@@ -1,4 +1,7 @@
-"""The module that each span belongs to: by nesting in the forward pass, by sequence numbers in the backward pass."""
+"""The module that each span belongs to.
+
+It is found by nesting in the forward pass, by sequence numbers in the backward pass.
+"""
 
 import polars as pl
 
@@ -22,10 +25,10 @@ _NODE = ("process_id", "forward_thread_id", "sequence_number")
 
 
 def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int, int]:
-    """module_path of each span (None outside modules), the number of ambiguous backward spans, and of too deep modules.
+    """Return module_path of each span, None outside modules.
 
-    Modules nested deeper than the limit get no path; what is in them counts to the last module
-    above.
+    Also return the number of ambiguous backward spans, and of too deep modules. Modules nested
+    deeper than the limit get no path; what is in them counts to the last module above.
 
     Forward: the path of the module call around the span where `exact_path` has it, else the chain
     of module calls. Backward: the path of the forward op that made the autograd node, which is the
@@ -89,11 +92,12 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
-    """Return the path of module names around each span, and the number of calls that are deeper than the limit.
+    """Return the path of module names around each span.
 
-    Names are joined with dots, outermost first; an exact path replaces what is above it. The limit
-    bounds memory: all paths together grow with the square of the depth. Wrappers are left out
-    unless the capture gave them the path of what they wrap.
+    Also return the number of calls that are deeper than the limit. Names are joined with dots,
+    outermost first; an exact path replaces what is above it. The limit bounds memory: all paths
+    together grow with the square of the depth. Wrappers are left out unless the capture gave them
+    the path of what they wrap.
     """
     modules = ((spans["kind"] == "module") & spans["name"].is_not_null()).arg_true()
     if len(modules):

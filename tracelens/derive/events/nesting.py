@@ -16,14 +16,15 @@ _I32, _I64 = pl.Int32(), pl.Int64()
 
 
 def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
-    """Nest spans (process_id, thread_id, start_ns, duration_ns, parent_hint) and place calls in them.
+    """Nest spans and place calls in them.
 
-    Within a thread, spans nest by containment: sorted by start, longest first, each is the child of
-    the innermost span still open that it ends in, within TOLERANCE_NS. `parent_hint` is the row of
-    the caller that the profiler itself recorded, or None: an open span between that caller and this
-    one is over, whatever its recorded end. A zero-length span encloses nothing. `self_ns` is the
-    duration less the union of the children's time within it; for a span that was over before its
-    recorded end, the time until then. A call goes to the innermost open span that contains it.
+    Spans have process_id, thread_id, start_ns, duration_ns and parent_hint. Within a thread, spans
+    nest by containment: sorted by start, longest first, each is the child of the innermost span
+    still open that it ends in, within TOLERANCE_NS. `parent_hint` is the row of the caller that the
+    profiler itself recorded, or None: an open span between that caller and this one is over,
+    whatever its recorded end. A zero-length span encloses nothing. `self_ns` is the duration less
+    the union of the children's time within it; for a span that was over before its recorded end,
+    the time until then. A call goes to the innermost open span that contains it.
     """
     is_fast = LIBRARY is not None and spans.height + calls.height >= _MANY
     return nest_fast(spans, calls) if is_fast else nest_in_python(spans, calls)

@@ -1,4 +1,7 @@
-"""The nesting loop that defines which span encloses which: it walks each thread's spans and calls in time order."""
+"""The nesting loop that defines which span encloses which.
+
+It walks each thread's spans and calls in time order.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +58,10 @@ def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 
 
 def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Row (calls after spans), lane, start and end of both, sorted so that a parent comes before its children."""
+    """Return row, lane, start and end of spans and calls.
+
+    Calls count after spans. A parent comes before its children.
+    """
     columns = ["process_id", "thread_id", "start_ns", "duration_ns"]
     both = pl.concat(
         [spans.select(columns), calls.select(columns)], how="vertical_relaxed"
@@ -118,14 +124,20 @@ class _Walk:
         return next((row for row in reversed(stack) if self._holds(row, start, end)), -1)
 
     def _holds(self, row: int, start: int, end: int) -> bool:
-        """Return whether an interval that starts no earlier than the open span lies in it, within the tolerance."""
+        """Return whether an interval lies in the open span, within the tolerance.
+
+        It starts no earlier than that span.
+        """
         own_end = self._ends[row]
         if own_end == start:
             return start == end and self._starts[row] < own_end
         return own_end > start and end <= own_end + TOLERANCE_NS
 
     def _cover(self, parent: int, start: int, end: int) -> None:
-        """Take the child's part of the parent's time off its self time, counting no moment twice."""
+        """Take the child's part of the parent's time off its self time.
+
+        No moment counts twice.
+        """
         begin = max(start, self._covered[parent])
         until = min(end, self._ends[parent])
         if until > begin:
@@ -133,10 +145,11 @@ class _Walk:
             self._covered[parent] = until
 
     def _close_unreturned(self, caller: int, moment: int) -> None:
-        """Drop open spans above the recorded caller from the first one on that has a recorded caller itself.
+        """Drop open spans above the recorded caller.
 
-        They were over by that moment, so neither their own time nor the time that their caller
-        loses to them goes on after it.
+        The first one to go is the first that has a recorded caller itself. They were over by that
+        moment, so neither their own time nor the time that their caller loses to them goes on after
+        it.
         """
         stack = self.open
         try:

@@ -63,7 +63,10 @@ def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
 
 
 def _by_name(name: pl.Expr) -> pl.Expr:
-    """Fields of a name: the phase it marks, the phase it names as an annotation, and if it is a compiled region."""
+    """Fields of a name.
+
+    The phase it marks, the phase it names as an annotation, and whether it is a compiled region.
+    """
     return pl.struct(
         marked=_first(name, _MARKERS),
         annotated=_first(name, (*_ANNOTATIONS, ("other", _OTHER))),
@@ -79,5 +82,8 @@ def _first(name: pl.Expr, rules: Iterable[tuple[str, str]]) -> pl.Expr:
 
 
 def _code(phase: str) -> pl.Expr:
-    """Return the phase's number as UInt8, which costs least to carry along the whole tree of spans."""
+    """Return the phase's number as UInt8.
+
+    That costs least to carry along the whole tree of spans.
+    """
     return pl.lit(_PHASES.index(phase), pl.UInt8)

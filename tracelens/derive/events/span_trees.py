@@ -9,9 +9,10 @@ from tracelens.errors import SourceError
 
 
 def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield each rank's spans in order of span_id, so that parent_id, as every span_id, is a row number of the frame.
+    """Yield each rank's spans in order of span_id.
 
-    Raises SourceError where a parent is no earlier row: every walk from child to parent ends.
+    So parent_id, as every span_id, is a row number of the frame. Raises SourceError where a parent
+    is no earlier row: every walk from child to parent ends.
     """
     for _, part in by_value(spans, "rank"):
         tree = part if part["span_id"].is_sorted() else part.sort("span_id")
@@ -20,7 +21,10 @@ def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def refuse_circles(parents: pl.Series, rank: int) -> None:
-    """Raise SourceError unless each parent, a row number or None, is an earlier row than its child."""
+    """Raise SourceError unless each parent is an earlier row than its child.
+
+    A parent is a row number or None.
+    """
     n_wrong = 0
     for at in range(0, len(parents), AT_ONCE):
         part = parents.slice(at, AT_ONCE)

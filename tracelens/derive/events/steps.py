@@ -34,13 +34,14 @@ _MAX_DIGITS = 18
 
 
 def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
-    """Return the marks of steps in spans (process_id, thread_id, kind, name, start_ns, duration_ns), by start.
+    """Return the marks of steps in spans, by start.
 
-    A row a mark: process_id, thread_id, start_ns, end_ns, until_ns (the begin of the process's next
-    mark; for a window's last mark, its end), step, window, name. Of marks of several families, the
-    first in FAMILIES with at least two marks is taken; of marks within each other, the outer ones.
-    A step has the number in its mark's name, unless no name has one or a process uses one twice:
-    then marks are counted from 0. A window is a run of steps with consecutive numbers. `pattern`
+    Spans have process_id, thread_id, kind, name, start_ns and duration_ns. A row a mark:
+    process_id, thread_id, start_ns, end_ns, until_ns (the begin of the process's next mark; for a
+    window's last mark, its end), step, window, name. Of marks of several families, the first in
+    FAMILIES with at least two marks is taken; of marks within each other, the outer ones. A step
+    has the number in its mark's name, unless no name has one or a process uses one twice: then
+    marks are counted from 0. A window is a run of steps with consecutive numbers. `pattern`
     replaces the known marks, for spans of any kind; its first group, if any, is the number.
     """
     chosen = _chosen(_named(spans, pattern))
@@ -163,7 +164,10 @@ def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
 
 
 def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
-    """Return the spans whose names mark steps: process_id, thread_id, start_ns, end_ns, name, number (text), family."""
+    """Return the spans whose names mark steps.
+
+    Columns: process_id, thread_id, start_ns, end_ns, name, number (text), family.
+    """
     families = [*FAMILIES.values()] if pattern is None else [pattern]
     spans = spans.filter(pl.col("kind").is_in(["annotation", "nvtx"])) if pattern is None else spans
     try:
@@ -185,7 +189,10 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
 
 
 def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
-    """Return the index of the first pattern that a name matches, as `family`, and the digits in it, as `number`."""
+    """Return the index of the first pattern that a name matches, as `family`.
+
+    Also return the digits in it, as `number`.
+    """
     family = pl.coalesce(
         pl.when(name.str.contains(words)).then(pl.lit(place, pl.UInt8))
         for place, words in enumerate(families)
@@ -209,7 +216,10 @@ def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
 
 
 def _chosen(found: pl.DataFrame) -> pl.DataFrame:
-    """Return the marks of one family, none within another of its thread unless both have the same number."""
+    """Return the marks of one family.
+
+    None lies within another of its thread unless both have the same number.
+    """
     candidates = []
     for _, family in sorted(found.partition_by("family", as_dict=True).items()):
         ordered = family.sort(

@@ -1,4 +1,7 @@
-"""Casts that follow a copy to the device, which show the element type that the copied bytes can have had."""
+"""Casts that follow a copy to the device.
+
+They show the element type that the copied bytes can have had.
+"""
 
 import polars as pl
 
@@ -73,9 +76,9 @@ def _casts_after_copies(trace: Trace) -> pl.DataFrame:
 
 
 def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
-    """Return the pairs that agree with the types recorded around the copies or casts, with the type as `{of}_dtype`.
+    """Return the pairs that agree with the types recorded around the copies or casts.
 
-    A pair for which nothing was recorded is kept, with None as type.
+    The type is `{of}_dtype`. A pair for which nothing was recorded is kept, with None as type.
     """
     span = f"{of}_span_id"
     recorded = recorded_inputs(trace, near.select("rank", span_id=span)).rename({"span_id": span})
@@ -95,7 +98,10 @@ def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
 
 
 def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
-    """Return each copy with the next casts on its stream whose element count fits, and the spans around both."""
+    """Return each copy with the next casts on its stream whose element count fits.
+
+    The spans around both come with them.
+    """
     by = ["rank", "device_id", "stream_id"]
     ordered = casts.sort("start_ns").with_columns(place=pl.int_range(pl.len()).over(by))
     first = copies.sort("end").join_asof(

@@ -1,4 +1,7 @@
-"""Calls of ops whose floating-point operations are known, each counted once, with the kernels that ran in them."""
+"""Calls of ops whose floating-point operations are known.
+
+Each is counted once, with the kernels that ran in it.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

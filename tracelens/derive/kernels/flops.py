@@ -1,4 +1,7 @@
-"""Floating-point operations of an op's call, as torch.utils.flop_counter (2.13) counts them, and its least bytes."""
+"""Floating-point operations of an op's call, and its least bytes.
+
+They are counted as torch.utils.flop_counter (2.13) does.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -70,7 +73,10 @@ class _Call:
         return self.types[at] if at < len(self.types) else None
 
     def bytes_of(self, at: int) -> int:
-        """Return memory of an input: 0 of one that is no tensor, and what is expanded (stride 0) counts once."""
+        """Return the memory of an input: 0 of one that is no tensor.
+
+        What is expanded (stride 0) counts once.
+        """
         kind = self.tensor_type(at)
         shape = self.shapes[at] if at < len(self.shapes) else None
         if kind is None or not _are_sizes(shape):
@@ -253,7 +259,10 @@ float32, bfloat16."""
 
 
 def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:
-    """Sizes and element types of an op's tensors, to be shown: `32x3x224x224 64x3x7x7`, `float32`."""
+    """Return sizes and element types of an op's tensors, to be shown.
+
+    They read `32x3x224x224 64x3x7x7` and `float32`.
+    """
     pairs = zip(listed(shapes), listed(dtypes) or listed(shapes), strict=False)
     told = [
         (size, kind if isinstance(kind, str) else "") for size, kind in pairs if _are_sizes(size)

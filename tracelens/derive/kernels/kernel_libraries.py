@@ -1,9 +1,9 @@
-"""The library that a kernel comes from, by its name: an ordered table of patterns, the first match wins.
+"""The library that a kernel comes from, by its name.
 
-The library is the one that wrote the code: CUTLASS inside cuDNN or cuBLAS counts as theirs.
-Patterns are Rust regular expressions (no lookaround, linear in the text), searched in `head`, the
-qualified name without return type, template arguments and parameters, or in `text`, the name's
-start with them.
+In an ordered table of patterns, the first match wins. The library is the one that wrote the code:
+CUTLASS inside cuDNN or cuBLAS counts as theirs. Patterns are Rust regular expressions (no
+lookaround, linear in the text), searched in `head`, the qualified name without return type,
+template arguments and parameters, or in `text`, the name's start with them.
 """
 
 LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (

@@ -1,9 +1,9 @@
-"""The primitive that a kernel computes, by its name and by the op that launched it: ordered tables, first match wins.
+"""The primitive that a kernel computes, by its name and the op that launched it.
 
-Patterns are Rust regular expressions (no lookaround, linear in the text), searched in `head`, the
-qualified name without return type, template arguments and parameters; in `text`, the name's start
-with them; or, for ATen's generic kernels, whose head says nothing, in `functor`, the template
-arguments.
+In ordered tables, the first match wins. Patterns are Rust regular expressions (no lookaround,
+linear in the text), searched in `head`, the qualified name without return type, template arguments
+and parameters; in `text`, the name's start with them; or, for ATen's generic kernels, whose head
+says nothing, in `functor`, the template arguments.
 
 Border cases: a copy or cast is layout, and so are im2col, concatenation and padding; a fill is
 memory; `where` and masked scaling are elementwise; a split-K reduction belongs to its product; an

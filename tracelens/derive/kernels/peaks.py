@@ -16,10 +16,10 @@ PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8")
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
-    """Peaks of the device of that name: operations a second by precision, bytes a second, and where they are from.
+    """Peaks of the device of that name.
 
-    `link_bytes_per_s`: bytes a second that its links to other devices carry in one direction, where
-    stated.
+    Operations a second by precision, bytes a second, and where they are from. `link_bytes_per_s`:
+    bytes a second that its links to other devices carry in one direction, where stated.
     """
 
     device: str
@@ -41,7 +41,10 @@ class _File(msgspec.Struct):
 
 
 def read_peaks(path: Path) -> Peaks:
-    """Return the peaks in a file of `tracelens measure-peaks`. Raises SourceError where it holds none."""
+    """Return the peaks in a file of `tracelens measure-peaks`.
+
+    Raises SourceError where it holds none.
+    """
     again = f"write it with tracelens measure-peaks --out {path.name}"
     try:
         found = msgspec.json.decode(path.read_bytes(), type=_File)
@@ -63,7 +66,10 @@ def read_peaks(path: Path) -> Peaks:
 
 
 def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
-    """Return the peaks of a device by its name: those given where they are its own, else its datasheet's, else None."""
+    """Return the peaks of a device by its name, None if unknown.
+
+    They are those given where they are its own, else its datasheet's.
+    """
     if given is not None and given.device == device:
         return given
     row = _DATASHEETS.get(device.removeprefix("NVIDIA ").removeprefix("Tesla "))

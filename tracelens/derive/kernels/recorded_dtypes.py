@@ -1,4 +1,7 @@
-"""Element types that ops recorded of their inputs, which copies and casts below them may have read."""
+"""Element types that ops recorded of their inputs.
+
+Copies and casts below the ops may have read them.
+"""
 
 import json
 from math import prod

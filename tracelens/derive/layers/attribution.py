@@ -260,7 +260,10 @@ def _knows_nodes(trace: Trace) -> bool:
 
 
 def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
-    """Return the span whose module each kernel belongs to, and whether it is where the kernel's graph node was made."""
+    """Return the span whose module each kernel belongs to.
+
+    Also return whether it is where the kernel's graph node was made.
+    """
     at = kernels["span_id"]
     if "node_span_id" not in kernels.columns:
         return at, pl.lit(value=False)

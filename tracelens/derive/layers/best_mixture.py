@@ -20,14 +20,15 @@ are one operation."""
 
 
 def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> list[int]:
-    """Return the configuration of each layer for which times and changes sum to the least, by dynamic programming.
+    """Return the configuration of each layer for which times and changes sum to the least.
 
-    `times` has each layer's time in either configuration, infinite where it cannot run in one;
-    `change_cost` is paid wherever the configuration changes, and by a path that begins or ends
-    compiled: what calls the model is eager. Of equal paths the one that stays longer in its
-    configuration is taken; where changes cost nothing, a layer that is equally fast in both is
-    eager. With a cost of 0 this is the recurrence of the thesis "Evaluating the PyTorch Compiler in
-    the Vision Domain": the faster one, layer by layer.
+    Dynamic programming over the layers finds it. `times` has each layer's time in either
+    configuration, infinite where it cannot run in one; `change_cost` is paid wherever the
+    configuration changes, and by a path that begins or ends compiled: what calls the model is
+    eager. Of equal paths the one that stays longer in its configuration is taken; where changes
+    cost nothing, a layer that is equally fast in both is eager. With a cost of 0 this is the
+    recurrence of the thesis "Evaluating the PyTorch Compiler in the Vision Domain": the faster one,
+    layer by layer.
     """
     cost = [0.0, inf]
     came_from: list[list[int]] = []
@@ -174,10 +175,10 @@ def _faster(base: float | None, other: float | None) -> int:
 
 
 def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
-    """For each layer the GPU time of its operations in both runs: by primitive, over all phases, per step.
+    """Return for each layer the GPU time of its operations in both runs.
 
-    `kernels` is from `both_kernel_times`. Time in layout transforms and memory operations counts
-    for the layer's longest other primitive.
+    It is by primitive, over all phases, per step. `kernels` is from `both_kernel_times`. Time in
+    layout transforms and memory operations counts for the layer's longest other primitive.
     """
     sides = [_by_primitive(times.filter(pl.col("rank") == rank)) for times in kernels]
     return {layer: (sides[0][layer], sides[1][layer]) for layer in sides[0] if layer in sides[1]}

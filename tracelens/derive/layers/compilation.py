@@ -1,4 +1,7 @@
-"""Whether a run was compiled, from its trace or its timings, and whether two runs had different devices."""
+"""Whether a run was compiled, and whether two runs had different devices.
+
+The trace or its timings show it.
+"""
 
 from typing import Any
 
@@ -24,7 +27,10 @@ EVIDENCE = (
 
 
 def shows_compilation(trace: Trace) -> bool:
-    """Return whether the trace has kernels that Inductor made, annotations of torch.compile or compile provenance."""
+    """Return whether the trace shows that it was compiled.
+
+    It has kernels that Inductor made, annotations of torch.compile, or compile provenance.
+    """
     if trace.has("provenance"):
         return True
     return any(
@@ -36,7 +42,10 @@ def shows_compilation(trace: Trace) -> bool:
 
 
 def compiled_sides(base: Trace, other: Trace, way: dict[str, Any]) -> tuple[bool, bool]:
-    """Return whether each of two runs was compiled: by their timed configurations, else by their traces."""
+    """Return whether each of two runs was compiled.
+
+    Their timed configurations show it, else their traces.
+    """
     if way["method"] == "kernels":
         return shows_compilation(base), shows_compilation(other)
     one, two = (way.get(f"{which}_configuration") for which in ("base", "other"))

@@ -1,9 +1,10 @@
-"""Kernels of replayed CUDA graphs, matched with the launches that were recorded while their graph was captured.
+"""Kernels of replayed CUDA graphs, matched with recorded launches.
 
-While a graph is captured its launches run nothing: a trace of that has host events only, ops,
-modules and calls. In order they stand for the nodes that a replay runs. ROCm writes the kernel,
-grid and block into a launch's arguments, CUDA nothing; there a capture is taken for a graph's if it
-has as many launches, and if what the ops were given agrees with the kernels that ran.
+The launches were recorded while their graph was captured. While a graph is captured its launches
+run nothing: a trace of that has host events only, ops, modules and calls. In order they stand for
+the nodes that a replay runs. ROCm writes the kernel, grid and block into a launch's arguments, CUDA
+nothing; there a capture is taken for a graph's if it has as many launches, and if what the ops were
+given agrees with the kernels that ran.
 """
 
 import math

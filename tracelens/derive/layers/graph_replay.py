@@ -44,11 +44,11 @@ def has_replays(trace: Trace) -> bool:
 def place_replays(
     placed: pl.DataFrame, pairs: pl.DataFrame, base_parts: pl.DataFrame, evidence: str
 ) -> pl.DataFrame:
-    """Return the kernels of `placed`, with replayed ones placed as the kernels of a base that they are paired with.
+    """Return the kernels of `placed`, with replayed ones placed by a base.
 
-    `placed` and `base_parts` hold a row a kernel and layer, `pairs` what `pairs_by_name` returns. A
-    kernel that was split in the base is split in the same proportions; its parts sum to its own
-    duration.
+    They stand where the kernels of the base are that they are paired with. `placed` and
+    `base_parts` hold a row a kernel and layer, `pairs` what `pairs_by_name` returns. A kernel that
+    was split in the base is split in the same proportions; its parts sum to its own duration.
     """
     open_rows = placed.filter((pl.col("link") == "graph") & pl.col("evidence").is_in(_PATHS_ONLY))
     replayed = open_rows.join(pairs, on=["rank", "kernel_id"]).join(
@@ -76,7 +76,10 @@ def place_replays(
 
 
 def _fractions(parts: pl.DataFrame) -> pl.DataFrame:
-    """Return the base's parts of kernels with each part's fraction of its kernel, as `split_duration` takes them."""
+    """Return the base's parts of kernels with each part's fraction of its kernel.
+
+    They are as `split_duration` takes them.
+    """
     key = ["rank", "kernel_id"]
     whole, equal = pl.col("duration_ns").sum().over(key), 1 / pl.len().over(key)
     fractions = parts.with_columns(
@@ -148,9 +151,10 @@ def tools(trace: Trace) -> set[object]:
 
 
 def _sequences(trace: Trace) -> pl.DataFrame:
-    """Return kernels in launch order, those of a replay in the order of the graph's nodes where the source has it.
+    """Return kernels in launch order.
 
-    `unit` groups them: a step (0 or more), or outside of steps a launch (below 0).
+    Those of a replay are in the order of the graph's nodes where the source has it. `unit` groups
+    them: a step (0 or more), or outside of steps a launch (below 0).
     """
     columns = (
         "rank",

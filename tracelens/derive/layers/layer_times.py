@@ -26,10 +26,10 @@ _KEY = ("rank", "layer", "phase")
 
 
 def kernel_times(trace: Trace) -> pl.DataFrame:
-    """GPU time a step of each layer and phase: rank, layer, class_name, phase, evidence, n, bounds, primitive_*_ns.
+    """Return GPU time a step of each layer and phase.
 
-    Where steps are marked, work outside of them is left out; where none is, the whole trace counts
-    as one.
+    Columns: rank, layer, class_name, phase, evidence, n, bounds, primitive_*_ns. Where steps are
+    marked, work outside of them is left out; where none is, the whole trace counts as one.
     """
     steps = trace.select("kernels", "rank", "step").unique()
     n_steps = steps.group_by("rank").agg(n_steps=pl.col("step").drop_nulls().len().clip(1))
@@ -51,10 +51,10 @@ def both_kernel_times(base: Trace, other: Trace) -> Sides | None:
 
 
 def measured_times(trace: Trace) -> pl.DataFrame:
-    """Medians and quartiles of each layer's measured times, warm-up left out, for each configuration and variant.
+    """Return medians and quartiles of each layer's measured times, warm-up left out.
 
-    rank, configuration, compile_mode, method, synchronized, profiled, clock, quantity, layer,
-    class_name, n, bounds.
+    They are for each configuration and variant. rank, configuration, compile_mode, method,
+    synchronized, profiled, clock, quantity, layer, class_name, n, bounds.
     """
     ns = pl.col("duration_ns")
     classes = trace.layers.select("rank", "class_name", layer="module_path").unique(
@@ -89,7 +89,10 @@ def region_cost(trace: Trace, configuration: str | None) -> float | None:
 
 
 def are_numbered(layers: pl.DataFrame) -> bool:
-    """Return whether the layers' paths number modules by class (ResNet_0.Conv2d_3), as traces do, not by attribute."""
+    """Return whether the layers' paths number modules by class, as traces do.
+
+    Such a path is ResNet_0.Conv2d_3; others name attributes.
+    """
     named = layers.drop_nulls("class_name")
     last = pl.col("layer").str.extract(r"([^.]+?)_\d+$")
     return bool(named.height) and bool(
@@ -106,11 +109,12 @@ class Way(NamedTuple):
 
 
 def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFrame:
-    """Return a row for each layer, phase and way of timing that both traces have, as COMPARE_LAYERS up to the evidence.
+    """Return one row per layer, phase and way of timing that both traces have.
 
-    One way is GPU time of kernels, from `both_kernel_times`. Another is each pair of measured
-    configurations, for each method that measured both: eager configurations of base where it has
-    any, with compiled ones of other where it has any, on the same device where possible.
+    Columns are those of COMPARE_LAYERS up to the evidence. One way is GPU time of kernels, from
+    `both_kernel_times`. Another is each pair of measured configurations, for each method that
+    measured both: eager configurations of base where it has any, with compiled ones of other where
+    it has any, on the same device where possible.
     """
     parts = []
     if kernels is not None:

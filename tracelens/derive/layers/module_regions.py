@@ -9,19 +9,22 @@ ROOT = ""
 
 @dataclass(slots=True)
 class Regions:
-    """Submodules by path, outermost first and in the order of the layers: those to compile, and those to leave out."""
+    """Submodules by path, outermost first and in the order of the layers.
+
+    There are those to compile, and those to leave out.
+    """
 
     to_compile: list[str] = field(default_factory=list)
     to_disable: list[str] = field(default_factory=list)
 
 
 def regions(is_compiled: Mapping[str, bool]) -> Regions:
-    """Return the fewest submodules to compile, and to disable within them, that give each layer its choice.
+    """Return the fewest submodules to compile that give each layer its choice.
 
-    `is_compiled` has the choice of each layer by its path; `layer1.0` beside `layer1.0.conv1` is
-    what that module does itself, outside its children. A module without a choice of its own (a
-    container, a layer without time) goes along when all layers below it agree, and otherwise with
-    what is around it.
+    Submodules to disable within them are returned, too. `is_compiled` has the choice of each layer
+    by its path; `layer1.0` beside `layer1.0.conv1` is what that module does itself, outside its
+    children. A module without a choice of its own (a container, a layer without time) goes along
+    when all layers below it agree, and otherwise with what is around it.
     """
     below: dict[str, dict[str, None]] = {}
     for path in is_compiled:

@@ -70,7 +70,10 @@ def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:
 
 
 def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
-    """Return the outermost operator among the spans at `rows` and those around each, else the outermost op."""
+    """Return the outermost operator around the spans at `rows`, else the outermost op.
+
+    The span itself may be it.
+    """
     is_op = (tree["kind"] == "op").fill_null(value=False)
     (is_named,) = matching(tree["name"], _OPERATOR)
     operator, op = (
@@ -81,7 +84,10 @@ def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
 
 
 def _split(trace: Trace) -> pl.DataFrame:
-    """Return the fused kernels that a recorded call explains, a row an op: the columns of `_with_ops` and the range."""
+    """Return the fused kernels that a recorded call explains, one row per op.
+
+    Columns are those of `_with_ops`, and the range.
+    """
     calls = recorded_calls(in_launch_order(trace), trace.spans, trace.provenance)
     if not calls.height:
         return pl.DataFrame()

@@ -1,9 +1,10 @@
-"""The modules that a compiled graph's kernels came from: the trace's calls aligned with those recorded when compiling.
+"""The modules that a compiled graph's kernels came from.
 
-Inductor wraps every run of a compiled graph in an annotation `## Call CompiledFxGraph KEY ##`; the
-recorder's sidecar lists, by that key and in order, the kernels that the graph calls and the FX
-nodes each was made from. Names repeat within a graph, so a call is found by name and place: the two
-sequences are aligned, each distinct one once.
+The trace's calls are aligned with those recorded when compiling. Inductor wraps every run of a
+compiled graph in an annotation `## Call CompiledFxGraph KEY ##`; the recorder's sidecar lists, by
+that key and in order, the kernels that the graph calls and the FX nodes each was made from. Names
+repeat within a graph, so a call is found by name and place: the two sequences are aligned, each
+distinct one once.
 """
 
 import re
@@ -69,10 +70,10 @@ def recorded_calls(
 
 
 def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
-    """Return one rank's kernels that ran in a compiled graph, with the graph's key, its run, and the call in it.
+    """Return one rank's kernels that ran in a compiled graph.
 
-    The call is the outermost op between the kernel's launch and the graph, or, where there is none,
-    the kernel alone.
+    They have the graph's key, its run, and the call in it. The call is the outermost op between the
+    kernel's launch and the graph, or, where there is none, the kernel alone.
     """
     keys = tree["name"].str.extract(_GRAPH_SPAN)
     is_op = tree["kind"] == "op"
@@ -218,10 +219,10 @@ def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) 
 def _fill_gaps(
     calls: list[tuple[str, list[str]]], expected: list[str], matched: list[int | None]
 ) -> None:
-    """Match kernels that have no op, as in the replay of a CUDA graph, with the library calls recorded at their place.
+    """Match kernels that have no op with the library calls recorded at their place.
 
-    Between two known kernels there may be several such calls; `calls_in_gap` tells which kernel is
-    whose.
+    A CUDA graph's replay has such kernels. Between two known kernels there may be several such
+    calls; `calls_in_gap` tells which kernel is whose.
     """
     at, last = 0, -1
     while at < len(calls):
@@ -245,11 +246,11 @@ _MOST_SKIPPED = 2
 
 
 def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | None]:
-    """For each of a gap's kernels, by primitive, the index of the library call recorded there that it is of, or None.
+    """Return the recorded library call that each of a gap's kernels is of, by index, or None.
 
-    Both are in order. A call has one kernel that does its work, after what prepares it and before
-    what finishes it, and kernels of a call that has none stay unmatched; a call that is alone has
-    all kernels.
+    Kernels are given by primitive. Both are in order. A call has one kernel that does its work,
+    after what prepares it and before what finishes it, and kernels of a call that has none stay
+    unmatched; a call that is alone has all kernels.
     """
     if len(calls) < 2:
         return [0 if calls else None] * len(primitives)
@@ -296,7 +297,10 @@ def _gain(primitive: str, call: str, *, is_done: bool, n_begun: int) -> float:
 
 
 def _fit(call: str, primitive: str) -> int:
-    """Return how likely a kernel of a primitive does the work of a call: 0 where it prepares or finishes it."""
+    """Return how likely a kernel of a primitive does the work of a call.
+
+    It is 0 where it prepares or finishes it.
+    """
     if primitive == "unknown":
         return 2
     made = runs_as(call)
@@ -366,7 +370,10 @@ def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
 
 
 def cumulated(shares: pl.DataFrame, key: list[str]) -> pl.DataFrame:
-    """Return the shares with until_frac, the running sum of estimate_frac within each group, and is_last."""
+    """Return the shares with until_frac and is_last.
+
+    until_frac is the running sum of estimate_frac within each group.
+    """
     is_last = pl.int_range(pl.len()).over(key) == pl.len().over(key) - 1
     return shares.with_columns(
         until_frac=pl.col("estimate_frac").cum_sum().over(key), is_last=is_last

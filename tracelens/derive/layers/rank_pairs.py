@@ -1,4 +1,7 @@
-"""Comparing one rank with another: comparisons match rows by rank, so base's rank takes the number of other's."""
+"""Comparing one rank with another.
+
+Comparisons match rows by rank, so base's rank takes the number of other's.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -51,7 +54,10 @@ def pairs_ranks(
 def says_ranks(
     notes: Callable[Concatenate[Trace, Trace, _P], list[str]],
 ) -> Callable[Concatenate[Trace, Trace, _P], list[str]]:
-    """Return the notes of such a comparison, with a first sentence that says which ranks were paired."""
+    """Return the notes of such a comparison.
+
+    The first sentence says which ranks were paired.
+    """
 
     @wraps(notes)
     def with_ranks(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> list[str]:

@@ -1,4 +1,7 @@
-"""Alignment of two sequences: which element of one corresponds to which of the other, both in order."""
+"""Alignment of two sequences.
+
+Which element of one corresponds to which of the other, both in order.
+"""
 
 from difflib import SequenceMatcher
 
@@ -26,7 +29,10 @@ def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
 
 
 def _blocks(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return places paired by difflib: the longest common block first, then what lies before and after it."""
+    """Return places paired by difflib.
+
+    The longest common block comes first, then what lies before and after it.
+    """
     blocks = SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
     return [(block.a + i, block.b + i) for block in blocks for i in range(block.size)]
 

@@ -1,4 +1,7 @@
-"""Parsing frames as a debugger prints them into function, file and library, with names comparable across builds."""
+"""Frames as a debugger prints them, parsed into function, file and library.
+
+Names are comparable across builds.
+"""
 
 import re
 from collections import Counter
@@ -50,7 +53,10 @@ def file_name(path: str) -> str | None:
 
 
 def without_folders(function: str) -> str:
-    """Return the name without folders in the source paths that clang writes into names of lambdas and unnamed types."""
+    """Return the name without folders in source paths.
+
+    clang writes such paths into names of lambdas and unnamed types.
+    """
     return _FOLDERS.sub(r"\1", function)
 
 

@@ -1,4 +1,7 @@
-"""The part of the software that a native frame belongs to, by an ordered table of rules that users may change."""
+"""The part of the software that a native frame belongs to.
+
+An ordered table of rules says it, which users may change.
+"""
 
 import re
 from collections.abc import Sequence

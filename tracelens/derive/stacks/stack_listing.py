@@ -34,7 +34,10 @@ def first_hits(trace: Trace) -> dict[str, dict[str, Any]]:
 
 
 def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return stacks to compare: the first hit of every symbol that both have, else the first stacks of both."""
+    """Return stacks to compare.
+
+    They are the first hit of every symbol that both have, else the first stacks of both.
+    """
     ones, twos = first_hits(base), first_hits(other)
     shared = [symbol for symbol in ones if symbol in twos]
     if shared:
@@ -43,9 +46,10 @@ def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[st
 
 
 def side_by_side(one: pl.DataFrame, two: pl.DataFrame) -> list[tuple[int | None, int | None, bool]]:
-    """Return rows of two stacks' frames to be read beside each other, and whether it is the same function in both.
+    """Return rows of two stacks' frames to be read beside each other.
 
-    Where the stacks differ, a row has the next frame of each; None where one has no more of them.
+    Also return whether it is the same function in both. Where the stacks differ, a row has the next
+    frame of each; None where one has no more of them.
     """
     numbers = {name: at for at, name in enumerate({*one["function"], *two["function"]})}
     mine, theirs = (tuple(numbers[name] for name in frames["function"]) for frames in (one, two))

@@ -1,4 +1,7 @@
-"""The tables `stacks` and `frames` from a debugged program's stops, and finding a named function in a stack."""
+"""The tables `stacks` and `frames` from a debugged program's stops.
+
+A named function is found in a stack here, too.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -42,10 +45,11 @@ class StackFrame:
 
 @dataclass(slots=True)
 class Stop:
-    """One stop of the program: its frames from the innermost, and the thread by the debugger's and the system's id.
+    """One stop of the program.
 
-    What a log does not contain is None: hits are then counted from 1 in the order of the stops, and
-    the frames themselves show the function and whether Python's frames are missing.
+    Its frames from the innermost, and the thread by the debugger's and the system's id. What a log
+    does not contain is None: hits are then counted from 1 in the order of the stops, and the frames
+    themselves show the function and whether Python's frames are missing.
     """
 
     frames: list[StackFrame] = field(default_factory=list)

@@ -1,4 +1,7 @@
-"""Functions of cuBLAS: matrix products, convolutions of 1×1 among them, with what one call computes behind them."""
+"""Functions of cuBLAS: matrix products, with what one call computes behind them.
+
+Convolutions of 1×1 are among them.
+"""
 
 from tracelens.derive.calls.constraints import NCHW, NHWC
 from tracelens.derive.calls.op_catalog import (
