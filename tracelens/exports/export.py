@@ -58,7 +58,7 @@ class Selection:
 
     @cached_property
     def idle(self) -> pl.DataFrame:
-        """Return the idle time of devices, and of processes without any.
+        """Idle time of devices, and of processes without any.
 
         Columns are rank, device_id, start_ns, end_ns, cause and what.
         """

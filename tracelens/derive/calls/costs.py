@@ -108,7 +108,7 @@ class Costs:
             self._known.setdefault(tuple(key), Cost(median, low, high, BENCH, moved))
 
     def _in_other_layout(self, node: Node) -> None:
-        """Return the cost in NHWC of a convolution that was measured in NCHW.
+        """Give a convolution that was measured in NCHW its cost in NHWC.
 
         It is what its kernels took without the transposes. They stay where channels are not a
         multiple of 4, which cuDNN pads (16 bytes of float32). Other operators move the same bytes
