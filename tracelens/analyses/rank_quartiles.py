@@ -23,7 +23,7 @@ RANK_QUARTILES = Table(
         Column("greatest_rank", pl.Int32, "The rank that has it."),
     ),
 )
-_SHARES = {
+_QUANTILES = {
     "least_ns": 0.0,
     "lower_ns": 0.25,
     "median_ns": 0.5,
@@ -33,24 +33,24 @@ _SHARES = {
 
 
 def rank_quartiles(trace: Trace) -> pl.DataFrame:
-    """A row for the step and each part of it that any rank has.
+    """Return one row for the step and one for each part of it that any rank has.
 
     Raises MissingTableError with one rank, or without kernels and ops.
     """
     require_ranks(trace, "rank_quartiles")
     require_time(trace, "rank_quartiles")
-    found = rank_averages(trace)
+    averages = rank_averages(trace)
     rows = [
         {
             "part": part,
             **{
                 name: round(values.quantile(share, "linear") or 0)
-                for name, share in _SHARES.items()
+                for name, share in _QUANTILES.items()
             },
-            "greatest_rank": found["rank"][int(values.arg_max() or 0)],
+            "greatest_rank": averages["rank"][int(values.arg_max() or 0)],
         }
         for part in ("step", *PARTS)
-        if (values := found[f"{part}_ns"]).max()
+        if (values := averages[f"{part}_ns"]).max()
     ]
     return RANK_QUARTILES.conform(pl.DataFrame(rows, schema=RANK_QUARTILES.schema))
 

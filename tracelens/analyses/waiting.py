@@ -13,13 +13,13 @@ from tracelens.trace import Trace
 
 
 def waiting(trace: Trace) -> pl.DataFrame:
-    """A row a rank with matched collectives, the one that lost most first.
+    """Return one row per rank with matched collectives, the one that lost most first.
 
     Exposed waiting is what the rank's own computing does not hide. Raises MissingTableError with
     one rank, or where no collectives match.
     """
     calls = require_matched(trace, "waiting").calls
-    each = calls.group_by("rank").agg(
+    counts = calls.group_by("rank").agg(
         n_collectives=pl.len(),
         wait_ns=(pl.col("last_start_ns") - pl.col("start_ns")).sum(),
         n_last=(
@@ -41,19 +41,19 @@ def waiting(trace: Trace) -> pl.DataFrame:
         .group_by("rank")
         .agg(pl.col("window_ns").max())
     )
-    found = (
-        each.join(whole, on="rank")
+    rows = (
+        counts.join(whole, on="rank")
         .join(most, on="rank", how="left")
         .join(window, on="rank", how="left")
     )
-    found = found.with_columns(exposed_frac=over(pl.col("exposed_ns"), pl.col("window_ns"))).sort(
+    rows = rows.with_columns(exposed_frac=over(pl.col("exposed_ns"), pl.col("window_ns"))).sort(
         "exposed_ns", "rank", descending=[True, False]
     )
-    return WAITING.conform(found)
+    return WAITING.conform(rows)
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """The rank that the others lose most time waiting for, and that arriving last says little."""
+    """Say which rank the others lose most time waiting for, and that beginning last is no loss by itself."""
     pairs = (
         waiting_pairs(trace).group_by("awaited_rank").agg(pl.col("exposed_ns").sum(), n=pl.len())
     )
@@ -63,17 +63,17 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     doubt = doubt_of(require_matched(trace, "waiting").calls)
     if doubt is not None:
         return [f"Inconclusive: {doubt}."]
-    awaited, lost, n = pairs.row(0)
+    awaited, lost, n_ranks = pairs.row(0)
     total = int(frame["exposed_ns"].sum())
-    lose = f"Together the ranks lose {total / 1e6:.2f} ms by waiting"
-    said = [f"{lose}: {n:,} of them {lost / 1e6:.2f} ms for rank {awaited}."]
+    together = f"Together the ranks lose {total / 1e6:.2f} ms of all steps by waiting"
+    sentences = [f"{together}: {n_ranks:,} of them {lost / 1e6:.2f} ms for rank {awaited}."]
     last = frame.sort("n_last", "rank", descending=[True, False]).row(0, named=True)
     if last["rank"] != awaited:
-        said.append(
+        sentences.append(
             f"Most collectives, {last['n_last']:,}, are begun last by rank {last['rank']}, but the"
             " others compute meanwhile and lose little."
         )
-    return said
+    return sentences
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -33,22 +33,22 @@ WORST_RANKS = Table(
 
 
 def worst_ranks(trace: Trace) -> pl.DataFrame:
-    """A row a rank: those first that the others lose most time waiting for, then those with most work of their own.
+    """Return one row per rank: those that the others lose most time waiting for, then the busiest.
 
     Raises MissingTableError with one rank, or without kernels and ops.
     """
     require_ranks(trace, "worst_ranks")
     require_time(trace, "worst_ranks")
     causes = [f"{cause}_ns" for cause in CAUSES]
-    found = rank_averages(trace).with_columns(
+    averages = rank_averages(trace).with_columns(
         own_ns=pl.col("step_ns") - pl.col("waiting_ns"),
         idle_ns=pl.sum_horizontal(causes),
         cause=pl.concat_list(causes).list.arg_max(),
     )
-    words = pl.when(pl.col("idle_ns") > 0).then(
+    names = pl.when(pl.col("idle_ns") > 0).then(
         pl.col("cause").replace_strict(dict(enumerate(CAUSES)), return_dtype=pl.String)
     )
-    rounded = found.with_columns(words.alias("cause"), pl.col("^.*_ns$").round().cast(pl.Int64))
+    rounded = averages.with_columns(names.alias("cause"), pl.col("^.*_ns$").round().cast(pl.Int64))
     return WORST_RANKS.conform(
         rounded.sort("delays_ns", "own_ns", "rank", descending=[True, True, False])
     )

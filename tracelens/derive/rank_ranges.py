@@ -1,7 +1,4 @@
-"""One sentence for many ranks of which the same can be said.
-
-Ranges stand in place of numbers.
-"""
+"""Ranks in text: as ranges, and one sentence for all ranks of which the same can be said."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,29 +6,26 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 MANY = 4
-"""More ranks than this are put together."""
+"""More ranks than this are said in one sentence."""
 _RANK = re.compile(r"Rank (\d+)\b")
 _RANGES = re.compile(r"(-?[\d,.]*\d) to -?[\d,.]*\d to -?[\d,.]*\d to (-?[\d,.]*\d)")
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?!\w)")
 
 
 def merge_ranks(sentences: Sequence[str]) -> list[str]:
-    """Return the sentences.
-
-    Those that begin with one of more than MANY ranks and differ in numbers only become one.
-    """
+    """Merge sentences that begin with a rank and differ in numbers only, where more than MANY ranks have one."""
     begins = [_RANK.match(sentence) for sentence in sentences]
     if len({begin[1] for begin in begins if begin}) <= MANY:
         return [*sentences]
-    found: dict[str, list[tuple[int, str]]] = {}
+    by_text: dict[str, list[tuple[int, str]]] = {}
     for sentence, begin in zip(sentences, begins, strict=True):
         rest = sentence[begin.end() :] if begin else ""
-        found.setdefault(_NUMBER.sub("#", rest) or sentence, []).append(
+        by_text.setdefault(_NUMBER.sub("#", rest) or sentence, []).append(
             (int(begin[1]) if begin else -1, rest)
         )
     merged = []
-    for sentence, own in found.items():
-        ranks, texts = zip(*own, strict=True)
+    for sentence, alike in by_text.items():
+        ranks, texts = zip(*alike, strict=True)
         merged.append(
             sentence if -1 in ranks else _subject(ranks, texts[0][:1]) + join_numbers(texts)
         )
@@ -39,47 +33,43 @@ def merge_ranks(sentences: Sequence[str]) -> list[str]:
 
 
 def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return rows that differ in the rank and the count only as one row.
+    """Merge rows that differ in rank and count only: ranks become text, counts are added.
 
-    Ranks become text, and counts are summed. The frame itself where it is of at most MANY ranks.
+    A frame of at most MANY ranks is returned as it is.
     """
     if frame["rank"].n_unique() <= MANY:
         return frame
     same = [name for name in frame.columns if name not in {"rank", "count"}]
     merged = frame.group_by(same, maintain_order=True).agg("rank", pl.col("count").sum())
-    ranks = pl.Series("rank", [list_ranks(found) for found in merged["rank"].to_list()], pl.String)
+    ranks = pl.Series(
+        "rank", [list_ranks(same_row) for same_row in merged["rank"].to_list()], pl.String
+    )
     return merged.with_columns(ranks).select(frame.columns)
 
 
 def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]:
-    """Return ranks with their texts, those whose texts differ in numbers only as one.
-
-    Each by itself up to MANY ranks.
-    """
+    """Group ranks whose texts differ in numbers only; up to MANY ranks are each a group."""
     pairs = [*texts]
-    found: dict[str | int, list[tuple[int, str]]] = {}
+    by_text: dict[str | int, list[tuple[int, str]]] = {}
     for rank, text in pairs:
-        found.setdefault(_NUMBER.sub("#", text) if len(pairs) > MANY else rank, []).append(
+        by_text.setdefault(_NUMBER.sub("#", text) if len(pairs) > MANY else rank, []).append(
             (rank, text)
         )
     return [
-        ([rank for rank, _ in own], join_numbers([text for _, text in own]))
-        for own in found.values()
+        ([rank for rank, _ in alike], join_numbers([text for _, text in alike]))
+        for alike in by_text.values()
     ]
 
 
 def join_numbers(texts: Sequence[str]) -> str:
-    """Return texts that differ in numbers only as one text.
-
-    A number, or range, that differs becomes "LEAST to GREATEST".
-    """
+    """Merge texts that differ in numbers only: numbers that differ become "LEAST to GREATEST"."""
     columns = iter(zip(*(_NUMBER.findall(text) for text in texts), strict=True))
 
-    def written(_: re.Match[str]) -> str:
+    def as_range(_: re.Match[str]) -> str:
         numbers = sorted(next(columns), key=lambda number: float(number.replace(",", "")))
         return " to ".join(dict.fromkeys((numbers[0], numbers[-1])))
 
-    return _RANGES.sub(r"\1 to \2", _NUMBER.sub(written, texts[0]))
+    return _RANGES.sub(r"\1 to \2", _NUMBER.sub(as_range, texts[0]))
 
 
 def list_ranks(ranks: Iterable[int]) -> str:
@@ -96,10 +86,7 @@ def list_ranks(ranks: Iterable[int]) -> str:
 
 
 def _subject(ranks: Sequence[int], following: str) -> str:
-    """Return the beginning of a sentence on the ranks.
-
-    A colon, a comma or a verb in the singular follows.
-    """
+    """Begin a sentence on the ranks, before a colon, a comma or a verb in the singular."""
     phrase = list_ranks(ranks)
     each = following == " " and phrase.startswith("ranks")
     return f"Each of {phrase}" if each else phrase.capitalize()

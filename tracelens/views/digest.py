@@ -1,4 +1,4 @@
-"""The parts of a report that people read as text: of many ranks the job and its worst ranks, not a sentence each."""
+"""The parts of a report that people read as text: of many ranks the job and its worst ranks."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ _MORE = "What else this trace answers, rank by rank"
 
 
 def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]:
-    """The sections in reading order, each with how many rows of it to show: null for all, 0 where notes say them."""
+    """Return sections in reading order with how many rows to show: None for all, 0 where notes say them."""
     sections = report.to_read()
     if not report.is_of_many:
         return [(one, rows) for one in sections]
@@ -22,7 +22,7 @@ def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]
 
 
 def endings(report: Report) -> list[tuple[str, list[str]]]:
-    """Headings with lines for the end: sections that are left out, and those without an answer."""
+    """Return headings with lines for the end: sections that are left out, and those without an answer."""
     found = [(UNANSWERED, report.unanswered())]
     if report.is_of_many:
         left_out = [
@@ -37,12 +37,12 @@ def endings(report: Report) -> list[tuple[str, list[str]]]:
 
 
 def title(report: Report) -> str:
-    """The report's title, with the verdict on a job of several ranks."""
+    """Return the report's title, with the verdict on a job of several ranks."""
     return report.title if report.headline is None else f"{report.title}: {report.headline}"
 
 
 def _shortened(section: Section) -> tuple[Section, int | None]:
-    """A section of many ranks: verdicts as a sentence for each that ranks share, and few rows of other tables."""
+    """Shorten a section of many ranks: a sentence per verdict that ranks share, few rows of other tables."""
     if section.analysis.name != "verdict":
         return section, _MOST_ROWS.get(section.analysis.name)
     said = [

@@ -1,4 +1,4 @@
-"""The straight line that keeps above some points and below others: one clock's offset over time, between its bounds."""
+"""The fit of one clock: a straight line of its offset over time, above some points and below others."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import linear_regression, median
 
 Points = Sequence[tuple[float, float]]
-"""Times in s, and offsets in ns."""
+"""Pairs of a time in s and an offset in ns."""
 STEEPEST = 200_000.0
 """The greatest drift between two clocks, in ns a second: a crystal keeps 100 ppm."""
 _ROUNDS = 60
@@ -15,7 +15,7 @@ _SEEN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ClockFit:
     """An offset at time 0 and its drift, in ns and ns a second, with the bounds of what both may be.
 
     Every line between the points lies within `low` and `high` at time 0, and within `uncertainty`
@@ -31,81 +31,98 @@ class Line:
     strain: float
 
 
-def line_between(lows: Points, highs: Points, near: Points, until: float) -> Line | None:
-    """The line above `lows`, below `highs` and close to `near`, for times from 0 to `until`; null without bounds.
+@dataclass(frozen=True, slots=True)
+class _Corridor:
+    """Points that a line must keep above, and points that it must keep below."""
 
-    A linear programme of two unknowns: for a drift, the offsets that keep between are those from
-    `floor` to `ceiling`. Both are straight between the drifts in `corners`, so that what is
-    greatest or least is so at one of these.
+    lows: Points
+    highs: Points
+
+    def floor(self, drift: float) -> float:
+        """Return the least offset of a line of this drift."""
+        return max(offset - drift * time for time, offset in self.lows)
+
+    def ceiling(self, drift: float) -> float:
+        """Return the greatest offset of a line of this drift."""
+        return min(offset - drift * time for time, offset in self.highs)
+
+    def room(self, drift: float) -> float:
+        """Return the range of offsets of lines of this drift, negative where there is no line."""
+        return self.ceiling(drift) - self.floor(drift)
+
+    def middle(self, drift: float) -> float:
+        """Return the offset halfway between the bounds."""
+        return (self.floor(drift) + self.ceiling(drift)) / 2
+
+
+def fit_clock(lows: Points, highs: Points, near: Points, until: float) -> ClockFit | None:
+    """Return the line above `lows`, below `highs` and close to `near`, for times from 0 to `until`.
+
+    None without bounds from both sides. A linear programme of two unknowns: for a drift, the
+    offsets of lines that keep between lie between floor and ceiling. Both are straight between the
+    drifts at which another corner of the points' hulls begins to bound, so that what is greatest or
+    least is so at one of these.
     """
     if not lows or not highs:
         return None
-    lows, highs = _hull(lows, 1), _hull(highs, -1)
-
-    def floor(drift: float) -> float:
-        return max(y - drift * t for t, y in lows) - strain
-
-    def ceiling(drift: float) -> float:
-        return min(y - drift * t for t, y in highs) + strain
-
-    def room(drift: float) -> float:
-        return ceiling(drift) - floor(drift)
-
-    strain = 0.0
-    corners = [-STEEPEST, STEEPEST, *_slopes(lows), *_slopes(highs)]
-    widest = max(corners, key=room)
-    strain = max(0.0, -room(widest) / 2)
-    steepest = (
-        [widest, widest] if strain else [_last(room, widest, end) for end in (-STEEPEST, STEEPEST)]
-    )
-
-    drifts = [*steepest, *(drift for drift in corners if steepest[0] < drift < steepest[1])]
-
-    def highest(time: float) -> float:
-        return max(ceiling(drift) + drift * time for drift in drifts)
-
-    def lowest(time: float) -> float:
-        return min(floor(drift) + drift * time for drift in drifts)
-
-    middle = (floor(widest) + ceiling(widest)) / 2, widest
+    corridor = _Corridor(_hull(lows, 1), _hull(highs, -1))
+    corners = [-STEEPEST, STEEPEST, *_slopes(corridor.lows), *_slopes(corridor.highs)]
+    widest = max(corners, key=corridor.room)
+    strain = max(0.0, -corridor.room(widest) / 2)
     if strain:
-        return Line(*middle, middle[0] - strain, middle[0] + strain, strain, strain)
-    wished = _through(near) if near else ((floor(0.0) + ceiling(0.0)) / 2, 0.0)
-    offset, drift = _towards(wished, middle, lows, highs)
-    errors = [
-        error
-        for t in (0.0, until)
-        for error in (highest(t) - offset - drift * t, offset + drift * t - lowest(t))
-    ]
-    return Line(offset, drift, lowest(0.0), highest(0.0), max(errors), strain)
+        offset = corridor.middle(widest)
+        return ClockFit(offset, widest, offset - strain, offset + strain, strain, strain)
+    return _fit_inside(corridor, corners, widest, near, until)
+
+
+def _fit_inside(
+    corridor: _Corridor, corners: Sequence[float], widest: float, near: Points, until: float
+) -> ClockFit:
+    """Return the line through a corridor that is closest to `near`; `widest` is the drift of most room."""
+    least, most = (_last(corridor.room, widest, end) for end in (-STEEPEST, STEEPEST))
+    drifts = [least, most, *(drift for drift in corners if least < drift < most)]
+    wished = _through(near) if near else (corridor.middle(0.0), 0.0)
+    safe = (corridor.middle(widest), widest)
+    offset, drift = _towards(wished, safe, corridor.lows, corridor.highs)
+    errors = []
+    for time in (0.0, until):
+        highest = max(corridor.ceiling(other) + other * time for other in drifts)
+        lowest = min(corridor.floor(other) + other * time for other in drifts)
+        errors += [highest - offset - drift * time, offset + drift * time - lowest]
+    low = min(map(corridor.floor, drifts))
+    high = max(map(corridor.ceiling, drifts))
+    return ClockFit(offset, drift, low, high, max(errors), 0.0)
 
 
 def _hull(points: Points, side: int) -> Points:
-    """The corners of the points' convex hull, above for side 1 and below for -1: no other point bounds a line."""
-    kept: list[tuple[float, float]] = []
-    for t, y in sorted(points):
-        while (
-            len(kept) > 1
-            and side
-            * (
-                (kept[-1][0] - kept[-2][0]) * (y - kept[-2][1])
-                - (kept[-1][1] - kept[-2][1]) * (t - kept[-2][0])
-            )
-            >= 0
-        ):
-            kept.pop()
-        kept.append((t, y))
-    return kept
+    """Return the corners of the points' convex hull, above for side 1 and below for -1.
+
+    No other point bounds a line. This is Andrew's monotone chain, 1979.
+    """
+    corners: list[tuple[float, float]] = []
+    for time, offset in sorted(points):
+        while len(corners) > 1 and side * _turn(corners[-2], corners[-1], (time, offset)) >= 0:
+            corners.pop()
+        corners.append((time, offset))
+    return corners
+
+
+def _turn(
+    first: tuple[float, float], second: tuple[float, float], third: tuple[float, float]
+) -> float:
+    """Return a positive number where the way through three points turns left, negative for right."""
+    across = (second[0] - first[0]) * (third[1] - first[1])
+    return across - (second[1] - first[1]) * (third[0] - first[0])
 
 
 def _slopes(hull: Points) -> list[float]:
-    """The drifts at which another corner of the hull begins to bound the line."""
+    """Return the drifts at which another corner of the hull begins to bound the line."""
     slopes = [(after[1] - y) / (after[0] - t) for (t, y), after in pairwise(hull) if after[0] > t]
     return [slope for slope in slopes if abs(slope) < STEEPEST]
 
 
 def _last(function: Callable[[float], float], good: float, end: float) -> float:
-    """The last place from `good` towards `end` where a concave function is not below 0."""
+    """Return the last value from `good` towards `end` where a concave function is not below 0."""
     if function(end) >= 0:
         return end
     for _ in range(_ROUNDS):
@@ -115,30 +132,28 @@ def _last(function: Callable[[float], float], good: float, end: float) -> float:
 
 
 def _through(points: Points) -> tuple[float, float]:
-    """Offset and drift of the line through the points' middle; without drift where the scatter hides it."""
+    """Return offset and drift of the line through the points; without drift where scatter hides it."""
     times, offsets = zip(*points, strict=True)
     level = median(offsets)
     if len({*times}) < _SEEN:
         return level, 0.0
     drift, offset = linear_regression(times, offsets)
     scatter = median(abs(y - offset - drift * t) for t, y in points)
-    return (
-        (offset, drift)
-        if abs(drift) * (max(times) - min(times)) > _SEEN * scatter
-        else (level, 0.0)
-    )
+    has_drift = abs(drift) * (max(times) - min(times)) > _SEEN * scatter
+    return (offset, drift) if has_drift else (level, 0.0)
 
 
 def _towards(
-    wished: tuple[float, float], good: tuple[float, float], lows: Points, highs: Points
+    wished: tuple[float, float], safe: tuple[float, float], lows: Points, highs: Points
 ) -> tuple[float, float]:
-    """The wished line, moved towards a good one as far as the bounds demand."""
+    """Return the wished line, moved towards a safe one as far as the bounds demand."""
     share = 1.0
     for side, points in ((1, lows), (-1, highs)):
         for t, y in points:
-            own, other = (side * (offset + drift * t - y) for offset, drift in (wished, good))
-            if own < 0:
-                share = min(share, max(other, 0.0) / (other - own) if other > own else 0.0)
+            room, safe_room = (side * (offset + drift * t - y) for offset, drift in (wished, safe))
+            if room < 0:
+                allowed = max(safe_room, 0.0) / (safe_room - room) if safe_room > room else 0.0
+                share = min(share, allowed)
     share = min(share, STEEPEST / abs(wished[1])) if wished[1] else share
-    offset, drift = (at + share * (to - at) for at, to in zip(good, wished, strict=True))
+    offset, drift = (start + share * (end - start) for start, end in zip(safe, wished, strict=True))
     return offset, drift

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from tracelens.derive.ranks.clock_fit import Line, line_between
+from tracelens.derive.ranks.clock_fit import ClockFit, fit_clock
 from tracelens.trace import Trace
 
 _EVERYONE_WAITS = r"(?i)all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier"
@@ -37,7 +37,7 @@ CLOCKS = {
     "uncertainty_ns": pl.Int64,
     "strain_ns": pl.Int64,
 }
-"""A row a rank. Ranks of the same `clock` share one; clock 0 is the job's. `basis`: one host,
+"""One row per rank. Ranks of the same `clock` share one; clock 0 is the job's. `basis`: one host,
 assumed (nothing shows that the hosts' clocks differ), estimated, or unknown (no offset: too few
 collectives shared). The rank's clock minus the job's is `offset_ns` at the job's `origin_ns`,
 within `low_ns` and `high_ns`, and grows by `drift_ppm`; between the first and the last
@@ -56,7 +56,7 @@ _Points: TypeAlias = list[tuple[float, float]]
 
 
 def clocks_of(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
-    """The clocks of a trace's ranks, from its matched collectives as for `estimate_clocks`; see CLOCKS."""
+    """Estimate the clocks of a trace's ranks from its matched collectives; columns are CLOCKS."""
     nodes: dict[int, int | None] = dict.fromkeys(trace.manifest.ranks)
     if (
         trace.manifest.time_base == "unix_epoch"
@@ -70,11 +70,11 @@ def clocks_of(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def estimate_clocks(calls: pl.DataFrame, nodes: Mapping[int, int | None]) -> pl.DataFrame:
-    """The clocks of the ranks that `nodes` has, each with its node, or null where that is unknown; see CLOCKS.
+    """Estimate the clocks of ranks; `nodes` has the node of each, None where it is unknown.
 
-    `calls` are matched collectives, a row a rank's: rank, group_key, call, issued (its name),
-    start_ns and end_ns as recorded, and in_split and out_split, lists of elements a rank as JSON or
-    null.
+    Columns are CLOCKS. `calls` are matched collectives, one row per rank and call: rank, group_key,
+    call, issued (its name), start_ns and end_ns as recorded, and in_split and out_split, lists of
+    elements per rank as JSON, or None.
     """
     bounds = _bounds(calls)
     clock, basis = _shared(bounds, nodes)
@@ -97,7 +97,7 @@ def estimate_clocks(calls: pl.DataFrame, nodes: Mapping[int, int | None]) -> pl.
 def on_job_clock(
     frame: pl.DataFrame, clocks: pl.DataFrame, columns: Sequence[str] = ("start_ns", "end_ns")
 ) -> pl.DataFrame:
-    """The frame, which has a rank, with these columns of times on the job's clock; unchanged where it is unknown."""
+    """Move columns of times from each rank's clock to the job's; times on an unknown clock stay."""
     if (
         not (clocks["offset_ns"].fill_null(0) != 0).any()
         and not (clocks["drift_ppm"].fill_null(0) != 0).any()
@@ -114,7 +114,10 @@ def on_job_clock(
 
 
 def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
-    """The calls with uncertainty_ns, of the time between rank and awaited_rank: 0 on one clock, null where unknown."""
+    """Add uncertainty_ns: how well the clocks of rank and awaited_rank are known against each other.
+
+    It is 0 on one clock, and None where nothing tells.
+    """
     own = clocks.select("rank", "clock", "uncertainty_ns")
     awaited = own.rename(
         {"rank": "awaited_rank", "clock": "_clock", "uncertainty_ns": "_uncertainty_ns"}
@@ -129,11 +132,10 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
 
 
 def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str | None:
-    """Why clocks do not allow to say which rank was waited for; null where they do.
+    """Say why clocks leave open which rank was waited for; None where they do not.
 
-    Of all matched calls, or of those in which one of the `awaited` ranks is waited for. They do where most of the
-    time from each start to the last one is of calls in which it is longer than the clocks leave
-    open.
+    Of all matched calls, or of those in which one of the `awaited` ranks is waited for. Clocks
+    tell where most of the time from each start to the last one is longer than their uncertainty.
     """
     wait = pl.col("last_start_ns") - pl.col("start_ns")
     is_asked = True if awaited is None else pl.col("awaited_rank").is_in([*awaited])
@@ -156,9 +158,9 @@ def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str
 
 
 def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
-    """The calls that bound clocks: no end of one may come before any of its starts.
+    """Return the calls that bound clocks: no end of one may come before any of its starts.
 
-    A send's end and a receive's start are null, because they bound nothing.
+    A send's end and a receive's start are None, because they bound nothing.
     """
     name = pl.col("issued")
     sends, receives = name == "send", name == "recv"
@@ -176,7 +178,7 @@ def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict[int, int], str]:
-    """The number of each rank's clock, the job's being 0, and how it is known that these are the clocks."""
+    """Number the clocks that ranks share, the job's 0; return them by rank, and the basis of this."""
     known = {node for node in nodes.values() if node is not None}
     if len(nodes) == 1 or (len(known) == 1 and None not in nodes.values()):
         return dict.fromkeys(nodes, 0), "one host"
@@ -199,7 +201,7 @@ def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict
 def _estimated(
     bounds: pl.DataFrame, clock: Mapping[int, int], origin_ns: int
 ) -> dict[int, dict[str, float]]:
-    """Offset, drift and bounds by clock, first of those that share calls with the job's, then with these, and so on."""
+    """Fit each clock, first those that share calls with the job's, then those that share calls with these."""
     own = bounds.with_columns(
         clock=pl.col("rank").replace_strict(clock, default=None, return_dtype=pl.Int32)
     )
@@ -237,7 +239,7 @@ def _estimated(
 
 
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
-    """The line of each clock that has bounds from both sides, from its calls beside those of clocks that are known."""
+    """Fit each clock with bounds from both sides to the known clocks that it shares calls with."""
     low, high = (
         pl.col("start_ns") - pl.col("first_end_ns"),
         pl.col("end_ns") - pl.col("last_start_ns"),
@@ -271,15 +273,15 @@ def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[s
             if y is not None:
                 of_name.append((t, y))
     lines = {
-        key: line_between(lows, highs, nears, until) for key, (lows, highs, nears) in points.items()
+        key: fit_clock(lows, highs, nears, until) for key, (lows, highs, nears) in points.items()
     }
     return {
         number: _facts(line, first) for (number, first), line in lines.items() if line is not None
     }
 
 
-def _facts(line: Line, base_ns: int) -> dict[str, float]:
-    """The line as columns; its times are on the rank's clock less `base_ns`, those of the table on the job's."""
+def _facts(line: ClockFit, base_ns: int) -> dict[str, float]:
+    """Return a fit as columns of CLOCKS: its times are on the rank's clock less `base_ns`, theirs on the job's."""
     drift = line.drift * 1e-9
     offset, low, high = (value / (1 - drift) for value in (line.offset, line.low, line.high))
     return {

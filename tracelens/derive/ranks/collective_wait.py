@@ -22,9 +22,9 @@ WAITS = {
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """The waiting of all ranks: `pieces` that do not overlap within a rank, and `computing`, what hides them.
+    """The waiting of all ranks: `pieces` that do not overlap within a rank, and `computing` that hides them.
 
-    A row of `pieces`: rank, group_key, call, awaited_rank, start_ns and end_ns on the rank's own
+    A row of `pieces` has rank, group_key, call, awaited_rank, start_ns and end_ns on the rank's own
     clock, and hidden_ns, the time in it during which the rank computed. Where two collectives wait
     at once, the time is that of the one begun first. `computing` has each rank's time with a kernel
     that does not communicate, as disjoint intervals. Both are sorted by rank and start, and have
@@ -58,7 +58,7 @@ def _waits_of(trace: Trace) -> Waits:
 
 
 def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFrame:
-    """A row a rank and step, and one (step null) a rank for all its time, with the columns of WAITS.
+    """Return one row per rank and step, and one (step None) per rank for all its time; columns are WAITS.
 
     For ranks with matched collectives. `wait_ns` is time in which at least one collective waits for
     a rank to begin it, hidden_ns the part of it in which the rank computes, exposed_ns the rest.
@@ -88,7 +88,7 @@ def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFra
 
 
 def waiting_pairs(trace: Trace) -> pl.DataFrame:
-    """A row a rank and one that it waited for, with the columns of WAITING_FOR; sorted by these."""
+    """Return one row per rank and one that it waited for, sorted by these; columns are WAITING_FOR."""
     pair = ["rank", "awaited_rank"]
     late = pl.col("last_start_ns") - pl.col("start_ns")
     sums = (
@@ -105,7 +105,7 @@ def waiting_pairs(trace: Trace) -> pl.DataFrame:
 
 
 def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
-    """The waiting of a window's rank before one of its edges, and the hidden part: wait_ns, hidden_ns."""
+    """Return for each window its rank's waiting before one of its edges, and the hidden part of it."""
     hidden = pl.col("hidden_ns")
     last = _last_begun(
         waits.pieces.with_columns(hidden_before_ns=hidden.cum_sum().over("rank") - hidden),
@@ -121,14 +121,14 @@ def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
 
 
 def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.Series:
-    """The length of a rank's disjoint intervals before each of its moments; null where the moment is null."""
+    """Return the length of a rank's disjoint intervals before each of its moments, None for moment None."""
     last = _last_begun(intervals, moments, column)
     inside = pl.min_horizontal("end_ns", "moment") - pl.col("start_ns")
     return last.select((pl.col("before_ns") + inside).fill_null(0)).to_series()
 
 
 def _last_begun(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.DataFrame:
-    """For each moment its rank's last interval that begins no later; in the moments' order."""
+    """Return for each moment, in their order, its rank's last interval that begins no later."""
     asked = (
         moments.select("rank", moment=column)
         .with_row_index("_row")
@@ -150,7 +150,7 @@ def _last_begun(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> 
 
 
 def _disjoint(waits: pl.DataFrame) -> pl.DataFrame:
-    """The waits of each rank without the time that one begun before has already."""
+    """Cut from each wait of a rank the time in which one that began earlier still waits."""
     ordered = waits.sort("rank", "start_ns", "end_ns")
     ended = pl.col("end_ns").cum_max().shift().over("rank")
     cut = ordered.with_columns(start_ns=pl.max_horizontal("start_ns", ended))
@@ -158,7 +158,7 @@ def _disjoint(waits: pl.DataFrame) -> pl.DataFrame:
 
 
 def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
-    """The times of each rank with at least one kernel running that does not communicate: rank, start_ns, end_ns."""
+    """Return as intervals when at least one kernel of a rank runs that does not communicate."""
     kernels = trace.select("kernels", "rank", "start_ns", "duration_ns", "is_communication")
     kernels = kernels.filter(
         ~pl.col("is_communication").fill_null(value=False), pl.col("rank").is_in(ranks.implode())
@@ -167,6 +167,6 @@ def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
 
 
 def _summed(intervals: pl.DataFrame) -> pl.DataFrame:
-    """A rank's disjoint intervals with `before_ns`, the length of those before."""
+    """Add `before_ns`, the length of the rank's intervals before, to disjoint intervals."""
     length = pl.col("end_ns") - pl.col("start_ns")
     return intervals.with_columns(before_ns=length.cum_sum().over("rank") - length)

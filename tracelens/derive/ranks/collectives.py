@@ -38,25 +38,27 @@ CALLS = {
 }
 STOPS = {"group_key": pl.String, "call": pl.Int64, "text": pl.String}
 _PAIR = ("send", "recv")
-_EACH_ITS_OWN = r"^_?(all_?to_?all|gather$|scatter$|send/recv)"
+_VARIABLE_SIZE = r"^_?(all_?to_?all|gather$|scatter$|send/recv)"
 """Calls in which ranks may give and receive different amounts."""
-_UNTOLD = "communication kernels"
-_MOST_TEXT = 60
+_UNDESCRIBED = "communication kernels"
+"""The group of kernels that no library described."""
+_MAX_LABEL = 60
+_MAX_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
     """The matched collectives of a trace.
 
-    `calls`: a row a rank's call, columns as in CALLS. `group_key` tells groups apart, `group` is
-    for people; `call` counts the group's calls from 0; times are on the job's clock, but for
-    own_start_ns, on the rank's own. first_start_ns and last_start_ns are the first and last start
-    of any rank, awaited_rank the one that began last, least_ns the least duration, n_ranks the
-    number of captured ranks, group_size of all where it is known. The two ranks' starts can be
-    compared to uncertainty_ns, for their clocks' sake; null where nothing tells. `stops`: a row a
-    group with a call that does not pair: its index and a sentence; nothing after it is in `calls`.
-    `clocks`: as from `clocks_of`. `remarks`: sentences on how calls were matched, and which were
-    left out.
+    `calls` has one row per rank and call, columns as in CALLS. `group_key` identifies a group,
+    `group` describes it; `call` counts the group's calls from 0. Times are on the job's clock, but
+    own_start_ns on the rank's own. first_start_ns and last_start_ns are the first and last start of
+    any rank, awaited_rank the one that began last, least_ns the least duration, n_ranks the number
+    of captured ranks, group_size of all where it is known. uncertainty_ns is how well the starts of
+    rank and awaited_rank can be compared, None where nothing tells. `stops` has one row per group
+    with a call that does not pair: its index and a sentence; nothing after it is in `calls`.
+    `clocks` is as from `clocks_of`. `remarks` are sentences on how calls were matched, and which
+    were left out.
     """
 
     calls: pl.DataFrame
@@ -66,11 +68,11 @@ class Matched:
 
 
 def match_collectives(trace: Trace) -> Matched:
-    """The calls of each process group that all its captured ranks have; empty with one rank.
+    """Return the calls of each process group that all its captured ranks have; empty with one rank.
 
     Matched by the sequence number where a group's calls all have one, else by order within the
     group; sends and receives by order within each pair of ranks; kernels that no library described
-    by order among themselves. Computed once for a trace.
+    by order among themselves. The result is cached.
     """
     return trace.derived(_match)
 
@@ -79,22 +81,23 @@ def _match(trace: Trace) -> Matched:
     empty = pl.DataFrame(schema=CALLS)
     if len(trace.manifest.ranks) < 2 or not trace.has("kernels"):
         return Matched(empty, pl.DataFrame(schema=STOPS), pl.DataFrame(schema=CLOCKS), [])
-    found, remarks = _found(trace)
-    numbered, more = _numbered(found)
-    paired, stops = _paired(numbered)
+    kernels, undescribed = _communication_kernels(trace)
+    grouped, alone = assign_groups(kernels)
+    numbered, by_order = assign_sequence(grouped)
+    complete, early = drop_partial_prefix(numbered)
+    remarks = [*undescribed, *filter(None, (alone, early, by_order))]
+    paired, stops = _stop_at_mismatch(complete)
     clocks = clocks_of(trace, paired)
-    calls = (
-        with_uncertainty(_with_starts(on_job_clock(paired, clocks)), clocks)
-        if paired.height
-        else empty
-    )
+    calls = empty
+    if paired.height:
+        calls = with_uncertainty(_with_starts(on_job_clock(paired, clocks)), clocks)
     typed = calls.select(pl.col(name).cast(dtype) for name, dtype in CALLS.items())
-    return Matched(typed, stops, clocks, remarks + more)
+    return Matched(typed, stops, clocks, remarks)
 
 
-def _found(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
-    """Every communication kernel with what its library told of it; sentences on those that are left out."""
-    told = trace.collectives
+def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
+    """Return communication kernels with what their library recorded of them, and remarks on the others."""
+    recorded = trace.collectives
     columns = (
         "rank",
         "kernel_id",
@@ -108,11 +111,11 @@ def _found(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     communicates = pl.col("is_communication").fill_null(value=False)
     # Few kernels communicate: all of a thousand ranks take 300 MB. The same numbers on other ranks
     # do no harm.
-    is_asked = communicates | pl.col("kernel_id").is_in(told["kernel_id"].unique().implode())
+    is_asked = communicates | pl.col("kernel_id").is_in(recorded["kernel_id"].unique().implode())
     kernels = trace.select("kernels", *columns, where=is_asked)
-    rows = rows_of(kernels["rank"], kernels["kernel_id"], told.select("rank", "kernel_id"))
-    told = (
-        told.with_columns(row=rows)
+    rows = rows_of(kernels["rank"], kernels["kernel_id"], recorded.select("rank", "kernel_id"))
+    recorded = (
+        recorded.with_columns(row=rows)
         .drop_nulls("row")
         .unique("row", keep="first", maintain_order=True)
     )
@@ -123,39 +126,42 @@ def _found(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
         own_start_ns="start_ns",
         end_ns=pl.col("start_ns") + pl.col("duration_ns"),
     )
-    described = pl.concat([told, work[told["row"]]], how="horizontal")
-    is_told = (
+    described = pl.concat([recorded, work[recorded["row"]]], how="horizontal")
+    is_described = (
         pl.repeat(0, kernels.height, dtype=pl.UInt8, eager=True)
-        .scatter(told["row"], 1)
+        .scatter(recorded["row"], 1)
         .cast(pl.Boolean)
     )
-    untold = (kernels.select(communicates).to_series() & ~is_told).arg_true()
-    if not untold.len():
+    rest = (kernels.select(communicates).to_series() & ~is_described).arg_true()
+    if not rest.len():
         return described, []
-    names = kernels["name"].gather(untold).cast(pl.String)
-    bare = names.str.replace(r"^void ", "").str.replace(r"[<(].*", "")
-    others = pl.concat(
-        [kernels.select("rank", "kernel_id")[untold], work[untold]], how="horizontal"
-    ).with_columns(group=pl.lit(_UNTOLD), name=bare)
+    names = kernels["name"].gather(rest).cast(pl.String)
+    names = names.str.replace(r"^void ", "").str.replace(r"[<(].*", "")
+    others = pl.concat([kernels.select("rank", "kernel_id")[rest], work[rest]], how="horizontal")
+    others = others.with_columns(group=pl.lit(_UNDESCRIBED), name=names)
     # One kernel serves all sends and receives of a rank at a time, and these are not the same on
     # each rank.
-    pairs = bare.str.contains("(?i)send_?recv")
-    others, remarks = others.filter(~pairs), []
+    is_pair = names.str.contains("(?i)send_?recv")
+    others, remarks = others.filter(~is_pair), []
     if others.height:
         remarks.append(
             f"{others.height:,} communication kernels do not tell their collective: matched by"
             " order."
         )
-    if pairs.any():
+    if is_pair.any():
         remarks.append(
-            f"{int(pairs.sum()):,} kernels that send and receive do not tell to whom, and are left"
-            " out."
+            f"{int(is_pair.sum()):,} kernels that send and receive do not tell to whom, and are"
+            " left out."
         )
     return pl.concat([described, others], how="diagonal"), remarks
 
 
-def _numbered(found: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """The calls of groups with several captured ranks, with group_key, call and how many ranks the group has."""
+def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
+    """Add group_key, n_ranks and issued (the recorded name) to the calls of groups of several captured ranks.
+
+    A pair of ranks that send and receive is a group, and its calls are send/recv. The remark counts
+    the calls of groups of one captured rank, which are left out.
+    """
     is_pair = pl.col("name").is_in(_PAIR) & pl.col("peer").is_not_null()
     ends = (
         pl.when(pl.col("name") == _PAIR[0])
@@ -163,98 +169,105 @@ def _numbered(found: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         .otherwise(pl.struct(a="peer", b="rank"))
     )
     peers = pl.format("{}>{}", ends.struct.field("a"), ends.struct.field("b"))
-    texts = found.select(
+    texts = kernels.select(
         pl.coalesce("group_id", "group", pl.lit("")),
         pl.coalesce("group_ranks", pl.lit("")),
         between=pl.when(is_pair).then(peers).otherwise(pl.lit("")),
     )
     # Each distinct key is put together once: of a thousand ranks, those in a group are 5 kB.
-    key, ranks, between = texts
-    for more in (ranks, between):
+    key, *parts = texts
+    for part in parts:
         key = each_pair_once(
-            key, more, lambda words: words.select(pl.concat_str(pl.all(), separator=" "))
+            key, part, lambda words: words.select(pl.concat_str(pl.all(), separator=" "))
         ).to_series()
-    found = found.with_columns(
+    grouped = kernels.with_columns(
         # A number of its own on each rank, so that it matches nothing.
         sequence=pl.when(~is_pair).then("sequence"),
         name=pl.when(is_pair).then(pl.lit("/".join(_PAIR))).otherwise("name"),
         group_key=each_once(key, lambda words: words.str.strip_chars()),
         issued=pl.col("name"),
     )
-    found = found.with_columns(n_ranks=pl.col("rank").n_unique().over("group_key").cast(pl.Int64))
-    alone, found = found.filter(pl.col("n_ranks") == 1), found.filter(pl.col("n_ranks") > 1)
-    remarks = (
-        [f"{alone.height:,} collectives are of groups of which one rank was captured."]
-        if alone.height
-        else []
-    )
-    own = ["group_key", "rank"]
-    found = found.sort("start_ns", "kernel_id", maintain_order=True).with_columns(
+    n_ranks = pl.col("rank").n_unique().over("group_key").cast(pl.Int64)
+    grouped = grouped.with_columns(n_ranks=n_ranks)
+    several = grouped.filter(pl.col("n_ranks") > 1)
+    n_alone = grouped.height - several.height
+    if not n_alone:
+        return several, None
+    return several, f"{n_alone:,} collectives are of groups of which one rank was captured."
+
+
+def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
+    """Add `call`, the index of each call in its group, and is_ordered; sorted by rank, group and call.
+
+    The index follows the recorded sequence numbers where all calls of a group have one, else the
+    order of starts on each rank. The remark names groups that are matched by order.
+    """
+    calls = grouped.sort("start_ns", "kernel_id", maintain_order=True).with_columns(
         is_ordered=pl.col("sequence").is_null().any().over("group_key")
     )
-    found = found.with_columns(sequence=pl.when("is_ordered").then(pl.lit(0)).otherwise("sequence"))
-    found = found.with_columns(place=pl.int_range(pl.len()).over(*own, "sequence"))
-    numbers = (
-        found.select("group_key", "sequence", "place")
-        .unique()
-        .sort("group_key", "sequence", "place")
-    )
-    numbers = numbers.with_columns(call=pl.int_range(pl.len()).over("group_key"))
-    found = found.join(numbers, on=["group_key", "sequence", "place"]).sort(
-        "rank", "group_key", "call"
-    )
-    # A rank whose profiler began later lacks the first numbers, which is no mistake of the
-    # program's.
-    begins = (
-        found.group_by(own)
-        .agg(pl.col("call").min())
-        .group_by("group_key")
-        .agg(begin=pl.col("call").max())
-    )
-    found = found.join(begins, on="group_key", maintain_order="left")
-    early = found.filter(pl.col("call") < pl.col("begin"))
-    if early.height:
-        remarks.append(
-            f"{early.height:,} collectives began before every rank of their group was captured:"
-            " left out."
-        )
-    by_order = found.filter("is_ordered", (pl.col("group") != _UNTOLD).fill_null(value=True))
+    calls = calls.with_columns(sequence=pl.when("is_ordered").then(pl.lit(0)).otherwise("sequence"))
+    # A rank may issue several calls of one number.
+    place = pl.int_range(pl.len()).over("group_key", "rank", "sequence")
+    key = ["group_key", "sequence", "place"]
+    calls = calls.with_columns(place=place)
+    indices = calls.select(key).unique().sort(key)
+    indices = indices.with_columns(call=pl.int_range(pl.len()).over("group_key"))
+    calls = calls.join(indices, on=key).sort("rank", "group_key", "call")
+    is_described = (pl.col("group") != _UNDESCRIBED).fill_null(value=True)
+    by_order = calls.filter("is_ordered", is_described)
+    if not by_order.height:
+        return calls, None
     names = by_order["group"].drop_nulls().unique().sort().to_list()
-    if by_order.height:
-        remarks.append(f"No sequence numbers in {_some(names) or 'a group'}: matched by order.")
-    return found.filter(pl.col("call") >= pl.col("begin")), remarks
+    return calls, f"No sequence numbers in {_list_names(names) or 'a group'}: matched by order."
 
 
-def _some(names: list[str]) -> str:
-    shown = ", ".join(names[:3])
-    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+def drop_partial_prefix(numbered: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
+    """Leave out the calls before every captured rank of a group has one, and count them in the remark.
+
+    A rank whose profiler began later lacks the first ones, which is no mistake of the program's.
+    """
+    firsts = numbered.group_by("group_key", "rank").agg(pl.col("call").min())
+    begins = firsts.group_by("group_key").agg(begin=pl.col("call").max())
+    calls = numbered.join(begins, on="group_key", maintain_order="left")
+    complete = calls.filter(pl.col("call") >= pl.col("begin"))
+    n_early = calls.height - complete.height
+    if not n_early:
+        return complete, None
+    return complete, (
+        f"{n_early:,} collectives began before every rank of their group was captured: left out."
+    )
 
 
-def _paired(numbered: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The calls before the first of each group that does not pair, and those firsts."""
+def _list_names(names: list[str]) -> str:
+    shown = ", ".join(names[:_MAX_NAMED])
+    rest = len(names) - _MAX_NAMED
+    return shown + (f" and {rest} more" if rest > 0 else "")
+
+
+def _stop_at_mismatch(numbered: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the calls before the first of each group that does not pair, and those firsts as STOPS."""
     sizes = ["size_in_bytes", "size_out_bytes"]
-    alike = ~pl.col("name").str.contains(_EACH_ITS_OWN)
-    told = numbered.with_columns(
-        pl.when(alike).then(pl.col(name)).alias(f"_{name}") for name in sizes
+    has_one_size = ~pl.col("name").str.contains(_VARIABLE_SIZE)
+    sized = numbered.with_columns(
+        pl.when(has_one_size).then(pl.col(name)).alias(f"_{name}") for name in sizes
     )
     same = ["name", "dtype", *(f"_{name}" for name in sizes)]
-    of_call = told.group_by(_CALL).agg(
+    of_call = sized.group_by(_CALL).agg(
         n=pl.col("rank").n_unique(),
         n_ranks=pl.col("n_ranks").first(),
         n_kinds=pl.struct(same).n_unique(),
     )
-    bad = of_call.filter((pl.col("n") < pl.col("n_ranks")) | (pl.col("n_kinds") > 1))
-    firsts = bad.group_by("group_key").agg(stop=pl.col("call").min())
+    mismatched = of_call.filter((pl.col("n") < pl.col("n_ranks")) | (pl.col("n_kinds") > 1))
+    firsts = mismatched.group_by("group_key").agg(stop=pl.col("call").min())
     with_stops = numbered.join(firsts, on="group_key", how="left", maintain_order="left")
-    good = with_stops.filter(pl.col("stop").is_null() | (pl.col("call") < pl.col("stop")))
-    texts = _texts(with_stops.filter(pl.col("stop").is_not_null()))
-    return good.drop("stop"), pl.DataFrame([*texts], schema=STOPS, orient="row").sort(
-        "call", "group_key"
-    )
+    matched = with_stops.filter(pl.col("stop").is_null() | (pl.col("call") < pl.col("stop")))
+    texts = _describe_stops(with_stops.filter(pl.col("stop").is_not_null()))
+    stops = pl.DataFrame([*texts], schema=STOPS, orient="row").sort("call", "group_key")
+    return matched.drop("stop"), stops
 
 
-def _texts(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
-    """For each group that stops its key, the call, and a sentence on what differs."""
+def _describe_stops(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
+    """Yield for each group that stops its key, the call, and a sentence on what differs."""
     for (key,), group in stopped.group_by("group_key", maintain_order=True):
         call = int(group["stop"][0])
         rows = group.filter(pl.col("call") == call)
@@ -263,29 +276,28 @@ def _texts(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
         words = (
             rows["issued"]
             if rows["name"].n_unique() > 1 or missing
-            else rows.select(_words()).to_series()
+            else rows.select(_call_in_words()).to_series()
         )
         usual = words.mode().sort()[0]
-        others = rows.filter(words != usual)
-        ranks = others["rank"].to_list()
         if 2 * len(missing) > rows.height + len(missing):
             text = f"{list_ranks(rows['rank'])} issued {usual} where others issued nothing"
         elif missing:
             text = f"{list_ranks(missing)} issued nothing where others issued {usual}"
         else:
             theirs = words.filter(words != usual).unique().sort()
-            text = f"{list_ranks(ranks)} issued {theirs[0]} where others issued {usual}"
-        yield str(key), call, f"{text}, call {call:,} of {label[:_MOST_TEXT]}"
+            ranks = list_ranks(rows.filter(words != usual)["rank"])
+            text = f"{ranks} issued {theirs[0]} where others issued {usual}"
+        yield str(key), call, f"{text}, call {call:,} of {label[:_MAX_LABEL]}"
 
 
-def _words() -> pl.Expr:
-    """A call in words: its name, and element type and sizes where known."""
+def _call_in_words() -> pl.Expr:
+    """Return a call in words: its name, and element type and sizes where known."""
     sizes = pl.format("of {} to {} bytes", "size_in_bytes", "size_out_bytes")
     return pl.concat_str("issued", "dtype", sizes, separator=" ", ignore_nulls=True)
 
 
 def _with_starts(paired: pl.DataFrame) -> pl.DataFrame:
-    """The calls with the first and last start of any rank, who began last, and the least duration."""
+    """Add the first and last start of any rank, the rank that began last, and the least duration."""
     late = paired.sort("start_ns", "rank", descending=[True, False]).group_by(
         _CALL, maintain_order=True
     )
@@ -308,16 +320,16 @@ def require_ranks(trace: Trace, analysis: str) -> None:
 
 
 def require_matched(trace: Trace, analysis: str) -> Matched:
-    """The matched collectives.
+    """Return the matched collectives.
 
     Raises MissingTableError where the trace is of one rank, or none match.
     """
     require_ranks(trace, analysis)
-    found = match_collectives(trace)
-    if found.calls.is_empty():
-        why = (*found.stops["text"], *found.remarks, "no rank has communication kernels")[0]
+    matched = match_collectives(trace)
+    if matched.calls.is_empty():
+        why = (*matched.stops["text"], *matched.remarks, "no rank has communication kernels")[0]
         raise MissingTableError(
             f"{analysis} needs collectives that several ranks have, and none match here:"
             f" {why.rstrip('.')} (they come from tracelens collect of all ranks' files of one run)"
         )
-    return found
+    return matched

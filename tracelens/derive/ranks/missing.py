@@ -21,13 +21,13 @@ _FASTEST = 0.1
 class MissingStraggler:
     """Ranks that were not given in whose group transfers take longer than they need.
 
-    excess_ns is that time in the mean of the group's given ranks; median_ns and usual_ns are a
-    transfer's time, and what it would be without waiting.
+    excess_ns is that time in all; mean_ns and usual_ns are a transfer's mean time, and what it
+    would be without waiting.
     """
 
     ranks: tuple[int, ...]
     excess_ns: float
-    median_ns: float
+    mean_ns: float
     usual_ns: float
 
     @property
@@ -74,15 +74,19 @@ def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
     groups = found.group_by("group_key").agg(
         pl.col("n_ranks", "group_size").first(),
         excess_ns=excess.sum(),
-        median_ns=pl.col("transfer_ns").median(),
-        usual_ns=pl.col("usual_ns").median(),
+        mean_ns=pl.col("transfer_ns").mean(),
+        usual_ns=pl.col("usual_ns").mean(),
+        # Some of a group's own transfers take longer anyway; half of them do not.
+        known_ns=pl.when(pl.col("whole_ns").is_not_null().any())
+        .then(pl.col("transfer_ns").mean())
+        .otherwise(pl.col("transfer_ns").median()),
     )
-    groups = groups.filter(pl.col("median_ns") >= SLOW * pl.col("usual_ns"))
+    groups = groups.filter(pl.col("known_ns") >= SLOW * pl.col("usual_ns"))
     if groups.is_empty():
         return None
     row = groups.sort("excess_ns", "group_key", descending=[True, False]).row(0, named=True)
     ranks = _missing_of(trace, str(row["group_key"]))
-    return MissingStraggler(ranks, row["excess_ns"], row["median_ns"], row["usual_ns"])
+    return MissingStraggler(ranks, row["excess_ns"], row["mean_ns"], row["usual_ns"])
 
 
 def _missing_of(trace: Trace, group_key: str) -> tuple[int, ...]:

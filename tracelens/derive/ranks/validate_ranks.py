@@ -1,4 +1,4 @@
-"""Ranks put together into a trace: which are missing or foreign, and how their clocks differ."""
+"""Ranks of a trace validated: which are missing or of another run, and how their clocks differ."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,7 +24,7 @@ _Row = dict[str, Any]
 
 
 def settle_ranks(trace: Trace, *, force_mix: bool = False) -> None:
-    """Add to a trace of several ranks their clocks, in `ranks` and the manifest, and warnings of ranks that lack.
+    """Add to a trace of several ranks their clocks, in `ranks` and the manifest, and warnings of missing ranks.
 
     Raises SourceError where collectives show that ranks are not of one program, unless `force_mix`
     makes a warning of it.
@@ -43,7 +43,7 @@ def settle_ranks(trace: Trace, *, force_mix: bool = False) -> None:
         ranks = ranks.select(pl.exclude(own.columns[1:])).join(
             own, on="rank", how="left", maintain_order="left"
         )
-    rows = [*_lacking(trace, matched), *_clock_remarks(matched)]
+    rows = [*_missing_ranks(trace, matched), *_clock_remarks(matched)]
     if why:
         rows.append(
             _row(trace.manifest.ranks[0], "warning", FORCED, f"put together nevertheless: {why}")
@@ -62,7 +62,7 @@ def settle_ranks(trace: Trace, *, force_mix: bool = False) -> None:
 
 
 def _foreign(trace: Trace, matched: Matched) -> str | None:
-    """Why the ranks cannot be of one program; null where they can.
+    """Say why the ranks cannot be of one program, None where they can.
 
     A collective that does not pair may be the mistake that is looked for; a rank of which none
     pairs, and which issues no kind of collective that others do, is of another program. So is one
@@ -93,12 +93,12 @@ def _foreign(trace: Trace, matched: Matched) -> str | None:
     return None
 
 
-def _lacking(trace: Trace, matched: Matched) -> Iterator[_Row]:
-    """Warnings of ranks that were not given, and of those that no collective connects with the others."""
+def _missing_ranks(trace: Trace, matched: Matched) -> Iterator[_Row]:
+    """Warn of ranks that were not given, and of those that no collective connects with the others."""
     given = trace.manifest.ranks
-    lacking = describe_missing(trace)
-    if lacking is not None:
-        yield _row(given[0], "warning", MISSING, lacking)
+    missing = describe_missing(trace)
+    if missing is not None:
+        yield _row(given[0], "warning", MISSING, missing)
     with_calls = {*matched.calls["rank"].unique()}
     for rank in sorted({*given} - with_calls) if with_calls else ():
         text = (
@@ -109,7 +109,7 @@ def _lacking(trace: Trace, matched: Matched) -> Iterator[_Row]:
 
 
 def _clock_remarks(matched: Matched) -> Iterator[_Row]:
-    """How each clock that is not the job's is known, where that needs a word."""
+    """Say how each clock that is not the job's is known, where that is not certain."""
     for row in matched.clocks.iter_rows(named=True) if matched.calls.height else ():
         own = (row["rank"], "warning")
         if row["basis"] == "assumed":
@@ -145,7 +145,7 @@ def _row(rank: int, severity: str, code: str, text: str) -> _Row:
 
 
 def _described(clocks: pl.DataFrame) -> dict[str, Any]:
-    """The clocks as the manifest holds them."""
+    """Return the clocks as the manifest holds them."""
     bases = clocks["basis"].unique()
     if clocks["clock"].n_unique() == 1:
         return {"basis": str(bases[0])}

@@ -174,7 +174,10 @@ def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> li
     culprits = []
     for pool in _pools(late):
         left = {one.rank: one for one in pool}
-        slow = trace.derived(group_transfers, pool[0].steps).filter(pl.col("slow").is_not_null())
+        # That stages on two hosts send more slowly than those on one is nobody's delay.
+        leads_out = (pl.col("name") == "send/recv") & (pl.col("slow") == "network")
+        transfers = trace.derived(group_transfers, pool[0].steps)
+        slow = transfers.filter(pl.col("slow").is_not_null() & ~leads_out)
         more = (pl.col("transfer_median_ns") - pl.col("peers_ns")) * pl.col("n_calls")
         groups = slow.group_by("group_key", "ranks").agg(
             pl.col("group", "slow").first(), more=more.sum()

@@ -1,4 +1,4 @@
-"""Each rank's time beside that of the others: by step, and for a step on average."""
+"""Each rank's time by step and for a step on average, and as a heat map."""
 
 from dataclasses import dataclass
 
@@ -17,9 +17,9 @@ PARTS = ("compute", "communication", "waiting", "copy", *CAUSES)
 
 
 def rank_steps(trace: Trace) -> pl.DataFrame:
-    """A row a rank and step, of a rank without steps one (step null): step_ns and `PART_ns` for each of PARTS.
+    """Return one row per rank and step with step_ns and `PART_ns` for each of PARTS.
 
-    Of a rank with several devices, the one that computes most.
+    A rank without steps has one row (step None). Of a rank with several devices, the one that computes most.
     """
     frame = break_down(trace).frame
     marked = frame.filter(pl.col("step").is_not_null())["rank"].unique().implode()
@@ -30,12 +30,12 @@ def rank_steps(trace: Trace) -> pl.DataFrame:
         .sort("compute_ns", "device_id")
     )
     device = busiest.group_by("rank", maintain_order=True).last().select("rank", "device_id")
-    own = kept.join(device, on=["rank", "device_id"], how="semi", nulls_equal=True)
+    of_device = kept.join(device, on=["rank", "device_id"], how="semi", nulls_equal=True)
     waits = waits_by_step(trace).select("rank", "step", waiting_ns="exposed_ns")
-    found = own.join(waits, on=["rank", "step"], how="left", nulls_equal=True)
+    steps = of_device.join(waits, on=["rank", "step"], how="left", nulls_equal=True)
     # A wait between two kernels that communicate is no communication.
     waiting = pl.min_horizontal(pl.col("waiting_ns").fill_null(0), "exposed_communication_ns")
-    return found.select(
+    return steps.select(
         "rank",
         "step",
         step_ns="window_ns",
@@ -48,7 +48,7 @@ def rank_steps(trace: Trace) -> pl.DataFrame:
 
 
 def rank_averages(trace: Trace) -> pl.DataFrame:
-    """A row a rank, all times of a step on average: step_ns, `PART_ns` for each of PARTS, delays_ns.
+    """Return one row per rank, all times of a step on average: as `rank_steps`, and delays_ns.
 
     delays_ns is the time that the other ranks together lost by waiting for this one.
     """
@@ -61,7 +61,7 @@ def rank_averages(trace: Trace) -> pl.DataFrame:
 
 
 def ranks_to_draw(trace: Trace) -> list[int]:
-    """The rank that loses most by waiting, the one that it waits for, and the one that loses the median; each once.
+    """Return the rank that loses most by waiting, the one it waits for, and one that loses the median.
 
     Empty where no rank waits for another.
     """
@@ -81,7 +81,7 @@ def ranks_to_draw(trace: Trace) -> list[int]:
 
 
 def same_moment(trace: Trace, rank: int, moment_ns: int, others: list[int]) -> dict[int, int]:
-    """For each of the ranks the moment on its own clock that is the rank's moment, as the collectives tell."""
+    """Return a rank's moment on the clocks of other ranks, by rank."""
     rows = {row["rank"]: row for row in match_collectives(trace).clocks.iter_rows(named=True)}
 
     def terms(of: int) -> tuple[float, float, float]:
@@ -95,18 +95,20 @@ def same_moment(trace: Trace, rank: int, moment_ns: int, others: list[int]) -> d
     offset, drift, origin = terms(rank)
     since = moment_ns - offset - origin
     job = round(moment_ns - offset - since * drift / (1 + drift))
-    found = {}
+    moments = {}
     for other in others:
         offset, drift, origin = terms(other)
-        found[other] = moment_ns if other == rank else job + round(offset + (job - origin) * drift)
-    return found
+        moments[other] = (
+            moment_ns if other == rank else job + round(offset + (job - origin) * drift)
+        )
+    return moments
 
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Times of ranks (rows) and steps (columns): of each its label, and a row of `cells` for each that was recorded.
+    """Times of ranks (rows) and steps (columns): their labels, and one row of `cells` per recorded pair.
 
-    `cells`: row, column, step_ns, waiting_ns, compute_ns, idle_ns, cause (of most of it, null
+    `cells`: row, column, step_ns, waiting_ns, compute_ns, idle_ns, cause (of most of it, None
     without any). A cell that stands for several, because there are too many to draw, has the
     largest of each time, and the cause of most time. The rank that the others wait for stays alone:
     it waits least, so nothing would be seen of it among others.
@@ -120,7 +122,7 @@ class HeatMap:
 def heat_map(
     trace: Trace, most_rows: int = _MOST_ROWS, most_columns: int = _MOST_COLUMNS
 ) -> HeatMap | None:
-    """The times of all ranks and steps; null with one rank, or without steps."""
+    """Return the times of all ranks and steps; None with one rank, or without steps."""
     if len(trace.manifest.ranks) < 2 or not (trace.has("kernels") or process_ranks(trace)):
         return None
     steps = rank_steps(trace).drop_nulls("step")

@@ -256,7 +256,7 @@ def _missing_straggler(trace: Trace, judged: list[RankTime]) -> dict[str, object
     if share < BLAMED:
         return None
     who = missing.text
-    times = f"{_ms(missing.median_ns)} where {_ms(missing.usual_ns)} would do"
+    times = f"{_ms(missing.mean_ns)} where {_ms(missing.usual_ns)} would do"
     return {
         "bound": "straggler",
         "value": share,
