@@ -146,7 +146,9 @@ def test_the_answer_comes_first_with_three_claims() -> None:
     assert "What was not measured" in text
     n_captures = len(re.findall(r"` \|$", text, re.MULTILINE))
     assert f"in 12 of {n_captures} captures" in answer
-    assert f"makes of {n_captures} captures" in " ".join((ROOT / "README.md").read_text().split())
+    assert f"makes of {n_captures} captures" in " ".join(
+        (ROOT / "docs/guide.md").read_text().split()
+    )
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def answer_timings(trace: Trace) -> Answer:
             "the answer needs times of the whole model, and this trace has those of layers only;"
             " see the section timing_methods"
         )
-    longest = max(medians.values())
+    longest = max(medians.values()) or 1
     bars = tuple(
         Bar(name, (Part("the whole model", 1.0, WORK),), ns / longest, duration(ns))
         for name, ns in medians.items()

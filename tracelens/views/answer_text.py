@@ -167,8 +167,8 @@ def _drawn_changes(answer: Answer) -> Iterator[Text]:
     if not answer.changes:
         yield from _wrapped(answer.no_change or "", "fact", "  ")
         return
-    afters = [_after(change) for change in answer.changes]
-    head = "a step then takes" if any(map(_has_step, answer.changes)) else "saves at most"
+    afters = [after_text(change) for change in answer.changes]
+    head = after_head(answer)
     column = max(cell_len(head), *map(cell_len, afters))
     width = WIDTH - 2 - column - 2
     yield Text.assemble((f"  {answer.changes_head:<{width}}", "bold"), f"  {head:>{column}}")
@@ -181,12 +181,17 @@ def _drawn_changes(answer: Answer) -> Iterator[Text]:
             yield Text(f"     {line}")
 
 
+def after_head(answer: Answer) -> str:
+    """Name the column that says what a change gives."""
+    return "a step then takes" if any(map(_has_step, answer.changes)) else "saves at most"
+
+
 def _has_step(change: Change) -> bool:
     """Whether the time of a step after the change is known, at least roughly."""
     return change.after_ns is not None or change.low_ns is not None
 
 
-def _after(change: Change) -> str:
+def after_text(change: Change) -> str:
     """The time of a step after a change, with its range; without steps the share that it saves."""
     if change.saved_frac is None:
         return "not known"

@@ -22,6 +22,7 @@ from markupsafe import Markup
 
 from tracelens.derive.rank_ranges import merge_rows
 from tracelens.report import Report, Section
+from tracelens.views.answer_block import answer_block
 from tracelens.views.card import card
 from tracelens.views.charts import draw
 from tracelens.views.columns import UNANSWERED, ordered
@@ -64,6 +65,7 @@ def to_html(report: Report, rows: int | None = 25) -> str:
             report=report,
             traces=[report.trace] if report.base is None else [report.trace, report.base],
             card=card,
+            block=answer_block(report),
             parts=parts,
             n_first=sum(one.analysis.name in _FIRST for one in sections),
             drawings=drawings,
