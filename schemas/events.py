@@ -247,8 +247,9 @@ STEPS = Table(
     "steps",
     "A step of the program. It ends when the host has begun the next one and the device has"
     " finished what was launched before, whichever is later; so steps tile the time that they"
-    " cover. The first of a window begins with its mark, or when earlier work ends; the last ends"
-    " with its mark, or with the last device work launched in it.",
+    " cover. The first of a window begins with its mark, or when earlier work ends, recorded or not"
+    " (work that was launched before the trace began); the last ends with its mark, or with the"
+    " last device work launched in it, and none goes on where the end of the trace cut work off.",
     (
         RANK,
         Column(
@@ -264,6 +265,13 @@ STEPS = Table(
             I64,
             "From the step's mark on the host to the next one's; of a window's last, its own"
             " length.",
+        ),
+        Column(
+            "mark_ns",
+            I64,
+            "Length of the mark itself, as a viewer of the trace shows it; null in a trace of an"
+            " older version.",
+            nullable=True,
         ),
         Column("n_kernels", I64, "Kernels that started in it, whichever step launched them."),
         Column(

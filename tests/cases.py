@@ -18,6 +18,8 @@ _NEUTRAL: dict[Any, Any] = {
     pl.Int32: 0,
     pl.Int64: 0,
 }
+WHOLE = pl.col("step").is_null() & (pl.col("phase").fill_null("program") == "program")
+"""The rows of time_breakdown that are of a whole trace; on ranks without steps, of the program."""
 _DEFAULTS = {"link": "launched", "source_api": "runtime"}
 
 

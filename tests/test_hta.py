@@ -16,7 +16,7 @@ import pytest
 
 import tracelens as tl
 from tests import hta_peer
-from tests.cases import make_trace
+from tests.cases import WHOLE, make_trace
 from tests.hta_peer import parsed_by_hta
 from tests.sources import ALL_TRACES, collected, torch_events, torch_folder, torch_trace
 from tests.torch_files import call, kernel, span, write
@@ -83,9 +83,7 @@ def temporal(name: str, *, last_step: bool = True) -> list[dict[str, float]]:
 
 def ours(trace: tl.Trace, rank: int = 0) -> dict[str, float]:
     """Our breakdown of the whole trace, in µs."""
-    rows = tl.analyses.time_breakdown(trace).filter(
-        pl.col("step").is_null() & (pl.col("rank") == rank)
-    )
+    rows = tl.analyses.time_breakdown(trace).filter(WHOLE & (pl.col("rank") == rank))
     (row,) = rows.to_dicts()
     return {
         name: row[f"{name}_ns"] / 1000
@@ -181,7 +179,7 @@ def test_temporal_breakdown_of_two_ranks() -> None:
 def test_overlap_of_communication_with_compute() -> None:
     """HTA's overlap is hidden communication over communication, in per cent to two decimals."""
     trace = collected(torch_folder("ddp_resnet50_2gpu"))
-    rows = tl.analyses.time_breakdown(trace).filter(pl.col("step").is_null()).sort("rank")
+    rows = tl.analyses.time_breakdown(trace).filter(WHOLE).sort("rank")
     hidden = 1 - rows["exposed_communication_ns"] / rows["communication_ns"]
     theirs = hta("ddp_resnet50_2gpu").get_comm_comp_overlap(visualize=False)[
         "comp_comm_overlap_pctg"

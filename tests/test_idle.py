@@ -60,26 +60,23 @@ def test_a_step_s_leading_and_trailing_host_time_is_idle_for_a_cause() -> None:
 
 
 def test_each_rank_is_told_by_its_own_calls() -> None:
-    """The ranks' rows stand in no order, and one number is a launch on one rank and a wait on the other."""
+    """The ranks' rows stand in no order, and one number is a launch on one rank and an allocation on the other."""
     step = mark(0, 0, 1_000)
-    wait = api("cudaDeviceSynchronize", 100, 400, rank=1, api_call_id=71)
-    calls = [launch(400, 410, rank=1, api_call_id=70), launch(400, 410, api_call_id=71), wait]
+    allocation = api("cudaMalloc", 100, 400, rank=1, api_call_id=71)
+    calls = [launch(400, 410, rank=1, api_call_id=70), launch(400, 410, api_call_id=71)]
     trace = program(
-        [step | {"rank": 1}, step], calls, [work(420, 600, 70, rank=1), work(420, 600, 71)]
+        [step | {"rank": 1}, step],
+        [*calls, allocation],
+        [work(420, 600, 70, rank=1), work(420, 600, 71)],
     )
     found = (
         time_breakdown(trace)
         .filter(step=0)
-        .select("rank", "idle_host_ns", "idle_launch_ns", "idle_sync_ns")
+        .select("rank", "idle_host_ns", "idle_launch_ns", "idle_allocation_ns")
     )
     assert found.rows() == [
         (0, (400 + 400) * US, 20 * US, 0),
-        (
-            1,
-            (100 + 400) * US,
-            0,
-            (300 + 20) * US,
-        ),  # launching after a wait is part of what it costs
+        (1, (100 + 400) * US, 20 * US, 300 * US),
     ]
 
 

@@ -98,12 +98,12 @@ def device_works(draw: st.DrawFn) -> DeviceWork:
         for part in rows
     )
     windows = [
-        (a * NS, b * NS)
+        (a * NS, b * NS, draw(st.booleans()))
         for a, b in disjoint(draw(st.sets(_TICKS, max_size=6)))
         if draw(st.integers(0, 3))
     ]
-    frame = pl.DataFrame(windows, schema={"start_ns": pl.Int64, "end_ns": pl.Int64}, orient="row")
-    return DeviceWork(host, (first, second), frame, draw(st.booleans()))
+    schema = {"start_ns": pl.Int64, "end_ns": pl.Int64, "counted": pl.Boolean}
+    return DeviceWork(host, (first, second), pl.DataFrame(windows, schema=schema, orient="row"))
 
 
 @given(st.lists(device_works(), min_size=1, max_size=3), st.data())

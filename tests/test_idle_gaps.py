@@ -1,12 +1,8 @@
 """idle_gaps: what its notes say; causes and places are in test_idle."""
 
-from pathlib import Path
-
 import pytest
 
-import tracelens as tl
 from tests.programs import api, launch, mark, program, work
-from tests.torch_files import call, kernel, write
 from tracelens.analyses.idle_gaps import idle_gaps, notes
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
@@ -46,18 +42,6 @@ def test_idle_time_that_nothing_explains_is_told() -> None:
     )
     assert len(found) == 1
     assert found[0].startswith("Of 0.20 ms nothing tells who launched the next work")
-
-
-def test_a_trace_without_marks_says_that_all_of_it_is_looked_at(tmp_path: Path) -> None:
-    events = [
-        call("cudaLaunchKernel", 0, 10, 1),
-        kernel("k", 20, 10, 1),
-        call("cudaLaunchKernel", 40, 10, 2),
-    ]
-    events.append(kernel("k", 60, 10, 2))
-    text = "The trace marks no steps, so all that was recorded is looked at."
-    assert said(tl.collect(write(tmp_path / "t.json", events)))[0] == text
-    assert said(program([], [launch(0, 10)], [work(20, 30, 0)])) == [text]
 
 
 def test_without_kernels() -> None:

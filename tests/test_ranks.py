@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import tracelens as tl
-from tests.cases import make_trace
+from tests.cases import WHOLE, make_trace
 from tests.conftest import examples
 from tests.schedules import Call, Schedule, schedules
 from tests.sources import SAMPLES
@@ -98,7 +98,7 @@ def test_the_job_waits_for_the_rank_that_computes_more_although_the_other_arrive
 @needs_captures
 def test_overlap_of_communication_as_hta_counts_it(ddp: Trace) -> None:
     """The digits that HTA 0.6.1 prints: the share of communication during which the rank computes."""
-    whole = tl.analyses.time_breakdown(ddp).filter(pl.col("step").is_null()).sort("rank")
+    whole = tl.analyses.time_breakdown(ddp).filter(WHOLE).sort("rank")
     hidden = 1 - whole["exposed_communication_ns"] / whole["communication_ns"]
     assert [round(100 * share, 2) for share in hidden] == [1.79, 74.02]
 

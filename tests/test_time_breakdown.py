@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from tests.cases import make_trace
+from tests.cases import WHOLE, make_trace
 from tracelens.analyses.time_breakdown import notes, time_breakdown
 from tracelens.errors import MissingTableError
 from tracelens.schemas.events import CAUSES
@@ -25,7 +25,7 @@ def collective(start: int, end: int, **more: Any) -> dict[str, Any]:
 
 
 def whole(trace: Trace) -> dict[str, Any]:
-    return time_breakdown(trace).filter(pl.col("step").is_null()).row(0, named=True)
+    return time_breakdown(trace).filter(WHOLE).row(0, named=True)
 
 
 def test_each_moment_belongs_to_the_most_useful_thing_that_runs() -> None:
@@ -65,7 +65,7 @@ def test_overlapping_kernels_count_once_and_devices_apart() -> None:
     columns = ["rank", "device_id", "window_ns", "compute_ns"]
     assert time_breakdown(trace).select(columns).rows() == [
         (0, 0, 20, 20),
-        (0, 1, 7, 7),
+        (0, 1, 20, 7),  # the rank's program goes on
         (1, 0, 9, 9),
     ]
 
@@ -134,9 +134,9 @@ def test_collectives_that_do_not_match_tell_no_wait(kernels: list[dict[str, Any]
 
 
 def test_without_steps_the_notes_say_so() -> None:
-    trace = make_trace(kernels=[at(0, 10)])
+    trace = make_trace(kernels=[at(0, 10_000)])
     assert notes(trace, time_breakdown(trace)) == [
-        "The trace marks no steps, so only the whole trace is broken down."
+        "The trace marks no steps: all shares are of the 0.01 ms that were recorded."
     ]
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import tracelens as tl
-from tests.cases import layers_with_kernels
+from tests.cases import WHOLE, layers_with_kernels
 from tests.sources import ALL_TRACES, collected, torch_events, torch_file, torch_folder, torch_trace
 from tracelens.derive.ranks.collectives import match_collectives
 
@@ -389,11 +389,7 @@ def brute_force(name: str, *categories: str) -> int:
 
 @pytest.mark.parametrize("name", [name for name in ALL_TRACES if not name.startswith("ddp")])
 def test_time_breakdown_against_a_walk_over_the_events(name: str) -> None:
-    row = (
-        tl.analyses.time_breakdown(torch_trace(name))
-        .filter(pl.col("step").is_null())
-        .row(0, named=True)
-    )
+    row = tl.analyses.time_breakdown(torch_trace(name)).filter(WHOLE).row(0, named=True)
     work = events_of(name, *DEVICE_TABLES)
     window = max(e["start_ns"] + e["duration_ns"] for e in work) - min(e["start_ns"] for e in work)
     busy = brute_force(name, *DEVICE_TABLES)

@@ -23,9 +23,18 @@ IDLE = {
 }
 """Meanings of the causes of idle time."""
 
+PARTS = ("compute", "communication", "waiting", "copy", *CAUSES)
+"""Parts that a rank's time adds up from: `communication` and `copy` that nothing hides, `waiting`
+in collectives for other ranks, and idle time by cause."""
+
+PROGRAM = "program"
+PHASES = ("earlier_work", "start_up", PROGRAM, "tear_down", "later_work")
+"""Phases of a rank's recorded time, in order."""
+
 TIME_BREAKDOWN = Table(
     "time_breakdown",
-    "A device's time in one step of one rank; or, step null, from its first to its last GPU event."
+    "A device's time in one step of one rank; or, step null, in a phase of the trace. Every share"
+    " of time in other results is one of the rows with the phase program."
     " Compute, exposed communication, exposed copy and the causes of idle time add up to window_ns."
     " Where nothing runs on a device the row is for the process (device_id null): it computes while"
     " any of its threads runs an op and its main thread does not load data or code; the causes are"
@@ -35,11 +44,19 @@ TIME_BREAKDOWN = Table(
         Column("device_id", pl.Int32, "Device; null for a process that uses none.", nullable=True),
         STEP,
         Column(
-            "window_ns",
-            pl.Int64,
-            "The step's duration, see steps; for the whole trace, from the first to the last GPU "
-            "event, or all that is recorded of a process.",
+            "phase",
+            pl.String,
+            "program: a step, or on a rank that marks none the time in which the device works"
+            " steadily (of a process, all that is recorded). earlier_work: the device runs work"
+            " that was launched before the trace began. start_up: until the device first works"
+            " steadily, or a first step that is mostly the creation of a context or the loading of"
+            " libraries. tear_down: after the last work, or a last step in which only a tail ran."
+            " later_work: after the trace's end cut off work that was launched. Null on a rank that"
+            " marks steps: from its first to its last GPU event, steps or not.",
+            nullable=True,
+            values=PHASES,
         ),
+        Column("window_ns", pl.Int64, "The length of the step, see steps, or of the phase."),
         Column(
             "compute_ns",
             pl.Int64,
@@ -61,15 +78,29 @@ TIME_BREAKDOWN = Table(
             Column(f"idle_{cause}_ns", pl.Int64, f"Idle time: {words}")
             for cause, words in IDLE.items()
         ),
-        Column("compute_frac", pl.Float64, "compute_ns over window_ns.", nullable=True),
+        Column(
+            "profiler_ns",
+            pl.Int64,
+            "Idle time that the profiler is known to add: its own recorded work, part of"
+            " idle_host_ns; and where a step without it was timed, the rest of the difference, part"
+            " of idle_launch_ns and idle_host_ns. It counts in no share.",
+        ),
+        Column(
+            "compute_frac",
+            pl.Float64,
+            "compute_ns over window_ns without profiler_ns.",
+            nullable=True,
+        ),
         Column(
             "exposed_communication_frac",
             pl.Float64,
-            "exposed_communication_ns over window_ns.",
+            "exposed_communication_ns over the same.",
             nullable=True,
         ),
-        Column("exposed_copy_frac", pl.Float64, "exposed_copy_ns over window_ns.", nullable=True),
-        Column("idle_frac", pl.Float64, "idle_ns over window_ns.", nullable=True),
+        Column("exposed_copy_frac", pl.Float64, "exposed_copy_ns over the same.", nullable=True),
+        Column(
+            "idle_frac", pl.Float64, "idle_ns without profiler_ns over the same.", nullable=True
+        ),
         Column(
             "last_collective_ns",
             pl.Int64,
@@ -225,9 +256,9 @@ LAUNCH_DELAY = Table(
 
 IDLE_GAPS = Table(
     "idle_gaps",
-    "Idle time of a device with one cause and place, over all steps; on a rank that marks none,"
-    " over all its time. Where nothing runs on a device, time in which the process runs no op, see"
-    " time_breakdown.",
+    "Idle time of a device with one cause and place, over the program: all steps, or on a rank that"
+    " marks none the phase program of time_breakdown. Where nothing runs on a device, time in"
+    " which the process runs no op, see time_breakdown.",
     (
         RANK,
         Column("device_id", pl.Int32, "Device; null for a process that uses none.", nullable=True),
@@ -249,7 +280,11 @@ IDLE_GAPS = Table(
         ),
         Column("idle_ns", pl.Int64, "Idle time."),
         Column(
-            "share_frac", pl.Float64, "idle_ns over the time that is broken down.", nullable=True
+            "share_frac",
+            pl.Float64,
+            "Share of the program's time, both without what the profiler is known to add; null for"
+            " the profiler's own work, which counts in no share.",
+            nullable=True,
         ),
         Column("n_gaps", pl.Int64, "Gaps with such time."),
         Column(
@@ -262,14 +297,7 @@ IDLE_GAPS = Table(
     ),
 )
 
-BOUNDS = (
-    "compute",
-    "communication",
-    "waiting",
-    "copy",
-    *CAUSES,
-    "too little to judge",
-)
+BOUNDS = (*PARTS, "too little to judge")
 VERDICT = Table(
     "verdict",
     "The bound of one rank: the largest part of its time, the next one, and the numbers that show"
@@ -330,8 +358,8 @@ VERDICT = Table(
 
 THREADS = Table(
     "threads",
-    "A host thread's time, over all steps; on a rank that marks none, over all that was "
-    "recorded. wait_ns, op_ns, api_ns, python_ns and unrecorded_ns add up to window_ns.",
+    "A host thread's time, over the program: all steps, or on a rank that marks none the phase"
+    " program of time_breakdown. wait_ns, op_ns, api_ns, python_ns and unrecorded_ns add up to window_ns.",
     (
         RANK,
         Column("process_id", pl.Int64, "Process."),

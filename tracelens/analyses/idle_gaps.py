@@ -4,11 +4,12 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.events.api_names import waits_for_device
-from tracelens.derive.time.bounds import PARTS
 from tracelens.derive.time.cpu_only import require_time
+from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.judged_parts import SLOWED, kept_shares
 from tracelens.derive.time.rank_time import idle_places, judged_time
 from tracelens.derive.time.step_table import steps_of
-from tracelens.schemas.results.time import IDLE_GAPS
+from tracelens.schemas.results.time import IDLE_GAPS, PARTS
 from tracelens.trace import Trace
 
 _MATTERS = 0.01
@@ -21,28 +22,35 @@ _CALLS = {
 
 
 def idle_gaps(trace: Trace) -> pl.DataFrame:
-    """A row for each rank, device, cause and place, most idle time first.
+    """Return the program's idle time by rank, device, cause and place, most first.
 
-    Over all steps; on a rank that marks none, over all that was recorded. `share_frac` is the share
-    of that time. The rows' idle_ns sum to the idle time that time_breakdown has for the steps.
-    Raises MissingTableError without kernels and ops.
+    `share_frac` is the share of the program's time, without what the profiler is known to add. The
+    rows' idle_ns sum to the idle time that time_breakdown has for the phase program. Raises
+    MissingTableError without kernels and ops.
     """
     require_time(trace, "idle_gaps")
     key = ["rank", "device_id"]
-    shares = judged_time(trace, ("rank", "device_id")).select(
-        *key, judged_ns=pl.sum_horizontal(f"{part}_ns" for part in PARTS)
+    times = judged_time(trace, ("rank", "device_id"))
+    kept = kept_shares(trace, judged_time(trace))
+    ranks = pl.DataFrame(
+        [*kept.items()], schema={"rank": pl.Int32, "kept": pl.Float64}, orient="row"
     )
+    times = times.join(ranks, on="rank", how="left").with_columns(pl.col("kept").fill_null(1.0))
+    slowed = pl.sum_horizontal(f"{part}_ns" for part in SLOWED) - pl.col("profiler_ns")
+    every = pl.sum_horizontal(f"{part}_ns" for part in PARTS) - pl.col("profiler_ns")
+    shares = times.select(*key, "kept", judged_ns=every - slowed * (1 - pl.col("kept")))
     found = idle_places(trace).join(
         shares, on=key, how="left", maintain_order="left", nulls_equal=True
     )
-    return IDLE_GAPS.conform(found.with_columns(share_frac=pl.col("idle_ns") / pl.col("judged_ns")))
+    is_slowed = pl.col("cause").is_in(SLOWED)
+    own = pl.when(is_slowed).then(pl.col("idle_ns") * pl.col("kept")).otherwise("idle_ns")
+    share = pl.when(pl.col("what").ne_missing(pl.lit(PROFILER))).then(own / pl.col("judged_ns"))
+    return IDLE_GAPS.conform(found.with_columns(share_frac=share))
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Sentences on missing steps and launches, and on API calls that take much of the steps."""
+    """Say what no launch is known of, and which API calls take much of the steps."""
     found = []
-    if not steps_of(trace).height:
-        found.append("The trace marks no steps, so all that was recorded is looked at.")
     unknown = int(frame.filter(pl.col("cause") == "unknown")["idle_ns"].sum())
     if unknown:
         found.append(

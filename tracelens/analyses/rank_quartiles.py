@@ -5,7 +5,8 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.ranks.collectives import require_ranks
 from tracelens.derive.time.cpu_only import require_time
-from tracelens.derive.time.rank_steps import PARTS, rank_averages
+from tracelens.derive.time.rank_steps import rank_averages
+from tracelens.schemas.results.time import PARTS
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 

@@ -15,7 +15,7 @@ _PARTS = ("wait", "op", "api", "python", "unrecorded")
 def threads(trace: Trace) -> pl.DataFrame:
     """A row for each rank, process and thread with spans or API calls, those with most time in ops first.
 
-    Over all steps; on a rank that marks none, from its first span or call to its last. The parts
+    Over the program: all steps, or on a rank that marks none the phase program. The parts
     add up to window_ns. Raises MissingTableError when the trace has neither.
     """
     if not trace.has("spans") and not trace.has("api_calls"):

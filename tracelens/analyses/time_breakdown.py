@@ -5,14 +5,15 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.time.breakdown import break_down
 from tracelens.derive.time.cpu_only import process_sentences, require_time
+from tracelens.derive.time.phase_sentences import phase_sentences
 from tracelens.derive.time.rank_time import step_sentences
 from tracelens.schemas.events import CAUSES
-from tracelens.schemas.results.time import TIME_BREAKDOWN
+from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
 
 
 def time_breakdown(trace: Trace) -> pl.DataFrame:
-    """A row for each rank, device and step, and one (step null) from the device's first to its last work.
+    """Break each device's time down by step, and by phase: start-up, the program, tear-down.
 
     Compute, exposed communication, exposed copies and the causes of idle time add up to each row's
     window. Lengths are of interval unions, so overlapping work counts once; exposed time is what no
@@ -23,17 +24,13 @@ def time_breakdown(trace: Trace) -> pl.DataFrame:
     return break_down(trace).frame
 
 
-def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """The time of steps."""
-    found = step_sentences(trace) + process_sentences(trace)
-    if frame["step"].null_count() == frame.height:
-        found.append("The trace marks no steps, so only the whole trace is broken down.")
-    return found
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
+    """Say how long steps take, what the program's time is, and what is left out of it."""
+    return step_sentences(trace) + phase_sentences(trace) + process_sentences(trace)
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    steps = frame.filter(pl.col("step").is_not_null())
-    frame = frame if steps.is_empty() else steps
+    frame = frame.filter(pl.col("phase") == PROGRAM)
     is_process = frame["device_id"].null_count() == frame.height
     idle = "" if is_process else "idle: "
     parts = {
@@ -55,6 +52,7 @@ ANALYSIS = Analysis(
         "rank",
         "device_id",
         "step",
+        "phase",
         "window_ns",
         "compute_frac",
         "idle_frac",

@@ -7,6 +7,7 @@ from tracelens.derive.ranks.collective_wait import waiting_pairs
 from tracelens.derive.time.advice import advise
 from tracelens.derive.time.bounds import PART_WORDS, place_phrase
 from tracelens.derive.time.cpu_only import require_time, unseen_device
+from tracelens.derive.time.phase_sentences import phase_sentences
 from tracelens.derive.time.rank_time import (
     RankTime,
     busy_places,
@@ -51,10 +52,11 @@ _PARTS_OF_PROCESS = {
 def verdict(trace: Trace) -> pl.DataFrame:
     """Say of each rank what limits it: one row per rank.
 
-    Judged over whole steps; on a rank that marks none, over all that was recorded. The bound is
-    the largest part of that time: computing, exposed communication or copies, waiting in
-    collectives for other ranks, or a cause of idle time; the second is the next one. The time that
-    the profiler is known to add does not count. Raises MissingTableError without kernels and ops.
+    Judged over the program: its steps, or on a rank that marks none the time in which the device
+    works steadily, without start-up and tear-down, see time_breakdown. The bound is the largest
+    part of that time: computing, exposed communication or copies, waiting in collectives for other
+    ranks, or a cause of idle time; the second is the next one. The time that the profiler is known
+    to add does not count. Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "verdict")
     places = _places(trace)
@@ -164,7 +166,7 @@ def _places(trace: Trace) -> dict[tuple[int, str], str]:
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """The time of steps, changes that would help with what they may save, and doubts about the verdict."""
-    found = step_sentences(trace) + unseen_device(trace) + advise(trace)
+    found = step_sentences(trace) + phase_sentences(trace) + unseen_device(trace) + advise(trace)
     slowed = frame.filter(
         pl.col("bound").is_in(["launch", "host"]) & pl.col("unprofiled_step_ns").is_null()
     )

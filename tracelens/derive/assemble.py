@@ -182,7 +182,7 @@ def _leave_spans(rank: _Rank) -> None:
 
 def _link(rank: _Rank) -> None:
     """Link device work to calls, classify kernels, and end each step where its work ends."""
-    callers, steps = Callers(rank.calls), StepTimes(rank.marks, rank.calls["start_ns"])
+    callers, steps = Callers(rank.calls), StepTimes(rank.marks, rank.calls)
     for name, number in _WORK_IDS.items():
         if name not in rank.raw:
             continue

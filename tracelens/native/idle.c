@@ -54,7 +54,7 @@ static void count(struct walk *walk, unsigned cause, int64_t place, int64_t star
             cause = LOADING;
     }
     add(&idle->sums[(2 * walk->window + (size_t)walk->is_within) * N_CAUSES + cause], ns);
-    if (idle->only_windows && walk->window == idle->n_windows)
+    if (walk->window == idle->n_windows || !idle->counted[walk->window])
         return;
     if (place < 0)
         place = walk->call_place;
@@ -101,7 +101,7 @@ static int64_t holding_up(const struct walk *walk, int64_t moment, int64_t *unti
     if (walk->lane >= idle->n_lanes)
         return -1;
     int64_t own = covering(idle, idle->own[walk->lane], moment, until);
-    if (own >= 0 && idle->causes[own] != HOST)
+    if (own >= 0 && idle->causes[own] != HOST && idle->causes[own] != PROFILER)
         return own;
     int64_t shared = covering(idle, idle->shared[walk->lane], moment, until);
     if (shared >= 0 || own >= 0)

@@ -220,7 +220,7 @@ static PyObject *py_idle_time(PyObject *module, PyObject *args)
     struct arguments held;
     int64_t last;
     (void)module;
-    if (take(args, "qq=q=b=qq=q=b=b?qi=i?=ii=i=Qq=qq=b=i=qq=nnnnnnQQQQ", &held))
+    if (take(args, "qq=q=b=qq=q=b=b?qi=i?=ii=i=Qq=qq=b=i=qq=b=nnnnnQQQQ", &held))
         return NULL;
     struct idle idle = {
         .work = {{held.at[0].n, held.at[0].data, held.at[1].data, held.at[2].data, held.at[3].data},
@@ -232,9 +232,9 @@ static PyObject *py_idle_time(PyObject *module, PyObject *args)
         .n_segments = held.at[17].n, .starts = held.at[17].data, .ends = held.at[18].data,
         .causes = held.at[19].data, .segment_places = held.at[20].data,
         .n_windows = held.at[21].n, .window_starts = held.at[21].data, .window_ends = held.at[22].data,
-        .from = held.at[23].number, .until = held.at[24].number, .latency = held.at[25].number,
-        .last_lane = held.at[26].number, .unrecorded = (unsigned)held.at[27].number,
-        .only_windows = held.at[28].number != 0,
+        .counted = held.at[23].data,
+        .from = held.at[24].number, .until = held.at[25].number, .latency = held.at[26].number,
+        .last_lane = held.at[27].number, .unrecorded = (unsigned)held.at[28].number,
         .busy = held.at[29].data, .sums = held.at[30].data, .cells = held.at[31].data, .launching = held.at[32].data,
     };
     size_t n_cells = held.at[31].n / N_MEASURES;

@@ -137,8 +137,9 @@ int ops_totals(const struct ops *ops, int64_t *totals, uint32_t *last, size_t n_
 
 /* --- idle.c: what a device did, and why it did nothing --- */
 
-/* Places in CAUSES of schemas/events.py; sorts of work, and unions of them; what is known of a cause and a place. */
-enum { SYNC = 2, LOADING = 3, LAUNCH = 4, HOST = 5, DEPENDENCY = 6, UNKNOWN = 7, N_CAUSES };
+/* Places in IDLE_KINDS of derive/time/host_tracks.py; sorts of work, and unions of them; what is known of a cause and a
+place. */
+enum { SYNC = 2, LOADING = 3, LAUNCH = 4, HOST = 5, DEPENDENCY = 6, UNKNOWN = 7, PROFILER = 8, N_CAUSES };
 enum { COMPUTE, COMMUNICATION, COPY, KERNELS, ALL, N_UNIONS };
 enum { IDLE, N_GAPS, LONGEST, EXAMPLE, GAP, OF_GAP, BEGIN, N_MEASURES };
 
@@ -164,9 +165,9 @@ struct idle {
     const int32_t *segment_places;
     size_t n_windows;
     const int64_t *window_starts, *window_ends; /* disjoint, by start */
+    const uint8_t *counted; /* of each window whether places count in it */
     int64_t from, until, latency, last_lane; /* last_lane: whose doing counts after all work; negative: nobody's */
     unsigned unrecorded; /* the cause of time of which nothing is known */
-    int only_windows; /* whether places count in windows only */
     size_t n_places; /* the place after the last one is none */
     int64_t *busy;      /* by union and window, after the last window all of it */
     int64_t *sums;      /* idle time by window (after the last one outside of any), whether within all work, and cause */

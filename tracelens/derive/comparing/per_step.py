@@ -13,9 +13,10 @@ from tracelens.derive.layers.attribution import layer_step_times
 from tracelens.derive.layers.layer_host import layer_host_times
 from tracelens.derive.time.breakdown import break_down
 from tracelens.derive.time.memory import allocator_events
+from tracelens.derive.time.program_phases import in_program, program
 from tracelens.derive.time.self_time import charge
-from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.events import CAUSES
+from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
 CAUSE_PARTS = tuple(f"idle_{cause}" for cause in CAUSES)
@@ -35,11 +36,12 @@ def of_runs(traces: Iterable[Trace], values: Callable[[Trace], pl.DataFrame]) ->
 
 
 def in_steps(trace: Trace) -> pl.DataFrame:
-    """List rank and step of the steps that launched kernels; without any kernel, of all steps."""
+    """List rank and number of the program's steps that launched kernels; without any kernel, of all its steps."""
     if not trace.has("kernels"):
-        return steps_of(trace).select("rank", "step").unique(maintain_order=True)
+        steps = program(trace).drop_nulls("step")
+        return steps.select("rank", "step").unique(maintain_order=True)
     marked = trace.select("kernels", "rank", "step").drop_nulls("step")
-    return marked.unique() if marked.height else marked.clear()
+    return marked.filter(in_program(trace)).unique() if marked.height else marked.clear()
 
 
 def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
@@ -166,26 +168,20 @@ def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
 
 
 def time_values(trace: Trace) -> pl.DataFrame:
-    """Return parts of each device's steps: rank, device (counted from 0), part, value.
-
-    Of all time where no step is marked.
-    """
-    frame = break_down(trace).frame
-    marked = frame.filter(pl.col("step").is_not_null())
+    """Return parts of the program's time by step: rank, device (counted from 0), part, value."""
+    frame = break_down(trace).frame.filter(pl.col("phase") == PROGRAM)
     device = (pl.col("device_id").rank("dense").over("rank") - 1).cast(pl.Int64)
     parts = [pl.col(f"{part}_ns").cast(pl.Float64).alias(part) for part in PARTS]
-    wide = (marked if marked.height else frame).sort("step").select("rank", *parts, device=device)
+    wide = frame.sort("step").select("rank", *parts, device=device)
     return wide.unpivot(index=["rank", "device"], variable_name="part", value_name="value")
 
 
 def memory_values(trace: Trace) -> pl.DataFrame:
-    """Return memory of each step: rank, device (None: host), measure, value.
+    """Return the memory of each step of the program: rank, device (None: host), measure, value.
 
-    Of the whole where no step is marked.
+    Of a rank that marks none, that of the whole trace.
     """
-    rows = allocator_events(trace)
-    if steps_of(trace).height:
-        rows = rows.drop_nulls("step")
+    rows = allocator_events(trace).filter(in_program(trace))
     device = (pl.col("device_id").rank("dense").over("rank") - 1).cast(pl.Int64)
     sums = rows.with_columns(device=device).group_by("rank", "device", "step", maintain_order=True)
     wide = sums.agg(

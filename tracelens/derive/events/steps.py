@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.columns.per_unique import each_once
+from tracelens.derive.events.capture_edges import CALLS, CaptureEdges, calls_of
 from tracelens.errors import UsageError
 
 FAMILIES = {
@@ -60,7 +61,7 @@ def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
 
 
 def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> pl.DataFrame:
-    """Return the steps: step, name, start_ns, duration_ns, host_ns, window; by start.
+    """Return the steps by start: step, name, start_ns, duration_ns, host_ns, mark_ns, window.
 
     A step ends when the host has begun the next one and the device has finished what was launched
     before, whichever is later. A window's first step begins with its mark, or when earlier work
@@ -73,7 +74,8 @@ def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> 
         pl.col("start_ns").min(),
         pl.col("end_ns", "until_ns").max(),
     )
-    steps = one_each.sort("start_ns", "step")
+    mark_ns = pl.col("end_ns") - pl.col("start_ns")
+    steps = one_each.sort("start_ns", "step").with_columns(mark_ns=mark_ns)
     is_last = (pl.col("window") != pl.col("window").shift(-1)).fill_null(value=True)
     last_end = ends.group_by("step").agg(pl.col("end_ns").max().alias("done"))
     steps = steps.join(last_end, on="step", how="left", maintain_order="left").with_columns(
@@ -91,6 +93,7 @@ def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> 
         start_ns=begins,
         duration_ns=pl.col("end") - begins,
         host_ns=host_ns,
+        mark_ns="mark_ns",
         window="window",
     )
 
@@ -98,18 +101,21 @@ def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> 
 class StepTimes:
     """The table of steps, made from tables of linked device work that are added one by one."""
 
-    def __init__(self, marks: pl.DataFrame, call_starts: pl.Series) -> None:
-        """`call_starts` are the starts of API calls by api_call_id."""
+    def __init__(self, marks: pl.DataFrame, calls: pl.DataFrame) -> None:
+        """Take the marks and the API calls (api, kind, start_ns, duration_ns) by api_call_id."""
         self._marks = marks
-        self._call_starts = call_starts
+        self._call_starts = calls["start_ns"]
+        own = calls.select(name for name in CALLS if name != "api_call_id")
+        self._edges = CaptureEdges(calls_of(own.with_row_index("api_call_id")))
         self._ends = [pl.DataFrame(schema={"step": pl.Int64, "end_ns": pl.Int64})]
         self._loose = [pl.DataFrame(schema={"launch_ns": pl.Int64, "end_ns": pl.Int64})]
         self._kernel_starts: list[pl.Series] = []
 
     def take(self, name: str, work: pl.DataFrame) -> None:
-        """Add the work of a table (step, start_ns, duration_ns, api_call_id, link)."""
+        """Add the work of a table: step, start_ns, duration_ns, api_call_id, link, device_id and stream_id."""
         if not self._marks.height:
             return
+        self._edges.take(work)
         end = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
         found = work.select("step", end_ns=end)
         self._ends.append(found.drop_nulls("step").group_by("step").agg(pl.col("end_ns").max()))
@@ -134,10 +140,14 @@ class StepTimes:
         """
         if not self._marks.height:
             return pl.DataFrame()
+        unrecorded = {"launch_ns": [None], "end_ns": [self._edges.unrecorded_end()]}
+        loose = pl.DataFrame(unrecorded, schema=self._loose[0].schema).drop_nulls("end_ns")
         found = list_steps(
             self._marks,
-            *(pl.concat(parts, how="vertical_relaxed") for parts in (self._ends, self._loose)),
+            pl.concat(self._ends, how="vertical_relaxed"),
+            pl.concat([*self._loose, loose], how="vertical_relaxed"),
         )
+        found = _until(found, self._edges.later_start())
         starts = (
             pl.concat(self._kernel_starts).sort()
             if self._kernel_starts
@@ -148,6 +158,15 @@ class StepTimes:
             starts.search_sorted(edges[edge]).cast(pl.Int64) for edge in ("start_ns", "end")
         )
         return found.with_columns(n_kernels=after - first)
+
+
+def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
+    """Return the steps without what lies after the moment; those that begin later have no length."""
+    if moment is None:
+        return steps
+    start, end = pl.col("start_ns"), pl.col("start_ns") + pl.col("duration_ns")
+    begins = start.clip(upper_bound=moment)
+    return steps.with_columns(start_ns=begins, duration_ns=end.clip(upper_bound=moment) - begins)
 
 
 def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:

@@ -17,6 +17,7 @@ from tracelens.derive.layers.graph_replay import (
     place_replays,
 )
 from tracelens.derive.layers.provenance import split_kernels
+from tracelens.derive.time.program_phases import in_program
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace
@@ -106,7 +107,7 @@ def _placed_work(
         kinds = _kinds(trace, in_steps=in_steps, more=key)
         return name_layers(kinds, trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     parts = _placed_parts(trace, replays)
-    parts = parts.filter(_in_steps(trace)) if in_steps else parts
+    parts = parts.filter(in_program(trace)) if in_steps else parts
     return parts.with_columns(n=pl.lit(1, pl.Int64))
 
 
@@ -146,34 +147,18 @@ def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.Data
     measures = [pl.col("duration_ns").sum(), pl.len().cast(pl.Int64).alias("n")]
     if not trace.has("sites") or _knows_nodes(trace):
         located = _located(trace)
-        located = located.filter(_in_steps(trace)) if in_steps else located
+        located = located.filter(in_program(trace)) if in_steps else located
         return located.group_by(*_KIND, *more).agg(measures)
     key = ["rank", "site_id", "library", "primitive", "link", "is_communication"]
     kernels = trace.select("kernels", *key, "duration_ns", "step")
-    kinds = (
-        kernels.lazy()
-        .group_by(*key, *more, in_step=pl.col("step").is_not_null())
-        .agg(measures)
-        .collect()
-    )
-    marked = kinds.filter("in_step")["rank"].unique()
-    kinds = (
-        kinds.filter(pl.col("in_step") | ~pl.col("rank").is_in(marked.implode()))
-        if in_steps
-        else kinds
-    )
+    kernels = kernels.filter(in_program(trace)) if in_steps else kernels
+    kinds = kernels.lazy().group_by(*key, *more).agg(measures).collect()
     sites = trace.select(
         "sites", "rank", "site_id", "is_root", "accumulates", "module_path", "phase"
     )
     return kinds.join(sites, on=["rank", "site_id"], how="left").with_columns(
         by_node=pl.lit(value=False)
     )
-
-
-def _in_steps(trace: Trace) -> pl.Expr:
-    """Return a condition for kernels: in a step, or on a rank that marks none."""
-    marked = trace.select("kernels", "rank", "step").drop_nulls("step")["rank"].unique()
-    return pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked.implode())
 
 
 def place_parts(trace: Trace) -> pl.DataFrame:

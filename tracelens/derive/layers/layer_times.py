@@ -11,6 +11,7 @@ import polars as pl
 
 from tracelens.derive.columns.ratios import which_side
 from tracelens.derive.layers.attribution import attribute_kernels
+from tracelens.derive.time.program_phases import in_program
 from tracelens.schemas.events import PRIMITIVES
 from tracelens.trace import Trace
 
@@ -31,7 +32,7 @@ def kernel_times(trace: Trace) -> pl.DataFrame:
     Columns: rank, layer, class_name, phase, evidence, n, bounds, primitive_*_ns. Where steps are
     marked, work outside of them is left out; where none is, the whole trace counts as one.
     """
-    steps = trace.select("kernels", "rank", "step").unique()
+    steps = trace.select("kernels", "rank", "step").filter(in_program(trace)).unique()
     n_steps = steps.group_by("rank").agg(n_steps=pl.col("step").drop_nulls().len().clip(1))
     per_step = [*_BOUNDS, *(f"primitive_{word}_ns" for word in PRIMITIVES)]
     found = attribute_kernels(trace, in_steps=True).join(n_steps, on="rank")

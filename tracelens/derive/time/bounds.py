@@ -1,10 +1,7 @@
 """The bound of a rank in words: the largest part of its time, and the next one."""
 
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.results.time import PARTS as PARTS
 
-PARTS = ("compute", "communication", "waiting", "copy", *CAUSES)
-"""Parts of a device's time: `waiting` is exposed communication beyond what the fastest rank
-needs."""
 PART_WORDS = {
     "compute": "compute",
     "communication": "communication",

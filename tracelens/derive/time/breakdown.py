@@ -7,19 +7,21 @@ from itertools import accumulate
 import polars as pl
 
 from tracelens.derive.columns.lookup import by_value
-from tracelens.derive.columns.ratios import over
-from tracelens.derive.ranks.collective_wait import WAITS, waits_by_step
+from tracelens.derive.ranks.collective_wait import waits_by_step
 from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.derive.time.cpu_only import break_down_processes, process_idle, process_ranks
 from tracelens.derive.time.host_time import call_rows, host_times
+from tracelens.derive.time.host_tracks import CAUSE_OF_KIND, IDLE_KINDS
 from tracelens.derive.time.idle import COPY, PLACES, UNIONS, Device, DeviceTimes, DeviceWork
 from tracelens.derive.time.idle_fast import idle_of_devices, times_of_devices
-from tracelens.derive.time.step_table import activities_of, steps_of
+from tracelens.derive.time.judged_parts import PROFILER_KIND, with_shares
+from tracelens.derive.time.program_phases import phases
+from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.events import CAUSES
-from tracelens.schemas.results.time import TIME_BREAKDOWN
+from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
 
-_KEY = ["rank", "device_id", "step"]
+_KEY = ["rank", "device_id", "step", "phase"]
 _WORK = ("rank", "device_id", "start_ns", "duration_ns", "api_call_id")
 _KERNEL_KIND = pl.col("is_communication").fill_null(value=False).cast(pl.UInt8)
 """The work's kind by column is_communication: COMMUNICATION, else COMPUTE."""
@@ -28,6 +30,7 @@ _WINDOWS = {
     "rank": pl.Int32,
     "device_id": pl.Int32,
     "step": pl.Int64,
+    "phase": pl.String,
     "start_ns": pl.Int64,
     "end_ns": pl.Int64,
     "window": pl.Int64,
@@ -38,7 +41,9 @@ _OF_DEVICE: dict[str, type[pl.DataType]] = {
     "call": pl.Int64,
     "kind": pl.UInt8,
 }
-_CAUSE = pl.Series("cause", CAUSES)
+_CAUSE = pl.Series("cause", CAUSE_OF_KIND)
+_LENGTH = pl.col("end_ns") - pl.col("start_ns")
+_KIND = pl.Series("cause", IDLE_KINDS)
 _INTERVALS = {
     "rank": pl.Int32,
     "device_id": pl.Int32,
@@ -53,9 +58,9 @@ _INTERVALS = {
 class Breakdown:
     """The breakdown of a trace; `frame` has the columns of TIME_BREAKDOWN.
 
-    `idle` has idle_ns by rank, device_id, step, cause and whether it lies `within` the device's
-    work; `places` has what, idle_ns, n_gaps, longest_ns and example_ns by rank, device_id, cause
-    and place, for the steps where the rank marks any.
+    `idle` has idle_ns by rank, device_id, step, phase and cause, the profiler's own work apart from
+    the cause host (PROFILER_KIND); `places` has what, idle_ns, n_gaps, longest_ns and example_ns by
+    rank, device_id, cause and place, for the program.
     """
 
     frame: pl.DataFrame
@@ -64,11 +69,12 @@ class Breakdown:
 
 
 def break_down(trace: Trace) -> Breakdown:
-    """A row for each rank, device and step, and one (step null) from a device's first to its last work.
+    """Break the time of each rank and device down: one row per step and per phase, see `phases`.
 
-    Lengths are of interval unions, so overlapping work counts once; exposed time is what no other
-    work hides. Work counts in the step in whose time it runs. The definitions of compute and idle
-    are those of HTA's temporal breakdown. Ranks without device work are broken down by
+    On a rank that marks steps one row more (step and phase None) is from the device's first to its
+    last work. Lengths are of interval unions, so overlapping work counts once; exposed time is what
+    no other work hides. Work counts in the step in whose time it runs. The definitions of compute
+    and idle are those of HTA's temporal breakdown. Ranks without device work are broken down by
     `break_down_processes`. Computed once for a trace, as several analyses need it.
     """
     return trace.derived(_of_all_ranks)
@@ -81,8 +87,9 @@ def _of_all_ranks(trace: Trace) -> Breakdown:
     frames, idle, places = (
         [getattr(part, name) for part in parts] for name in ("frame", "idle", "places")
     )
-    frame = pl.concat(frames).sort("rank", maintain_order=True)
-    return Breakdown(frame, pl.concat(idle), pl.concat(places))
+    whole, every = pl.concat(frames).sort("rank", maintain_order=True), pl.concat(idle)
+    frame = TIME_BREAKDOWN.conform(with_shares(trace, whole, every))
+    return Breakdown(frame, every, pl.concat(places))
 
 
 def put_together(trace: Trace, parts: Sequence[Breakdown]) -> None:
@@ -98,17 +105,13 @@ def put_together(trace: Trace, parts: Sequence[Breakdown]) -> None:
 
 
 def idle_intervals(trace: Trace) -> pl.DataFrame:
-    """The idle time of each device, by start: rank, device_id, start_ns, end_ns, cause, what.
+    """Return the program's idle time on each device, by start: rank, device_id, start_ns, end_ns, cause, what.
 
-    Of the ranks that `process_ranks` names it is that of the process, and device_id is null.
-    Lengths sum to the idle time of `break_down`: of the steps, or where a rank marks none, between
-    its first and last work.
+    Of the ranks that `process_ranks` names it is that of the process, and device_id is None.
+    Lengths sum to the idle time of `break_down` in the phase program.
     """
-    steps = steps_of(trace).select(
-        "rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns")
-    )
     made = [pl.DataFrame(schema=_INTERVALS)]
-    devices = _devices(trace, steps, steps.clear()) if trace.has("kernels") else {}
+    devices = _devices(trace) if trace.has("kernels") else {}
     idle = idle_of_devices(trace, devices) if devices else []
     for ((rank, device_id), device), pieces in zip(devices.items(), idle, strict=True):
         what = pl.Series("what", [*device.host.places, None], dtype=pl.String).gather(
@@ -123,46 +126,40 @@ def idle_intervals(trace: Trace) -> pl.DataFrame:
 
 
 def _break_down(trace: Trace) -> Breakdown:
-    steps = steps_of(trace).select(
-        "rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns")
-    )
-    devices = _devices(trace, steps, _recorded(trace, steps["rank"].unique()))
-    rows, sums, places = _of_devices(trace, devices, times_of_devices(trace, devices), steps)
+    devices = _devices(trace)
+    rows, sums, places = _of_devices(trace, devices, times_of_devices(trace, devices))
     ns = pl.col("idle_ns").sum()
-    in_steps = sums.drop_nulls("step").group_by(*_KEY, "cause").agg(ns)
+    is_window = pl.col("phase").is_not_null()
+    in_windows = sums.filter(is_window).group_by(*_KEY, "cause").agg(ns)
+    marked = rows.filter(pl.col("phase").is_null()).select("rank", "device_id").unique()
     whole = sums.filter("within").group_by(*_KEY[:2], "cause").agg(ns)
-    idle = pl.concat(
-        [in_steps, whole.with_columns(step=pl.lit(None, pl.Int64)).select(in_steps.columns)]
+    whole = whole.join(marked, on=_KEY[:2], how="semi").with_columns(
+        step=pl.lit(None, pl.Int64), phase=pl.lit(None, pl.String)
     )
+    idle = pl.concat([in_windows, whole.select(in_windows.columns)])
     by_cause = idle.pivot("cause", index=_KEY, values="idle_ns")
-    by_cause = by_cause.rename(
-        {name: f"idle_{name}_ns" for name in by_cause.columns if name not in _KEY}
-    )
-    names = [f"idle_{cause}_ns" for cause in CAUSES]
     frame = rows.join(by_cause, on=_KEY, how="left", nulls_equal=True)
+    kinds = {
+        kind: pl.col(kind).fill_null(0) if kind in frame.columns else pl.lit(0, pl.Int64)
+        for kind in IDLE_KINDS
+    }
+    kinds["host"] += kinds[PROFILER_KIND]
     frame = frame.with_columns(
-        (pl.col(name) if name in frame.columns else pl.lit(None, pl.Int64)).fill_null(0).alias(name)
-        for name in names
+        *(kinds[cause].alias(f"idle_{cause}_ns") for cause in CAUSES),
+        profiler_ns=kinds[PROFILER_KIND],
     )
     frame = frame.join(_collective_wait(trace), on=_KEY, how="left", nulls_equal=True).with_columns(
         exposed_communication_ns=pl.col("kernels_ns") - pl.col("compute_ns"),
         exposed_copy_ns=pl.col("all_ns") - pl.col("kernels_ns"),
         idle_ns=pl.col("window_ns") - pl.col("all_ns"),
     )
-    shares = ["compute", "exposed_communication", "exposed_copy", "idle"]
-    window = pl.col("window_ns")
-    frame = frame.with_columns(
-        over(pl.col(f"{name}_ns"), window).alias(f"{name}_frac") for name in shares
-    )
-    return Breakdown(
-        TIME_BREAKDOWN.conform(frame.sort("rank", "device_id", "step", nulls_last=False)),
-        sums,
-        places,
-    )
+    order = ["rank", "device_id", "step", pl.col("phase").is_not_null(), "start_ns"]
+    frame = TIME_BREAKDOWN.conform(frame.sort(order, nulls_last=False))
+    return Breakdown(frame, in_windows, places)
 
 
-def _devices(trace: Trace, steps: pl.DataFrame, recorded: pl.DataFrame) -> dict[Device, DeviceWork]:
-    """Each device's work, by rank and device."""
+def _devices(trace: Trace) -> dict[Device, DeviceWork]:
+    """Return each device's work and windows, by rank and device."""
     kernels = trace.select("kernels", *_WORK, "is_communication").with_columns(kind=_KERNEL_KIND)
     others = pl.concat([trace.select(name, *_WORK) for name in ("memcpys", "memsets")])
     both = kernels, others.with_columns(kind=pl.lit(COPY, pl.UInt8))
@@ -175,16 +172,15 @@ def _devices(trace: Trace, steps: pl.DataFrame, recorded: pl.DataFrame) -> dict[
         )
         for part in both
     ]
-    windows = pl.concat([steps, recorded]).filter(pl.col("end_ns") > pl.col("start_ns"))
-    windows = windows.sort("rank", "start_ns", "end_ns")
-    of_rank, marked = dict(by_value(windows, "rank")), {*steps["rank"].unique()}
+    windows = phases(trace).filter(pl.col("end_ns") > pl.col("start_ns"))
+    windows = windows.with_columns(counted=pl.col("phase") == PROGRAM)
+    of_rank = dict(by_value(windows, "rank"))
     nothing = pl.DataFrame(schema=_OF_DEVICE)
     return {
         key: DeviceWork(
             hosts[key[0]],
             (parts[0].get(key, nothing), parts[1].get(key, nothing)),
             of_rank.get(key[0], windows.clear()),
-            key[0] in marked,
         )
         for key in sorted({key for part in parts for key in part})
     }
@@ -207,32 +203,23 @@ def _by_device(work: pl.DataFrame) -> dict[Device, pl.DataFrame]:
 
 
 def _of_devices(
-    trace: Trace, devices: Mapping[Device, DeviceWork], found: DeviceTimes, steps: pl.DataFrame
+    trace: Trace, devices: Mapping[Device, DeviceWork], found: DeviceTimes
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The measures of all work of each device and of each step, and idle time and places as in a Breakdown."""
-    whole = pl.DataFrame(
-        [
-            (
-                at,
-                *key,
-                None,
-                min(part["start_ns"][0] for part in one.work if part.height),
-                end_ns,
-                one.windows.height,
-            )
-            for at, ((key, one), end_ns) in enumerate(zip(devices.items(), found.ends, strict=True))
-        ],
-        schema=_WINDOWS,
+    """Return the measures of each device's windows, and idle time and places as in a Breakdown.
+
+    Idle time is by `within`, too, as the windows do not cover all of it.
+    """
+    numbers = pl.DataFrame(
+        [(at, *key) for at, key in enumerate(devices)],
+        schema={name: _WINDOWS[name] for name in ("device", "rank", "device_id")},
         orient="row",
     )
     # Steps without a length are no windows.
     has_length = pl.col("end_ns") > pl.col("start_ns")
     number = pl.when(has_length).then(has_length.cum_sum().over("rank").cast(pl.Int64) - 1)
-    each = steps.sort("rank", "start_ns", "end_ns").with_columns(
-        pl.col("step").cast(pl.Int64), window=number
-    )
-    each = whole.select("device", *_KEY[:2]).join(each, on="rank").select(whole.columns)
-    windows = pl.concat([whole, each])
+    each = phases(trace).with_columns(window=number)
+    each = numbers.join(each, on="rank").select(*_WINDOWS)
+    windows = pl.concat([_whole(trace, devices, found.ends), each])
     measures = windows.join(found.busy, on=["device", "window"], how="left").sort("end_ns")
     # The last communication kernel that starts in each window.
     calls = trace.select(
@@ -249,20 +236,18 @@ def _of_devices(
         check_sortedness=False,
     ).select(
         *_KEY,
+        "start_ns",
         pl.col(*UNIONS).fill_null(0),
         pl.when(pl.col("begun") >= pl.col("start_ns"))
         .then("last_collective_ns")
         .alias("last_collective_ns"),
         window_ns=pl.col("end_ns") - pl.col("start_ns"),
     )
-    steps_of_windows = each.drop_nulls("window").select("device", "window", "step")
-    keys = whole.select("device", *_KEY[:2])
-    idle = found.idle.join(steps_of_windows, on=["device", "window"], how="left").join(
-        keys, on="device"
-    )
-    idle = idle.select("step", _CAUSE.gather(idle["cause"]), "within", "idle_ns", *_KEY[:2])
+    known = each.drop_nulls("window").select("device", "window", "step", "phase")
+    idle = found.idle.join(known, on=["device", "window"], how="left").join(numbers, on="device")
+    idle = idle.select(*_KEY, _KIND.gather(idle["cause"]), "within", "idle_ns")
     what = [[*device.host.places, None] for device in devices.values()]
-    firsts = keys.with_columns(first=pl.Series([0, *accumulate(map(len, what))]).head(len(what)))
+    firsts = numbers.with_columns(first=pl.Series([0, *accumulate(map(len, what))]).head(len(what)))
     places = found.places.join(firsts, on="device").with_columns(pl.col("first") + pl.col("place"))
     texts = pl.Series("what", [text for own in what for text in own], dtype=pl.String).gather(
         places["first"]
@@ -274,17 +259,26 @@ def _of_devices(
     )
 
 
-def _recorded(trace: Trace, marked: pl.Series) -> pl.DataFrame:
-    """For each rank without steps, the time for which its host's activities are known, as one window without a step."""
-    end = pl.col("start_ns") + pl.col("duration_ns")
-    known = activities_of(trace).filter(~pl.col("rank").is_in(marked.implode())).group_by("rank")
-    found = known.agg(start_ns=pl.col("start_ns").min(), end_ns=end.max())
-    return found.select("rank", pl.lit(None, pl.Int64).alias("step"), "start_ns", "end_ns")
+def _whole(trace: Trace, devices: Mapping[Device, DeviceWork], ends: Sequence[int]) -> pl.DataFrame:
+    """Return the windows from the first to the last work of each device whose rank marks steps."""
+    marked = {*steps_of(trace)["rank"].unique()}
+    rows = []
+    for number, ((key, device), end_ns) in enumerate(zip(devices.items(), ends, strict=True)):
+        start_ns = min(part["start_ns"][0] for part in device.work if part.height)
+        if key[0] in marked:
+            rows.append((number, *key, None, None, start_ns, end_ns, device.windows.height))
+    return pl.DataFrame(rows, schema=_WINDOWS, orient="row")
 
 
 def _collective_wait(trace: Trace) -> pl.DataFrame:
-    """Each rank's exposed waiting for others by step, and in all (step null), on the device that it communicates on."""
+    """Return each rank's exposed waiting for others in each row, on the device that it communicates on."""
     calls = match_collectives(trace).calls
+    if not calls.height:
+        schema = {name: _WINDOWS[name] for name in _KEY} | {"collective_wait_ns": pl.Int64}
+        return pl.DataFrame(schema=schema)
     devices = calls.group_by("rank").agg(pl.col("device_id").mode().min())
-    waits = waits_by_step(trace, steps_of(trace)) if calls.height else pl.DataFrame(schema=WAITS)
-    return waits.join(devices, on="rank").select(*_KEY, collective_wait_ns="exposed_ns")
+    windows = phases(trace).with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+    times = windows.select("rank", pl.col("row").alias("step"), "start_ns", duration_ns=_LENGTH)
+    waits = waits_by_step(trace, times).rename({"step": "row"})
+    waits = waits.join(windows, on=["rank", "row"], how="left").join(devices, on="rank")
+    return waits.select(*_KEY, collective_wait_ns="exposed_ns")

@@ -3,17 +3,20 @@
 import polars as pl
 
 from tracelens.derive.columns.intervals import END, union
-from tracelens.derive.columns.ratios import over
 from tracelens.derive.columns.split_intervals import cut_rows
 from tracelens.derive.time.cpu_busy import COMPUTES, outermost_ops
+from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.judged_parts import PROFILER_KIND
 from tracelens.derive.time.op_times import op_times
-from tracelens.derive.time.step_table import activities_of, steps_of
+from tracelens.derive.time.program_phases import phases
+from tracelens.derive.time.step_table import activities_of
 from tracelens.errors import MissingTableError
 from tracelens.schemas.events import CAUSES
-from tracelens.schemas.results.time import TIME_BREAKDOWN
+from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
 
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
+_IS_PROFILER = pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
 
 
 def process_ranks(trace: Trace) -> list[int]:
@@ -91,21 +94,22 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame, pl.D
         lane, own = _lane_and_steps(trace, rank)
         tiles = _tiles(lane, own)
         idle = tiles.with_columns(idle_ns=_LENGTH - pl.col("op_ns")).filter(pl.col("idle_ns") > 0)
-        places = _places(idle.drop_nulls("step") if own.height else idle)
-        idle = idle.group_by("step", "cause", within=pl.lit(value=True)).agg(
-            pl.col("idle_ns").sum()
-        )
+        places = _places(idle.filter(pl.col("phase") == PROGRAM))
+        kind = pl.when(_IS_PROFILER).then(pl.lit(PROFILER_KIND)).otherwise("cause")
+        by_cause = idle.drop_nulls("phase").group_by("step", "phase", kind.alias("cause"))
+        idle = by_cause.agg(pl.col("idle_ns").sum())
         key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(None, pl.Int32).alias("device_id")]
         made.append([part.with_columns(key) for part in (_sums(tiles), idle, places)])
     frame, idle, places = (pl.concat(parts) for parts in zip(*made, strict=True))
-    return TIME_BREAKDOWN.conform(frame), idle, places
+    order = ["rank", "device_id", "step", "phase", "cause", "idle_ns"]
+    return TIME_BREAKDOWN.conform(frame), idle.select(order), places
 
 
 def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
-    """The time in which the process of one of the `process_ranks` does not compute: start_ns, end_ns, cause, what.
+    """Return the program's time in which a process of `process_ranks` does not compute, by start.
 
-    By start; its length is the idle time of `break_down_processes`, of the steps where the rank
-    marks any.
+    The columns are start_ns, end_ns, cause and what; the length is the idle time of
+    `break_down_processes` in the phase program.
     """
     lane, own = _lane_and_steps(trace, rank)
     spans = trace.select(
@@ -115,17 +119,17 @@ def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
     pieces = cut_rows(_tiles(lane, own), union(ops.select("start_ns", end_ns=END)))
     cause = pl.col("cause").cast(pl.String)
     pieces = pieces.filter(pl.col("at").is_null() | ~cause.is_in(COMPUTES))
-    pieces = pieces.drop_nulls("step") if own.height else pieces
+    pieces = pieces.filter(pl.col("phase") == PROGRAM)
     return pieces.select("start_ns", "end_ns", cause, pl.col("what").cast(pl.String))
 
 
 def _lane_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The activities of the main thread of the rank's process, and the rank's steps: step, start_ns, end_ns."""
+    """Return the main thread's activities of a rank's process, and its steps: step, phase, start_ns, end_ns."""
     activities = activities_of(trace).filter(
         (pl.col("rank") == rank) & pl.col("op_ns").is_not_null()
     )
-    steps = steps_of(trace).filter(pl.col("rank") == rank)
-    return _main_lane(activities), steps.select("step", "start_ns", end_ns=END)
+    steps = phases(trace).filter(pl.col("rank") == rank).drop_nulls("step")
+    return _main_lane(activities), steps.select("step", "phase", "start_ns", "end_ns")
 
 
 def _places(tiles: pl.DataFrame) -> pl.DataFrame:
@@ -149,7 +153,10 @@ def _main_lane(lanes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """All time of steps and main thread in disjoint tiles, by start: start_ns, end_ns, step, cause, what, op_ns."""
+    """Cut all time of steps and main thread into tiles, by start: times, step, phase, cause, what, op_ns.
+
+    Without steps, everything is in the phase program.
+    """
     low, high = (
         min(frame["start_ns"].min() for frame in (lane, steps) if frame.height),  # type: ignore[type-var]
         max(frame["end_ns"].max() for frame in (lane, steps) if frame.height),  # type: ignore[type-var]
@@ -170,29 +177,31 @@ def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     # Activities are cut where steps begin and end. Where a step cuts one all the same, its ops
     # count first.
     own = pl.col("op_ns") - (pl.col("start_ns") - pl.col("begins"))
+    phase = ordered["phase"].gather(placed["at"])
     return placed.with_columns(
         step=ordered["step"].gather(placed["at"]),
+        phase=phase if steps.height else pl.lit(PROGRAM),
         op_ns=own.clip(0, pl.col("end_ns") - pl.col("start_ns")),
     ).drop("at", "begins")
 
 
 def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
-    """A row for each step and one for all, with the columns of TIME_BREAKDOWN without the rank."""
+    """Add up each step and all, with the columns of TIME_BREAKDOWN without the rank and the shares."""
     idle = _LENGTH - pl.col("op_ns")
     measures = [
         _LENGTH.sum().alias("window_ns"),
         pl.col("op_ns").sum().alias("compute_ns"),
         idle.sum().alias("idle_ns"),
+        idle.filter(_IS_PROFILER).sum().alias("profiler_ns"),
         *(
             idle.filter(pl.col("cause") == cause).sum().alias(f"idle_{cause}_ns")
             for cause in CAUSES
         ),
     ]
-    whole = tiles.select(pl.lit(None, pl.Int64).alias("step"), *measures)
-    of_steps = tiles.drop_nulls("step").group_by("step").agg(measures).sort("step")
+    phase = pl.lit(None if tiles["step"].count() else PROGRAM, pl.String).alias("phase")
+    whole = tiles.select(pl.lit(None, pl.Int64).alias("step"), phase, *measures)
+    of_steps = tiles.drop_nulls("step").group_by("step", "phase").agg(measures).sort("step")
     none = ("communication", "copy", "exposed_communication", "exposed_copy")
-    window = pl.col("window_ns")
     return pl.concat([whole, of_steps]).with_columns(
-        *(pl.lit(0, pl.Int64).alias(f"{name}_ns") for name in none),
-        *(over(pl.col(f"{name}_ns"), window).alias(f"{name}_frac") for name in ("compute", "idle")),
+        pl.lit(0, pl.Int64).alias(f"{name}_ns") for name in none
     )

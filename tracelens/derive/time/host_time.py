@@ -7,12 +7,19 @@ import polars as pl
 
 from tracelens.derive.columns.lookup import numbered, rows_of
 from tracelens.derive.columns.per_unique import distinct_rows
-from tracelens.derive.time.host_tracks import HOST, Thread, Tracks, tracks_by_rank
+from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.host_tracks import (
+    HOST,
+    PROFILER_CODE,
+    UNKNOWN,
+    Thread,
+    Tracks,
+    tracks_by_rank,
+)
 from tracelens.derive.time.step_table import activities_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
-UNKNOWN = CAUSES.index("unknown")
 _CALLS = (
     "rank",
     "api_call_id",
@@ -29,7 +36,7 @@ _LANE = ["rank", "process_id", "thread_id"]
 
 @dataclass(frozen=True, slots=True)
 class HostTime:
-    """One rank's host. Causes, places and threads are indices into CAUSES, `places` and `threads`.
+    """One rank's host. Causes, places and threads are indices into IDLE_KINDS, `places` and `threads`.
 
     `calls` has a row for each API call: when it `returned`, its thread, and its place: the
     outermost op around it, else its function. `ids` are the calls' ids where these are not their
@@ -175,11 +182,13 @@ class _Reading:
     def finished(self, activities: pl.DataFrame, ids: pl.DataFrame | None) -> dict[int, HostTime]:
         """The hosts with their activities, after all calls were read; `ids` are those calls where given."""
         activities = self.known(activities)
+        cause = pl.col("cause").cast(pl.Enum(CAUSES)).to_physical().cast(pl.UInt8)
+        is_own = pl.col("what").eq_missing(pl.lit(PROFILER))
         segments = activities.select(
             *_LANE,
             "start_ns",
             end_ns=pl.col("start_ns") + pl.col("duration_ns"),
-            cause=pl.col("cause").cast(pl.Enum(CAUSES)).to_physical().cast(pl.UInt8),
+            cause=pl.when(is_own).then(pl.lit(PROFILER_CODE, pl.UInt8)).otherwise(cause),
             place=self.numbers(activities["rank"], activities["what"]),
         )
         lanes = segments.group_by(_LANE, maintain_order=True).agg(

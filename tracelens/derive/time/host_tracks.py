@@ -15,12 +15,19 @@ import polars as pl
 
 from tracelens.derive.columns.lookup import numbered
 from tracelens.derive.columns.split_intervals import cut_rows, overlay
+from tracelens.derive.time.judged_parts import PROFILER_KIND
 from tracelens.schemas.events import CAUSES
 
 Thread: TypeAlias = tuple[int | None, int | None]
 """A process id and a thread id."""
 
-HOST = CAUSES.index("host")
+IDLE_KINDS = (*CAUSES, PROFILER_KIND)
+"""Kinds of idle time by their codes: the causes, and the profiler's own work apart from `host`."""
+CAUSE_OF_KIND = (*CAUSES, "host")
+"""The cause of each of IDLE_KINDS."""
+HOST, UNKNOWN = CAUSES.index("host"), CAUSES.index("unknown")
+PROFILER_CODE = IDLE_KINDS.index(PROFILER_KIND)
+_IS_WORK = ~pl.col("cause").is_in([HOST, PROFILER_CODE])
 SEGMENTS: dict[str, type[pl.DataType]] = {
     "start_ns": pl.Int64,
     "end_ns": pl.Int64,
@@ -57,7 +64,7 @@ class Tracks:
             )
         axis = _Axis.of(intervals, self.segments)
         segments = axis.laid_out(self._with_tracks(), "track")
-        work = segments.filter(pl.col("cause") != HOST)
+        work = segments.filter(_IS_WORK)
         rest, pieces = intervals.hstack(self.of_threads[intervals["thread"].cast(pl.Int64)]), []
         in_turn = ("own", work), ("shared", segments), ("own", segments), ("main", segments)
         for track, part in in_turn:
@@ -127,7 +134,7 @@ def tracks_by_rank(
     process, _ = numbered(lanes, ["rank", "process_id"])
     lanes = lanes.select("lane", *_LANE, process=process.cast(pl.Int64), n=pl.len().over(process))
     of_lanes = segments.select("lane", *SEGMENTS).sort("lane", "start_ns")
-    work = of_lanes.filter(pl.col("cause") != HOST)
+    work = of_lanes.filter(_IS_WORK)
     shared = first_of_lanes(
         work.join(lanes.filter(pl.col("n") > 1), on="lane").sort("lane", "start_ns")
     )

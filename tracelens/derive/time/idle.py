@@ -8,7 +8,8 @@ import polars as pl
 
 from tracelens.derive.columns.intervals import covered_by, union
 from tracelens.derive.columns.split_intervals import cut_rows
-from tracelens.derive.time.host_time import UNKNOWN, HostTime, call_rows
+from tracelens.derive.time.host_time import HostTime, call_rows
+from tracelens.derive.time.host_tracks import UNKNOWN
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
@@ -44,14 +45,13 @@ class DeviceWork:
     """A device's work, and the windows of time to break down.
 
     `work` is its kernels, and all else, each by start: start_ns, duration_ns, call (a row of the
-    host's calls, or no valid row) and kind. `windows` are disjoint, by start: start_ns, end_ns.
-    With `only_windows`, places count only time in windows.
+    host's calls, or no valid row) and kind. `windows` are disjoint, by start: start_ns, end_ns,
+    and `counted`: whether places count the time in it.
     """
 
     host: HostTime
     work: tuple[pl.DataFrame, pl.DataFrame]
     windows: pl.DataFrame
-    only_windows: bool
 
     @property
     def from_ns(self) -> int:
@@ -150,7 +150,7 @@ def by_columns(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series
 
 def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> DeviceTimes:
     work = _in_time_order(device)
-    n_windows, n_work = device.windows.height, work.height
+    n_work = work.height
     pieces = _pieces(work, device)
     launches = pieces.filter((pl.col("cause") == _LAUNCH) & (pl.col("gap") < n_work))
     launches = launches.group_by("gap").agg(ns=_LENGTH.sum())
@@ -160,7 +160,7 @@ def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> De
     pieces = _with_loading(pieces, loaded)
     ends = work["end_ns"].max()
     assert isinstance(ends, int)
-    counted = pieces.filter(pl.col("window") < n_windows) if device.only_windows else pieces
+    counted = pieces.filter(_is_counted(device))
     frames = (
         _busy(work, device.windows).with_row_index("window"),
         pieces.group_by("window", "within", "cause").agg(idle_ns=_LENGTH.sum()),
@@ -174,13 +174,17 @@ def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> De
 def idle_pieces(device: DeviceWork, loaded: pl.Series | None) -> pl.DataFrame:
     """The idle time itself, by start: start_ns, end_ns, and the index of its cause and of its place.
 
-    It lies in windows, or between the first and the last work: the time that a breakdown counts.
+    It lies in windows that count.
     """
     pieces = _with_loading(_pieces(_in_time_order(device), device), loaded)
-    counted = pieces.filter(
-        "within" if not device.only_windows else pl.col("window") < device.windows.height
-    )
+    counted = pieces.filter(_is_counted(device))
     return counted.select("start_ns", "end_ns", "cause", _place(len(device.host.places)))
+
+
+def _is_counted(device: DeviceWork) -> pl.Expr:
+    """Return a condition for pieces that lie in a window in which places count."""
+    rows = device.windows["counted"].arg_true().cast(pl.Int64)
+    return pl.col("window").is_in(rows.implode())
 
 
 def _in_time_order(device: DeviceWork) -> pl.DataFrame:

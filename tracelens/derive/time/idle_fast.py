@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracelens.derive.columns.lookup import last_before
-from tracelens.derive.time.host_tracks import TRACKS_OF_THREAD
+from tracelens.derive.time.host_tracks import IDLE_KINDS, TRACKS_OF_THREAD
 from tracelens.derive.time.idle import (
     LATENCY_NS,
     PLACES,
@@ -26,7 +26,6 @@ from tracelens.derive.time.idle import (
 )
 from tracelens.native import LIBRARY
 from tracelens.native.columns import memory, series
-from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
 _U8, _I32, _I64 = pl.UInt8(), pl.Int32(), pl.Int64()
@@ -93,8 +92,8 @@ def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
     n_windows, n_work = windows.height + 1, sum(part.height for part in device.work)
     lengths = (
         len(UNIONS) * n_windows,
-        2 * len(CAUSES) * n_windows,
-        _MEASURES * len(CAUSES) * (len(host.places) + 1),
+        2 * len(IDLE_KINDS) * n_windows,
+        _MEASURES * len(IDLE_KINDS) * (len(host.places) + 1),
         n_work,
     )
     busy, sums, cells, launching = (bytearray(8 * length) for length in lengths)
@@ -108,12 +107,12 @@ def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
         array("q", [after for _, after in host.tracks.bounds]),
         *_memory(host.tracks.segments, _SEGMENTS),
         *_memory(windows, {"start_ns": _I64, "end_ns": _I64}),
+        memory(windows["counted"].cast(pl.UInt8), _U8),
         device.from_ns,
         max(windows["end_ns"].tail(1).to_list(), default=device.from_ns),
         LATENCY_NS,
         host.last_thread(device.work),
         host.unrecorded,
-        device.only_windows,
         busy,
         sums,
         cells,
@@ -133,7 +132,8 @@ def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> De
     )
     n_windows, n_places = pl.col("n_windows"), pl.col("n_places")
     about = about.with_columns(
-        first=n_windows.cum_sum() - n_windows, cell=len(CAUSES) * (n_places.cum_sum() - n_places)
+        first=n_windows.cum_sum() - n_windows,
+        cell=len(IDLE_KINDS) * (n_places.cum_sum() - n_places),
     )
     *sums, ends = zip(*passed, strict=True)
     busy, idle, cells, launching = (series(b"".join(parts), _I64) for parts in sums)
@@ -148,7 +148,7 @@ def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> De
 
 
 def _idle(about: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
-    at, n = (sums > 0).arg_true().cast(pl.Int64), len(CAUSES)
+    at, n = (sums > 0).arg_true().cast(pl.Int64), len(IDLE_KINDS)
     of = about[last_before(about["first"] * 2 * n, at)]
     own = pl.col("at") - 2 * n * pl.col("first")
     return of.with_columns(at.alias("at"), idle_ns=sums.gather(at)).select(

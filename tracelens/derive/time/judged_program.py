@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.time.bounds import PARTS
 from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.program_phases import in_program
 from tracelens.derive.time.rank_time import idle_places, judged_ranks
 from tracelens.derive.time.slowdown import slowed_parts
 from tracelens.schemas.events import CAUSES
+from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
 
@@ -18,8 +19,8 @@ class JudgedProgram:
 
     Idle times are without what the profiler is known to add. `n_steps` and `step_ns` are of all
     ranks: steps, and the mean time of one on one device; without steps, the mean judged time of a
-    device. `is_judged` is a condition for device work: launched in a step, or on a rank that marks
-    none. `is_measured`: the time of a step without the profiler is known for each rank.
+    device. `is_judged` is a condition for device work, see `in_program`. `is_measured`: the time
+    of a step without the profiler is known for each rank.
     """
 
     trace: Trace
@@ -70,8 +71,7 @@ def judge_program(trace: Trace) -> JudgedProgram:
     kept = pl.col("cause").replace_strict({name: parts[name] / recorded[name] for name in CAUSES})
     places = idle_places(trace).filter(pl.col("what").ne_missing(PROFILER))
     places = places.with_columns(idle_ns=(pl.col("idle_ns") * kept).round().cast(pl.Int64))
-    marked = [rank.rank for rank in ranks if rank.n_steps]
-    is_judged = pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked)
+    is_judged = in_program(trace)
     n_steps = sum(rank.n_steps for rank in ranks)
     of_devices = sum(sum(rank.parts.values()) / max(rank.n_devices, 1) for rank in ranks)
     return JudgedProgram(

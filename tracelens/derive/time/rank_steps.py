@@ -9,11 +9,10 @@ from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.derive.time.breakdown import break_down
 from tracelens.derive.time.cpu_only import process_ranks
 from tracelens.schemas.events import CAUSES
+from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
 _MOST_ROWS, _MOST_COLUMNS = 128, 500  # so many rows of 5 pixels are seen without scrolling
-PARTS = ("compute", "communication", "waiting", "copy", *CAUSES)
-"""Parts that add up to a rank's step; `waiting` is for other ranks, while nothing is computed."""
 
 
 def rank_steps(trace: Trace) -> pl.DataFrame:
@@ -21,9 +20,7 @@ def rank_steps(trace: Trace) -> pl.DataFrame:
 
     A rank without steps has one row (step None). Of a rank with several devices, the one that computes most.
     """
-    frame = break_down(trace).frame
-    marked = frame.filter(pl.col("step").is_not_null())["rank"].unique().implode()
-    kept = frame.filter(pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked))
+    kept = break_down(trace).frame.filter(pl.col("phase") == PROGRAM)
     busiest = (
         kept.group_by("rank", "device_id")
         .agg(pl.col("compute_ns").sum())

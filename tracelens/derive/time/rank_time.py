@@ -2,23 +2,21 @@
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
-from tracelens.derive.time.bounds import PARTS
 from tracelens.derive.time.breakdown import break_down
 from tracelens.derive.time.cpu_only import count_ops, heaviest_ops, process_ranks
-from tracelens.derive.time.host_activity import PROFILER
-from tracelens.derive.time.step_table import steps_of
-from tracelens.schemas.events import CAUSES
+from tracelens.derive.time.judged_parts import SLOWED, kept_shares, parts_of
+from tracelens.derive.time.program_phases import program_steps
+from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
-_USED = 0.1
-"""A device that works less than this share of the time of the rank's busiest one is left out."""
-_SLOWED = ("launch", "host")
-"""The parts that a profiler slows, as it runs inside ops, API calls and Python calls."""
 WORTH_IT = 0.02
 """A part that takes less than this share of the time is not worth a change, nor a word."""
+_SAME = 0.02
+"""A step's mark is as long as the step if it differs by no more than this share."""
 _LONGEST = 60
 _MANY_RANKS = 4
 
@@ -64,7 +62,7 @@ class RankTime:
 
 
 def judged_ranks(trace: Trace) -> list[RankTime]:
-    """Every rank's time over all steps; for a rank that marks none, over all that was recorded.
+    """Return every rank's time in the program: over its steps, or where it marks none over the phase program.
 
     The time that the profiler is known to add is subtracted: its own recorded work, and, where the
     time of a step without it is known, the rest of the difference, from launching and the host's
@@ -73,25 +71,17 @@ def judged_ranks(trace: Trace) -> list[RankTime]:
     steps = {rank: (n, round(median)) for rank, n, median, *_ in step_times(trace).iter_rows()}
     n_work = trace.heights("kernels") | count_ops(trace)
     processes = process_ranks(trace)
-    own = (
-        idle_places(trace)
-        .filter(pl.col("what") == PROFILER)
-        .group_by("rank")
-        .agg(pl.col("idle_ns").sum())
-    )
-    by_profiler = dict(own.iter_rows())
+    times = judged_time(trace)
+    kept = kept_shares(trace, times)
     found = []
-    for row in judged_time(trace).iter_rows(named=True):
+    for row in times.iter_rows(named=True):
         rank, n_devices = row["rank"], row["n_devices"]
         n_steps, step_ns = steps.get(rank, (0, None))
         recorded = {name: row[f"{name}_ns"] for name in PARTS}
-        parts = recorded | {"host": recorded["host"] - by_profiler.get(rank, 0)}
+        parts = recorded | {"host": recorded["host"] - row["profiler_ns"]}
         unprofiled = trace.manifest.unprofiled_step_ns(rank) if n_steps else None
         if unprofiled is not None:
-            added = max(sum(parts.values()) - unprofiled * n_steps, 0)
-            slowed = sum(parts[name] for name in _SLOWED)
-            kept = max(1 - added / slowed, 0) if slowed else 1
-            parts |= {name: round(parts[name] * kept) for name in _SLOWED}
+            parts |= {name: round(parts[name] * kept.get(rank, 1.0)) for name in SLOWED}
         known = (n_work.get(rank, 0), n_steps, step_ns, unprofiled)
         found.append(
             RankTime(
@@ -102,46 +92,15 @@ def judged_ranks(trace: Trace) -> list[RankTime]:
 
 
 def judged_time(trace: Trace, by: tuple[str, ...] = ("rank",)) -> pl.DataFrame:
-    """Sum PARTS for the devices that each rank really uses: one row per combination of `by`, with n_devices; sorted."""
+    """Return the program's time by part, see `parts_of`: one row per rank, or combination of `by`; sorted."""
     made = break_down(trace)
-    in_steps = pl.col("step").is_not_null()
-    marked = made.frame.filter(in_steps)["rank"].unique().implode()
-    is_judged = in_steps | ~pl.col("rank").is_in(marked)
-    waiting = pl.min_horizontal(
-        pl.col("collective_wait_ns").fill_null(0), "exposed_communication_ns"
-    )
-    key = ["rank", "device_id"]
-    busy = (
-        made.frame.filter(is_judged)
-        .group_by(key)
-        .agg(
-            pl.col("compute_ns").sum(),
-            communication_ns=(pl.col("exposed_communication_ns") - waiting).sum(),
-            waiting_ns=waiting.sum(),
-            copy_ns=pl.col("exposed_copy_ns").sum(),
-        )
-    )
-    idle = (
-        made.idle.filter(is_judged)
-        .group_by(key)
-        .agg(
-            pl.col("idle_ns").filter(pl.col("cause") == cause).sum().alias(f"{cause}_ns")
-            for cause in CAUSES
-        )
-    )
-    parts = [f"{name}_ns" for name in PARTS]
-    times = busy.join(idle, on=key, how="left", nulls_equal=True).with_columns(
-        pl.col(parts).fill_null(0)
-    )
-    works = pl.sum_horizontal("compute_ns", "communication_ns", "copy_ns")
-    used = times if "device_id" in by else times.filter(works >= _USED * works.max().over("rank"))
-    return used.group_by(by).agg(pl.col(parts).sum(), n_devices=pl.len()).sort(by)
+    return parts_of(made.frame, made.idle, by)
 
 
 def idle_places(trace: Trace) -> pl.DataFrame:
-    """A row a rank, device, cause and place (what): idle_ns, n_gaps, longest_ns, example_ns; most idle time first.
+    """Return the program's idle time by rank, device, cause and place (what), most first.
 
-    For steps; on a rank without steps, for all known time. The place of an activity is its own; the
+    Columns: idle_ns, n_gaps, longest_ns, example_ns. The place of an activity is its own; the
     place of launching is the outermost op around the call that launched the next work, or the API
     function without such an op. `longest_ns` is the most that one gap has of it, `example_ns` the
     start of that gap.
@@ -185,41 +144,61 @@ def _short_kernel(name: str) -> str:
 
 
 def step_times(trace: Trace) -> pl.DataFrame:
-    """A row for each rank that marks steps: n_steps, median_ns, low_ns, high_ns of their durations."""
+    """Describe the program's steps by rank: n_steps; median_ns, low_ns and high_ns of their durations; mark_ns.
+
+    `mark_ns` is the median length of their marks. A first step that is start-up and a last one in
+    which only a tail ran are left out, see `program_steps`.
+    """
     ns = pl.col("duration_ns")
     found = (
-        steps_of(trace)
+        program_steps(trace)
         .group_by("rank")
-        .agg(n_steps=pl.len(), median_ns=ns.median(), low_ns=ns.min(), high_ns=ns.max())
+        .agg(
+            n_steps=pl.len(),
+            median_ns=ns.median(),
+            low_ns=ns.min(),
+            high_ns=ns.max(),
+            mark_ns=pl.col("mark_ns").median(),
+        )
     )
     return found.sort("rank")
 
 
 def step_sentences(trace: Trace) -> list[str]:
-    """A sentence for each rank on the time of its steps and its spread; for many ranks one sentence on all."""
+    """Say how long each rank's steps take, and how much that varies; for many ranks in one sentence on all."""
     found = step_times(trace)
     if found.height <= _MANY_RANKS:
         several = len(trace.manifest.ranks) > 1
         return [
-            _sentence(f"Rank {rank}: a" if several else "A", *row)
-            for rank, *row in found.iter_rows()
+            _sentence(f"Rank {row['rank']}: a" if several else "A", row)
+            for row in found.iter_rows(named=True)
         ]
-    low, middle, high = found.select(
+    low, middle, high, mark = found.select(
         low=pl.col("median_ns").min(),
         middle=pl.col("median_ns").median(),
         high=pl.col("median_ns").max(),
+        mark=pl.col("mark_ns").median(),
     ).row(0)
     spread = f"{low / 1e6:.2f} to {high / 1e6:.2f} ms"
-    return [f"A step takes {middle / 1e6:.2f} ms in the median of {found.height} ranks ({spread})."]
+    words = f"A step takes {middle / 1e6:.2f} ms in the median of {found.height} ranks"
+    return [f"{words} ({spread}){_beside_mark(middle, mark)}."]
 
 
-def _sentence(subject: str, n: int, median: float, low: int, high: int) -> str:
-    if n == 1:
-        return (
-            f"{subject} step takes {median / 1e6:.2f} ms; there is one, so nothing tells how much"
-            " it varies."
-        )
+def _beside_mark(median: float, mark: float | None) -> str:
+    """Say how long the steps' marks are, where that is another time than the steps take."""
+    if not mark or abs(median - mark) <= _SAME * mark:
+        return ""
     return (
-        f"{subject} step takes {median / 1e6:.2f} ms (median of {n}; {low / 1e6:.2f} to"
-        f" {high / 1e6:.2f} ms)."
+        ", until the device has done the step's work; its mark on the host, which a viewer shows,"
+        f" is {mark / 1e6:.2f} ms long"
     )
+
+
+def _sentence(subject: str, row: dict[str, Any]) -> str:
+    """Say how long a rank's steps take, of a row of `step_times`."""
+    words = f"{subject} step takes {row['median_ns'] / 1e6:.2f} ms"
+    beside = _beside_mark(row["median_ns"], row["mark_ns"])
+    if row["n_steps"] == 1:
+        return f"{words}{beside}; there is one, so nothing tells how much it varies."
+    low, high = row["low_ns"] / 1e6, row["high_ns"] / 1e6
+    return f"{words} (median of {row['n_steps']}; {low:.2f} to {high:.2f} ms){beside}."

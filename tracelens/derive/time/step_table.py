@@ -32,6 +32,7 @@ _CALLS = (
     "start_ns",
     "duration_ns",
 )
+_WORK = ("device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "link")
 _MARKED = {"spans": "span_id", "api_calls": "api_call_id"}
 
 
@@ -76,9 +77,9 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
     refuse_circles(placed["parent_id"], rank)
     marks = find_marks(spans, pattern)
     marked = mark_steps(calls.select("process_id", "start_ns"), marks)
-    times = StepTimes(marks, calls["start_ns"])
+    times = StepTimes(marks, calls)
     for name in DEVICE_WORK:
-        work = trace.select(name, "rank", "start_ns", "duration_ns", "api_call_id", "link")
+        work = trace.select(name, "rank", *_WORK)
         work = work.filter(pl.col("rank") == rank)
         row = _found(calls, "api_call_id", work, "api_call_id")
         times.take(name, work.with_columns(row, marked["step"].gather(row)))

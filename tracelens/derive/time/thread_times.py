@@ -11,7 +11,7 @@ from tracelens.derive.columns.intervals import END, covered_by, union
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.columns.per_unique import each_once, matching
 from tracelens.derive.events.api_names import waits_for_device
-from tracelens.derive.time.step_table import steps_of
+from tracelens.derive.time.program_phases import program
 from tracelens.trace import Trace
 
 _LANE = ("process_id", "thread_id")
@@ -136,10 +136,10 @@ def _alike(frame: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
 
 
 def _windows(trace: Trace, rank: int, threads: _Threads) -> pl.DataFrame:
-    """The windows of a rank's time to break down (start_ns, end_ns): its steps, else its first event to its last."""
-    steps = steps_of(trace).filter(pl.col("rank") == rank).select("start_ns", end_ns=END)
-    if steps.height:
-        return steps
+    """Return the windows of a rank's program (start_ns, end_ns); without any, from its first event to its last."""
+    windows = program(trace).filter(pl.col("rank") == rank).select("start_ns", "end_ns")
+    if windows.height:
+        return windows
     every = pl.concat(
         own
         for thread in threads.values()

@@ -8,9 +8,10 @@ import polars as pl
 
 from tracelens.derive.events.nesting import nest
 from tracelens.derive.time.host_time import call_rows, host_of_calls
+from tracelens.derive.time.host_tracks import CAUSE_OF_KIND
 from tracelens.derive.time.idle import COMMUNICATION, COMPUTE, COPY, DeviceWork, idle_pieces
+from tracelens.derive.time.program_phases import program, program_steps
 from tracelens.derive.time.step_table import steps_of
-from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
 MOST_BARS = 20_000
@@ -45,7 +46,7 @@ _BARS_OF_LEVEL = 4
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A step of a rank, from start_ns on; step null: all that was recorded.
+    """A step of a rank, from start_ns on; step None: the program of a rank without steps.
 
     `place`: which of the steps by duration.
     """
@@ -79,8 +80,8 @@ def first_rank(trace: Trace) -> int:
 
 
 def windows(trace: Trace, rank: int) -> list[Window]:
-    """The rank's steps of median and of longest duration, else all that was recorded of it; none without events."""
-    own = steps_of(trace).filter(pl.col("rank") == rank).sort("duration_ns", "step")
+    """Return the program's steps of median and of longest duration, else the program's only window."""
+    own = program_steps(trace).filter(pl.col("rank") == rank).sort("duration_ns", "step")
     if own.height:
         rows = {(own.height - 1) // 2: "median", own.height - 1: "longest"} | {
             (own.height - 1) // 2: "median"
@@ -91,7 +92,10 @@ def windows(trace: Trace, rank: int) -> list[Window]:
             for place, row in found
         ]
     else:
-        made = [Window(rank, None, "", *_recorded(trace, rank))]
+        own = program(trace).filter(pl.col("rank") == rank)
+        length = pl.col("end_ns") - pl.col("start_ns")
+        edges = [*own.select("start_ns", length).iter_rows()] or [_recorded(trace, rank)]
+        made = [Window(rank, None, "", *edge) for edge in edges]
     return [one for one in made if one.duration_ns > 0]
 
 
@@ -199,15 +203,16 @@ def _as_bars(rows: pl.DataFrame, **own: pl.Expr | str) -> pl.DataFrame:
 def _idle(trace: Trace, rank: int, work: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
     """A bar for each piece of idle time of the devices that ran anything, its place as the name."""
     parts = [pl.DataFrame(schema=BARS).cast(_CODED)]
-    windows = pl.DataFrame({"step": [0], "start_ns": [window[0]], "end_ns": [window[1]]})
+    edges = {"start_ns": [window[0]], "end_ns": [window[1]], "counted": [True]}
+    windows = pl.DataFrame(edges)
     host = host_of_calls(trace, rank, work["api_call_id"])
     for (device_id,), own in work.partition_by("device_id", as_dict=True).items():
         wanted = own.select(pl.lit(rank, pl.Int32).alias("rank"), "api_call_id")
         columns = own.select(*_TIMES, "kind", call=call_rows({rank: host}, wanted)).sort("start_ns")
-        device = DeviceWork(host, (columns, columns.clear()), windows, only_windows=True)
+        device = DeviceWork(host, (columns, columns.clear()), windows)
         pieces = idle_pieces(device, None)
         what = pl.Series([*host.places, None], dtype=pl.String).gather(pieces["place"])
-        cause = pl.Series(CAUSES).gather(pieces["cause"])
+        cause = pl.Series(CAUSE_OF_KIND).gather(pieces["cause"])
         parts.append(
             _as_bars(
                 pieces.with_columns(kind="idle: " + cause),

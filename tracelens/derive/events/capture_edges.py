@@ -1,0 +1,158 @@
+"""Whether a capture begins or ends while the device works: on earlier work, or on work that it no longer holds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import polars as pl
+
+from tracelens.derive.events.api_names import waits_for_device
+
+LATE_NS = 100_000
+"""Work that starts this long after its launching call returned waited for something: by itself
+it starts within some 10 µs."""
+_LEADS = 0.5
+"""Earlier work comes before the program: launched work takes less than this share of the time
+until then."""
+_STARTS_KERNELS = ("kernel_launch", "graph_launch")
+_CAPTURES_GRAPH = r"Stream(Begin|End)Capture"
+CALLS = ("api_call_id", "api", "kind", "start_ns", "duration_ns")
+_END = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
+_START = pl.col("start_ns").cast(pl.Int64)
+
+ReadCalls: TypeAlias = Callable[[pl.Expr], pl.DataFrame]
+"""Return the calls (CALLS) of a rank that meet a condition, by start."""
+
+
+@dataclass(slots=True)
+class CaptureEdges:
+    """Find where a rank's capture begins or ends while the device works, from tables of work that are added.
+
+    Work is launched before the capture (link pre_window), or it is not recorded at all: then a
+    stream's first work starts long after its launch, or the host waits for a device that was given
+    nothing yet. At the end, launches are left whose work is missing.
+    """
+
+    read_calls: ReadCalls
+    parts: list[pl.DataFrame] = field(default_factory=list)
+
+    def take(self, work: pl.DataFrame) -> None:
+        """Add a table of work by start: device_id, stream_id, start_ns, duration_ns, api_call_id, link."""
+        columns = ["device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "link"]
+        known = [name for name in columns if name in work.columns]
+        if work.height:
+            self.parts.append(work.select(known))
+
+    def earlier_end(self) -> int | None:
+        """When the last work that was launched before the capture ended; None without such work."""
+        if not any(part["api_call_id"].count() for part in self.parts):
+            return None  # of no work the launch is known
+        ends = [*self._recorded_ends(), *self._late_starts(), *self._early_waits()]
+        return max(ends, default=None)
+
+    def unrecorded_end(self) -> int | None:
+        """When the last work ended that was launched before the capture and is not recorded; None without such work."""
+        if not any(part["api_call_id"].count() for part in self.parts):
+            return None
+        return max([*self._late_starts(), *self._early_waits()], default=None)
+
+    def later_start(self) -> int | None:
+        """When work began that the capture's end cut off: launched at its end, and not recorded; None without such."""
+        launching = [part["api_call_id"].max() for part in self.parts]
+        last = max((call for call in launching if isinstance(call, int)), default=None)
+        if last is None:
+            return None
+        launches = self.read_calls(
+            (pl.col("api_call_id") > last) & pl.col("kind").is_in(_STARTS_KERNELS)
+        )
+        launches = self._that_would_run(launches)
+        if launches.is_empty():
+            return None
+        done = max(int(part.select(_END.max()).item()) for part in self.parts)
+        return max(done, int(launches["start_ns"][0]))
+
+    def _recorded_ends(self) -> list[int]:
+        """The end of the recorded work from before, unless it outlasts all that was launched in the capture."""
+        before = [part.filter(pl.col("link") == "pre_window") for part in self.parts]
+        ends = [int(part.select(_END.max()).item()) for part in before if part.height]
+        launched = [part.drop_nulls("api_call_id").select(_END.max()).item() for part in self.parts]
+        lasts = max(end for end in launched if end is not None)
+        return [max(ends)] if ends and max(ends) < lasts else []
+
+    def _late_starts(self) -> list[int]:
+        """The starts of streams' first work that nothing recorded explains."""
+        firsts = pl.concat([_first_of_streams(part) for part in self.parts])
+        firsts = firsts.sort("start_ns").unique(["device_id", "stream_id"], keep="first")
+        ids = firsts["api_call_id"].unique()
+        calls = self.read_calls(pl.col("api_call_id").is_in(ids.implode()))
+        returned = calls.select("api_call_id", returned=_END)
+        firsts = firsts.join(returned.cast(pl.Int64), on="api_call_id")
+        late = firsts.filter(pl.col("start_ns") - pl.col("returned") >= LATE_NS)
+        rows = late.select("start_ns", "api_call_id").iter_rows()
+        return [start for start, call in rows if self._is_unexplained(start, call)]
+
+    def _is_unexplained(self, start: int, call: int) -> bool:
+        """Whether no recorded work ends just before, is of the same launch, or fills the time until then."""
+        begun = [part.filter(pl.col("start_ns") < start) for part in self.parts]
+        ends = [int(part.select(_END.max()).item()) for part in begun if part.height]
+        if ends and start - max(ends) < LATE_NS:
+            return False
+        if any((part["api_call_id"] == call).any() for part in begun):
+            return False
+        launched = [part.drop_nulls("api_call_id") for part in begun]
+        busy = sum(int(part["duration_ns"].cast(pl.Int64).sum()) for part in launched)
+        return busy < _LEADS * (start - self._begin())
+
+    def _early_waits(self) -> list[int]:
+        """The ends of long waits for the device before anything was launched whose work is recorded."""
+        launching = [part["api_call_id"].min() for part in self.parts]
+        first = min(call for call in launching if isinstance(call, int))
+        calls = self.read_calls(pl.col("api_call_id") < first)
+        waits = calls.filter(
+            waits_for_device(pl.col("api").cast(pl.String)), pl.col("duration_ns") >= LATE_NS
+        )
+        waits = waits.filter(pl.col("kind") == "sync")
+        return [int(end) for end in waits.select(_END).to_series()]
+
+    def _that_would_run(self, launches: pl.DataFrame) -> pl.DataFrame:
+        """The launches without those into a graph that is being captured, and of kinds whose work is never recorded."""
+        if launches.is_empty():
+            return launches
+        captures = self.read_calls(pl.col("api").cast(pl.String).str.contains(_CAPTURES_GRAPH))
+        begins = captures["api"].cast(pl.String).str.contains("Begin").cast(pl.Int64) * 2 - 1
+        depth = pl.concat([pl.Series([0], dtype=pl.Int64), begins.cum_sum()])
+        at = captures["start_ns"].cast(pl.Int64).search_sorted(launches["start_ns"].cast(pl.Int64))
+        launches = launches.filter(depth.gather(at) <= 0)
+        if (launches["kind"] == "graph_launch").any():
+            ids = pl.concat([part["api_call_id"].drop_nulls().unique() for part in self.parts])
+            launched = self.read_calls(pl.col("api_call_id").is_in(ids.implode()))
+            launches = launches.filter(pl.col("kind").is_in(launched["kind"].unique().implode()))
+        return launches
+
+    def _begin(self) -> int:
+        """The start of the first call or work."""
+        starts = [int(part["start_ns"].min()) for part in self.parts]  # type: ignore[arg-type]
+        first = self.read_calls(pl.col("api_call_id") == 0)["start_ns"].min()
+        return min([*starts, *([first] if isinstance(first, int) else [])])
+
+
+def calls_of(calls: pl.DataFrame) -> ReadCalls:
+    """Return a reader of calls that are in memory."""
+    return calls.filter
+
+
+def _first_of_streams(work: pl.DataFrame) -> pl.DataFrame:
+    """The first launched work of each stream: device_id, stream_id, start_ns, api_call_id."""
+    names = ["device_id", "stream_id", "start_ns", "api_call_id"]
+    work = work.with_columns(
+        pl.lit(None, pl.Int64).alias(name) for name in names if name not in work.columns
+    )
+    firsts = (
+        work.lazy()
+        .drop_nulls("api_call_id")
+        .group_by("device_id", "stream_id")
+        .agg(pl.col("start_ns", "api_call_id").get(pl.col("start_ns").arg_min()))
+        .select(names)
+        .collect()
+    )
+    return firsts.cast(pl.Int64)

@@ -1,0 +1,119 @@
+"""What the program's time is and what is left out of it, in words."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from tracelens.derive.rank_ranges import list_ranks
+from tracelens.derive.time.program_phases import EARLIER, LATER, START_UP, TEAR_DOWN, phases
+from tracelens.schemas.results.time import PROGRAM
+from tracelens.trace import Trace
+
+_UNLIKE = (
+    "start-up (the creation of a context, the loading of libraries) makes it unlike the others; no"
+    " share and no median counts it"
+)
+_NS = (pl.col("end_ns") - pl.col("start_ns")).sum()
+
+
+def phase_sentences(trace: Trace) -> list[str]:
+    """Say what is judged on ranks without steps, and on all ranks what belongs to no step and no share.
+
+    Times are medians where a sentence is on several ranks.
+    """
+    found = phases(trace)
+    marked = found.drop_nulls("step")["rank"].unique()
+    bare = found.filter(~pl.col("rank").is_in(marked.implode()))
+    sentences = [*_on_program(bare, trace)] if bare.height else []
+    sentences += _on_edges(found, trace)
+    return [*sentences, *_on_steps(found.drop_nulls("step"), trace)]
+
+
+def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
+    """Say what is judged where no steps are marked."""
+    sums = bare.group_by("rank", "phase").agg(ns=_NS)
+    times = {phase: _median(sums.filter(phase=phase)) for phase in (START_UP, TEAR_DOWN)}
+    left_out = [
+        f"{word} ({ns / 1e6:.2f} ms)"
+        for word, ns in zip(("start-up", "tear-down"), times.values(), strict=True)
+        if ns
+    ]
+    ranks = _ranks(bare, trace)
+    where = f"{ranks} marks" if bare["rank"].n_unique() == 1 else f"{ranks} mark"
+    where = where if ranks else "The trace marks"
+    program = _median(sums.filter(phase=PROGRAM))
+    if program and not left_out:
+        yield f"{where} no steps: all shares are of the {program / 1e6:.2f} ms that were recorded."
+    elif program:
+        yield (
+            f"{where} no steps: all shares are of the {program / 1e6:.2f} ms from where the device"
+            f" first works steadily to its last work, without {' and '.join(left_out)}."
+        )
+
+
+def _on_edges(found: pl.DataFrame, trace: Trace) -> Iterator[str]:
+    """Say where the trace begins or ends while the device works."""
+    kernels = trace.select("kernels", "rank", "link", "duration_ns")
+    kernels = kernels.filter(pl.col("link") == "pre_window")
+    for phase in (EARLIER, LATER):
+        own = found.filter(phase=phase)
+        if own.is_empty():
+            continue
+        ns = _median(own.group_by("rank").agg(ns=_NS)) / 1e6
+        ranks = _ranks(own, trace)
+        where = f"{ranks}: for" if ranks else "For"
+        if phase == EARLIER:
+            recorded = kernels.filter(pl.col("rank").is_in(own["rank"].implode()))
+            count = (
+                f"{recorded.height:,} kernels of it are recorded,"
+                f" {int(recorded['duration_ns'].sum()) / 1e6:.2f} ms"
+                if recorded.height
+                else "nothing of it is recorded"
+            )
+            yield (
+                f"{where} the first {ns:.2f} ms the device ran earlier work, launched before the"
+                f" trace began ({count}); it is in no step and no share."
+            )
+        else:
+            yield (
+                f"{where} the last {ns:.2f} ms the device ran work whose end the trace does not"
+                " hold; it is in no step and no share."
+            )
+
+
+def _on_steps(steps: pl.DataFrame, trace: Trace) -> Iterator[str]:
+    """Say which steps are left out of the program, or of its medians."""
+    is_cut = (pl.col("phase") == PROGRAM) & ~pl.col("is_whole")
+    for own, why in (
+        (
+            steps.filter(phase=START_UP),
+            _UNLIKE,
+        ),
+        (
+            steps.filter(phase=TEAR_DOWN),
+            "only a tail of the work before ran in it; no share and no median counts it",
+        ),
+        (steps.filter(is_cut), "the trace ends within it; no median counts it"),
+    ):
+        if own.is_empty():
+            continue
+        ranks = _ranks(own, trace)
+        numbers = sorted({int(step) for step in own["step"]})
+        ns = own.select((pl.col("end_ns") - pl.col("start_ns")).median()).item()
+        words = f"step{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+        words = f"{ranks}: {words}" if ranks else words.capitalize()
+        yield f"{words} ({ns / 1e6:.2f} ms): {why}."
+
+
+def _median(sums: pl.DataFrame) -> float:
+    """Return the median of the ranks' sums; 0 without any."""
+    median = sums["ns"].median()
+    return median if isinstance(median, float) else 0.0
+
+
+def _ranks(rows: pl.DataFrame, trace: Trace) -> str:
+    """Name the rows' ranks; nothing in a trace of one rank."""
+    if len(trace.manifest.ranks) == 1:
+        return ""
+    names = list_ranks(sorted({int(rank) for rank in rows["rank"]}))
+    return names[0].upper() + names[1:]

@@ -1,0 +1,260 @@
+"""Phases of each rank's recorded time: earlier work, start-up, the program, tear-down and work that was cut off."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import END, union
+from tracelens.derive.columns.lookup import by_value
+from tracelens.derive.events.capture_edges import CALLS, LATE_NS, CaptureEdges, calls_of
+from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.start_up import (
+    Gaps,
+    HostPieces,
+    start_up_calls,
+    start_up_end,
+    start_up_ns,
+)
+from tracelens.derive.time.step_table import activities_of, steps_of
+from tracelens.schemas import DEVICE_WORK
+from tracelens.schemas.results.time import PHASES, PROGRAM
+from tracelens.trace import Trace
+
+WINDOWS = {
+    "rank": pl.Int32,
+    "step": pl.Int64,
+    "phase": pl.String,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "is_whole": pl.Boolean,
+}
+EARLIER, START_UP, _, TEAR_DOWN, LATER = PHASES
+_MUCH_LONGER = 2
+"""A first step this much longer than the others' median holds start-up, if start-up calls take
+most of what it is longer by."""
+_MOST = 0.5
+_TAIL = 0.1
+"""A last step that takes less than this share of the others' median, and launches less, is a tail."""
+_WORK = ("device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "link")
+
+
+def phases(trace: Trace) -> pl.DataFrame:
+    """Return the phases of each rank, with the columns of WINDOWS: disjoint, by rank and start.
+
+    Everybody divides by these. On a rank that marks steps there is one row per step: the program
+    is its steps, without a first one that is mostly start-up and a last one in which only a tail
+    of the others' work ran. On any other rank the phases tile all that was recorded:
+
+    - earlier_work: the device runs work that was launched before the trace began;
+    - start_up: a context is created, libraries are loaded, until the device first works steadily;
+    - program: until the device has done its last work;
+    - tear_down: what the host does afterwards;
+    - later_work: the end of the trace cut off work that was launched (steps end there, too).
+
+    `is_whole` is False for a step that later work cuts off.
+    """
+    return trace.derived(_of_all_ranks)
+
+
+def program(trace: Trace) -> pl.DataFrame:
+    """Return the program's windows, with the columns of WINDOWS: its steps, or where a rank marks none one window."""
+    return phases(trace).filter(pl.col("phase") == PROGRAM)
+
+
+def program_steps(trace: Trace) -> pl.DataFrame:
+    """Return the rows of the table of steps that medians are made of: the program's, whole where any is."""
+    own = program(trace).drop_nulls("step")
+    is_chosen = pl.col("is_whole") | ~pl.col("is_whole").any().over("rank")
+    chosen = own.filter(is_chosen).select("rank", "step")
+    return steps_of(trace).join(chosen, on=["rank", "step"], how="semi", maintain_order="left")
+
+
+def in_program(trace: Trace) -> pl.Expr:
+    """Return a condition for rows with rank and step: in a step of the program, or on a rank that marks none.
+
+    A rank with kernels marks none if none of them is in a step.
+    """
+    steps = steps_of(trace)["rank"].unique()
+    kernels = trace.select("kernels", "rank", "step")
+    in_steps = kernels.drop_nulls("step")["rank"].unique()
+    bare = {*kernels["rank"].unique()} - {*in_steps}
+    marked = steps.filter(~steps.is_in([*bare])) if bare else steps
+    found = pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked.implode())
+    others = phases(trace).drop_nulls("step").filter(pl.col("phase") != PROGRAM)
+    for rank, step in others.select("rank", "step").iter_rows():
+        found &= ((pl.col("rank") != rank) | (pl.col("step") != step)).fill_null(value=True)
+    return found
+
+
+@dataclass(frozen=True)
+class _Rank:
+    """What is known of a rank: its steps, activities, device work by table, and calls by start."""
+
+    rank: int
+    steps: pl.DataFrame
+    activities: pl.DataFrame
+    work: Mapping[str, pl.DataFrame]
+    calls: pl.DataFrame
+
+    @cached_property
+    def edges(self) -> CaptureEdges:
+        found = CaptureEdges(calls_of(self.calls))
+        for table in self.work.values():
+            found.take(table)
+        return found
+
+    @cached_property
+    def later(self) -> int | None:
+        """The start of work that the end of the trace cut off, if it lies before the last record."""
+        moment = self.edges.later_start() if self.work else None
+        return moment if moment is not None and self.end - moment >= LATE_NS else None
+
+    @cached_property
+    def begin(self) -> int:
+        """The start of the first activity or work."""
+        return min(int(part["start_ns"].min()) for part in self._timed)  # type: ignore[arg-type]
+
+    @cached_property
+    def end(self) -> int:
+        """The end of the last activity or work."""
+        return max(int(part.select(END.max()).item()) for part in self._timed)
+
+    @property
+    def _timed(self) -> list[pl.DataFrame]:
+        return [part for part in (self.activities, *self.work.values()) if part.height]
+
+    def of_cause(self, *causes: str) -> pl.DataFrame:
+        """The pieces of time (start_ns, end_ns) in which a thread did any of these, without the profiler's own work."""
+        is_own = pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
+        wanted = pl.col("cause").cast(pl.String).is_in(causes) & ~is_own
+        return union(self.activities.filter(wanted).select("start_ns", end_ns=END))
+
+    def gaps(self, begin: int, end: int) -> Gaps:
+        """The gaps between the work of all devices from begin to end."""
+        times = pl.concat(
+            part.select(pl.col("start_ns").cast(pl.Int64), end_ns=END.cast(pl.Int64))
+            for part in self.work.values()
+        )
+        profiler = self.activities.filter(
+            pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
+        )
+        host = HostPieces(
+            calls=start_up_calls(self.calls),
+            loads=self.of_cause("loading"),
+            launches=self.of_cause("launch", "loading", "allocation"),
+            inputs=self.of_cause("input"),
+            profiler=union(profiler.select("start_ns", end_ns=END)),
+        )
+        within = union(times.filter(pl.col("start_ns") < end, pl.col("end_ns") > begin))
+        return Gaps.between(within, (begin, end), self.work.get("kernels"), host)
+
+
+def _of_all_ranks(trace: Trace) -> pl.DataFrame:
+    tables = {
+        "steps": steps_of(trace),
+        "activities": activities_of(trace),
+        "api_calls": trace.select("api_calls", "rank", *CALLS),
+        "kernels": trace.select("kernels", "rank", *_WORK, "name", "step"),
+        **{name: trace.select(name, "rank", *_WORK) for name in DEVICE_WORK if name != "kernels"},
+    }
+    by_rank = {name: dict(by_value(frame, "rank")) for name, frame in tables.items()}
+    rows = []
+    for rank in trace.manifest.ranks:
+        steps, activities, calls = (
+            by_rank[name].get(rank, tables[name].clear())
+            for name in ("steps", "activities", "api_calls")
+        )
+        work = {
+            name: by_rank[name][rank].sort("start_ns")
+            for name in DEVICE_WORK
+            if rank in by_rank[name]
+        }
+        known = _Rank(rank, steps.sort("start_ns"), activities, work, calls.sort("start_ns"))
+        if steps.height:
+            rows += [(rank, *row) for row in _of_steps(known)]
+        elif activities.height or work:
+            rows += [(rank, *row) for row in _of_recorded(known)]
+    found = pl.DataFrame(rows, schema=WINDOWS, orient="row")
+    return found.sort("rank", "start_ns", "end_ns")
+
+
+_Row = tuple[int | None, str, int, int, bool]
+"""Step, phase, start_ns, end_ns and is_whole."""
+
+
+def _of_recorded(known: _Rank) -> Iterable[_Row]:
+    """Return the phases that tile all that was recorded of a rank without steps."""
+    if not known.work:
+        return [(None, PROGRAM, known.begin, known.end, True)]
+    starts = [int(part["start_ns"].min()) for part in known.work.values()]  # type: ignore[arg-type]
+    ends = [int(part.select(END.max()).item()) for part in known.work.values()]
+    earlier, stop = known.edges.earlier_end(), known.later or max(ends)
+    first = min(starts) if earlier is None else earlier
+    start = start_up_end(known.gaps(known.begin if earlier is None else earlier, stop), first)
+    edges = (known.begin, earlier or known.begin, start, stop, known.later or known.end, known.end)
+    found = zip(PHASES, edges, edges[1:], strict=False)
+    return [
+        (None, name, low, high, True) for name, low, high in found if low < high or name == PROGRAM
+    ]
+
+
+def _of_steps(known: _Rank) -> Iterable[_Row]:
+    """Return the phase of each step, and before and after them what the trace holds only in part."""
+    steps = known.steps.select("step", "start_ns", end_ns=END)
+    flags = _phases_of_steps(known)
+    found: list[_Row] = [
+        (step, flag, start, end, known.later is None or end < known.later)
+        for (step, start, end), flag in zip(steps.iter_rows(), flags, strict=True)
+    ]
+    earlier = known.edges.earlier_end() if known.work else None
+    first, last = int(steps["start_ns"][0]), int(steps["end_ns"].max())  # type: ignore[arg-type]
+    if earlier is not None and known.begin < min(earlier, first):
+        found.insert(0, (None, EARLIER, known.begin, min(earlier, first), True))
+    if known.later is not None:
+        found.append((None, LATER, max(known.later, last), known.end, True))
+    return found
+
+
+def _phases_of_steps(known: _Rank) -> list[str]:
+    """Return the phase of each step, by start: the first ones may be start-up, the last of each window a tail."""
+    steps = known.steps
+    found = [PROGRAM if length else LATER for length in steps["duration_ns"]]
+    for place in range(len(found) - 1):
+        if not _is_start_up(known, place):
+            break
+        found[place] = START_UP
+    launched = _launched(known)
+    rest = steps.with_columns(launched).filter(pl.Series(found) == PROGRAM)
+    windows = steps["window"].to_list()
+    for place, phase in enumerate(found):
+        is_last = place + 1 == len(found) or windows[place] != windows[place + 1]
+        others = rest.filter(pl.col("step") != steps["step"][place])
+        if is_last and phase == PROGRAM and others.height:
+            median = others.select(pl.col("duration_ns", "launched").median()).row(0)
+            own = (steps["duration_ns"][place], launched[place])
+            if own[0] < _TAIL * median[0] and (median[1] == 0 or own[1] < _TAIL * median[1]):
+                found[place] = TEAR_DOWN
+    return found
+
+
+def _launched(known: _Rank) -> pl.Series:
+    """Return how many kernels each step launched; where no launch is known, how many started in it."""
+    steps = known.steps
+    kernels = known.work.get("kernels")
+    if kernels is None or not kernels["step"].count():
+        return steps["n_kernels"].alias("launched")
+    counts = kernels.drop_nulls("step").group_by("step").agg(launched=pl.len().cast(pl.Int64))
+    return steps.join(counts, on="step", how="left", maintain_order="left")["launched"].fill_null(0)
+
+
+def _is_start_up(known: _Rank, place: int) -> bool:
+    """Return whether start-up makes a step unlike those after it."""
+    lengths = known.steps["duration_ns"]
+    others = lengths.slice(place + 1).median()
+    length = int(lengths[place])
+    if not isinstance(others, float) or length < _MUCH_LONGER * others or not known.work:
+        return False
+    start = int(known.steps["start_ns"][place])
+    return start_up_ns(known.gaps(start, start + length)) >= _MOST * (length - others)

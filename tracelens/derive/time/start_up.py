@@ -1,0 +1,173 @@
+"""Start-up of a program: how long a device waits while a context is created and libraries are loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import covered_by, union
+
+LONG_NS = 1_000_000
+"""A call or gap that takes this long may be start-up: calls take microseconds."""
+_MUCH_LONGER = 3
+"""A first call is start-up if later calls of the function take less than one part in so many."""
+_MOST = 0.5
+_SPARSE = 0.1
+"""A device that works less than this share of what it works later does not work steadily yet."""
+_WAITING = ("sync", "memcpy", "memset")
+"""Kinds of calls that last as long as the work that they wait for or do."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostPieces:
+    """What a rank's host did, each as disjoint pieces of time (start_ns, end_ns) by start.
+
+    `calls` are its start-up calls, `loads` what loads or compiles code, `launches` also what
+    launches or allocates, `inputs` what loads data, `profiler` the profiler's own work.
+    """
+
+    calls: pl.DataFrame
+    loads: pl.DataFrame
+    launches: pl.DataFrame
+    inputs: pl.DataFrame
+    profiler: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """The long gaps between a rank's device work in a stretch of time, by start, and the one before it.
+
+    `frame` has start_ns, end_ns, busy_ns (work of the stretch before it), load_ns (of it, what
+    start-up takes), and input_ns (of it, what loading input takes). `busy_ns` is the work of the
+    whole stretch, from `begin` to `end`, and input_start when input is first loaded in it.
+    """
+
+    frame: pl.DataFrame
+    begin: int
+    end: int
+    busy_ns: int
+    input_start: int
+
+    @classmethod
+    def between(
+        cls,
+        busy: pl.DataFrame,
+        stretch: tuple[int, int],
+        kernels: pl.DataFrame | None,
+        host: HostPieces,
+    ) -> Gaps:
+        """Find the gaps between the disjoint pieces of `busy`, and what the host did in them.
+
+        A gap before a kernel's first use, much longer than those before its later uses, is
+        start-up for as long as the host was launching; start-up calls and loading always are. What
+        the profiler does for itself is not.
+        """
+        begin, end = stretch
+        edges = pl.concat(
+            [
+                pl.DataFrame({"start_ns": [begin], "end_ns": [begin]}),
+                busy.select(pl.col("start_ns", "end_ns").clip(begin, end)),
+                pl.DataFrame({"start_ns": [end], "end_ns": [end]}),
+            ]
+        )
+        length = pl.col("end_ns") - pl.col("start_ns")
+        gaps = edges.select(
+            start_ns="end_ns", end_ns=pl.col("start_ns").shift(-1), busy_ns=length.cum_sum()
+        ).filter((length >= LONG_NS) | (pl.col("start_ns") == begin) & (length > 0))
+        firsts = _before_first_use(gaps, kernels)
+        narrow, wide = (
+            covered_by(union(pl.concat([host.calls, pieces, host.profiler])), gaps)
+            for pieces in (host.loads, host.launches)
+        )
+        frame = gaps.with_columns(
+            load_ns=narrow.zip_with(~firsts, wide) - covered_by(host.profiler, gaps),
+            input_ns=covered_by(host.inputs, gaps),
+        )
+        first_input = host.inputs.filter(pl.col("end_ns") > begin)["start_ns"].min()
+        input_start = first_input if isinstance(first_input, int) else begin
+        busy_ns = int(edges.select(length.sum()).item())
+        return cls(frame, begin, end, busy_ns, max(begin, input_start))
+
+
+def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
+    """Return the times (start_ns, end_ns; disjoint) of calls that create a context or load a library.
+
+    They are known by what they are, not by name: the first call of a function that takes at least
+    a millisecond, or the first ones, all of them long, where all later ones take far less. Calls
+    that wait for the device, or copy, are none. `calls` (api, kind, start_ns, duration_ns) are by
+    start.
+    """
+    ns = pl.col("duration_ns")
+    long = calls.filter(ns >= LONG_NS, ~pl.col("kind").cast(pl.String).is_in(_WAITING))
+    own = calls.select("api", "kind", "start_ns", "duration_ns").join(
+        long.select("api").unique(), on="api", how="semi", maintain_order="left"
+    )
+    is_first = (ns >= LONG_NS).cast(pl.Int8).cum_min().over("api") == 1
+    own = own.with_columns(is_first=is_first).with_columns(n=pl.len().over("api"))
+    longest = ns.filter("is_first").max().over("api")
+    later = ns.filter(~pl.col("is_first")).max().over("api").fill_null(0)
+    has_later = (~pl.col("is_first")).any().over("api")
+    is_apart = (has_later & (_MUCH_LONGER * later <= longest)) | (pl.col("n") == 1)
+    end = (pl.col("start_ns") + ns).alias("end_ns")
+    return union(own.filter("is_first", is_apart).select(pl.col("start_ns"), end))
+
+
+def start_up_ns(gaps: Gaps) -> int:
+    """Return how much of the gaps start-up takes."""
+    return int(gaps.frame["load_ns"].sum())
+
+
+def start_up_end(gaps: Gaps, first: int) -> int:
+    """Return when the device first works steadily, after its first work.
+
+    Start-up goes on until the end of the last gap that start-up takes most of, as long as such gaps
+    take most of the time until then; and until the end of a gap much longer than all later ones
+    before which the device hardly worked. Waiting for input is no start-up.
+    """
+    start = first
+    lead = gaps.frame.filter(pl.col("end_ns") <= first)
+    if lead.height and int(lead["input_ns"].sum()) > _MOST * (first - gaps.begin):
+        start = gaps.input_start
+    rows = gaps.frame.filter(pl.col("start_ns") >= first)
+    later = rows.filter(pl.col("end_ns") < gaps.end).rows(named=True)
+    loading_ns = 0
+    for row in later:
+        length = row["end_ns"] - row["start_ns"]
+        if row["load_ns"] >= _MOST * length:
+            loading_ns += length
+            if loading_ns >= _MOST * (row["end_ns"] - first):
+                start = row["end_ns"]
+    longest = 0
+    for row in reversed(later):
+        length = row["end_ns"] - row["start_ns"]
+        if length >= _MUCH_LONGER * max(longest, LONG_NS) and _is_sparse(row, gaps, first):
+            return max(start, int(row["end_ns"]))
+        longest = max(longest, length)
+    return start
+
+
+def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
+    """Return whether the device worked far less until the gap's end than after it, and did not wait for input."""
+    if row["input_ns"] > _MOST * (row["end_ns"] - row["start_ns"]):
+        return False
+    before = row["busy_ns"] / (row["end_ns"] - first)
+    after = (gaps.busy_ns - row["busy_ns"]) / max(gaps.end - row["end_ns"], 1)
+    return before <= _SPARSE * after
+
+
+def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Series:
+    """Return whether each gap ends with a kernel's first use, and those before its later uses are far shorter."""
+    nothing = pl.Series([False] * gaps.height, dtype=pl.Boolean)
+    if kernels is None or gaps.is_empty():
+        return nothing
+    times = gaps.select("end_ns", length=pl.col("end_ns") - pl.col("start_ns"))
+    starts = kernels.select("name", end_ns=pl.col("start_ns").cast(pl.Int64))
+    ending = times.join(starts, on="end_ns").unique("end_ns", keep="first")
+    firsts = starts.join(ending.select("name").unique(), on="name", how="semi")
+    firsts = firsts.group_by("name").agg(first_ns=pl.col("end_ns").min())
+    uses = ending.join(firsts, on="name").sort("end_ns")
+    is_later = pl.col("end_ns") > pl.col("first_ns")
+    longest = pl.col("length").filter(is_later).max().over("name").fill_null(0)
+    is_apart = ~is_later & (pl.col("length") >= _MUCH_LONGER * longest)
+    return gaps["end_ns"].is_in(uses.filter(is_apart)["end_ns"].implode())
