@@ -11,7 +11,7 @@ from tracelens.derive.time.advice import advise, list_changes
 from tracelens.trace import Trace
 
 STEPS = [mark(0, 0, 5_000), mark(1, 5_000, 10_000)]
-FIRST = launch(0, 10)
+FIRST, SECOND = launch(0, 10), launch(5_000, 5_010)
 
 
 def site(op: str, phase: str = "forward") -> Row:
@@ -23,8 +23,10 @@ def busy(spans: tuple[Row, ...] = (), kernels: tuple[Row, ...] = (), **tables: l
     calls = [
         launch(0, 10, site_id=number) for number in range(max(1, len(tables.get("sites", []))))
     ]
-    rest = work(0, 5_000, 0) if not kernels else work(9_000, 10_000, 0)
-    return program([*STEPS, *spans], calls, [*kernels, rest], **tables)
+    if not kernels:
+        return program([*STEPS, *spans], calls, [work(0, 5_000, 0)], **tables)
+    last = work(9_000, 10_000, len(calls))
+    return program([*STEPS, *spans], [*calls, SECOND], [*kernels, last], **tables)
 
 
 def idle(*spans: Row, calls: tuple[Row, ...] = ()) -> Trace:
@@ -368,9 +370,11 @@ def test_attention_that_is_not_fused(shapes: str | None, product: str, is_said: 
 
 
 def test_communication_and_waiting() -> None:
-    facts = {"name": "ncclDevKernel_AllReduce", "is_communication": True, "step": 0}
+    facts = {"name": "ncclDevKernel_AllReduce", "is_communication": True, "step": 1}
     (said,) = advise(
-        program(STEPS, [FIRST], [work(0, 8_000, 0, step=0), work(8_000, 10_000, 0, **facts)])
+        program(
+            STEPS, [FIRST, SECOND], [work(0, 8_000, 0, step=0), work(8_000, 10_000, 1, **facts)]
+        )
     )
     assert said.startswith(
         "Overlap communication with computing (buckets, a later wait): up to 1.00 ms a step (20%;"
@@ -378,11 +382,13 @@ def test_communication_and_waiting() -> None:
     marks = [*STEPS, *(one | {"rank": 1} for one in STEPS)]
     kernels = [
         work(0, 6_000, 0, step=0),
-        work(6_000, 10_000, 0, **facts),
+        work(6_000, 10_000, 1, **facts),
         work(0, 9_600, 0, step=0, rank=1),
-        work(9_600, 10_000, 0, rank=1, **facts),
+        work(9_600, 10_000, 1, rank=1, **facts),
     ]
-    found = advise(program(marks, [FIRST, FIRST | {"rank": 1, "api_call_id": 0}], kernels))
+    numbers = [{"rank": 1, "api_call_id": number} for number in (0, 1)]
+    calls = [FIRST, SECOND, FIRST | numbers[0], SECOND | numbers[1]]
+    found = advise(program(marks, calls, kernels))
     assert found[0].startswith(
         "Give all ranks equally much to do: collectives wait for the slowest rank: up to 0.90 ms a"
         " step"

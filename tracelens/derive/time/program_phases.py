@@ -76,11 +76,10 @@ def in_program(trace: Trace) -> pl.Expr:
 
     A rank with kernels marks none if none of them is in a step.
     """
-    steps = steps_of(trace)["rank"].unique()
     kernels = trace.select("kernels", "rank", "step")
-    in_steps = kernels.drop_nulls("step")["rank"].unique()
-    bare = {*kernels["rank"].unique()} - {*in_steps}
-    marked = steps.filter(~steps.is_in([*bare])) if bare else steps
+    in_steps = {*kernels.drop_nulls("step")["rank"].unique()}
+    without = {*steps_of(trace)["rank"].unique()} - {*kernels["rank"].unique()}
+    marked = pl.Series("rank", sorted(in_steps | without), dtype=pl.Int32)
     found = pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked.implode())
     others = phases(trace).drop_nulls("step").filter(pl.col("phase") != PROGRAM)
     for rank, step in others.select("rank", "step").iter_rows():
@@ -220,7 +219,7 @@ def _of_steps(known: _Rank) -> Iterable[_Row]:
 def _phases_of_steps(known: _Rank) -> list[str]:
     """Return the phase of each step, by start: the first ones may be start-up, the last of each window a tail."""
     steps = known.steps
-    found = [PROGRAM if length else LATER for length in steps["duration_ns"]]
+    found = [PROGRAM if length or known.later is None else LATER for length in steps["duration_ns"]]
     for place in range(len(found) - 1):
         if not _is_start_up(known, place):
             break

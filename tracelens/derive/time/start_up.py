@@ -148,12 +148,13 @@ def start_up_end(gaps: Gaps, first: int) -> int:
 
 
 def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
-    """Return whether the device worked far less until the gap's end than after it, and did not wait for input."""
+    """Return whether the device does most of its work after the gap, far more steadily, and did not wait for input."""
     if row["input_ns"] > _MOST * (row["end_ns"] - row["start_ns"]):
         return False
+    later_ns = gaps.busy_ns - row["busy_ns"]
     before = row["busy_ns"] / (row["end_ns"] - first)
-    after = (gaps.busy_ns - row["busy_ns"]) / max(gaps.end - row["end_ns"], 1)
-    return before <= _SPARSE * after
+    after = later_ns / max(gaps.end - row["end_ns"], 1)
+    return later_ns >= _MOST * gaps.busy_ns and before <= _SPARSE * after
 
 
 def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Series:

@@ -1,0 +1,377 @@
+"""Phases of hand-made traces, in µs: earlier work, start-up, the program, tear-down, work that was cut off."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import tracelens as tl
+from tests.programs import Row, api, launch, mark, program, span, work
+from tests.torch_files import call, kernel, write
+from tests.torch_files import span as event
+from tracelens.analyses import idle_gaps, time_breakdown, verdict
+from tracelens.analyses.verdict import notes
+from tracelens.derive.time.program_phases import in_program, phases, program_steps
+from tracelens.derive.time.rank_time import step_sentences
+from tracelens.derive.time.step_table import steps_of
+from tracelens.trace import Trace
+
+US = 1000
+
+
+def found(trace: Trace, rank: int = 0) -> list[tuple[int | None, str, float, float]]:
+    """Step, phase, start and end in µs of a rank's phases."""
+    own = phases(trace).filter(rank=rank)
+    return own.select("step", "phase", pl.col("start_ns") / US, pl.col("end_ns") / US).rows()
+
+
+def steps(trace: Trace) -> list[tuple[int, float, float]]:
+    """Step, start and duration in µs."""
+    return (
+        steps_of(trace).select("step", pl.col("start_ns") / US, pl.col("duration_ns") / US).rows()
+    )
+
+
+def kernels(start: int, end: int, call: int | None = 0, n: int = 5, **more: Any) -> list[Row]:
+    """Kernels of equal length, one after another."""
+    length = (end - start) / n
+    return [work(start + k * length, start + (k + 1) * length, call, **more) for k in range(n)]
+
+
+def shares(trace: Trace) -> tuple[str, float]:
+    """The bound and its share, checked to be that of the table and of the idle places."""
+    (row,) = verdict(trace).to_dicts()
+    own = time_breakdown(trace).filter(phase="program")
+    plain = int(own["window_ns"].sum()) - int(own["profiler_ns"].sum())
+    part = "compute_ns" if row["bound"] == "compute" else f"idle_{row['bound']}_ns"
+    assert row["value"] == pytest.approx(int(own[part].sum()) / plain)
+    gaps = idle_gaps(trace).filter(cause=row["bound"])
+    if gaps.height:
+        assert row["value"] == pytest.approx(gaps["share_frac"].sum())
+    return row["bound"], round(row["value"], 3)
+
+
+# ---- earlier work
+
+
+def decode(**more: Any) -> Trace:
+    """A decode step cut out of a running server: a graph is launched at 200, and its kernels begin at 9,900."""
+    spans = [span("annotation", "execute_context_0(0)_generation_32(32)", 0, 600, **more)]
+    calls = [api("cudaGraphLaunch", 200, 260, **more)]
+    return program(spans, calls, kernels(9_900, 19_700, 0, **more))
+
+
+def test_a_step_cut_out_of_a_running_server_begins_when_earlier_work_ends() -> None:
+    """It is busy for all 9,800 of its 9,800 µs, not for 9,800 of 19,700."""
+    trace = decode()
+    assert found(trace) == [
+        (None, "earlier_work", 0, 9_900),
+        (0, "program", 9_900, 19_700),
+    ]
+    assert steps(trace) == [(0, 9_900, 9_800)]
+    assert shares(trace) == ("compute", 1.0)
+    row = time_breakdown(trace).filter(phase="earlier_work").row(0, named=True)
+    assert (row["window_ns"], row["compute_ns"]) == (9_900 * US, 0)
+    said = " ".join(notes(trace, verdict(trace)))
+    assert "For the first 9.90 ms the device ran earlier work" in said
+    assert "nothing of it is recorded" in said
+
+
+def test_two_ranks_of_a_server_each_begin_with_their_own_earlier_work() -> None:
+    spans = [
+        span("annotation", "execute_context_0(0)_generation_32(32)", 0, 600, rank=rank)
+        for rank in (0, 1)
+    ]
+    calls = [api("cudaGraphLaunch", 200, 260, rank=rank, api_call_id=0) for rank in (0, 1)]
+    every = [*kernels(9_900, 19_700), *kernels(3_000, 8_000, rank=1)]
+    trace = program(spans, calls, every)
+    assert found(trace, 1) == [(None, "earlier_work", 0, 3_000), (0, "program", 3_000, 8_000)]
+    assert found(trace)[1] == (0, "program", 9_900, 19_700)
+
+
+def test_a_copy_on_another_stream_does_not_hide_that_the_first_stream_waits() -> None:
+    """Inputs are copied at once on a stream of their own; the graph's first kernel waits for what ran before."""
+    spans = [span("annotation", "execute_context_0(0)_generation_8(8)", 0, 600)]
+    calls = [api("cudaMemcpyAsync", 50, 60), api("cudaGraphLaunch", 200, 260)]
+    copies = [work(65, 75, 0, stream_id=20, direction="h2d")]
+    trace = program(spans, calls, kernels(9_900, 19_700, 1, stream_id=7), memcpys=copies)
+    assert found(trace)[-1] == (0, "program", 9_900, 19_700)
+
+
+def test_work_that_waits_for_recorded_work_is_no_late_start() -> None:
+    """A side stream's first kernel was launched at 20 and begins when the main stream's work ends."""
+    calls = [launch(0, 10), launch(20, 30)]
+    every = [*kernels(15, 5_000, 0, stream_id=7), work(5_005, 6_000, 1, stream_id=20)]
+    trace = program([mark(0, 0, 6_000)], calls, every)
+    assert found(trace) == [(0, "program", 0, 6_000)]
+
+
+def test_a_stream_that_starts_late_in_the_program_is_no_earlier_work() -> None:
+    """The main stream has worked for most of the time until then."""
+    calls = [launch(0, 10), launch(20, 30), launch(8_000, 8_010)]
+    every = [
+        *kernels(15, 5_000, 0, stream_id=7),
+        work(6_000, 7_000, 1, stream_id=20),
+        work(8_020, 9_000, 2, stream_id=7),
+    ]
+    trace = program([mark(0, 0, 9_000)], calls, every)
+    assert found(trace) == [(0, "program", 0, 9_000)]
+
+
+def test_of_several_devices_one_that_runs_earlier_work() -> None:
+    """Device 1 was launched on at 20 and begins at 9,000; device 0 has hardly worked until then."""
+    calls = [launch(0, 10), launch(20, 30)]
+    every = [work(15, 100, 0), *kernels(9_000, 19_000, 1, device_id=1)]
+    trace = program([mark(0, 0, 100)], calls, every)
+    assert found(trace)[-1] == (0, "program", 9_000, 19_000)
+
+
+def test_a_wait_before_anything_was_launched_is_for_earlier_work() -> None:
+    """The host waits for the last step's results first, and launches then."""
+    calls = [api("cudaEventSynchronize", 100, 8_000), launch(8_100, 8_110)]
+    trace = program([mark(0, 0, 8_200)], calls, kernels(8_120, 18_000, 1))
+    assert steps(trace) == [(0, 8_000, 10_000)]
+    assert shares(trace) == ("compute", 0.988)
+
+
+def test_recorded_earlier_work_is_counted_and_in_no_step() -> None:
+    """No mark: the program begins when the work of before ends, at 3,000."""
+    before = [work(0, 3_000, None, link="pre_window")]
+    trace = program([], [launch(1_000, 1_010)], [*before, *kernels(3_000, 9_000, 0)])
+    assert found(trace) == [(None, "earlier_work", 0, 3_000), (None, "program", 3_000, 9_000)]
+    said = " ".join(notes(trace, verdict(trace)))
+    assert "(1 kernels of it are recorded, 3.00 ms)" in said
+
+
+def test_without_any_launch_nothing_is_called_a_dependency() -> None:
+    trace = program([], [], kernels(5_000, 9_000, None))
+    assert found(trace) == [(None, "program", 5_000, 9_000)]
+    marked = program([mark(0, 0, 9_000)], [], kernels(5_000, 9_000, None))
+    (row,) = time_breakdown(marked).filter(phase="program").to_dicts()
+    assert row["idle_dependency_ns"] == 0
+
+
+def test_a_split_file_of_a_server_through_the_collector(tmp_path: Path) -> None:
+    events = [
+        event("execute_context_0(0)_generation_8(8)", 1_000, 600, cat="user_annotation"),
+        call("cudaGraphLaunch", 1_200, 60, 200),
+        *(kernel("gemm", 10_900 + 100 * k, 100, 200) for k in range(10)),
+    ]
+    trace = tl.collect(write(tmp_path / "decode.json", events))
+    times = trace.steps.select("start_ns", "duration_ns", "mark_ns").row(0)
+    assert times == (10_900 * US, 1_000 * US, 600 * US)
+    assert shares(trace) == ("compute", 1.0)
+
+
+# ---- the end
+
+
+def test_a_file_that_is_cut_while_work_runs_ends_the_step_there() -> None:
+    """Two launches of the second step have no work: what ran from 6,000 on is not recorded."""
+    spans = [mark(0, 0, 4_000), mark(1, 4_000, 12_000)]
+    calls = [
+        launch(0, 10),
+        launch(4_000, 4_010),
+        launch(4_100, 4_110),
+        launch(4_200, 4_210),
+        api("cudaDeviceSynchronize", 4_300, 12_000),
+    ]
+    trace = program(spans, calls, [*kernels(20, 4_000, 0), *kernels(4_020, 6_000, 1)])
+    assert found(trace) == [
+        (0, "program", 0, 4_000),
+        (1, "program", 4_000, 6_000),
+        (None, "later_work", 6_000, 12_000),
+    ]
+    assert program_steps(trace)["step"].to_list() == [0]  # the other one is not whole
+    said = " ".join(notes(trace, verdict(trace)))
+    assert "For the last 6.00 ms the device ran work whose end the trace does not hold" in said
+    assert "Step 1 (2.00 ms): the trace ends within it" in said
+
+
+def test_launches_into_a_graph_that_is_captured_are_not_cut_off() -> None:
+    calls = [
+        launch(0, 10),
+        api("cudaStreamBeginCapture", 2_000, 2_010),
+        launch(2_100, 2_110),
+        api("cudaStreamEndCapture", 5_000, 5_010),
+    ]
+    trace = program([], calls, kernels(20, 1_500, 0))
+    assert [phase for _, phase, *_ in found(trace)] == ["start_up", "program", "tear_down"]
+
+
+# ---- start-up and tear-down
+
+
+def started(*more: Row, name: str = "cudaFree") -> Trace:
+    """A context is created for 700,000 µs; then 20 kernels of 1,000, and 300,000 of unloading."""
+    calls = [api(name, 0, 700_000), launch(700_100, 700_110), *more]
+    calls += [api("cuModuleUnload", 720_200 + 3_000 * k, 723_100 + 3_000 * k) for k in range(100)]
+    return program([], calls, kernels(700_120, 720_120, 1, n=20))
+
+
+@pytest.mark.parametrize("name", ["cudaFree", "cudaDeviceGetStreamPriorityRange", "newFunction"])
+def test_start_up_and_tear_down_are_rows_and_not_the_program(name: str) -> None:
+    trace = started(name=name)
+    assert found(trace) == [
+        (None, "start_up", 0, 700_120),
+        (None, "program", 700_120, 720_120),
+        (None, "tear_down", 720_120, 1_020_100),
+    ]
+    assert shares(trace) == ("compute", 1.0)
+    rows = time_breakdown(trace).select("phase", pl.col("window_ns") / US).rows()
+    assert rows == [("start_up", 700_120), ("program", 20_000), ("tear_down", 299_980)]
+    (sentence,) = (text for text in notes(trace, verdict(trace)) if "no steps" in text)
+    assert "all shares are of the 20.00 ms" in sentence
+    assert "without start-up (700.12 ms) and tear-down (299.98 ms)" in sentence
+    assert not any("up to" in text for text in notes(trace, verdict(trace)))
+
+
+def test_the_first_call_of_a_library_is_start_up_though_work_ran_before() -> None:
+    """One kernel, then 50 ms of a function's first call, then the program, in which it takes 10 µs."""
+    calls = [
+        launch(0, 10),
+        api("cublasCreate", 1_100, 51_100),
+        launch(51_200, 51_210),
+        api("cublasCreate", 60_000, 60_010),
+    ]
+    trace = program([], calls, [work(20, 1_020, 0), *kernels(51_220, 151_220, 2, n=20)])
+    assert found(trace)[:2] == [
+        (None, "start_up", 0, 51_220),
+        (None, "program", 51_220, 151_220),
+    ]
+
+
+def test_a_long_call_of_the_programs_is_no_start_up() -> None:
+    """A call of cudaHostAlloc takes as long in every iteration."""
+    calls, every = [], []
+    for k in range(4):
+        begin = 20_000 * k
+        calls += [api("cudaHostAlloc", begin, begin + 9_000), launch(begin + 9_000, begin + 9_010)]
+        every += kernels(begin + 9_020, begin + 20_000, 2 * k + 1)
+    trace = program([], calls, every)
+    assert found(trace) == [(None, "start_up", 0, 9_020), (None, "program", 9_020, 80_000)]
+    assert shares(trace)[0] == "allocation"
+
+
+def test_a_kernel_that_is_loaded_at_its_first_use_is_start_up() -> None:
+    """Its first launch takes 30 ms inside an op, its later ones 10 µs: no call tells of it."""
+    spans = [span("op", "aten::mm", 1_100, 31_200)]
+    calls = [launch(0, 10), launch(31_100, 31_110), launch(33_000, 33_010)]
+    every = [
+        work(20, 1_020, 0, name="fill"),
+        *kernels(31_120, 51_120, 1, name="gemm"),
+        *kernels(51_120, 71_120, 2, name="gemm"),
+    ]
+    trace = program(spans, calls, every)
+    assert found(trace)[0] == (None, "start_up", 0, 31_120)
+
+
+def test_weights_copied_one_by_one_while_a_model_is_built_are_start_up() -> None:
+    """Small copies 100 ms apart for a second, then 500 ms of work."""
+    calls = [api("cudaMemcpyAsync", 100_000 * k, 100_000 * k + 10) for k in range(10)]
+    calls.append(launch(1_000_000, 1_000_010))
+    copies = [work(100_000 * k + 20, 100_000 * k + 120, k, direction="h2d") for k in range(10)]
+    trace = program([], calls, kernels(1_000_020, 1_500_020, 10), memcpys=copies)
+    assert found(trace)[-1] == (None, "program", 1_000_020, 1_500_020)
+
+
+def test_waiting_for_the_first_batch_is_the_programs() -> None:
+    spans = [span("annotation", "DataLoader", 1_000, 90_000)]
+    trace = program(spans, [launch(90_000, 90_010)], kernels(90_020, 100_020, 0))
+    assert found(trace) == [(None, "program", 1_000, 100_020)]
+    assert shares(trace)[0] == "input"
+
+
+def test_a_program_whose_device_hardly_works_has_no_start_up() -> None:
+    """Every gap is as long as the first one."""
+    calls = [launch(10_000 * k, 10_000 * k + 10) for k in range(8)]
+    every = [work(10_000 * k + 20, 10_000 * k + 120, k) for k in range(8)]
+    trace = program([span("python", "run", 0, 71_000)], calls, every)
+    assert found(trace)[1] == (None, "program", 20, 70_120)
+
+
+# ---- steps
+
+
+def test_a_first_step_that_start_up_makes_unlike_the_others_is_not_the_program() -> None:
+    """800 ms of the first step is a context's creation; the others take 10 ms."""
+    spans = [mark(0, 0, 810_000), mark(1, 810_000, 820_000), mark(2, 820_000, 830_000)]
+    calls = [api("cudaMalloc", 0, 800_000)]
+    every = []
+    for k in range(3):
+        begin = 800_000 + 10_000 * k
+        calls.append(launch(begin, begin + 10))
+        every += kernels(begin + 20, begin + 10_000, k + 1)
+    trace = program(spans, calls, every)
+    assert [phase for _, phase, *_ in found(trace)] == ["start_up", "program", "program"]
+    assert shares(trace) == ("compute", 0.998)
+    assert program_steps(trace)["step"].to_list() == [1, 2]
+    assert "Step 0 (810.00 ms): start-up" in " ".join(notes(trace, verdict(trace)))
+
+
+def test_a_first_step_that_is_long_for_another_reason_is_the_program() -> None:
+    """It loads its data for 90 ms."""
+    spans = [mark(0, 0, 100_000), mark(1, 100_000, 110_000), span("annotation", "data", 0, 90_000)]
+    calls = [launch(90_000, 90_010), launch(100_000, 100_010)]
+    every = [*kernels(90_020, 100_000, 0), *kernels(100_020, 110_000, 1)]
+    trace = program(spans, calls, every)
+    assert [phase for _, phase, *_ in found(trace)] == ["program", "program"]
+
+
+def tail() -> Trace:
+    """Two steps of 20 ms, and a third mark of 50 µs that launches nothing."""
+    spans = [mark(0, 0, 20_000), mark(1, 20_000, 40_000), mark(2, 40_000, 40_050)]
+    calls = [launch(0, 10), launch(20_000, 20_010)]
+    every = [
+        *kernels(20, 20_000, 0, step=0),
+        *kernels(20_020, 40_000, 1, step=1),
+    ]
+    return program(spans, calls, every)
+
+
+def test_a_last_step_in_which_only_a_tail_ran_enters_no_median() -> None:
+    trace = tail()
+    assert [phase for _, phase, *_ in found(trace)] == ["program", "program", "tear_down"]
+    assert step_sentences(trace) == ["A step takes 20.00 ms (median of 2; 20.00 to 20.00 ms)."]
+    assert verdict(trace)["step_ns"].to_list() == [20_000 * US]
+    (row,) = time_breakdown(trace).filter(step=2).to_dicts()
+    assert (row["phase"], row["window_ns"]) == ("tear_down", 50 * US)
+
+
+def test_rows_of_steps_outside_the_program_are_left_out() -> None:
+    rows = pl.DataFrame({"rank": [0, 0, 0, 0], "step": [0, 1, 2, None]})
+    assert rows.filter(in_program(tail()))["step"].to_list() == [0, 1]
+    unmarked = program([], [launch(0, 10)], kernels(20, 100, 0))
+    assert rows.filter(in_program(unmarked)).height == 4
+
+
+def test_a_mark_shorter_than_its_step_is_named_beside_it() -> None:
+    """The device is done 10 ms after the mark ends; a viewer shows the mark."""
+    late = program([mark(0, 0, 20_000)], [launch(0, 10)], kernels(20, 30_000, 0))
+    assert steps_of(late)["mark_ns"].to_list() == [20_000 * US]
+    (sentence,) = step_sentences(late)
+    assert sentence.startswith("A step takes 30.00 ms, until the device has done the step's work;")
+    assert "its mark on the host, which a viewer shows, is 20.00 ms long" in sentence
+    close = program([mark(0, 0, 20_000)], [launch(0, 10)], kernels(20, 20_300, 0))
+    assert "mark" not in step_sentences(close)[0]
+
+
+def test_the_profilers_own_work_counts_in_no_share() -> None:
+    """Of 10,000 µs the profiler takes 2,000 in the gap, and the device computes 5,000."""
+    spans = [
+        mark(0, 0, 10_000),
+        span("overhead", "Activity Buffer Request", 5_500, 7_500),
+        span("annotation", "checkpoint", 5_000, 9_900),
+    ]
+    calls = [launch(0, 10), launch(9_980, 9_990)]
+    trace = program(spans, calls, [*kernels(0, 5_000, 0), work(9_995, 10_000, 1)])
+    (row,) = time_breakdown(trace).filter(step=0).to_dicts()
+    assert row["profiler_ns"] == 2_000 * US
+    assert row["compute_frac"] == pytest.approx(5_005 / 8_000)
+    assert row["idle_frac"] == pytest.approx(2_995 / 8_000)
+    value = verdict(trace)["value"].item()
+    gaps = idle_gaps(trace)
+    assert value == pytest.approx(gaps.filter(cause="host")["share_frac"].sum())
+    (own,) = gaps.filter(what="the profiler's own work").to_dicts()
+    assert (own["idle_ns"], own["share_frac"]) == (2_000 * US, None)
