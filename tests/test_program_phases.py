@@ -247,10 +247,11 @@ def test_a_long_call_of_the_programs_is_no_start_up() -> None:
     calls, every = [], []
     for k in range(4):
         begin = 20_000 * k
-        calls += [api("cudaHostAlloc", begin, begin + 9_000), launch(begin + 9_000, begin + 9_010)]
-        every += kernels(begin + 9_020, begin + 20_000, 2 * k + 1)
+        calls += [api("cudaHostAlloc", begin, begin + 15_000)]
+        calls.append(launch(begin + 15_000, begin + 15_010))
+        every += kernels(begin + 15_020, begin + 20_000, 2 * k + 1)
     trace = program([], calls, every)
-    assert found(trace) == [(None, "start_up", 0, 9_020), (None, "program", 9_020, 80_000)]
+    assert found(trace) == [(None, "start_up", 0, 15_020), (None, "program", 15_020, 80_000)]
     assert shares(trace)[0] == "allocation"
 
 
@@ -370,8 +371,10 @@ def test_the_profilers_own_work_counts_in_no_share() -> None:
     assert row["profiler_ns"] == 2_000 * US
     assert row["compute_frac"] == pytest.approx(5_005 / 8_000)
     assert row["idle_frac"] == pytest.approx(2_995 / 8_000)
-    value = verdict(trace)["value"].item()
+    row = verdict(trace).row(0, named=True)
+    assert (row["bound"], row["second"]) == ("compute", "host")
+    assert row["value"] == pytest.approx(5_005 / 8_000)
     gaps = idle_gaps(trace)
-    assert value == pytest.approx(gaps.filter(cause="host")["share_frac"].sum())
+    assert row["second_frac"] == pytest.approx(gaps.filter(cause="host")["share_frac"].sum())
     (own,) = gaps.filter(what="the profiler's own work").to_dicts()
     assert (own["idle_ns"], own["share_frac"]) == (2_000 * US, None)
