@@ -242,6 +242,7 @@ def test_a_step_is_drawn_as_what_fills_its_window() -> None:
         "rank": 0,
         "device_id": 0,
         "step": 7,
+        "phase": "program",
         "window_ns": 10_000_000,
         "compute_ns": 4_000_000,
         "communication_ns": 0,
@@ -253,7 +254,7 @@ def test_a_step_is_drawn_as_what_fills_its_window() -> None:
         "idle_input_ns": 3_000_000,
         "idle_launch_ns": 2_000_000,
     }
-    (drawing,) = draw(section(TIME_BREAKDOWN, [step, {**step, "step": None}]))
+    (drawing,) = draw(section(TIME_BREAKDOWN, [step, {**step, "step": None, "phase": None}]))
     assert [
         (row["label"], row["part"], row["value"]) for row in rows_of(drawing) if row["value"]
     ] == [

@@ -99,6 +99,7 @@ class _Rank:
 
     @cached_property
     def edges(self) -> CaptureEdges:
+        """Where the capture begins or ends while the device works."""
         found = CaptureEdges(calls_of(self.calls))
         for table in self.work.values():
             found.take(table)
