@@ -21,9 +21,9 @@ from tracelens.answers.program import (
 from tracelens.answers.recorded import about
 from tracelens.answers.words import place_text
 from tracelens.derive.rank_ranges import list_ranks
-from tracelens.derive.time.bounds import PARTS
 from tracelens.derive.time.culprits import find_culprits
 from tracelens.derive.time.rank_time import RankTime, judged_ranks
+from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
 _STRAGGLER, _INCONCLUSIVE = "straggler", "inconclusive"

@@ -1,7 +1,5 @@
 """The bound of a rank in words: the largest part of its time, and the next one."""
 
-from tracelens.schemas.results.time import PARTS as PARTS
-
 PART_WORDS = {
     "compute": "compute",
     "communication": "communication",

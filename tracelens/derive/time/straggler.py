@@ -15,10 +15,11 @@ from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.derive.ranks.missing import describe_missing, find_missing_straggler
 from tracelens.derive.ranks.pipeline import find_pipeline
 from tracelens.derive.ranks.rank_sets import tied_ranks
-from tracelens.derive.time.bounds import PART_WORDS, PARTS
+from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.culprits import LINK, NETWORK, Culprit, Culprits, find_culprits
 from tracelens.derive.time.late_ranks import BLAMED
 from tracelens.derive.time.rank_time import RankTime, judged_ranks
+from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
 _LOST = 0.1
