@@ -43,6 +43,11 @@ class ByteSource:
         """
         try:
             if str(self.path) == "-":
+                if sys.stdin is None:  # as with `<&-`
+                    raise SourceError(
+                        "standard input: expected a trace, found it closed; pipe one into it, or"
+                        " name a file"
+                    )
                 yield from self._decompressed(sys.stdin.buffer, block_bytes)
             else:
                 with self.path.open("rb") as stream:

@@ -124,7 +124,7 @@ def stem(path: Path) -> str:
     endings = "|".join(
         re.escape(ending) for collector in COLLECTORS.values() for ending in collector.endings
     )
-    return re.sub(rf"(?<=.)({endings})+$", "", path.name or path.resolve().name)
+    return re.sub(rf"(?<=.)({endings})+$", "", path.name or _real(path).name)
 
 
 def summary_line(trace: Trace) -> str:
@@ -241,14 +241,29 @@ def format_of(name: str | None, out: Path | None) -> Format:
 
 
 def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> None:
-    """Raise UsageError when a result would replace one of its own sources."""
-    read = {path.resolve() for path in sources}
+    """Raise UsageError when a result would replace one of its own sources, lie in it, or replace another result."""
+    read = {_real(path) for path in sources}
+    written: set[Path] = set()
     for target in targets:
-        if target is not None and target.resolve() in read:
+        if target is None or (target.exists() and not (target.is_file() or target.is_dir())):
+            continue
+        place = _real(target)
+        if place in read:
             raise UsageError(
                 f"{target}: is a source of this report and would be replaced by it; name another"
                 " file"
             )
+        within = next((folder for folder in place.parents if folder in read), None)
+        if within is not None:
+            raise UsageError(f"{target}: lies in {within.name}, which is read; name another place")
+        if place in written:
+            raise UsageError(f"{target}: is named for two results; name another file for one")
+        written.add(place)
+
+
+def _real(path: Path) -> Path:
+    """Return the path without symbolic links; those that lead in a circle stay, and opening them says so."""
+    return Path(os.path.realpath(path))
 
 
 def write_report(

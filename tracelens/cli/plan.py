@@ -1,5 +1,6 @@
 """`tracelens plan`: a compile plan of two runs."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -57,7 +58,7 @@ def plan(  # noqa: PLR0913 - one parameter an option
     """Write which submodules to compile and which to leave eager, for tl.apply_plan(model, FILE)."""
     keep_sources([base, other, *([measured] if measured else [])], [out])
     opened = open_any([base])
-    compiled = opened if base.resolve() == other.resolve() else open_any([other])
+    compiled = opened if os.path.realpath(base) == os.path.realpath(other) else open_any([other])
     with progress("planning"):
         made = make_plan(
             opened, compiled, oracle=oracle, switch_cost_ns=switch_cost_ns, method=method
