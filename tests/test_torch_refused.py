@@ -1,6 +1,7 @@
 """What is no trace, holds no event or cannot be read gets an error that says what, where and what next."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -171,3 +172,23 @@ def test_a_skipped_file_is_warned_of(
         "warning: files of the folder that are no traces were skipped: config.json"
         in capsys.readouterr().err
     )
+
+
+def test_objects_that_are_no_events_end_the_reading_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracelens.collectors.torch.columns._MOST_WITHOUT_PHASE", 100)
+    trace = tmp_path / "trace.json.gz"
+    trace.write_bytes(gzip.compress(b'{"traceEvents": [' + b"{}," * 40_000 + b"{}]}"))
+    with pytest.raises(SourceError, match=r"found JSON whose first 100 objects are no trace"):
+        collect(trace)
+
+
+def test_an_event_among_other_objects_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracelens.collectors.torch.columns._MOST_WITHOUT_PHASE", 100)
+    event = json.dumps(span("op", 1, 2)).encode()
+    trace = tmp_path / "trace.json"
+    trace.write_bytes(b'{"traceEvents": [' + event + b"," + b"{}," * 300 + event + b"]}")
+    assert collect(trace).spans["name"].to_list() == ["op", "op"]

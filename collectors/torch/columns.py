@@ -24,6 +24,7 @@ from tracelens.collectors.torch.values import (
     texts,
 )
 from tracelens.derive.columns.per_unique import each_once
+from tracelens.errors import NoTraceError
 from tracelens.trace.capture import Diagnostics
 
 # What these tell stands in other events too, or is of the profiler itself.
@@ -42,6 +43,10 @@ _KEYS = {
 _Refused = tuple[Event, dict[str, int]]
 
 
+_MOST_WITHOUT_PHASE = 100_000
+"""Objects without a phase at the beginning of a list, after which it is taken for no trace."""
+
+
 class RawEvents:
     """Collects events in file order; `frames()` returns them as one raw frame for each table.
 
@@ -58,6 +63,26 @@ class RawEvents:
         self._waiting: dict[str, list[dict[str, list[Any]]]] = {}
         self._n_waiting = 0
         self._unplaced: Counter[tuple[str, bool]] = Counter()
+        self._n_without_phase = 0
+
+    def refuse_other_objects(self, name: str) -> None:
+        """Raise NoTraceError where the first objects of the list called `name` are no events.
+
+        An event has a phase. A small file of gzip may hold millions of objects without one.
+        """
+        is_other = self._n_without_phase >= _MOST_WITHOUT_PHASE
+        n_unplaced = self._unplaced.total()
+        if (
+            is_other
+            and not self._parts
+            and not self._waiting
+            and n_unplaced == self._n_without_phase
+        ):
+            raise NoTraceError(
+                f"{name}: expected a torch.profiler Chrome trace, found JSON whose first"
+                f" {_MOST_WITHOUT_PHASE:,} objects are no trace events (none has a phase, ph);"
+                " collect what prof.export_chrome_trace(path) wrote"
+            )
 
     def add(self, events: list[Event]) -> None:
         """Add a batch of events.
@@ -136,6 +161,7 @@ class RawEvents:
             category = _word(category)
             self._unplaced[category, category not in _NOTHING_LOST] += n
         elif phase not in _IGNORED:  # no set: what stands there may not be hashable
+            self._n_without_phase += n if phase is None else 0
             self._unplaced[f"{_word(category)} (ph {_word(phase)})", False] += n
 
     def _placed(self, event: Event) -> list[tuple[str, Event]]:

@@ -59,6 +59,7 @@ def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
     document, collected = Document(text, diagnostics), RawEvents(diagnostics)
     for events in document.events():
         collected.add(events)
+        collected.refuse_other_objects(text.name)
     frames = collected.frames()
     return ReadEvents(
         frames,
@@ -131,6 +132,7 @@ def read_native(
             if place < block.end:
                 if place <= block.start:
                     place = _take(block, collected, document)
+                    collected.refuse_other_objects(text.name)
                     if place == block.end:
                         continue
                     text.resume(
@@ -138,6 +140,7 @@ def read_native(
                     )
                 for events in document.events_to(block.end):
                     collected.add(events)
+                    collected.refuse_other_objects(text.name)
                 place = text.place
             if document.is_closed:
                 break
