@@ -10,6 +10,8 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+import polars as pl
+
 from tracelens.collectors.torch import sidecar
 from tracelens.collectors.torch.distributed import (
     describe_rank,
@@ -22,6 +24,7 @@ from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvent
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
 from tracelens.collectors.torch.reading import read_documents
 from tracelens.collectors.torch.running import run
+from tracelens.collectors.torch.sampled_lines import LineSamples, with_sampled_lines
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.values import integer
@@ -202,6 +205,9 @@ def _capture(
         raw["spans"] = sidecar.exact_paths(raw["spans"], beside, diagnostics)
     starts = [frame["start_ns"].min() for frame in raw.values() if "start_ns" in frame.columns]
     tables = assemble(raw, diagnostics, store)
+    samples = LineSamples.of(beside)
+    if samples is not None and isinstance(tables.get("activities"), pl.DataFrame):
+        tables["activities"] = with_sampled_lines(tables["activities"], samples)
     if "layers" in tables:
         tables["layers"] = sidecar.describe_layers(tables["layers"], beside)
     if not read.complete:

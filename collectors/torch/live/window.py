@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from .lines import LineSampler
 from .settings import Settings
 
 _KINDS = ("cuda", "xpu", "mtia", "hpu", "npu")
@@ -118,6 +119,7 @@ class Window(profile):  # type: ignore[misc]
     """
 
     stopped_ns: int | None = None
+    lines: LineSampler | None = None
 
     @classmethod
     def of(cls, settings: Settings, **more: Any) -> Window:
@@ -141,9 +143,13 @@ class Window(profile):  # type: ignore[misc]
         """Begin to record; torch calls this after the warm-up steps, or at once where there are none."""
         drain()
         super().start_trace()
+        self.lines = LineSampler()
+        self.lines.start()
 
     def stop_trace(self) -> None:
         """End the recording."""
+        if self.lines is not None:
+            self.lines.stop()
         drain()
         self.stopped_ns = time.perf_counter_ns()
         super().stop_trace()

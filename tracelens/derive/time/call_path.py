@@ -15,7 +15,7 @@ OWN_HOOKS = r"(?:^|/)collectors/torch/live/\w+\.py\("
 _STDLIB = "|".join(sorted(name for name in sys.stdlib_module_names if not name.startswith("_")))
 _NOT_THE_PROGRAMS = (
     rf"^<|^(?:.*/)?torch/|^(?:{_STDLIB})(?:\.py\(|/)"
-    r"|(?:^|/)tracelens/|/(?:dist|site)-packages/|/lib/python3"
+    rf"|(?:^|/)tracelens/|{OWN_HOOKS}|/(?:dist|site)-packages/|/lib/python3"
 )
 _UNINFORMATIVE = (
     "|".join(f"(?:{words})" for words in FAMILIES.values())

@@ -1,0 +1,82 @@
+"""The lines that ran: samples of one thread's frames while the profiler records, at most 1 % of its time."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import threading
+import time
+from types import FrameType
+from typing import Any
+
+_LEAST_S, _MOST_SHARE = 0.001, 0.01
+_MOST_SAMPLES, _MOST_FRAMES = 4_000, 40
+_LIBRARIES = tuple(
+    {
+        path
+        for name in ("stdlib", "platstdlib", "purelib", "platlib")
+        if (path := sysconfig.get_path(name))
+    }
+)
+
+
+class LineSampler:
+    """Samples of one thread: when, and file, function and line of each frame from the innermost out.
+
+    The profiler names a Python call by the line of its definition, or, where it was entered before
+    the recording, by the line of that moment; a sample has the line that runs. `start` is called
+    after the profiler's own start, so that the sampling thread is not profiled.
+    """
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._names: dict[tuple[str, str, bool], int] = {}
+        self._samples: list[tuple[int, list[tuple[int, int]]]] = []
+        self._interval_s = _LEAST_S
+
+    def start(self) -> None:
+        """Begin to sample the thread that calls this."""
+        sampled = threading.get_ident()
+        self._thread = threading.Thread(target=self._run, args=(sampled,), daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop sampling."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join(1)
+
+    def facts(self) -> dict[str, Any]:
+        """The samples as JSON can hold them: frames are pairs of a name's number and a line."""
+        return {"names": list(self._names), "samples": self._samples}
+
+    def _run(self, sampled: int) -> None:
+        while not self._stopped.wait(self._interval_s):
+            began = time.perf_counter()
+            frame = sys._current_frames().get(sampled)
+            if frame is None:
+                return
+            self._samples.append((time.time_ns(), self._frames(frame)))
+            if len(self._samples) >= _MOST_SAMPLES:
+                del self._samples[::2]
+                self._interval_s *= 2
+            cost = time.perf_counter() - began
+            self._interval_s = max(self._interval_s, min(cost / _MOST_SHARE, 0.1))
+
+    def _frames(self, frame: FrameType | None) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
+        while frame is not None and len(found) < _MOST_FRAMES:
+            code = frame.f_code
+            path = code.co_filename
+            name = (path.replace("\\", "/").rpartition("/")[2], code.co_name, _is_own(path))
+            found.append((self._names.setdefault(name, len(self._names)), frame.f_lineno or 0))
+            frame = frame.f_back
+        return found
+
+
+def _is_own(path: str) -> bool:
+    """Whether the file is the program's, not Python's, a package's or this capture's."""
+    if path.startswith(("<frozen", "<string")) or "/collectors/torch/live/" in path:
+        return False
+    return not path.startswith(_LIBRARIES) and "/site-packages/" not in path

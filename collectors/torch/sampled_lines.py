@@ -1,0 +1,91 @@
+"""The lines that a live capture sampled, in the places of what the host did."""
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+_FRAME = re.compile(r"([^\s/()>]+\.py)\((\d+)\): ([^>]+?)(?= > |$)")
+
+
+@dataclass(frozen=True, slots=True)
+class LineSamples:
+    """Samples of a thread by time: file, function, line and whether it is the program's, from the innermost frame out."""
+
+    times: list[int]
+    frames: list[list[tuple[str, str, int, bool]]]
+
+    @classmethod
+    def of(cls, facts: dict[str, Any]) -> "LineSamples | None":
+        """The samples in a sidecar; None without any, or where they are damaged."""
+        told = facts.get("lines")
+        try:
+            names = [(str(file), str(name), bool(own)) for file, name, own in told["names"]]  # type: ignore[index]
+            times, frames = [], []
+            for time_ns, stack in told["samples"]:  # type: ignore[index]
+                times.append(int(time_ns))
+                frames.append([(*names[at][:2], int(line), names[at][2]) for at, line in stack])
+        except (TypeError, ValueError, KeyError, IndexError):
+            return None
+        return cls(times, frames) if times else None
+
+    def within(self, start_ns: int, end_ns: int) -> list[list[tuple[str, str, int, bool]]]:
+        """The stacks that were sampled in a stretch of time."""
+        return self.frames[bisect_left(self.times, start_ns) : bisect_left(self.times, end_ns)]
+
+
+def with_sampled_lines(activities: pl.DataFrame, samples: LineSamples) -> pl.DataFrame:
+    """Activities whose places name the lines that ran most often meanwhile, as far as any was sampled.
+
+    A place without a Python frame gets the program's innermost one. Where a stretch was not
+    sampled, the place has the lines that the same place had elsewhere.
+    """
+    rows = activities.select("start_ns", "duration_ns", "what", "cause").rows()
+    named: list[str | None] = []
+    weights: dict[str, Counter[str]] = {}
+    for start, length, what, cause in rows:
+        stacks = samples.within(start, start + length) if cause != "launch" else []
+        text = _with_lines(what, stacks) if stacks else None
+        named.append(text)
+        if text is not None and what is not None:
+            weights.setdefault(what, Counter())[text] += length
+    usual = {what: texts.most_common(1)[0][0] for what, texts in weights.items()}
+    filled = [
+        text if text is not None else usual.get(what, what) if what is not None else None
+        for text, (_, _, what, _) in zip(named, rows, strict=True)
+    ]
+    return activities.with_columns(
+        pl.Series("what", filled, dtype=pl.String).cast(activities.schema["what"])
+    )
+
+
+def _with_lines(what: str | None, stacks: list[list[tuple[str, str, int, bool]]]) -> str | None:
+    """The place with the line of each of its frames that most stacks have."""
+    lines: dict[tuple[str, str], Counter[int]] = {}
+    own: Counter[tuple[str, str, int]] = Counter()
+    for stack in stacks:
+        seen: set[tuple[str, str]] = set()
+        for file, function, line, _ in stack:
+            if (file, function) not in seen:  # of a recursion the innermost call
+                seen.add((file, function))
+                lines.setdefault((file, function), Counter())[line] += 1
+        innermost = next(((f, name, line) for f, name, line, is_own in stack if is_own), None)
+        if innermost is not None:
+            own[innermost] += 1
+
+    def line_of(match: re.Match[str]) -> str:
+        found = lines.get((match[1], match[3]))
+        line = match[2] if found is None else str(found.most_common(1)[0][0])
+        return f"{match[1]}({line}): {match[3]}"
+
+    if what is not None and _FRAME.search(what):
+        return _FRAME.sub(line_of, what)
+    if not own:
+        return what
+    file, function, line = own.most_common(1)[0][0]
+    place = f"{file}({line}): {function}"
+    is_stretch = what is None or what.startswith(("between ", "before ", "after "))
+    return place if is_stretch else f"{place} > {what}"
