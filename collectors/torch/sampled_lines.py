@@ -8,12 +8,15 @@ from typing import Any
 
 import polars as pl
 
-_FRAME = re.compile(r"([^\s/()>]+\.py)\((\d+)\): ([^>]+?)(?= > |$)")
+_FRAME = re.compile(r"([^\s/()>]+\.py)\((\d+)\): (.+?)(?= > |$)")
 
 
 @dataclass(frozen=True, slots=True)
 class LineSamples:
-    """Samples of a thread by time: file, function, line and whether it is the program's, from the innermost frame out."""
+    """Samples of a thread by time: its frames, the innermost first.
+
+    A frame is its file, function, line, and whether it is of the program itself.
+    """
 
     times: list[int]
     frames: list[list[tuple[str, str, int, bool]]]
@@ -50,7 +53,7 @@ def with_sampled_lines(activities: pl.DataFrame, samples: LineSamples) -> pl.Dat
         stacks = samples.within(start, start + length) if cause != "launch" else []
         text = _with_lines(what, stacks) if stacks else None
         named.append(text)
-        if text is not None and what is not None:
+        if text is not None and what is not None and _FRAME.search(what):
             weights.setdefault(what, Counter())[text] += length
     usual = {what: texts.most_common(1)[0][0] for what, texts in weights.items()}
     filled = [

@@ -9,7 +9,7 @@ import time
 from types import FrameType
 from typing import Any
 
-_LEAST_S, _MOST_SHARE = 0.001, 0.01
+_LEAST_S, _MOST_S, _MOST_SHARE = 0.001, 0.02, 0.01
 _MOST_SAMPLES, _MOST_FRAMES = 4_000, 40
 _LIBRARIES = tuple(
     {
@@ -33,7 +33,7 @@ class LineSampler:
         self._thread: threading.Thread | None = None
         self._names: dict[tuple[str, str, bool], int] = {}
         self._samples: list[tuple[int, list[tuple[int, int]]]] = []
-        self._interval_s = _LEAST_S
+        self._least_s = _LEAST_S
 
     def start(self) -> None:
         """Begin to sample the thread that calls this."""
@@ -52,17 +52,24 @@ class LineSampler:
         return {"names": list(self._names), "samples": self._samples}
 
     def _run(self, sampled: int) -> None:
-        while not self._stopped.wait(self._interval_s):
-            began = time.perf_counter()
+        interval_s = self._least_s
+        while True:
+            asked_ns = time.time_ns() + round(interval_s * 1e9)
+            if self._stopped.wait(interval_s):
+                return
+            began = time.thread_time()
             frame = sys._current_frames().get(sampled)
             if frame is None:
                 return
-            self._samples.append((time.time_ns(), self._frames(frame)))
+            # A call that holds the interpreter's lock delays the sample to its end, at which the
+            # caller's line is still the call's: the sample is of the time in between.
+            now_ns = time.time_ns()
+            self._samples.append((asked_ns + max(now_ns - asked_ns, 0) // 2, self._frames(frame)))
             if len(self._samples) >= _MOST_SAMPLES:
                 del self._samples[::2]
-                self._interval_s *= 2
-            cost = time.perf_counter() - began
-            self._interval_s = max(self._interval_s, min(cost / _MOST_SHARE, 0.1))
+                self._least_s *= 2
+            cost = time.thread_time() - began
+            interval_s = max(self._least_s, min(cost / _MOST_SHARE, _MOST_S))
 
     def _frames(self, frame: FrameType | None) -> list[tuple[int, int]]:
         found: list[tuple[int, int]] = []
