@@ -95,7 +95,7 @@ def placed(what: str | None, found: LineSamples) -> str | None:
         {"start_ns": [0], "duration_ns": [100], "what": [what], "cause": ["host"]},
         schema_overrides={"what": pl.String},
     )
-    (text,) = with_sampled_lines(activity, found)["what"]
+    text: str | None = with_sampled_lines(activity, found)["what"][0]
     return text
 
 
