@@ -19,25 +19,25 @@ pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed"
 )
 CAUSES = {
-    "sleep": "time.sleep(0.01)",
-    "loop": "total = [n * n for n in range(150_000)]",
+    "sleep": "time.sleep(0.05)",
+    "loop": "total = [n * n for n in range(700_000)]",
     "sort": "sorted(NUMBERS, key=str)",
     "json": "json.loads(TEXT)",
-    "read": "[Path(__file__).read_bytes() for _ in range(400)]",
+    "read": "[Path(__file__).read_bytes() for _ in range(1_500)]",
     "hash": "hashlib.sha256(BYTES).hexdigest()",
     "regex": "re.findall(r'(a+)+b', 'a' * 19)",
     "pickle": "pickle.loads(PICKLED)",
-    "nested": "helper(lambda: time.sleep(0.01))",
-    "lambda": "(lambda: time.sleep(0.01))()",
+    "nested": "helper(lambda: time.sleep(0.05))",
+    "lambda": "(lambda: time.sleep(0.05))()",
 }
 HEAD = """import hashlib, json, pickle, re, sys, time
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
-NUMBERS = [n * 7919 % 100_003 for n in range(20_000)]
-TEXT = json.dumps(list(range(100_000)))
-BYTES = bytes(20_000_000)
-PICKLED = pickle.dumps([str(n) for n in range(100_000)])
+NUMBERS = [n * 7919 % 100_003 for n in range(150_000)]
+TEXT = json.dumps(list(range(800_000)))
+BYTES = bytes(80_000_000)
+PICKLED = pickle.dumps([str(n) for n in range(700_000)])
 def helper(call):
     call()
 model = torch.nn.Linear(8, 8)
@@ -75,7 +75,7 @@ def test_each_cause_has_the_line_where_it_stands(recorded: Trace) -> None:
     gaps = tl.analyses.idle_gaps(recorded)
     places = [
         {int(line) for line in re.findall(r"causes\.py\((\d+)\)", what or "")}
-        for what in gaps.filter(pl.col("idle_ns") > 3_000_000)["what"]
+        for what in gaps.filter(pl.col("idle_ns") > 20_000_000)["what"]
     ]
     seen = set().union(*places)
     _, lines = lines_of_causes()
