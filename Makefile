@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 INSTALL_TORCH = -m pip install --quiet --retries 1 --timeout 15 --index-url $(TORCH_INDEX) $(TORCH)
 
-.PHONY: demo test pytest check-fast test-lowest sanitized fuzz check docs study thesis cross-layer advisor lenet bench clean
+.PHONY: demo test pytest test-all check-fast test-lowest sanitized fuzz check docs study thesis cross-layer advisor lenet bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/tracelens demo
@@ -20,8 +20,12 @@ PYTEST := -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # First as in a clone that has no captures beside it; then what those add, where they are: the tests that did not pass.
 # Many tests wait for a program: three processes keep two cores busy.
 pytest: $(VENV)/installed-for-tests
-	TRACELENS_CAPTURES=/nowhere $(BIN)/python $(PYTEST) -n 3 -p tests.two_runs --note-passed build/passed.txt
-	$(BIN)/python $(PYTEST) -n 3 -p tests.two_runs --leave-out build/passed.txt
+	TRACELENS_CAPTURES=/nowhere $(BIN)/python $(PYTEST) -n 3 -m 'not exhaustive' -p tests.two_runs --note-passed build/passed.txt
+	$(BIN)/python $(PYTEST) -n 3 -m 'not exhaustive' -p tests.two_runs --leave-out build/passed.txt
+
+# With what takes long and catches nothing that another test misses.
+test-all: $(VENV)/installed-for-tests
+	$(BIN)/python $(PYTEST) -n 3
 
 # The loop to work in: no processes, no large samples, few examples. pytest caches compiled tests.
 check-fast: export TRACELENS_EXAMPLES := 10

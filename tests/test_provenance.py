@@ -11,7 +11,8 @@ import pytest
 from tests.cases import layers_with_kernels, make_trace
 from tests.sources import MORE
 from tracelens.collectors import collect
-from tracelens.derive.layers.provenance import calls_in_gap, kernel_shares, split_kernels
+from tracelens.derive.layers.library_calls import calls_in_gap
+from tracelens.derive.layers.provenance import kernel_shares, split_kernels
 from tracelens.errors import SourceError
 from tracelens.trace import Trace
 from tracelens.trace.sources import detect

@@ -95,6 +95,7 @@ def libtorch(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(build / "libtorch")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mode", ["infer", "train"])
 def test_all_levels_that_run_here_compute_the_same(libtorch: str, mode: str) -> None:
     found = python(*UNCOMPILED)
@@ -108,6 +109,7 @@ def test_all_levels_that_run_here_compute_the_same(libtorch: str, mode: str) -> 
         assert point["checksum"] == pytest.approx(points["eager"]["checksum"], rel=1e-4), level
 
 
+@pytest.mark.exhaustive
 def test_compiled_computes_what_eager_does() -> None:
     compiler = shutil.which("g++")
     if compiler is None:

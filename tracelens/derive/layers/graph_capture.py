@@ -17,7 +17,7 @@ import polars as pl
 
 from tracelens.derive.kernels.recorded_dtypes import listed
 from tracelens.derive.layers.graph_replay import PAIRS
-from tracelens.derive.layers.provenance import MAIN, runs_as
+from tracelens.derive.layers.library_calls import MAIN, runs_as
 from tracelens.derive.layers.sequence_alignment import align
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace

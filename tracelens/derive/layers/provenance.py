@@ -8,20 +8,15 @@ distinct one once.
 """
 
 import re
-from collections.abc import Sequence
 
 import polars as pl
 
 from tracelens.derive.events.span_trees import with_trees
+from tracelens.derive.layers.library_calls import FINISHES, calls_in_gap
 from tracelens.derive.layers.sequence_alignment import align
 
 _GRAPH_SPAN = r"^## Call CompiledFxGraph (\S+) ##$"
 _PREFIX = re.compile(r"^graph_\d+_")
-MAIN = ("conv", "gemm", "attention")
-"""Primitives of which a library call runs exactly one kernel; its other kernels prepare or
-finish that one."""
-_FINISHES = ("reduction",)
-"""Primitives of kernels that finish a library call's work."""
 _SUMS = r"(?i)split_?k_?reduce"
 """Kernels that add up the parts of a product's depth: of primitive gemm, but after the one that
 multiplies."""
@@ -114,7 +109,7 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
     run = ["rank", "graph_key", "run"]
     finishes = pl.col("name").cast(pl.String).str.contains(_SUMS)
     calls = calls.with_columns(
-        primitive=pl.when(finishes).then(pl.lit(_FINISHES[0])).otherwise("primitive")
+        primitive=pl.when(finishes).then(pl.lit(FINISHES[0])).otherwise("primitive")
     )
     label = pl.coalesce("label", pl.lit("?") + pl.col("primitive")).cast(pl.Categorical)
     kernels = calls.with_columns(label=label, n=pl.int_range(pl.len()).over(run))
@@ -238,81 +233,6 @@ def _fill_gaps(
         for i, extern in zip(unknown, found, strict=True):
             matched[i] = None if extern is None else externs[extern]
         at = end
-
-
-_RUNS = (("attention", ("attention",)), ("conv", ("conv", "gemm")), ("mm", ("gemm",)))
-"""Parts of library calls' names, and the primitives of the kernel that does such a call's work."""
-_MOST_SKIPPED = 2
-
-
-def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | None]:
-    """Return the recorded library call that each of a gap's kernels is of, by index, or None.
-
-    Kernels are given by primitive. Both are in order. A call has one kernel that does its work,
-    after what prepares it and before what finishes it, and kernels of a call that has none stay
-    unmatched; a call that is alone has all kernels.
-    """
-    if len(calls) < 2:
-        return [0 if calls else None] * len(primitives)
-    # By the last call begun and whether its main kernel came: the best score, and the calls of the
-    # kernels so far.
-    best: dict[tuple[int, bool], tuple[float, tuple[int, ...]]] = {(-1, True): (0.0, ())}
-    for primitive in primitives:
-        after: dict[tuple[int, bool], tuple[float, tuple[int, ...]]] = {}
-        for (last, is_done), (score, path) in best.items():
-            for call in range(max(last, 0), min(last + 2 + _MOST_SKIPPED, len(calls))):
-                gain = _gain(primitive, calls[call], is_done=is_done, n_begun=call - last)
-                state = call, _fit(calls[call], primitive) > 0 or (call == last and is_done)
-                if state not in after or score + gain > after[state][0]:
-                    after[state] = score + gain, (*path, call)
-        best = after
-    ends = [
-        (score - 2 * (len(calls) - last) - (not is_done), path)
-        for (last, is_done), (score, path) in best.items()
-    ]
-    path = max(ends)[1]
-    done = {
-        call
-        for primitive, call in zip(primitives, path, strict=True)
-        if _fit(calls[call], primitive)
-    }
-    return [call if call in done else None for call in path]
-
-
-def _gain(primitive: str, call: str, *, is_done: bool, n_begun: int) -> float:
-    """Return the score of a kernel as one of a call.
-
-    The call before it goes on where `n_begun` is 0, else that many calls begin.
-    """
-    fit = _fit(call, primitive)
-    if n_begun:
-        return (
-            fit - 2 * (n_begun - 1) - (not is_done) + 0.25 * (primitive not in (*_FINISHES, *MAIN))
-        )
-    if not is_done:
-        return fit
-    if primitive in MAIN:
-        return 1 if "backward" in call else -1
-    return 0.5 * (primitive in _FINISHES)
-
-
-def _fit(call: str, primitive: str) -> int:
-    """Return how likely a kernel of a primitive does the work of a call.
-
-    It is 0 where it prepares or finishes it.
-    """
-    if primitive == "unknown":
-        return 2
-    made = runs_as(call)
-    return int(primitive not in MAIN) if made is None else 3 * (primitive in made)
-
-
-def runs_as(call: str) -> tuple[str, ...] | None:
-    """Return the primitives of the kernel that does the work of a library call or op.
-
-    Return None where its name does not tell.
-    """
-    return next((of for word, of in _RUNS if word in call), None)
 
 
 def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:

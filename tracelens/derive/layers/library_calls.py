@@ -1,0 +1,138 @@
+"""The kernels between two generated ones, aligned with the library calls recorded there.
+
+A Viterbi alignment (Viterbi, IEEE Transactions on Information Theory 13, 1967): the hidden state is
+the library call under way, each kernel is an observation, and the path with the best sum of scores
+wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+MAIN = ("conv", "gemm", "attention")
+"""Primitives of which a library call runs exactly one kernel; its other kernels prepare or
+finish that one."""
+FINISHES = ("reduction",)
+"""Primitives of kernels that finish a library call's work."""
+_RUNS = (("attention", ("attention",)), ("conv", ("conv", "gemm")), ("mm", ("gemm",)))
+"""Parts of library calls' names, and the primitives of the kernel that does such a call's work."""
+_MOST_SKIPPED = 2
+"""Calls in a row that may have launched nothing."""
+
+# Scores. They only have to rank alignments: what the name of a call tells outweighs all guesses.
+_KNOWN_WORK = 3.0
+"""The kernel computes what the call's name says."""
+_UNKNOWN_KERNEL = 2.0
+"""The kernel's name tells nothing: it may do any call's work."""
+_UNKNOWN_CALL = 1.0
+"""The call's name tells nothing: it may be done by any kernel but a main one."""
+_PREPARES = 0.25
+"""A kernel that neither does nor finishes work rather begins a call, as a change of layout does."""
+_FINISHES_WORK = 0.5
+"""A reduction after the main kernel rather finishes its call."""
+_SECOND_OF_BACKWARD = 1.0
+"""A backward call may have two main kernels: one for its input, one for its weight."""
+_SECOND_MAIN = -1.0
+"""Any other call has one main kernel."""
+_SKIPPED_CALL = -2.0
+"""A call launched nothing."""
+_WITHOUT_MAIN = -1.0
+"""A call ended without its main kernel."""
+
+
+class _State(NamedTuple):
+    """The last call that began, by index, and whether its main kernel ran."""
+
+    call: int
+    has_main: bool
+
+
+class _Path(NamedTuple):
+    """The best way into a state: its score, and the call of each kernel so far."""
+
+    score: float
+    calls: tuple[int, ...]
+
+
+def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | None]:
+    """Return the recorded library call that each of a gap's kernels is of, by index, or None.
+
+    Kernels are given by primitive. Both are in order. A call has one kernel that does its work,
+    after what prepares it and before what finishes it. Kernels of a call that has none stay
+    unmatched. A call that is alone has all kernels.
+    """
+    if len(calls) < 2:
+        return [0 if calls else None] * len(primitives)
+    best = {_State(-1, has_main=True): _Path(0.0, ())}
+    for primitive in primitives:
+        best = _next_states(best, primitive, calls)
+    _, path = max(
+        (
+            path.score
+            + _SKIPPED_CALL * (len(calls) - state.call)
+            + _WITHOUT_MAIN * (not state.has_main),
+            path.calls,
+        )
+        for state, path in best.items()
+    )
+    done = {
+        call
+        for primitive, call in zip(primitives, path, strict=True)
+        if _fit(calls[call], primitive)
+    }
+    return [call if call in done else None for call in path]
+
+
+def _next_states(
+    best: dict[_State, _Path], primitive: str, calls: Sequence[str]
+) -> dict[_State, _Path]:
+    """Return the best path into each state after one more kernel."""
+    after: dict[_State, _Path] = {}
+    for state, path in best.items():
+        last = min(state.call + 2 + _MOST_SKIPPED, len(calls))
+        for call in range(max(state.call, 0), last):
+            score = path.score + _score(primitive, calls[call], state, call - state.call)
+            goes_on = call == state.call and state.has_main
+            reached = _State(call, _fit(calls[call], primitive) > 0 or goes_on)
+            if reached not in after or score > after[reached].score:
+                after[reached] = _Path(score, (*path.calls, call))
+    return after
+
+
+def _score(primitive: str, call: str, before: _State, n_begun: int) -> float:
+    """Return the score of a kernel as one of a call.
+
+    The call before it goes on where `n_begun` is 0, else that many calls begin.
+    """
+    fit = _fit(call, primitive)
+    if n_begun:
+        prepares = primitive not in (*FINISHES, *MAIN)
+        left = _SKIPPED_CALL * (n_begun - 1) + _WITHOUT_MAIN * (not before.has_main)
+        return fit + left + _PREPARES * prepares
+    if not before.has_main:
+        return fit
+    if primitive in MAIN:
+        return _SECOND_OF_BACKWARD if "backward" in call else _SECOND_MAIN
+    return _FINISHES_WORK * (primitive in FINISHES)
+
+
+def _fit(call: str, primitive: str) -> float:
+    """Return how likely a kernel of a primitive does the work of a call.
+
+    It is 0 where it prepares or finishes it.
+    """
+    if primitive == "unknown":
+        return _UNKNOWN_KERNEL
+    works = runs_as(call)
+    if works is None:
+        return _UNKNOWN_CALL * (primitive not in MAIN)
+    return _KNOWN_WORK * (primitive in works)
+
+
+def runs_as(call: str) -> tuple[str, ...] | None:
+    """Return the primitives of the kernel that does the work of a library call or op.
+
+    Return None where its name does not tell.
+    """
+    return next((of for word, of in _RUNS if word in call), None)
