@@ -19,9 +19,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("collectors", "schemas", "tracelens")
 WIDTH = 100
-TOKENS_PER_LINE = 14.5
+TOKENS_PER_LINE = 13.9
 """What no package may exceed. The aim is 9: six to nine is what well-kept libraries have."""
-LIMITS = {"null": 100, "a row a": 70, "no verb": 780, "wide docstring": 850, "wide code": 130}
+LIMITS = {"null": 67, "a row a": 41, "no verb": 662, "wide docstring": 460, "wide code": 107}
 """The most of each finding in all packages together."""
 
 _NULL = re.compile(r"\bnulls?\b")
