@@ -154,7 +154,7 @@ def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
     later_ns = gaps.busy_ns - row["busy_ns"]
     before = row["busy_ns"] / (row["end_ns"] - first)
     after = later_ns / max(gaps.end - row["end_ns"], 1)
-    return later_ns >= _MOST * gaps.busy_ns and before <= _SPARSE * after
+    return later_ns > _MOST * gaps.busy_ns and before <= _SPARSE * after
 
 
 def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Series:
