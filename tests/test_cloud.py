@@ -501,7 +501,7 @@ def test_without_the_extra(
 ) -> None:
     monkeypatch.setattr(objects, "find_spec", lambda _: None)
     line = refused(capsys, "report", "s3://bucket/run")
-    assert line.endswith("URLs need the package obstore: pip install 'tracelens-toolkit[cloud]'")
+    assert line.endswith("URLs need the package obstore: pip install obstore")
 
 
 def test_a_damaged_file_in_a_bucket_is_said(tmp_path: Path, bucket: str) -> None:

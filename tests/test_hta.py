@@ -484,7 +484,7 @@ def test_traces_that_hta_writes_are_made_of_our_tables(
 
 def test_without_hta_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hta.trace_analysis", None)
-    with pytest.raises(ToolError, match=r"^HTA .*pip install 'tracelens-toolkit\[hta\]'$"):
+    with pytest.raises(ToolError, match=r"^HTA .*pip install traceinsight$"):
         tl.interop.hta(torch_trace("alexnet_eager"))
 
 

@@ -255,7 +255,7 @@ def load_torch(what: str) -> Any:
     except ImportError as error:
         raise ToolError(
             f"{what} needs PyTorch, which cannot be imported ({error}); install it with "
-            "pip install 'tracelens-toolkit[torch]'"
+            "pip install torch"
         ) from error
     return torch
 

@@ -34,13 +34,13 @@ COLLECTOR = Collector(
         Tool(
             "py-spy",
             "Python frames in native call stacks",
-            "pip install 'tracelens-toolkit[gdb]'",
+            "pip install pygdbmi py-spy",
             program,
         ),
         Tool(
             "pygdbmi",
             "talking to gdb while it runs",
-            "pip install 'tracelens-toolkit[gdb]'",
+            "pip install pygdbmi py-spy",
             package,
         ),
     ),

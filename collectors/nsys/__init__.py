@@ -34,7 +34,7 @@ COLLECTOR = Collector(
         Tool(
             "adbc-driver-sqlite",
             "reading large nsys SQLite files faster",
-            "pip install 'tracelens-toolkit[sqlite]'",
+            "pip install adbc-driver-sqlite",
             package,
         ),
     ),

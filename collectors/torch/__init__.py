@@ -296,7 +296,7 @@ COLLECTOR = Collector(
         Tool(
             "torch",
             "profiling a program of yours",
-            "pip install 'tracelens-toolkit[torch]'",
+            "pip install torch",
             package,
         ),
     ),

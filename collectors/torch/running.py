@@ -286,9 +286,7 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         try:
             module = importlib.import_module("tracelens.collectors.torch.live.recorder")
         except ImportError as error:
-            raise ToolError(
-                f"torch cannot be imported ({error}); pip install 'tracelens-toolkit[torch]'"
-            ) from error
+            raise ToolError(f"torch cannot be imported ({error}); pip install torch") from error
         self._folder = OwnFolder("tracelens-live-")
         self._settings = replace(self._settings, folder=self._folder.name)
         self._sampler = Sampler()

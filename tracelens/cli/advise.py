@@ -61,7 +61,7 @@ def advise(
         emit(f"{printable(said)}\n")
     if not has_z3():
         tell(
-            "layouts were tried one by one, with the same result; pip install 'tracelens[advisor]'"
+            "layouts were tried one by one, with the same result; pip install z3-solver"
             " solves for them (Z3)"
         )
     if frame.height:

@@ -64,34 +64,32 @@ _GENERAL = (
     Tool(
         "nvidia-ml-py",
         "sampling GPU utilisation and memory while a program is captured",
-        "pip install 'tracelens-toolkit[nvml]'",
+        "pip install nvidia-ml-py",
         package,
     ),
     Tool(
         "z3-solver",
         "solving for the layouts that tracelens advise proposes",
-        "pip install 'tracelens-toolkit[advisor]'",
+        "pip install z3-solver",
         package,
     ),
     Tool(
         "obstore",
         "traces and sources in object stores",
-        "pip install 'tracelens-toolkit[cloud]'",
+        "pip install obstore",
         package,
     ),
-    Tool(
-        "ray", "tracelens collect --engine ray", "pip install 'tracelens-toolkit[cluster]'", package
-    ),
+    Tool("ray", "tracelens collect --engine ray", "pip install ray obstore", package),
     Tool(
         "traceinsight",
         "HTA's analyses: tl.interop.hta",
-        "pip install 'tracelens-toolkit[hta]'",
+        "pip install traceinsight",
         package,
     ),
     Tool(
         "perfetto",
         "tracelens export --to perfetto",
-        "pip install 'tracelens-toolkit[perfetto]'",
+        "pip install perfetto",
         package,
     ),
     Tool(

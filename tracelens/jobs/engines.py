@@ -26,9 +26,7 @@ _POOLS = 2
 """Pools of processes that are begun anew where one is killed, before each task gets a process of
 its own."""
 _CONNECT_S = 5
-_GET_RAY = (
-    "--engine ray needs Ray, which is not installed: pip install 'tracelens-toolkit[cluster]'"
-)
+_GET_RAY = "--engine ray needs Ray, which is not installed: pip install ray obstore"
 
 
 def engine_of(

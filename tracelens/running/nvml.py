@@ -61,7 +61,7 @@ class Sampler:
         try:
             nvml = importlib.import_module("pynvml")
         except ImportError:
-            self._reason = f"{_NOT}: nvidia-ml-py is absent; pip install 'tracelens-toolkit[nvml]'"
+            self._reason = f"{_NOT}: nvidia-ml-py is absent; pip install nvidia-ml-py"
             return
         try:
             nvml.nvmlInit()

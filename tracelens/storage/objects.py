@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from tracelens.errors import SourceError
 from tracelens.storage.addresses import shown, url_of
 
-MISSING_EXTRA = "URLs need the package obstore: pip install 'tracelens-toolkit[cloud]'"
+MISSING_EXTRA = "URLs need the package obstore: pip install obstore"
 _CLIENT = {"allow_http": True, "connect_timeout": "5s", "timeout": "300s"}
 _RETRIES = {
     "max_retries": 3,
