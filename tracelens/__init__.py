@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tracelens.advisor import apply_calls
     from tracelens.collectors import collect
     from tracelens.collectors.torch.running import capture
+    from tracelens.derive.replay.predict import whatif
     from tracelens.measuring import Protocol, measure
     from tracelens.plan import Plan, apply_plan, make_plan
     from tracelens.trace import Trace
@@ -35,6 +36,7 @@ __all__ = [
     "make_plan",
     "measure",
     "open",
+    "whatif",
 ]
 _MODULES = {
     "collectors": (
@@ -42,6 +44,7 @@ _MODULES = {
     ),  # the first one: what no collector filled is said with those that would
     "collectors.torch.running": ("capture",),
     "advisor": ("apply_calls",),
+    "derive.replay.predict": ("whatif",),
     "measuring": ("Protocol", "measure"),
     "plan": ("Plan", "apply_plan", "make_plan"),
     "trace": ("Trace",),

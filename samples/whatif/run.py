@@ -90,10 +90,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=500)
     parser.add_argument("--only", default="")
+    parser.add_argument("--changes", action="store_true", help="no traces: after the changes only")
     given = parser.parse_args()
     scratch = given.out / "work"
     (scratch / "logs").mkdir(parents=True, exist_ok=True)
     began, waiting, results = time.monotonic(), jobs(given.only), []
+    if given.changes:
+        waiting = [job for job in waiting if job.words[1] != "-"]
     todo = len(waiting)
     for job in waiting[:AHEAD]:
         job.start(scratch)

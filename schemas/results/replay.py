@@ -33,7 +33,11 @@ UNPROFILED_STEP = Table(
     "A rank's step, as recorded and without the time that the profiler adds.",
     (
         RANK,
-        Column("recorded_ns", pl.Int64, "Median duration of its steps, as recorded."),
+        Column(
+            "recorded_ns",
+            pl.Int64,
+            "Median duration of its steps, as recorded; the mean where that differs by over a quarter.",
+        ),
         Column(
             "unprofiled_ns",
             pl.Int64,
@@ -91,6 +95,26 @@ CRITICAL_PATH = Table(
             "is_inferred",
             pl.Boolean,
             "Whether what it waited for was inferred from times, as the source recorded no waits.",
+        ),
+    ),
+)
+SENSITIVITY = Table(
+    "sensitivity",
+    "An op, a layer or a cause, and what a step would gain if it took a tenth less time.",
+    (
+        RANK,
+        Column("kind", pl.String, "What it is.", values=("op", "layer", "cause")),
+        Column(
+            "what",
+            pl.String,
+            "Outermost op; module path, up to three parts; or cause: what the host did, as in"
+            " activities, or kernels, copies and collectives.",
+        ),
+        Column(
+            "total_ns", pl.Int64, "Its time in a step, on host and device, without the profiler."
+        ),
+        Column(
+            "saved_ns", pl.Int64, "How much shorter a step would be; 0 where it waits for others."
         ),
     ),
 )

@@ -19,6 +19,7 @@ from tracelens.analyses.waiting_for import waiting_for as waiting_for
 from tracelens.analyses.collectives_across import collectives_across as collectives_across
 from tracelens.analyses.compare_setup import compare_setup as compare_setup
 from tracelens.analyses.unprofiled_step import unprofiled_step as unprofiled_step
+from tracelens.analyses.sensitivity import sensitivity as sensitivity
 from tracelens.analyses.critical_path import critical_path as critical_path
 from tracelens.analyses.time_breakdown import time_breakdown as time_breakdown
 from tracelens.analyses.idle_gaps import idle_gaps as idle_gaps

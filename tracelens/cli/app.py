@@ -44,6 +44,7 @@ from tracelens.cli.next_step import suggest
 from tracelens.cli.plan import plan
 from tracelens.cli.report import report
 from tracelens.cli.run import run
+from tracelens.cli.whatif import whatif
 from tracelens.derive.comparing.expressions import ExpressionError
 from tracelens.derive.rank_ranges import merge_rows
 from tracelens.errors import SourceError, TracelensError, UsageError, near
@@ -242,7 +243,7 @@ def options(
     """Options that stand before the command."""
 
 
-for _command in (report, plan, advise):
+for _command in (report, plan, advise, whatif):
     app.command()(_command)
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from tracelens.derive.replay.edges import CALL, KINDS, NONE, OP, PYTHON, START, WAIT
 from tracelens.derive.replay.graph import Flags, Ints, deciding_path, earliest_times
-from tracelens.derive.replay.replay import Replay, step_durations, step_ends
+from tracelens.derive.replay.replay import Replay, last_moment, step_durations, step_ends
 from tracelens.derive.time.step_table import activities_of
 from tracelens.trace import Trace
 
@@ -65,16 +65,6 @@ def critical_path_of(trace: Trace, replay: Replay) -> pl.DataFrame:
     if not kept:
         return pl.DataFrame(schema=_ROWS)
     return _joined(pl.DataFrame(rows, strict=False))
-
-
-def last_moment(replay: Replay, times: Ints, step: int) -> int:
-    """The moment that ends a step: the next mark, or the end of work launched until then."""
-    end = int(step_ends(replay, times)[step])
-    if int(times[replay.marks[step + 1]]) == end:
-        return int(replay.marks[step + 1])
-    until = (replay.work_steps <= step) & (replay.work_steps >= 0)
-    rows = np.flatnonzero(until & (times[replay.work_ends] == end))
-    return int(replay.work_ends[rows[0]]) if len(rows) else int(replay.marks[step + 1])
 
 
 def _within(

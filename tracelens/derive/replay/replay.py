@@ -173,6 +173,16 @@ def step_ends(replay: Replay, times: Ints) -> Ints:
     return np.maximum.accumulate(ends)
 
 
+def last_moment(replay: Replay, times: Ints, step: int) -> int:
+    """The moment that ends a step: the next mark, or the end of work launched until then."""
+    end = int(step_ends(replay, times)[step])
+    if int(times[replay.marks[step + 1]]) == end:
+        return int(replay.marks[step + 1])
+    until = (replay.work_steps <= step) & (replay.work_steps >= 0)
+    rows = np.flatnonzero(until & (times[replay.work_ends] == end))
+    return int(replay.work_ends[rows[0]]) if len(rows) else int(replay.marks[step + 1])
+
+
 def step_durations(replay: Replay, times: Ints) -> Ints:
     """The time of each step, from the end of the one before; the first from its start as recorded."""
     ends = step_ends(replay, times)

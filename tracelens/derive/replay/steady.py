@@ -6,13 +6,14 @@ import numpy as np
 
 from tracelens.derive.replay.edges import START
 from tracelens.derive.replay.graph import Graph, Ints, earliest_times
-from tracelens.derive.replay.replay import Replay, step_ends
+from tracelens.derive.replay.replay import Replay, last_moment, step_ends
 
 
-def twice(replay: Replay, weights: Ints) -> Graph:
+def twice(replay: Replay, weights: Ints) -> tuple[Graph, Ints]:
     """The window's graph twice, the second begun where the host ended the first, queues as it left them.
 
-    What ran before the window has no place the second time.
+    What ran before the window has no place the second time. Returns the graph, and of each of its
+    edges the one of the window that it repeats, -1 for the joints between the two.
     """
     graph, work = replay.table.graph, replay.work
     n, end = graph.n_moments, int(replay.marks[-1])
@@ -36,15 +37,35 @@ def twice(replay: Replay, weights: Ints) -> Graph:
     both = np.concatenate([weights, later, [j[2] for j in joints]])
     order = np.argsort(targets, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=2 * n))])
-    return Graph(
+    numbers = np.arange(len(weights))
+    origins = np.concatenate([numbers, numbers, np.full(len(joints), -1)])[order]
+    graph = Graph(
         offsets.astype(np.int64), sources[order].astype(np.int64), both[order].astype(np.int64)
     )
+    return graph, origins
 
 
 def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
     """The mean time of a step once each finds what the one before left, with these weights or as recorded."""
-    graph = twice(replay, replay.table.graph.weights if weights is None else weights)
+    graph, _ = twice(replay, replay.table.graph.weights if weights is None else weights)
     times, _ = earliest_times(graph)
     n = replay.table.graph.n_moments
     first, second = step_ends(replay, times[:n]), step_ends(replay, times[n:])
     return float(second[-1] - first[-1]) / len(first)
+
+
+def steady_path(replay: Replay, weights: Ints) -> list[tuple[int, int]]:
+    """Edges of the window, with their ns, that its steps wait for once each finds what the one before left."""
+    graph, origins = twice(replay, weights)
+    times, deciding = earliest_times(graph)
+    n = replay.table.graph.n_moments
+    begin = int(step_ends(replay, times[:n])[-1])
+    moment = n + last_moment(replay, times[n:], len(replay.marks) - 2)
+    path = []
+    while (edge := int(deciding[moment])) >= 0 and times[moment] > begin:
+        source = int(graph.sources[edge])
+        took = int(times[moment]) - max(int(times[source]), begin)
+        if took > 0 and origins[edge] >= 0:
+            path.append((int(origins[edge]), took))
+        moment = source
+    return path

@@ -19,6 +19,8 @@ from tracelens.derive.replay.steady import steady_step_ns
 from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
 
+_UNEVEN = 0.25
+"""Where median and mean differ by more, steps are of several kinds."""
 LARGEST_ERROR = 0.1
 """A replay that misses the recorded step by more predicts nothing."""
 
@@ -46,12 +48,15 @@ def unprofiled_steps(trace: Trace) -> dict[int, UnprofiledStep]:
 
 
 def _of_all(trace: Trace) -> dict[int, UnprofiledStep]:
-    steps = steps_of(trace).group_by("rank").agg(pl.col("duration_ns").median())
-    medians = dict(steps.iter_rows())
+    ns = pl.col("duration_ns")
+    # A loader gives some batches at once and has others waited for: only the mean says how long.
+    is_uneven = (ns.median() / ns.mean() - 1).abs() > _UNEVEN
+    usual = pl.when(is_uneven).then(ns.mean()).otherwise(ns.median())
+    times = dict(steps_of(trace).group_by("rank").agg(usual).iter_rows())
     return {
-        rank: _of_rank(trace, replay, round(medians[rank]))
+        rank: _of_rank(trace, replay, round(times[rank]))
         for rank, replay in replays(trace).items()
-        if rank in medians and replay.window.is_marked
+        if rank in times and replay.window.is_marked
     }
 
 

@@ -1,0 +1,123 @@
+"""What a change would give."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tracelens as tl
+from tests.command_line import command_line
+from tests.step_traces import StepTrace
+from tracelens.errors import UsageError
+
+
+def waiting_steps() -> StepTrace:
+    """Four equal steps of 400 µs: a kernel of 100 µs that is waited for, after Python and before it."""
+    made = StepTrace()
+    for start in range(0, 1600, 400):
+        made.step(start, start + 400)
+        made.span("aten::mm", start + 10, start + 40)
+        made.launch("gemm", start + 20, start + 35, start + 135)
+        made.call("cudaDeviceSynchronize", "sync", start + 80, start + 140)
+    return made
+
+
+def after(trace: tl.Trace, *changes: str) -> int:
+    """The step after the changes; the tests' traces are of a profiler without known costs."""
+    return int(tl.whatif(trace, *changes)["after_ns"].item())
+
+
+def test_without_waits_the_host_and_the_device_overlap() -> None:
+    row = tl.whatif(waiting_steps().trace("trace_log"), "no_sync").row(0, named=True)
+    assert row["before_ns"] == 400_000
+    # The wait returned at 140; the host is at 80 then, and goes on: 60 µs less a step.
+    assert row["after_ns"] == 340_000
+    assert row["low_ns"] < 340_000 < row["high_ns"]
+
+
+def test_a_faster_kernel_that_is_waited_for_shortens_the_step() -> None:
+    trace = waiting_steps().trace("trace_log")
+    # gemm takes 10 µs and is done at 45, before the host comes to wait at 80: then 4 µs for the call.
+    assert after(trace, "faster gemm by 10") == 400_000 - 140_000 + 84_000
+    assert after(trace, "faster gemm by 2") == 350_000
+
+
+def test_a_faster_kernel_that_nothing_waits_for_saves_nothing() -> None:
+    made = StepTrace()
+    for start in (0, 400, 800):
+        made.step(start, start + 400)
+        made.launch("gemm", start + 10, start + 20, start + 120)
+    assert after(made.trace("trace_log"), "faster gemm by 2") == 400_000
+
+
+def test_changes_combine_by_replay_not_by_adding() -> None:
+    trace = waiting_steps().trace("trace_log")
+    alone = [400_000 - after(trace, change) for change in ("no_sync", "faster gemm by 2")]
+    assert alone == [60_000, 50_000]
+    assert after(trace, "no_sync", "faster gemm by 2") == 340_000
+
+
+def test_a_graph_takes_the_time_of_launches() -> None:
+    made = StepTrace()
+    for start in (0, 1000, 2000):
+        made.step(start, start + 1000)
+        for i in range(10):
+            begin = start + 100 * i
+            made.span("aten::relu", begin + 1, begin + 90)
+            made.launch("relu", begin + 50, begin + 60, begin + 80)
+    # Ten kernels of 20 µs, 0.5 µs apart, are longer than the launch of 15 µs and what is left of
+    # the host: 1 µs and ten times 10 µs of Python between ops.
+    assert after(made.trace("trace_log"), "cuda_graph") == pytest.approx(205_000, abs=2_000)
+
+
+def test_pinned_memory_copies_at_the_speed_of_pinned_copies() -> None:
+    made = StepTrace()
+    for start in (0, 1000, 2000):
+        made.step(start, start + 1000)
+        call = made.call("cudaMemcpyAsync", "memcpy", start + 10, start + 610)
+        made.copy(start + 20, start + 600, call, size_bytes=1 << 21)
+        made.launch("gemm", start + 620, start + 630, start + 650)
+    call = made.call("cudaMemcpyAsync", "memcpy", 2700, 2705)
+    made.copy(2710, 2810, call, size_bytes=1 << 21, source_memory="pinned")
+    # The call returned at 610 once the copy was done; now it takes 5 µs as the pinned one does, and
+    # the host goes on.
+    assert after(made.trace("trace_log"), "pinned") == pytest.approx(405_000, abs=1_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("cuda_grph", "near: cuda_graph"),
+        ("input_ready", "record with stacks"),
+        ("pinned", "no copy in these steps comes from pageable memory"),
+        ("batch=64", "one batch size says nothing of another"),
+        ("sdpa", "is not known"),
+        ("faster softmax by 2", "no op, layer or kernel"),
+        ("dtype=int3", "say one of"),
+    ],
+)
+def test_what_cannot_be_answered_says_why(change: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        tl.whatif(waiting_steps().trace("trace_log"), change)
+
+
+def test_sensitivity_is_zero_off_the_path() -> None:
+    made = waiting_steps()
+    for start in range(0, 1600, 400):
+        made.launch("side", start + 50, start + 60, start + 70, stream_id=9)
+    rows = tl.analyses.sensitivity(made.trace("trace_log"))
+    saved = dict(rows.filter(pl.col("kind") == "op").select("what", "saved_ns").iter_rows())
+    # A tenth of aten::mm before its launch (1 µs), of the launch (1.5) and of its kernel (10).
+    assert saved == {"aten::mm": 12_500}
+    causes = dict(rows.filter(pl.col("kind") == "cause").select("what", "saved_ns").iter_rows())
+    assert causes["kernels"] == 10_000
+
+
+def test_the_command_says_before_after_and_range(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "run.tracelens"
+    waiting_steps().trace("trace_log").write(path)
+    result = command_line(capsys, "whatif", path, "no_sync")
+    assert result.out.startswith("a step takes 0.40 ms, with no_sync 0.34 ms (")
+    assert "replay misses the recorded step by 0.0%" in result.out

@@ -1,0 +1,51 @@
+"""`tracelens whatif`: what a change would give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracelens.cli.io import emit, open_any, progress
+from tracelens.derive.replay.changes import usages
+from tracelens.derive.replay.predict import Prediction, predict
+from tracelens.errors import printable
+
+
+def whatif(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace directory, or a source.")],
+    changes: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CHANGE…", help=f"What is changed, all at once: {', '.join(usages())}."
+        ),
+    ],
+    *,
+    rank: Annotated[
+        int | None, typer.Option(metavar="N", help="This rank alone; by default each.")
+    ] = None,
+) -> None:
+    """Say how long a step would take after a change, by replaying the trace.
+
+    The times are without what the profiler adds. Several changes are made at once.
+    """
+    opened = open_any([trace])
+    with progress("replaying"):
+        found = predict(opened, changes, rank)
+    several = len(found) > 1
+    emit("".join(_sentences(one, changes, several=several) for one in found))
+
+
+def _sentences(one: Prediction, changes: list[str], *, several: bool) -> str:
+    """The answer on one rank, in a few lines."""
+    subject = f"rank {one.rank}: " if several else ""
+    change = printable(" and ".join(changes))
+    low, high = one.low_ns / 1e6, one.high_ns / 1e6
+    after = f"{one.after_ns / 1e6:.2f} ms ({low:.2f} to {high:.2f})"
+    first = f"{subject}a step takes {one.before_ns / 1e6:.2f} ms, with {change} {after}\n"
+    place = f": {printable(one.next)}" if one.next else ""
+    return (
+        f"{first}  without the profiler; then most of it is {one.bound}{place}\n"
+        f"  the replay misses the recorded step by {one.replay_error_frac:.1%}\n"
+    )

@@ -1,0 +1,199 @@
+"""What a change would give: the step before and after it, without the profiler, with a range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+
+import numpy as np
+import polars as pl
+
+from tracelens.derive.replay.changes import Subject, parse_change
+from tracelens.derive.replay.costs import (
+    HOST_VARIES,
+    NO_COSTS,
+    RUNS_VARY,
+    TORCH_HIGH,
+    TORCH_LOW,
+    TORCH_USUAL,
+    Costs,
+    weights_without,
+)
+from tracelens.derive.replay.edges import KINDS
+from tracelens.derive.replay.graph import Flags, Ints
+from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
+from tracelens.derive.replay.steady import steady_path, steady_step_ns
+from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
+from tracelens.errors import MissingTableError, UsageError
+from tracelens.trace import Trace
+
+_BOUNDS = {
+    "kernel": "compute",
+    "memset": "compute",
+    "queue": "compute",
+    "memcpy": "copy",
+    "collective": "communication",
+    "dependency": "dependency",
+    "wait": "sync",
+    "launch": "launch",
+    "op": "launch",
+    "api_call": "launch",
+    "python": "launch",
+    "earlier": "unknown",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A rank's step before and after changes, with a range, the bound after them, and what is next in the way."""
+
+    rank: int
+    before_ns: int
+    after_ns: int
+    low_ns: int
+    high_ns: int
+    bound: str
+    next: str | None
+    replay_error_frac: float
+
+
+_COLUMNS = {
+    "rank": pl.Int32,
+    "before_ns": pl.Int64,
+    "after_ns": pl.Int64,
+    "low_ns": pl.Int64,
+    "high_ns": pl.Int64,
+    "bound": pl.String,
+    "next": pl.String,
+    "replay_error_frac": pl.Float64,
+}
+
+
+def whatif(trace: Trace, *changes: str) -> pl.DataFrame:
+    """One row per rank: its step before and after the changes, made at once, with a range.
+
+    `tl.whatif(trace, "cuda_graph", "no_sync")`. The times are without what the profiler adds.
+    Raises as `predict` does.
+    """
+    rows = [astuple(prediction) for prediction in predict(trace, changes)]
+    return pl.DataFrame(rows, _COLUMNS, orient="row")
+
+
+def predict(trace: Trace, changes: Sequence[str], rank: int | None = None) -> list[Prediction]:
+    """The prediction of each rank that marks steps, or of one.
+
+    Raises UsageError for a change that is none or that the trace cannot answer, and
+    MissingTableError where no step is replayed.
+    """
+    chosen = {r: replay for r, replay in replays(trace).items() if rank in {None, r}}
+    if not chosen:
+        raise MissingTableError(
+            "whatif needs steps whose host was recorded; tracelens collect torch or nsys gives them"
+        )
+    steps = unprofiled_steps(trace)
+    return [_of_rank(trace, replay, changes, steps.get(r)) for r, replay in chosen.items()]
+
+
+def _of_rank(
+    trace: Trace, replay: Replay, changes: Sequence[str], step: UnprofiledStep | None
+) -> Prediction:
+    error = replay_error_frac(replay)
+    if error > LARGEST_ERROR:
+        raise UsageError(
+            f"the replay of rank {replay.window.rank} misses the recorded step by {error:.0%}:"
+            " nothing is predicted"
+        )
+    subject = Subject(trace, replay)
+    parsed = [parse_change(subject, text) for text in changes]
+    scale, scenarios = scenarios_of(replay, step)
+    afters = []
+    before, changed = 0.0, replay.table.graph.weights
+    for place, (costs, factor) in enumerate(scenarios):
+        weights = weights_without(replay, costs, factor)
+        after = weights
+        for change in parsed:
+            after = change(after)
+        afters.append(steady_step_ns(replay, after) * scale)
+        if not place:
+            before, changed = steady_step_ns(replay, weights) * scale, after
+    usual, *others = afters
+    bound, following = _bound(subject, changed)
+    return Prediction(
+        replay.window.rank,
+        round(before),
+        round(usual),
+        round(min(usual, *others) * (1 - RUNS_VARY)),
+        round(max(usual, *others) * (1 + RUNS_VARY)),
+        bound,
+        following,
+        error,
+    )
+
+
+def scenarios_of(
+    replay: Replay, step: UnprofiledStep | None
+) -> tuple[float, list[tuple[Costs, float]]]:
+    """A factor from replayed to real time, and the profiler's costs and the host's pace to replay with, likely first.
+
+    Where the step without the profiler was measured, the costs are fitted to it.
+    """
+    if step is None or step.evidence == "unknown" or step.unprofiled_ns is None:
+        return 1.0, [(NO_COSTS, 1), (NO_COSTS, 1 - HOST_VARIES), (NO_COSTS, 1 + HOST_VARIES)]
+    recorded = steady_step_ns(replay)
+    scale = step.recorded_ns / recorded if recorded else 1.0
+    if step.evidence == "measured":
+        share = step.unprofiled_ns / max(step.recorded_ns, 1)
+        costs = fitted_costs(replay, share * recorded)
+        fitted = steady_step_ns(replay, weights_without(replay, costs))
+        scale = step.unprofiled_ns / fitted if fitted else scale
+        return scale, [(costs, 1), (costs, 1 - HOST_VARIES), (costs, 1 + HOST_VARIES)]
+    return scale, [(TORCH_USUAL, 1), (TORCH_HIGH, 1 - HOST_VARIES), (TORCH_LOW, 1 + HOST_VARIES)]
+
+
+def fitted_costs(replay: Replay, wanted_ns: float) -> Costs:
+    """The usual costs by the factor with which the replayed step comes nearest to the wanted time."""
+    low, high = 0.0, 8.0
+    for _ in range(12):
+        middle = (low + high) / 2
+        step = steady_step_ns(replay, weights_without(replay, TORCH_USUAL.times(middle)))
+        low, high = (middle, high) if step > wanted_ns else (low, middle)
+    return TORCH_USUAL.times((low + high) / 2)
+
+
+def _bound(subject: Subject, weights: Ints) -> tuple[str, str | None]:
+    """What most of the changed step waits for, and the thing that takes most of that."""
+    path = steady_path(subject.replay, weights)
+    sums: dict[str, int] = {}
+    things: dict[tuple[str, str], int] = {}
+    labels, kinds = subject.labels, subject.replay.table.kinds
+    for edge, ns in path:
+        cause = labels.causes[edge]
+        bound = _BOUNDS[KINDS[kinds[edge]]]
+        if bound == "launch" and cause in {"input", "host", "allocation", "loading"}:
+            bound = cause
+        sums[bound] = sums.get(bound, 0) + ns
+        thing = labels.names[edge]
+        if thing:
+            things[bound, thing] = things.get((bound, thing), 0) + ns
+    if not sums:
+        return "unknown", None
+    first = max(sums, key=lambda word: (sums[word], word))
+    own = {thing: ns for (bound, thing), ns in things.items() if bound == first}
+    return first, max(own, key=lambda thing: (own[thing], thing), default=None)
+
+
+def savings(
+    replay: Replay, step: UnprofiledStep | None, groups: Sequence[Flags], share: float
+) -> list[tuple[int, int]]:
+    """Of each group of edges its time in a step, and what the step gains where it takes this share less."""
+    scale, scenarios = scenarios_of(replay, step)
+    weights = weights_without(replay, *scenarios[0])
+    before = steady_step_ns(replay, weights)
+    n_steps = len(replay.marks) - 1
+    results = []
+    for chosen in groups:
+        less = np.where(chosen, (weights * (1 - share)).astype(np.int64), weights)
+        total = weights[chosen].clip(min=0).sum() / n_steps
+        gained = before - steady_step_ns(replay, less)
+        results.append((round(total * scale), round(max(gained, 0) * scale)))
+    return results
