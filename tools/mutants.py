@@ -89,8 +89,8 @@ MUTANTS = (
     Mutant(
         "the outer of two calls that start together is the caller",
         "tracelens/derive/events/correlation.py",
-        'pl.col("duration_ns").neg()',
-        'pl.col("duration_ns")',
+        'pl.col("duration_ns").neg(),\n                maintain_order=True,',
+        'pl.col("duration_ns"),\n                maintain_order=True,',
         "correlation",
     ),
     Mutant(
@@ -257,10 +257,10 @@ MUTANTS = (
     ),
     # Traces as they lie in a folder.
     Mutant(
-        "an old trace comes back where the new one cannot take its place",
+        "a trace that a killed process left moved aside is moved back",
         "tracelens/trace/directory.py",
-        '(old / "trace").rename(target)\n        raise',
-        "raise",
+        "if not folder.exists() and not restore(folder):",
+        "if not folder.exists():",
         "trace store",
     ),
     Mutant(
