@@ -63,8 +63,7 @@ class Session:
             manager = importlib.import_module("pygdbmi.IoManager")
         except ImportError as error:
             raise ToolError(
-                "a live gdb capture needs pygdbmi, which is absent; pip install"
-                " 'tracelens-toolkit[gdb]'"
+                "a live gdb capture needs pygdbmi, which is absent; pip install pygdbmi py-spy"
             ) from error
         self.on_notice, self.wake = on_notice, wake
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the session

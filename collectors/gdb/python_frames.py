@@ -61,10 +61,7 @@ class PythonStacks:
         pthread's, which is an address.
         """
         if self.program is None:
-            self._fail(
-                "py-spy is absent: Python's frames are missing; pip install"
-                " 'tracelens-toolkit[gdb]'"
-            )
+            self._fail("py-spy is absent: Python's frames are missing; pip install pygdbmi py-spy")
             return None
         if self._n_failures >= _MOST_FAILURES:
             return None

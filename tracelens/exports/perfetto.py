@@ -89,8 +89,7 @@ def _messages() -> Any:
         from perfetto.protos.perfetto.trace import perfetto_trace_pb2  # noqa: PLC0415 - optional
     except ImportError as error:
         raise ToolError(
-            "an export to perfetto needs the package perfetto: pip install"
-            " 'tracelens-toolkit[perfetto]'"
+            "an export to perfetto needs the package perfetto: pip install perfetto"
         ) from error
     return perfetto_trace_pb2
 

@@ -23,8 +23,7 @@ def hta(trace: Trace, *, include_last_profiler_step: bool = False) -> Any:
         import_module("hta.trace_analysis")
     except ImportError as error:
         raise ToolError(
-            f"HTA (traceinsight) cannot be imported ({first_line(error)}): pip install"
-            " 'tracelens-toolkit[hta]'"
+            f"HTA (traceinsight) cannot be imported ({first_line(error)}): pip install traceinsight"
         ) from error
     # NumPy comes with HTA.
     found = import_module("tracelens.interop.hta_trace")
