@@ -422,10 +422,7 @@ def test_without_ray(
     )
     assert (done.code, done.err.splitlines()[-1]) == (
         1,
-        (
-            "error: --engine ray needs Ray, which is not installed: pip install"
-            " 'tracelens-toolkit[cluster]'"
-        ),
+        ("error: --engine ray needs Ray, which is not installed: pip install ray obstore"),
     )
 
 
