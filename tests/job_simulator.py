@@ -1,4 +1,4 @@
-"""A simulator of jobs: tensor, data, pipeline and expert groups, hosts' clocks, and delays that are planted.
+"""A simulator of jobs with all kinds of groups, hosts' clocks and planted delays.
 
 Every rank runs its program of computing, sending and collectives; a collective ends when its last
 rank has begun it and the transfer is over. What was planted is the truth that `job` is asked for.

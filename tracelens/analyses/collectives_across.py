@@ -36,7 +36,7 @@ def collectives_across(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFr
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how many calls match, what is slow, and the first call of each group that does not pair."""
+    """Say how many calls match, what is slow, and each group's first call that does not pair."""
     matched = require_matched(trace, "collectives_across")
     n_calls, n_ranks = int(frame["n_calls"].sum()), matched.calls["rank"].n_unique()
     sentences = [f"{n_calls:,} collectives match across {n_ranks:,} ranks.", *_slow_groups(frame)]

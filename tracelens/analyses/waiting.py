@@ -53,7 +53,7 @@ def waiting(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say which rank the others lose most time waiting for, and that beginning last is no loss by itself."""
+    """Say which rank the others lose most time by, and that beginning last is no loss by itself."""
     pairs = (
         waiting_pairs(trace).group_by("awaited_rank").agg(pl.col("exposed_ns").sum(), n=pl.len())
     )

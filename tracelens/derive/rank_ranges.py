@@ -13,7 +13,7 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?!\w)")
 
 
 def merge_ranks(sentences: Sequence[str]) -> list[str]:
-    """Merge sentences that begin with a rank and differ in numbers only, where more than MANY ranks have one."""
+    """Merge sentences of more than MANY ranks that differ in numbers only."""
     begins = [_RANK.match(sentence) for sentence in sentences]
     if len({begin[1] for begin in begins if begin}) <= MANY:
         return [*sentences]

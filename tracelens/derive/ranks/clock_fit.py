@@ -1,4 +1,4 @@
-"""The fit of one clock: a straight line of its offset over time, above some points and below others."""
+"""The fit of one clock: its offset over time as a line above some points and below others."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def fit_clock(lows: Points, highs: Points, near: Points, until: float) -> ClockF
 def _fit_inside(
     corridor: _Corridor, corners: Sequence[float], widest: float, near: Points, until: float
 ) -> ClockFit:
-    """Return the line through a corridor that is closest to `near`; `widest` is the drift of most room."""
+    """Return the line in a corridor closest to `near`; `widest` is the drift with most room."""
     least, most = (_last(corridor.room, widest, end) for end in (-STEEPEST, STEEPEST))
     drifts = [least, most, *(drift for drift in corners if least < drift < most)]
     wished = _through(near) if near else (corridor.middle(0.0), 0.0)
@@ -110,7 +110,7 @@ def _hull(points: Points, side: int) -> Points:
 def _turn(
     first: tuple[float, float], second: tuple[float, float], third: tuple[float, float]
 ) -> float:
-    """Return a positive number where the way through three points turns left, negative for right."""
+    """Return a number above 0 where the way through three points turns left."""
     across = (second[0] - first[0]) * (third[1] - first[1])
     return across - (second[1] - first[1]) * (third[0] - first[0])
 
@@ -132,7 +132,7 @@ def _last(function: Callable[[float], float], good: float, end: float) -> float:
 
 
 def _through(points: Points) -> tuple[float, float]:
-    """Return offset and drift of the line through the points; without drift where scatter hides it."""
+    """Return offset and drift of the line through the points, drift 0 where scatter hides it."""
     times, offsets = zip(*points, strict=True)
     level = median(offsets)
     if len({*times}) < _SEEN:

@@ -1,4 +1,4 @@
-"""Matching the collectives of all ranks: which kernels of different ranks are one call of their group."""
+"""Matching of collectives: which kernels of different ranks are one call of their group."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ def _match(trace: Trace) -> Matched:
 
 
 def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
-    """Return communication kernels with what their library recorded of them, and remarks on the others."""
+    """Return communication kernels as their library recorded them, and remarks on the others."""
     recorded = trace.collectives
     columns = (
         "rank",
@@ -157,7 +157,7 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
 
 
 def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
-    """Add group_key, n_ranks and issued (the recorded name) to the calls of groups of several captured ranks.
+    """Add group_key, n_ranks and issued (the recorded name) to calls.
 
     A pair of ranks that send and receive is a group, and its calls are send/recv. The remark counts
     the calls of groups of one captured rank, which are left out.
@@ -197,7 +197,7 @@ def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
 
 
 def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
-    """Add `call`, the index of each call in its group, and is_ordered; sorted by rank, group and call.
+    """Add `call`, the index in the group, and is_ordered; sort by rank, group and call.
 
     The index follows the recorded sequence numbers where all calls of a group have one, else the
     order of starts on each rank. The remark names groups that are matched by order.
@@ -222,7 +222,7 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
 
 
 def drop_partial_prefix(numbered: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
-    """Leave out the calls before every captured rank of a group has one, and count them in the remark.
+    """Leave out calls before every captured rank of a group has one; the remark counts them.
 
     A rank whose profiler began later lacks the first ones, which is no mistake of the program's.
     """
@@ -245,7 +245,7 @@ def _list_names(names: list[str]) -> str:
 
 
 def _stop_at_mismatch(numbered: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the calls before the first of each group that does not pair, and those firsts as STOPS."""
+    """Return the calls before each group's first that does not pair, and those firsts as STOPS."""
     sizes = ["size_in_bytes", "size_out_bytes"]
     has_one_size = ~pl.col("name").str.contains(_VARIABLE_SIZE)
     sized = numbered.with_columns(
@@ -297,7 +297,7 @@ def _call_in_words() -> pl.Expr:
 
 
 def _with_starts(paired: pl.DataFrame) -> pl.DataFrame:
-    """Add the first and last start of any rank, the rank that began last, and the least duration."""
+    """Add the first and last start, the rank that began last, and the least duration."""
     late = paired.sort("start_ns", "rank", descending=[True, False]).group_by(
         _CALL, maintain_order=True
     )

@@ -1,4 +1,4 @@
-"""Ranks of the job whose traces were not given, and whether the given ones seem to wait for them."""
+"""Ranks whose traces were not given, and whether the given ones seem to wait for them."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def find_pipeline(trace: Trace) -> Pipeline | None:
 
 
 def _sends(trace: Trace) -> pl.DataFrame:
-    """Return one row per pair of ranks that sends: sender, receiver, n_sends a step; earliest first."""
+    """Return one row per sender and receiver with n_sends per step; earliest first."""
     calls = match_collectives(trace).calls.filter(pl.col("name") == "send/recv")
     pairs = calls.group_by("group_key").agg(
         first_ns=pl.col("first_start_ns").min(),

@@ -101,7 +101,7 @@ def join_sets(sets: Sequence[RankSet]) -> RankSet:
 
 
 def tied_ranks(trace: Trace, ranks: Collection[int]) -> tuple[str, list[int]] | None:
-    """Return the smallest group around the ranks, with its members besides them, None without one."""
+    """Return the smallest group around the ranks and its other members, None without one."""
     around = [
         one for one in trace.derived(named_sets) if one.kind == "group" and {*ranks} < {*one.ranks}
     ]

@@ -23,7 +23,7 @@ _ALL_BUT_OWN = "(?i)gather|scatter|to_?all"
 
 
 def each_transfer(trace: Trace) -> pl.DataFrame:
-    """Return one row per matched call: group_key, call, group, step, sizes, transfer_ns and skew_ns.
+    """Return one row per matched call with group_key, step, sizes, transfer_ns and skew_ns.
 
     transfer_ns is the least duration over the ranks, that of the one that waited least. skew_ns is
     the time from the first start to the last.
@@ -73,7 +73,7 @@ def group_transfers(trace: Trace, steps: frozenset[int] | None = None) -> pl.Dat
 
 
 def _members(trace: Trace) -> pl.DataFrame:
-    """Return one row per group: its captured ranks and their hosts, None where these are unknown."""
+    """Return one row per group: its captured ranks, and their hosts or None."""
     calls = match_collectives(trace).calls.select("group_key", "rank").unique()
     ranks = calls.join(trace.ranks.select("rank", "node"), on="rank", how="left")
     node = pl.col("node")
@@ -83,10 +83,11 @@ def _members(trace: Trace) -> pl.DataFrame:
 
 
 def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
-    """Add peers_ns, the lower median of the same transfer in all groups of as many ranks, and slowdown.
+    """Add peers_ns and slowdown.
 
-    Both are None where there is one group, or a rank of the group was not given: what is waited for
-    it would count as transfer.
+    peers_ns is the lower median of the same transfer in all groups of as many ranks. Both are None
+    where there is one group, or a rank of the group was not given: what is waited for it would
+    count as transfer.
     """
     is_whole = (pl.col("group_size") <= pl.col("n_ranks")).fill_null(value=True)
     alike = [*SAME_CALL, "n_ranks"]
@@ -106,7 +107,7 @@ def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def _mark_slow(groups: pl.DataFrame) -> pl.DataFrame:
-    """Add `slow`: a link, where a group is slower than its peers; the network, where hosts' links are.
+    """Add `slow`: link where a group is slower than its peers, network where hosts' links are.
 
     It is the network where the group spans more hosts than its peers, where slow groups have
     neither a rank nor a host in common, and where a group of several hosts carries a small part of

@@ -1,4 +1,4 @@
-"""Culprits of a job: the ranks, or sets of ranks, whose delays the others wait for, with what they cost."""
+"""Culprits of a job: ranks, or sets of ranks, whose delays others wait for, and their cost."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _group_late_ranks(trace: Trace, late: Sequence[LateRank], steps: list[int]) 
 
 
 def _rotating(late: list[LateRank], n_steps: int) -> list[LateRank]:
-    """Return the ranks that are late in turn, empty where lateness does not go from rank to rank."""
+    """Return the ranks that are late in turn, empty where they are not."""
     by_step: dict[int, set[int]] = {}
     for one in late:
         for step in one.steps or ():
@@ -276,7 +276,7 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
 
 
 def _with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
-    """Add what the culprit takes for the part that makes it late, and what the median rank takes."""
+    """Add the time of the part that makes the culprit late, and the median rank's."""
     if culprit.part is None:
         return culprit
     rows = delays.filter(_late_rows(culprit))

@@ -1,4 +1,4 @@
-"""What a job would gain if some ranks were like their peers: its collectives replayed without their delays.
+"""What a job would gain without some ranks' delays: its collectives replayed.
 
 Between two collectives each rank has a time of its own, known from the trace; a collective lets its
 ranks go on when the last one has begun it. Replaying these with a rank's own times replaced by its
@@ -27,7 +27,7 @@ _CALL = ["group_key", "call"]
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Ranks that are thought away as late, in some steps (None: in all), with their delay as a share of their time."""
+    """Ranks whose delay is removed, in some steps (None: in all), and its share of their time."""
 
     ranks: frozenset[int]
     steps: frozenset[int] | None
@@ -50,7 +50,7 @@ class Replay:
     tails: Mapping[int, int]
 
     def duration_ns(self, removals: Collection[Removal] = ()) -> float:
-        """Return the job's duration without the delays that are thought away, the median of its ranks."""
+        """Return the job's duration without the removed delays, the median of its ranks."""
         owns = self._owns(removals)
         ranks, hidden = self.rows["rank"].to_list(), self.rows["hidden_ns"].to_list()
         clock: dict[int, float] = {**self.begins}
@@ -63,7 +63,7 @@ class Replay:
         return median(clock[rank] + self.tails[rank] - begin for rank, begin in self.begins.items())
 
     def _owns(self, removals: Collection[Removal]) -> list[float]:
-        """Return each row's own time: of ranks thought away their peers' in the same place of a step.
+        """Return each row's own time; removed ranks take their peers' in the same place of a step.
 
         Peers are other ranks of the same role with as many calls in the step. Without any, the
         rank's own times are shortened evenly.
@@ -132,7 +132,7 @@ def prepare_replay(trace: Trace, ranks: Iterable[int]) -> Replay | None:
 
 
 def _edges(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return when each rank begins and ends on the job's clock: its steps, else its device's work."""
+    """Return when each rank's steps, or device work, begin and end on the job's clock."""
     end = pl.col("start_ns") + pl.col("duration_ns")
     both = {"begin_ns": pl.col("start_ns").min(), "end_ns": end.max()}
     steps = steps_of(trace).group_by("rank").agg(**both)

@@ -1,4 +1,4 @@
-"""Ranks that are late by themselves: their own time beyond their peers', in which steps and for which cause.
+"""Ranks that are late by themselves: by how much, in which steps and for which cause.
 
 A rank's own time in a step is the step without waiting for other ranks and without communicating.
 What it exceeds the median of all ranks by is its own delay: a rank that only waited has none.
@@ -51,7 +51,7 @@ class LateRank:
 
 
 def own_delays(trace: Trace) -> pl.DataFrame:
-    """Return one row per rank and step as `rank_steps`, with own_ns, excess_ns and `PART_excess_ns`.
+    """Return the rows of `rank_steps` with own_ns, excess_ns and `PART_excess_ns`.
 
     Excess is over the lower median of all ranks in that step: half of the ranks take no longer.
     """
@@ -66,7 +66,7 @@ def own_delays(trace: Trace) -> pl.DataFrame:
 
 
 def find_late_ranks(trace: Trace, delays: pl.DataFrame) -> list[LateRank]:
-    """Return the ranks whose own time exceeds others' by BLAMED of a step and what they differ by anyway."""
+    """Return the ranks whose own time exceeds others' by BLAMED of a step, and by more than noise."""
     late = _late_steps(delays, OWN)
     if late.is_empty():
         return []

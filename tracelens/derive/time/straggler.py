@@ -1,4 +1,4 @@
-"""The bound of a whole job: what its ranks lose most time by, and who makes the others wait for which reason."""
+"""The bound of a whole job: what its ranks lose most time by, and who makes others wait, and why."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
-    """Return the part that takes most of both the culprit's and the others' time, with both shares."""
+    """Return the part that takes most of both the culprit's and the others' time, and its shares."""
     members = {*culprit.members.ranks}
     own = [time for time in judged if time.rank in members]
     others = [time for time in judged if time.rank not in members] or own
@@ -190,7 +190,7 @@ def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[fl
 
 
 def _evenly(trace: Trace, judged: list[RankTime]) -> dict[str, object]:
-    """Return the row of a job without a culprit: the bound that most ranks share, and what comes second."""
+    """Return the row of a job without a culprit: the bound of most ranks, and what comes second."""
     bounds = Counter(time.bound for time in judged)
     bound = max(bounds, key=lambda name: (bounds[name], name))
     ranks = [time for time in judged if time.bound == bound]
@@ -225,7 +225,7 @@ def _evenly(trace: Trace, judged: list[RankTime]) -> dict[str, object]:
 
 
 def _mostly_for(trace: Trace) -> str:
-    """Say which rank most of the waiting is for, though its own time is no longer than its peers'."""
+    """Say which rank most of the waiting is for, though its own time is not longer."""
     pairs = waiting_pairs(trace).group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
     pairs = pairs.sort("exposed_ns", "awaited_rank", descending=[True, False])
     if pairs.is_empty() or 2 * int(pairs["exposed_ns"][0]) < int(pairs["exposed_ns"].sum()):
