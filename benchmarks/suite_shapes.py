@@ -42,6 +42,40 @@ def shapes() -> Iterator[tuple[str, bytes]]:
         yield f"{n} documents in one file", _DOCUMENT * n
     for n in (MODULES.value // 10, MODULES.value):
         yield f"{n} nested modules", nested(n)
+    for n in (200, 2_000):
+        yield f"{n} threads of 3 events", launched(n, thread=True)
+    for n in (1_000, 10_000):
+        yield f"{n} streams", launched(n, stream=True)
+        yield f"{n} processes", launched(n, process=True)
+        yield f"{n} steps", launched(n, step=True)
+
+
+def launched(
+    n: int,
+    *,
+    thread: bool = False,
+    stream: bool = False,
+    process: bool = False,
+    step: bool = False,
+) -> bytes:
+    """Return a trace of so many ops that launch a kernel, each in a thread, stream, process or step of its own."""
+    events: list[dict[str, object]] = []
+    for i in range(n):
+        host = {"ph": "X", "pid": i if process else 1, "tid": i if thread else 1}
+        start, called = 20 * i, {"correlation": i + 1}
+        on_device = called | {"device": 0, "stream": i if stream else 7}
+        events += [
+            host | {"cat": "cpu_op", "name": "aten::mm", "ts": start + 1, "dur": 5},
+            host
+            | {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": start + 2, "dur": 3}
+            | {"args": called},
+            {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7}
+            | {"ts": start + 7, "dur": 4, "args": on_device},
+        ]
+        if step:
+            mark = {"cat": "user_annotation", "name": f"ProfilerStep#{i}", "ts": start, "dur": 15}
+            events.append(host | mark)
+    return json.dumps({"traceEvents": events}).encode()
 
 
 def nested(n: int) -> bytes:
