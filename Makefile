@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 INSTALL_TORCH = -m pip install --quiet --retries 1 --timeout 15 --index-url $(TORCH_INDEX) $(TORCH)
 
-.PHONY: demo test pytest test-all check-fast test-lowest sanitized fuzz check docs study thesis cross-layer advisor lenet bench clean
+.PHONY: demo test pytest test-all check-fast test-lowest sanitized fuzz check docs study thesis cross-layer advisor lenet accuracy bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/tracelens demo
@@ -88,8 +88,12 @@ cross-layer: $(VENV)/installed
 	$(BIN)/python samples/cross_layer/analyse.py
 
 # LeNet's page from its captures; samples/lenet/run.py takes those.
-lenet: $(VENV)/installed-for-lenet
+lenet: $(VENV)/installed
 	$(BIN)/python samples/lenet/analyse.py
+
+# How often the verdict is right, on every bundled capture; samples/planted/construct.py writes those that are worked out.
+accuracy: $(VENV)/installed
+	$(BIN)/python samples/accuracy/accuracy_page.py
 
 # The advisor's page from its captures; samples/advisor/run.py takes those on a machine with a GPU.
 advisor: $(VENV)/installed
@@ -108,10 +112,6 @@ $(VENV)/made $(VENV)-lowest/made:
 NATIVE := setup.py $(wildcard tracelens/native/*.[ch])
 $(VENV)/installed: pyproject.toml $(NATIVE) $(VENV)/made
 	$(BIN)/python -m pip install --quiet --editable .
-	touch $@
-
-$(VENV)/installed-for-lenet: pyproject.toml $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --group lenet
 	touch $@
 
 $(VENV)/torch: $(VENV)/made

@@ -13,12 +13,14 @@ import polars as pl
 import pytest
 
 import tracelens as tl
+from tests import accuracy
 from tests.answer_checks import check_answer
 from tests.sources import check_kernel_time_adds_up
 from tracelens.derive.time.host_activity import PROFILER
 
 PLANTED = Path(__file__).parents[1] / "samples" / "planted"
 CAPTURES = PLANTED / "captures"
+accuracy_page = accuracy.script("accuracy_page")
 IDLE = {"input", "sync", "allocation", "loading", "launch", "host", "dependency"}
 """Causes of idle time; the other bounds are of a device that works."""
 
@@ -45,6 +47,8 @@ def check(folder: Path, program: str) -> None:
         assert verdicts.keys() == ranks.keys()
         for rank, truth in ranks.items():
             check_verdict(truth, verdicts[rank])
+            if folder == CAPTURES:
+                accuracy.check_rows([accuracy_page.planted_row(truth, verdicts[rank])])
             cause = truth["cause"] or verdicts[rank]["bound"]
             if cause in IDLE:
                 check_gaps(truth, cause, gaps.filter(pl.col("rank") == rank))

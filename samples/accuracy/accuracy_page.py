@@ -1,0 +1,305 @@
+"""Write docs/accuracy.md: the verdict on every bundled capture beside what is known of it: `make accuracy`.
+
+Counts of raw events take longest and stay the same, so they are kept in counts.json; a test makes
+the page's rows anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tracelens as tl
+from tracelens.analyses import ANALYSES
+from tracelens.errors import TracelensError
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+SAMPLES = Path(__file__).resolve().parents[1]
+PAGE = SAMPLES.parent / "docs" / "accuracy.md"
+COUNTS = Path(__file__).parent / "counts.json"
+KNOWN_WRONG: dict[str, str] = json.loads((Path(__file__).parent / "known_wrong.json").read_text())
+"""Why a verdict is not right, by the row's name; a row that turns right must leave this list."""
+PLANTED = SAMPLES / "planted" / "captures"
+CONSTRUCTED = SAMPLES / "planted" / "constructed"
+_TIE = 0.02
+"""Two counted parts that differ by less are equally large."""
+_SHARE = 0.03
+"""A verdict's share may differ by this much from the construction's."""
+BY_CONSTRUCTION = {
+    "graphs/vit_capture.pt.trace.json.gz": ("too little to judge", "the capture of a graph"),
+    "graphs/vit_capture_batch4.pt.trace.json.gz": (
+        "too little to judge",
+        "the capture of a graph",
+    ),
+    "ranks rank 0": ("input", "its data loader is slow"),
+    "ranks rank 1": ("waiting", "rank 0's data loader is slow"),
+}
+"""What is known of captures that no truth.json describes: the bound, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A capture's line: what is known, what the verdict says, and whether this is right."""
+
+    name: str
+    known: str
+    verdict: str
+    grade: str
+
+    @property
+    def line(self) -> str:
+        """The row of the table."""
+        why = (
+            f": {KNOWN_WRONG[self.name]}"
+            if self.grade != "right" and self.name in KNOWN_WRONG
+            else ""
+        )
+        return f"| {self.name} | {self.known} | {self.verdict} | {self.grade}{why} |"
+
+
+def share(part: str, value: float | None) -> str:
+    """A part with its share in whole per cent."""
+    return part if value is None else f"{part} {value:.0%}"
+
+
+def said(verdict: dict[str, Any]) -> str:
+    """The bound and the second part with their shares."""
+    words = share(verdict["bound"], verdict["value"])
+    if verdict["second"]:
+        words += f", then {share(verdict['second'], verdict['second_frac'])}"
+    return words
+
+
+# Traces that are worked out
+
+
+def constructed_rows() -> Iterator[Row]:
+    """A row for each trace of construct.py."""
+    for name, truth in json.loads((CONSTRUCTED / "truth.json").read_text()).items():
+        known = share(truth["bound"].replace("|", " or "), truth.get("share"))
+        try:
+            trace = tl.collect(CONSTRUCTED / f"{name}.pt.trace.json.gz")
+            frame = tl.analyses.verdict(trace)
+        except TracelensError as error:
+            words, failed = f"none: {type(error).__name__}", ["bound"]
+        else:
+            verdict = frame.row(0, named=True)
+            notes = ANALYSES["verdict"].notes(trace, frame)
+            words = said(verdict)
+            failed = failures(
+                truth, verdict, " ".join([verdict["evidence"], verdict["caveat"] or "", *notes])
+            )
+        grade = "wrong" if "bound" in failed else "partly" if failed else "right"
+        if failed and grade == "partly":
+            words += f" (not: {', '.join(failed)})"
+        yield Row(name, f"{known}. {truth['why']}", words, grade)
+
+
+def failures(truth: dict[str, Any], verdict: dict[str, Any], text: str) -> list[str]:
+    """Names of what is said otherwise than the truth has it; `text` is the evidence with its notes."""
+    checks = {
+        "bound": verdict["bound"] in truth["bound"].split("|"),
+        "share": "share" not in truth or abs((verdict["value"] or 0) - truth["share"]) <= _SHARE,
+        "second": "second" not in truth or verdict["second"] == truth["second"],
+        "step": "step_ms" not in truth
+        or abs((verdict["step_ns"] or 0) / 1e6 - truth["step_ms"]) <= 0.01 * truth["step_ms"],
+        "says": "says" not in truth or re.search(truth["says"], text) is not None,
+        "advice": "says_not" not in truth or re.search(truth["says_not"], text) is None,
+    }
+    return [name for name, holds in checks.items() if not holds]
+
+
+# Programs with one planted cause
+
+
+def planted_truths() -> list[dict[str, Any]]:
+    """What is true of each capture of a planted program."""
+    captures: list[dict[str, Any]] = json.loads((PLANTED / "truth.json").read_text())["captures"]
+    return captures
+
+
+def planted_row(truth: dict[str, Any], verdict: dict[str, Any]) -> Row:
+    """The row of one rank of a capture: the bound, or the second part where the truth says so, and its place."""
+    bound = truth["bound"].replace("|", " or ")
+    known = f"{bound}, then {truth['cause']}" if truth["cause"] else bound
+    is_right = verdict["bound"] in truth["bound"].split("|")
+    if truth["cause"] and verdict["bound"] == "compute":
+        is_right = verdict["second"] == truth["cause"]
+    is_placed = bool(truth["cause"] or re.search(truth["what"], verdict["what"] or ""))
+    grade = "wrong" if not is_right else "right" if is_placed else "partly"
+    place = f" in `{_short(verdict['what'])}`" if verdict["what"] else ""
+    return Row(truth["file"].removesuffix(".pt.trace.json.gz"), known, said(verdict) + place, grade)
+
+
+def planted_rows() -> Iterator[Row]:
+    """A row for each rank of each capture, ranks of one run read together."""
+    runs: dict[tuple[str, bool], list[dict[str, Any]]] = {}
+    for truth in planted_truths():
+        runs.setdefault((truth["program"], truth["stacks"]), []).append(truth)
+    for truths in runs.values():
+        trace = tl.collect([PLANTED / truth["file"] for truth in truths])
+        verdicts = tl.analyses.verdict(trace).rows_by_key("rank", named=True, unique=True)
+        for truth in truths:
+            yield planted_row(truth, verdicts[truth["rank"]])
+
+
+def _short(place: str) -> str:
+    """A place in 60 characters, without what ends a table's cell."""
+    plain = place.replace("|", "/").replace("`", "'")
+    return plain if len(plain) <= 60 else plain[:30] + "…" + plain[-29:]
+
+
+# Captures of which raw events are counted
+
+
+def captures_of(group: str) -> list[Path]:
+    """Files and folders of a group that hold device work."""
+    folder = SAMPLES / group
+    found = [
+        *folder.glob("captures/*.tracelens"),
+        *folder.glob("*.pt.trace.json.gz"),
+        *folder.glob("*.sqlite"),
+    ]
+    return sorted(
+        path for path in found if path.suffix != ".tracelens" or (path / "kernels").exists()
+    )
+
+
+def groups() -> list[str]:
+    """Folders of samples with such captures; those of planted programs are listed for themselves."""
+    folders = (folder.name for folder in SAMPLES.iterdir() if folder.is_dir())
+    return sorted(name for name in folders if name != "planted" and captures_of(name))
+
+
+def name_of(path: Path) -> str:
+    """A capture's name in the table."""
+    return path.relative_to(SAMPLES).as_posix().replace("/captures/", "/")
+
+
+def counted_rows(group: str, counts: dict[str, dict[str, float]]) -> Iterator[Row]:
+    """A row for each capture of a group; the ranks of samples/ranks are read together."""
+    if group == "ranks":
+        for verdict in tl.analyses.verdict(tl.collect(SAMPLES / group)).to_dicts():
+            rank = verdict["rank"]
+            yield counted_row(
+                f"ranks rank {rank}", counts[f"ranks/rank{rank}.pt.trace.json.gz"], verdict
+            )
+        return
+    for path in captures_of(group):
+        trace = tl.open(path) if path.suffix == ".tracelens" else tl.collect(path)
+        yield counted_row(
+            name_of(path), counts[name_of(path)], tl.analyses.verdict(trace).row(0, named=True)
+        )
+
+
+def counted_row(name: str, count: dict[str, float], verdict: dict[str, Any]) -> Row:
+    """The row of a capture whose largest part is counted, or known by construction."""
+    known = ", ".join(share(part, value) for part, value in list(count.items())[:2])
+    if name in BY_CONSTRUCTION:
+        bound, why = BY_CONSTRUCTION[name]
+        grade = "right" if verdict["bound"] == bound else "wrong"
+        return Row(name, f"{bound}: {why} (counted: {known})", said(verdict), grade)
+    largest = max(count.values())
+    first = {part for part, value in count.items() if value >= largest - _TIE}
+    rest = [part for part in count if part not in first]
+    named = {verdict["bound"], "launch or host" if verdict["bound"] in {"launch", "host"} else ""}
+    grade = "right" if named & first else "partly" if named & set(rest[:1]) else "wrong"
+    return Row(name, known, said(verdict), grade)
+
+
+def make_counts() -> dict[str, dict[str, float]]:
+    """Shares of time of every capture by part, counted from raw events, rounded."""
+    from independent_count import count  # noqa: PLC0415 - beside this script
+    from raw_events import read  # noqa: PLC0415
+
+    counts = {}
+    for group in groups():
+        for path in captures_of(group):
+            shares = count(read(path)) or {}
+            counts[name_of(path)] = {part: round(value, 3) for part, value in shares.items()}
+    return counts
+
+
+# The page
+
+
+_INTRO = """\
+# How often the verdict is right
+
+<!-- Written by samples/accuracy/accuracy_page.py (`make accuracy`); a test fails when a verdict changes. -->
+
+Every bundled capture with device work and every planted program: what is known of it, and what the verdict says.
+Wrong verdicts stay in the table.
+
+{summary}
+
+*Right*: the largest part is named. *Partly*: the largest part is named, but not its share (within three points), its
+place, the step's time or what the advice must or must not say; of counted captures, the second part is named.
+*Wrong*: anything else. A row that is not right is listed with its reason in
+[known_wrong.json](../samples/accuracy/known_wrong.json), and must leave that list when it turns right.
+"""
+
+_SECTIONS = {
+    "Constructed traces": (
+        "Of kinds that public traces have, worked out event by event by"
+        " [construct.py](../samples/planted/construct.py): the cause and its share follow from the construction."
+    ),
+    "Planted programs": (
+        "Captures of programs with one planted cause each; see [samples/planted](../samples/planted/README.md)."
+        " The place that the verdict names is right where it is that of the planted code."
+    ),
+    "Other captures": (
+        "Their cause is not known by construction, unless the row says so. It is counted from the raw events by"
+        " [independent_count.py](../samples/accuracy/independent_count.py), which shares no code with the"
+        " analyses: time in which kernels run, else communication, else copies, and of each gap what the"
+        " launching thread did until the call that ended it. Shares are of recorded time; where the capture has"
+        " the step's time without the profiler, of that. Start-up is part of the count where a capture has no"
+        " steps."
+    ),
+}
+
+
+def page(counts: dict[str, dict[str, float]]) -> str:
+    """The whole page."""
+    sections = {
+        "Constructed traces": list(constructed_rows()),
+        "Planted programs": list(planted_rows()),
+        "Other captures": [row for group in groups() for row in counted_rows(group, counts)],
+    }
+    parts = [_INTRO.format(summary=summary(sections))]
+    for title, rows in sections.items():
+        head = "| Capture | Known | The verdict | |\n| --- | --- | --- | --- |"
+        parts.append(
+            "\n".join([f"## {title}\n\n{_SECTIONS[title]}\n", head, *(row.line for row in rows)])
+        )
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def summary(sections: dict[str, list[Row]]) -> str:
+    """Numbers of right, partly right and wrong verdicts by section."""
+    lines = ["| | right | partly | wrong |", "| --- | ---: | ---: | ---: |"]
+    for title, rows in sections.items():
+        n = Counter(row.grade for row in rows)
+        lines.append(f"| {title} | {n['right']} | {n['partly']} | {n['wrong']} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Count raw events where a capture is new, or all with --count, and write the page."""
+    counts = json.loads(COUNTS.read_text()) if COUNTS.exists() else {}
+    names = {name_of(path) for group in groups() for path in captures_of(group)}
+    if counts.keys() != names or "--count" in sys.argv:
+        counts = make_counts()
+        COUNTS.write_text(json.dumps(counts, indent=1) + "\n")
+    PAGE.write_text(page(counts))
+
+
+if __name__ == "__main__":
+    main()

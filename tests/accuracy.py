@@ -1,0 +1,36 @@
+"""What makes docs/accuracy.md, as modules of the tests."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "accuracy.md"
+CONSTRUCTED = ROOT / "samples" / "planted" / "constructed"
+
+
+def script(name: str) -> Any:
+    """A script of samples/accuracy, or of samples/planted."""
+    for folder in ("accuracy", "planted"):
+        if (path := str(ROOT / "samples" / folder)) not in sys.path:
+            sys.path.append(path)
+    return importlib.import_module(name)
+
+
+def page_lines() -> list[str]:
+    """Rows of the page's tables of captures, in order."""
+    tables = PAGE.read_text().split("\n## ", 1)[1]
+    rows = [line for line in tables.splitlines() if line.startswith("| ")]
+    return [line for line in rows if not line.startswith(("| Capture ", "| --- "))]
+
+
+def check_rows(rows: list[Any]) -> None:
+    """Find each row on the page, and listed as known to be wrong exactly if it is not right."""
+    page, known = page_lines(), script("accuracy_page").KNOWN_WRONG
+    assert rows
+    for row in rows:
+        assert row.line in page, f"a verdict changed: `make accuracy` ({row.line})"
+        assert (row.name in known) == (row.grade != "right"), (
+            f"{row.name} is {row.grade}: samples/accuracy/known_wrong.json says otherwise"
+        )

@@ -1,0 +1,126 @@
+"""The page on how often the verdict is right: made anew, and the count that it compares with."""
+
+import gzip
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.accuracy import CONSTRUCTED, PAGE, check_rows, page_lines, script
+
+GROUPS = script("accuracy_page").groups()
+COUNTS = json.loads(script("accuracy_page").COUNTS.read_text())
+
+
+def test_verdicts_on_constructed_traces_are_on_the_page() -> None:
+    check_rows(list(script("accuracy_page").constructed_rows()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", GROUPS)
+def test_verdicts_on_captures_are_on_the_page(group: str) -> None:
+    check_rows(list(script("accuracy_page").counted_rows(group, COUNTS)))
+
+
+def test_the_page_has_every_capture_and_no_other() -> None:
+    page = script("accuracy_page")
+    captures = [page.name_of(path) for group in GROUPS for path in page.captures_of(group)]
+    ranks = {f"ranks/rank{rank}.pt.trace.json.gz": f"ranks rank {rank}" for rank in (0, 1)}
+    planted = [truth["file"].removesuffix(".pt.trace.json.gz") for truth in page.planted_truths()]
+    constructed = list(json.loads((CONSTRUCTED / "truth.json").read_text()))
+    names = [*constructed, *planted, *(ranks.get(name, name) for name in captures)]
+    listed = [line.split(" | ")[0].removeprefix("| ") for line in page_lines()]
+    assert Counter(listed) == Counter(names)
+    assert set(page.KNOWN_WRONG) <= set(names)
+    assert set(COUNTS) == set(captures)
+
+
+def test_the_summary_counts_the_rows() -> None:
+    text = PAGE.read_text()
+    table = re.findall(r"^\| (.+) \| (\d+) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
+    assert len(table) == 3
+    for title, *numbers in table:
+        section = text.split(f"## {title}\n")[1].split("\n## ")[0]
+        grades = Counter(
+            re.findall(r"\| (right|partly|wrong)(?:: [^|]*)? \|$", section, re.MULTILINE)
+        )
+        assert numbers == [str(grades[grade]) for grade in ("right", "partly", "wrong")]
+
+
+def test_constructed_traces_are_those_of_the_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    construct = script("construct")
+    monkeypatch.setattr(construct, "OUT", tmp_path)
+    construct.main()
+    files = sorted(path.name for path in CONSTRUCTED.iterdir())
+    assert files == sorted(path.name for path in tmp_path.iterdir())
+    for name in files:
+        made, kept = ((folder / name).read_bytes() for folder in (tmp_path, CONSTRUCTED))
+        if name.endswith(".gz"):  # which other versions of zlib compress otherwise
+            made, kept = gzip.decompress(made), gzip.decompress(kept)
+        assert made == kept
+    assert sum(path.stat().st_size for path in CONSTRUCTED.iterdir()) < 300_000
+
+
+def test_what_runs_is_counted_before_what_waits() -> None:
+    """Of 100 ns kernels compute for 40, a collective shows 30 and a copy 10; the rest is idle."""
+    raw = script("raw_events")
+    work = [
+        raw.Work(0, 30, "compute", 1),
+        raw.Work(20, 60, "communication", 2),
+        raw.Work(50, 70, "copy", 3),
+        raw.Work(90, 100, "compute", 4),
+    ]
+    # Of the 20 ns before the last one, its thread allocated for 10, and called it 5 ns before.
+    calls = {4: raw.HostEvent(85, 88, "cudaLaunchKernel", 1, is_call=True)}
+    host = [raw.HostEvent(75, 85, "cudaMalloc", 1, is_call=True), *calls.values()]
+    counted = script("independent_count").count(raw.RawEvents(work, host, calls))
+    idle = {"launch or host": 0.1, "allocation": 0.1}
+    assert counted == pytest.approx({"compute": 0.4, "communication": 0.3, "copy": 0.1} | idle)
+
+
+def test_a_gap_after_its_call_returned_is_a_dependency() -> None:
+    raw = script("raw_events")
+    calls = {at: raw.HostEvent(at, at + 1, "cudaLaunchKernel", 1, is_call=True) for at in (1, 2)}
+    work = [raw.Work(2, 10, "compute", 1), raw.Work(14, 20, "compute", 2)]
+    # 2 ns until the first kernel, 4 between the two, and 4 until the step's mark ends.
+    marked = raw.RawEvents(work, list(calls.values()), calls, [(0, 24)])
+    counted = script("independent_count").count(marked)
+    assert counted == pytest.approx(
+        {"compute": 14 / 24, "launch or host": 6 / 24, "dependency": 4 / 24}
+    )
+
+
+def test_input_is_what_a_loader_encloses() -> None:
+    raw = script("raw_events")
+    loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    call = raw.HostEvent(90, 91, "cudaLaunchKernel", 1, is_call=True)
+    host = [
+        raw.HostEvent(20, 80, loader, 1, is_call=False),
+        raw.HostEvent(30, 60, "aten::stack", 1, is_call=False),
+        call,
+    ]
+    work = [raw.Work(0, 10, "compute", 0), raw.Work(92, 100, "compute", 2)]
+    counted = script("independent_count").count(raw.RawEvents(work, host, {2: call}))
+    assert counted == pytest.approx({"input": 0.6, "launch or host": 0.22, "compute": 0.18})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "graphs/vit_replay.pt.trace.json.gz",
+        "lenet/trace_eager.tracelens",
+        "nsys/eager_resnet50.sqlite",
+    ],
+)
+def test_captures_are_counted_as_the_page_has_them(name: str) -> None:
+    page = script("accuracy_page")
+    (path,) = (
+        p for p in page.captures_of(name.split("/", maxsplit=1)[0]) if page.name_of(p) == name
+    )
+    counted = script("independent_count").count(script("raw_events").read(path))
+    assert {part: round(value, 3) for part, value in counted.items()} == COUNTS[name]
