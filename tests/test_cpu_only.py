@@ -98,14 +98,15 @@ def test_time_without_ops_has_the_cause_and_place_of_the_main_thread() -> None:
     found = IDLE_GAPS.check(idle_gaps(two_steps()))
     by_cause = found.group_by("cause").agg(pl.col("idle_ns").sum() / US).sort("cause")
     assert by_cause.rows() == [("host", 4_000), ("input", 2_000), ("launch", 50)]
-    (loader,) = found.filter(cause="input").iter_rows(named=True)
-    assert "DataLoader" in loader["what"]
+    loader, op = found.filter(cause="input").iter_rows(named=True)
+    assert loader["what"] == "DataLoader.__next__ (_SingleProcessDataLoaderIter)"
     assert (loader["n_gaps"], loader["longest_ns"], loader["example_ns"]) == (
-        1,
-        2_000 * US,
-        7_000 * US,
+        2,
+        1_000 * US,
+        8_000 * US,
     )
-    assert loader["share_frac"] == pytest.approx(2 / 14)
+    assert loader["share_frac"] == pytest.approx(1.5 / 14)
+    assert (op["what"], op["idle_ns"]) == (f"{loader['what']} > aten::randn", 500 * US)
 
 
 def test_idle_time_is_where_no_thread_runs_an_op_and_exports_have_it_as_a_track() -> None:
@@ -160,6 +161,34 @@ def test_bounds(busy_us: int, bound: str, words: str) -> None:
     (row,) = verdict(trace).to_dicts()
     assert row["bound"] == bound
     assert row["evidence"].startswith(words)
+
+
+def test_gloo_is_communication() -> None:
+    """Of 10,000 µs ops take 3,000, and communication 2,000 to 8,100, of which 1,000 beside an op."""
+    trace = process(
+        step(0, 0, 5_000),
+        step(1, 5_000, 10_000),
+        span(0, 2_000, "aten::mm"),
+        span(2_000, 2_500, "c10d::allreduce_"),
+        span(2_100, 8_100, "gloo:all_reduce", "annotation", thread=OTHER),
+        span(7_000, 8_000, "aten::add"),
+    )
+    (row,) = verdict(trace).to_dicts()
+    assert (row["bound"], row["bound_frac"]) == ("communication", pytest.approx(0.51))
+    assert (row["second"], row["second_frac"]) == ("compute", pytest.approx(0.3))
+    assert row["what"] == "gloo:all_reduce"
+    assert row["evidence"].startswith("the process only communicates 51.0% of step time")
+    found = time_breakdown(trace)
+    assert found["exposed_communication_ns"].to_list() == [5_100 * US, 3_000 * US, 2_100 * US]
+    assert found.select(
+        pl.sum_horizontal("compute_ns", "exposed_communication_ns", "idle_ns")
+    ).to_series().to_list() == [
+        10_000 * US,
+        5_000 * US,
+        5_000 * US,
+    ]
+    idle = idle_intervals(trace).select(pl.col("start_ns", "end_ns") / US, "cause").rows()
+    assert merged(idle) == [(8_100, 10_000, "host")]
 
 
 def test_short_pauses_between_ops_are_the_framework() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from tests.cases import make_trace
 from tests.programs import Row, api, launch, mark, program, span
-from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.host_activity import _of_lanes as of_lanes
 from tracelens.derive.time.host_lanes import PAUSE_NS, Lanes
 from tracelens.derive.time.host_lanes import _rows_of_one as rows_of_one
@@ -78,10 +78,14 @@ def test_spans_that_load_data(kind: str, name: str) -> None:
     "name", ["database", "update", "metadata sync", "aten::data", "DistributedDataParallel.forward"]
 )
 def test_spans_that_only_sound_like_it(name: str) -> None:
-    assert did(step(span("annotation", name, 1_000, 4_000))) == [
-        (0, 9_000, "host"),
+    trace = step(span("annotation", name, 1_000, 4_000))
+    assert did(trace) == [
+        (0, 1_000, "host"),
+        (1_000, 4_000, "host"),
+        (4_000, 9_000, "host"),
         (9_000, 10_000, "launch"),
     ]
+    assert places(trace, "host")[1] == name
 
 
 @pytest.mark.parametrize(
@@ -248,7 +252,9 @@ def test_what_counts_first_of_things_at_once() -> None:
         (2_000, 2_500, "allocation"),
         (2_500, 3_000, "input"),
         (3_000, 3_300, "sync"),
-        (3_300, 5_000, "input"),
+        (3_300, 4_000, "input"),
+        (4_000, 4_500, "input"),  # the op is a place of its own
+        (4_500, 5_000, "input"),
         (5_000, 9_000, "host"),
         (9_000, 10_000, "launch"),
     ]

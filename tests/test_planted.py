@@ -16,7 +16,7 @@ import tracelens as tl
 from tests import accuracy
 from tests.answer_checks import check_answer
 from tests.sources import check_kernel_time_adds_up
-from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.activity_places import PROFILER
 
 PLANTED = Path(__file__).parents[1] / "samples" / "planted"
 CAPTURES = PLANTED / "captures"

@@ -32,6 +32,8 @@ PYTHON_CALLS = (
     "<module 'x' from '/home/alice.secret/x.py'>",
     "//home//alice.secret//deep/x.py(1): <lambda>",
     "torch/nn/functional.py(20): relu",
+    "/home/alice.secret/.pyenv/versions/3.12/lib/python3.12/json/encoder.py(3): encode",
+    r"C:\Users\alice.secret\Python312\Lib\json\encoder.py(3): encode",
 )
 
 
@@ -65,6 +67,8 @@ def test_metadata_and_paths_are_not_kept(tmp_path: Path, last: bool, damaged: bo
         ("<module 'x' from 'x.py'>",),
         ("x.py(1): <lambda>",),
         ("torch/nn/functional.py(20): relu",),
+        ("json/encoder.py(3): encode",),
+        (r"json\encoder.py(3): encode",),
     ]
     assert trace.manifest.sources[0]["versions"] == {"cuda_runtime_version": "12040"}
     written = (tmp_path / "t.tracelens" / "manifest.json").read_text()

@@ -34,6 +34,10 @@ _FILLED = r"(?i)\(\s*(\w+?)(?:[ _-]?Static)?\s*\)"
 _ADDRESS = r" at 0x[0-9a-fA-F]+"
 # A call is named `FILE(LINE): FUNCTION`; folders may hold brackets and colons too.
 _UP_TO_PACKAGES = r"^(?:[A-Za-z]:)?[/\\].*[/\\](?:site-packages|dist-packages)[/\\]"
+# The standard library keeps its packages, so that json/encoder.py is told from a program's encoder.py.
+_UP_TO_STDLIB = (
+    r"^(?:[A-Za-z]:)?[/\\].*[/\\](?:lib(?:32|64)?[/\\]python\d[\d.]*t?|Python\d+[/\\]Lib)[/\\]"
+)
 _UP_TO_FILE = r"^(?:[A-Za-z]:)?[/\\].*[/\\]([^/\\]*\(\d+\): )"
 _ABSOLUTE_PATH = r"(^|[\s'\"(<\[=,;])(?:[A-Za-z]:)?[/\\]+(?:[^/\\():<>]+[/\\]+)+"
 _KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
@@ -173,6 +177,7 @@ def _without_folders(name: pl.Expr) -> pl.Expr:
     return (
         name.str.replace_all(_ADDRESS, "")
         .str.replace(_UP_TO_PACKAGES, "")
+        .str.replace(_UP_TO_STDLIB, "")
         .str.replace(_UP_TO_FILE, "$1")
         .str.replace_all(_ABSOLUTE_PATH, "$1")
     )

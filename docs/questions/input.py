@@ -10,5 +10,5 @@ print(
     f"The device waits for input data {places['share_frac'].sum():.0%} of step time, most of it"
     " here:"
 )
-for what, share in places.select("what", "share_frac").head(2).iter_rows():
+for what, share in places.select("what", "share_frac").head(1).iter_rows():
     print(f"{share:.0%} {what}")

@@ -4,8 +4,8 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.events.api_names import waits_for_device
+from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.cpu_only import require_time
-from tracelens.derive.time.host_activity import PROFILER
 from tracelens.derive.time.judged_parts import SLOWED, kept_shares
 from tracelens.derive.time.rank_time import idle_places, judged_time
 from tracelens.derive.time.step_table import steps_of

@@ -40,6 +40,7 @@ _PARTS = {
 
 
 _PARTS_OF_PROCESS = {
+    "communication": "the process only communicates",
     "input": "the process loads data or waits for it",
     "allocation": "the process allocates or releases memory of a device",
     "sync": "the process waits for a device",

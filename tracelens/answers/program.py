@@ -24,8 +24,8 @@ from tracelens.answers.words import (
     label_of,
     place_text,
 )
+from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.cpu_only import unseen_device
-from tracelens.derive.time.host_activity import PROFILER
 from tracelens.derive.time.rank_time import RankTime, idle_places, judged_ranks
 from tracelens.trace import Trace
 

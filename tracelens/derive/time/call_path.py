@@ -1,104 +1,206 @@
-"""Places in a program, in words that people know: Python lines, annotations, ops, API calls."""
+"""Call paths: where in a program time goes, in words that people know: Python lines, annotations, ops."""
 
-import sys
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import polars as pl
 
+from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.steps import FAMILIES
+from tracelens.derive.time.code_owner import LIBRARY, OWN_HOOKS, PROGRAM, owner, package
 
-LOADER = r"DataLoader|_next_data"
+_LOADER = r"DataLoader|_next_data"
 """Names of spans from a data loader's own code."""
-
-OWN_HOOKS = r"(?:^|/)collectors/torch/live/\w+\.py\("
-"""Python frames of a live capture's hooks in the program."""
-
-_STDLIB = "|".join(sorted(name for name in sys.stdlib_module_names if not name.startswith("_")))
-_NOT_THE_PROGRAMS = (
-    rf"^<|^(?:.*/)?torch/|^(?:{_STDLIB})(?:\.py\(|/)"
-    rf"|(?:^|/)tracelens/|{OWN_HOOKS}|/(?:dist|site)-packages/|/lib/python3"
-)
 _UNINFORMATIVE = (
     "|".join(f"(?:{words})" for words in FAMILIES.values())
     + rf"|{OWN_HOOKS}|^ProfilerPart#|^PyTorch Profiler|^nn\.Module: "
 )
 _LONGEST = 100
-_MOST_CALLS = 8
-"""Levels of calls below the innermost span that are followed."""
+
+Conditions: TypeAlias = dict[str, pl.Expr]
+_PATH = ("annotation", "caller", "loader", "own", "leaf")
+"""The parts of a call path, each the row of a span."""
+_STATE: dict[str, type[pl.DataType]] = {
+    "package": pl.UInt32,
+    "has_program": pl.Boolean,
+    "is_in_loader": pl.Boolean,
+    **dict.fromkeys(("anchor", "op", "callee", "innermost"), pl.Int64),
+    **dict.fromkeys(_PATH[:-1], pl.Int64),
+}
 
 
-def describe(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
-    """`segment`, `what` and `span_id` of each stretch in `asked` (segment, span_id, api, start_ns, end_ns).
+@dataclass(frozen=True, slots=True)
+class CallPaths:
+    """The call path of each of some spans, given by row number.
 
-    `span_id` is the row in `spans` (parent_id, kind, name, start_ns, duration_ns) of the innermost
-    span around. A call has an `api`; for any other stretch only spans count that cover at least
-    half of it, and the innermost of these is its span_id. `what` leads from the outside in: the
-    program's own Python function and line, the annotation, the loader, the outermost op, the
-    innermost span, the function that it calls repeatedly, and the API call, as far as there are
-    any; null where there are none.
+    A path leads from the outside in: the innermost annotation; the function that asks a data
+    loader for data, and the loader; the innermost function of the program's own code; and one leaf
+    below it: the outermost op, else the function that the own one called. Where no code is the
+    program's, the outermost installed package stands for it. `place` is the row of the innermost
+    span that the path names, None where it names none: spans with one place have one path.
     """
-    chains = _chains(spans, asked)
-    is_call = pl.col("api").is_not_null()
-    reaches = pl.min_horizontal("span_end", "end_ns") - pl.max_horizontal("span_start", "start_ns")
-    chains = chains.filter(
-        is_call | (2 * reaches >= pl.col("end_ns") - pl.col("start_ns")).fill_null(value=False)
-    )
-    innermost = (
-        chains.sort("level").group_by("segment", maintain_order=True).agg(pl.col("span").first())
-    )
-    texts = pl.concat(
-        [_informative(chains), _called_most(spans, asked.filter(~is_call), innermost)]
-    )
-    steps = texts.group_by("segment", maintain_order=True).agg(pl.col("text"))
-    named = asked.select("segment", "api").join(
-        steps, on="segment", how="left", maintain_order="left"
-    )
-    named = named.join(innermost, on="segment", how="left", maintain_order="left")
-    whole = pl.concat_list(
-        pl.col("text").fill_null([]), pl.col("api").cast(pl.String)
-    ).list.drop_nulls()
-    what = whole.list.eval(
-        pl.element().filter(pl.element() != pl.element().shift(1).fill_null(""))
-    ).list.join(" > ")
-    return named.select(
-        "segment", span_id="span", what=pl.when(what == "").then(None).otherwise(what)
+
+    rows: pl.Series
+    frame: pl.DataFrame
+
+    def places(self, rows: pl.Series) -> pl.Series:
+        """Give the place of each span, None for one without or outside of `rows`."""
+        return self._gather("place", rows)
+
+    def enclosing(self, places: pl.Series) -> pl.Series:
+        """Give the place around each place, None for an outermost one."""
+        return self._gather("place", self._gather("parent", places))
+
+    def depths(self, rows: pl.Series) -> pl.Series:
+        """Give how many spans lie around each span."""
+        return self._gather("depth", rows)
+
+    def _gather(self, column: str, rows: pl.Series) -> pl.Series:
+        at = self.rows.search_sorted(rows).cast(pl.Int64)
+        at = at.set(rows.is_null() | (at >= len(self.rows)), None)
+        is_known = (self.rows.gather(at) == rows).fill_null(value=False)
+        return self.frame[column].gather(at.set(~is_known, None))
+
+    def texts(self, spans: pl.DataFrame, places: pl.Series) -> pl.Series:
+        """Write the path of each place, its parts joined by ` > `; None without a place."""
+        wanted = places.drop_nulls().unique().sort()
+        parts = pl.DataFrame({"place": wanted}).with_columns(
+            self._gather(name, wanted).alias(name) for name in _PATH
+        )
+        long = parts.unpivot(index="place", value_name="row").drop_nulls("row")
+        long = long.select("place", "row").unique()
+        named = long.with_columns(
+            self._gather("depth", long["row"]).alias("depth"),
+            text=each_once(spans["name"].gather(long["row"]), shortened).cast(pl.String),
+        ).sort("place", "depth")
+        is_new = pl.col("text").ne_missing(pl.col("text").shift(1).over("place"))
+        joined = named.filter(is_new).group_by("place").agg(pl.col("text").str.join(" > "))
+        asked = pl.DataFrame({"place": places}, schema={"place": pl.Int64})
+        return asked.join(joined, on="place", how="left", maintain_order="left")["text"]
+
+
+def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
+    """Find the call paths of spans (parent_id as row number, kind, name); `rows` are sorted and hold all parents."""
+    facts = _facts(spans, rows)
+    above = [pl.DataFrame(schema=_STATE)]
+    levels = []
+    for level in facts.sort("depth", maintain_order=True).partition_by(
+        "depth", maintain_order=True
+    ):
+        state = above[-1]
+        inherited = [
+            state[name].gather(level["parent_at"]).alias(f"above_{name}") for name in _STATE
+        ]
+        found = level.with_columns(inherited)
+        for rules in _rules():
+            found = found.with_columns(**rules)
+        above.append(found)
+        levels.append(found.select("row", "parent", "depth", *_PATH, "place"))
+    schema = dict.fromkeys(("row", "parent", "depth", *_PATH, "place"), pl.Int64)
+    whole = pl.concat(levels).sort("row") if levels else pl.DataFrame(schema=schema)
+    return CallPaths(whole["row"], whole)
+
+
+def _rules() -> tuple[Conditions, ...]:
+    """How a span's path follows from what it is and from the path of the span around it, step by step."""
+    row, nothing = pl.col("row"), pl.lit(None, pl.Int64)
+    has_program = pl.col("above_has_program").fill_null(value=False)
+    is_python = pl.col("owner").is_not_null() & pl.col("informs")
+    is_program = is_python & (pl.col("owner") == PROGRAM)
+    is_library = is_python & (pl.col("owner") == LIBRARY)
+    is_note = pl.col("kind").is_in(["annotation", "nvtx"]) & pl.col("informs")
+    stands_for_program = is_library & ~has_program & (pl.col("package_of_row") == pl.col("package"))
+
+    def innermost(condition: pl.Expr, name: str) -> pl.Expr:
+        return pl.when(condition).then(row).otherwise(f"above_{name}")
+
+    def outermost(condition: pl.Expr, name: str) -> pl.Expr:
+        return pl.coalesce(f"above_{name}", pl.when(condition).then(row))
+
+    def below_anchor(condition: pl.Expr, name: str) -> pl.Expr:
+        return pl.when("is_anchor").then(nothing).otherwise(outermost(condition, name))
+
+    is_anchored = pl.col("above_anchor").is_not_null()
+    is_own, starts_loader = pl.col("is_own"), pl.col("starts_loader")
+    return (
+        {
+            "package": pl.coalesce(
+                "above_package", pl.when(is_library).then(pl.col("package_of_row"))
+            ),
+            "has_program": has_program | is_program,
+            "starts_loader": pl.col("is_loader") & pl.col("above_loader").is_null(),
+            "loader": outermost(pl.col("is_loader"), "loader"),
+            "annotation": innermost(is_note & ~pl.col("is_loader"), "annotation"),
+        },
+        {"is_own": (is_program | stands_for_program) & ~pl.col("is_loader")},
+        {
+            "caller": pl.when(starts_loader).then("above_own").otherwise("above_caller"),
+            "own": pl.when(is_own)
+            .then(row)
+            .when(starts_loader)
+            .then(nothing)
+            .otherwise("above_own"),
+            "is_anchor": is_own | starts_loader | (is_note & ~pl.col("is_loader")),
+        },
+        {
+            "anchor": innermost(pl.col("is_anchor"), "anchor"),
+            "is_in_loader": pl.when("is_anchor")
+            .then(starts_loader)
+            .otherwise("above_is_in_loader"),
+            "op": below_anchor(pl.col("kind") == "op", "op"),
+            "callee": below_anchor(
+                is_python & is_anchored & ~pl.col("above_is_in_loader"), "callee"
+            ),
+            "innermost": innermost(is_python & ~is_anchored, "innermost"),
+        },
+        {
+            "leaf": pl.coalesce(
+                "op", "callee", pl.when(pl.col("anchor").is_null()).then("innermost")
+            )
+        },
+        {"place": pl.coalesce("leaf", "anchor")},
     )
 
 
-def _called_most(spans: pl.DataFrame, asked: pl.DataFrame, innermost: pl.DataFrame) -> pl.DataFrame:
-    """Segment and text of the program's function, below each stretch's innermost span, that takes half of the stretch.
+def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
+    """What the rules ask of each span: kind, informs, is_loader, owner and package of Python, depth, parent."""
+    rows = rows.cast(pl.Int64).alias("row")
+    parent = spans["parent_id"].gather(rows).cast(pl.Int64)
+    at = rows.search_sorted(parent).cast(pl.Int64)
+    at = at.set(parent.is_null() | (at >= len(rows)), None)
+    at = at.set((rows.gather(at) != parent).fill_null(value=True), None)
+    name = spans["name"].gather(rows)
+    facts = pl.DataFrame(
+        [
+            rows,
+            parent.alias("parent"),
+            spans["kind"].gather(rows).cast(pl.String).alias("kind"),
+            each_once(name, lambda text: ~text.str.contains(_UNINFORMATIVE)).alias("informs"),
+            each_once(name, lambda text: text.str.contains(_LOADER)).alias("is_loader"),
+            each_once(name, owner).alias("owner"),
+            each_once(name, package).to_physical().alias("package_of_row"),
+        ]
+    )
+    depth, parent_at = _depths(at)
+    is_python = pl.col("kind") == "python"
+    return facts.with_columns(
+        depth,
+        parent_at,
+        pl.col("informs").fill_null(value=False),
+        pl.col("is_loader") & pl.col("informs"),
+        owner=pl.when(is_python).then("owner"),
+    )
 
-    For example a loader's function that is called for one sample after the other.
-    """
-    left = asked.select("segment", "start_ns", "end_ns").join(innermost, on="segment")
-    found = pl.DataFrame(schema={"segment": asked.schema["segment"], "text": pl.String})
-    is_python = spans["kind"] == "python"
-    for _ in range(_MOST_CALLS if is_python.any() else 0):
-        called = (spans["parent_id"].is_in(left["span"].unique().implode()) & is_python).fill_null(
-            value=False
-        )
-        rows = called.arg_true() if left.height else pl.Series([], dtype=pl.UInt32)
-        calls = spans.select("name", "start_ns", "duration_ns", span="parent_id")[rows].select(
-            pl.col("name").cast(pl.String),
-            pl.col("span").cast(pl.Int64),
-            row=rows.cast(pl.Int64),
-            begins=pl.col("start_ns").cast(pl.Int64),
-            ends=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"),
-        )
-        reaches = pl.min_horizontal("ends", "end_ns") - pl.max_horizontal("begins", "start_ns")
-        reached = left.join(calls, on="span").with_columns(
-            sum=reaches.clip(0).sum().over("segment", "name")
-        )
-        most = reached.filter(2 * pl.col("sum") >= pl.col("end_ns") - pl.col("start_ns"))
-        if not most.height:
-            break
-        # The innermost function of the program's own stands for those around it.
-        own = most.filter(~pl.col("name").str.contains(_NOT_THE_PROGRAMS)).unique(
-            "segment", maintain_order=True
-        )
-        own = own.select("segment", text=shortened(pl.col("name")))
-        found = pl.concat([found.join(own, on="segment", how="anti"), own])
-        left = most.select("segment", "start_ns", "end_ns", span="row")
-    return found
+
+def _depths(parent: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """The depth of each row of a forest, and the place of its parent among the rows of the parent's depth."""
+    depth = parent.is_not_null().cast(pl.Int64)
+    ancestor = parent
+    while ancestor.count():
+        depth = depth + depth.gather(ancestor).fill_null(0)
+        ancestor = ancestor.gather(ancestor)
+    among = pl.DataFrame({"depth": depth}).select(pl.int_range(pl.len()).over("depth")).to_series()
+    return depth.alias("depth"), among.cast(pl.Int64).gather(parent).alias("parent_at")
 
 
 def between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
@@ -137,55 +239,4 @@ def shortened(name: pl.Expr) -> pl.Expr:
         pl.when(name.str.len_chars() > _LONGEST)
         .then(name.str.slice(0, _LONGEST - 1) + "…")
         .otherwise(name)
-    )
-
-
-def _chains(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
-    """The spans around each stretch, level 0 the innermost: its columns, level, the span's row, times, kind, name."""
-    columns = ["segment", "api", "start_ns", "end_ns"]
-    left = asked.select(*columns, span=pl.col("span_id").cast(pl.Int64)).drop_nulls("span")
-    levels: list[pl.DataFrame] = []
-    while left.height or not levels:  # once without rows, too, which gives the columns
-        row = left["span"]
-        start = spans["start_ns"].gather(row).cast(pl.Int64)
-        kind, name = (spans[column].gather(row).cast(pl.String) for column in ("kind", "name"))
-        times = {"span_start": start, "span_end": start + spans["duration_ns"].gather(row)}
-        levels.append(left.with_columns(kind, name, level=pl.lit(len(levels), pl.Int32), **times))
-        left = left.with_columns(span=spans["parent_id"].gather(row).cast(pl.Int64)).drop_nulls(
-            "span"
-        )
-    return pl.concat(levels)
-
-
-def _informative(chains: pl.DataFrame) -> pl.DataFrame:
-    """Segment and text of the spans around each stretch that are worth naming, from the outside in."""
-    kind, name, level = pl.col("kind"), pl.col("name"), pl.col("level")
-    informs = ~name.str.contains(_UNINFORMATIVE)
-    is_loader = name.str.contains(LOADER) & informs
-    is_own = (kind == "python") & ~name.str.contains(_NOT_THE_PROGRAMS)
-    flagged = chains.with_columns(
-        loader=pl.when(is_loader).then(level).max().over("segment"),
-        own=pl.when(is_own).then(level).min().over("segment"),
-        annotation=pl.when(kind.is_in(["annotation", "nvtx"]) & informs)
-        .then(level)
-        .min()
-        .over("segment"),
-        op=pl.when(kind == "op").then(level).max().over("segment"),
-        leaf=pl.when(informs).then(level).min().over("segment"),
-    )
-    flagged = flagged.with_columns(
-        above=pl.when(is_own & (level > pl.col("loader"))).then(level).min().over("segment")
-    )
-    marks = ("loader", "own", "annotation", "op", "leaf", "above")
-    chosen = pl.any_horizontal((level == pl.col(mark)).fill_null(value=False) for mark in marks)
-    # The function that the program's own one called says more than a library's innermost one.
-    is_called = (level == pl.col("own") - 1) & pl.col("loader").is_null()
-    chosen = chosen | is_called.fill_null(value=False)
-    is_call = pl.col("api").is_not_null()
-    is_inner_op = (kind == "op") & (level != pl.col("op")) & is_call
-    text = shortened(name)
-    return (
-        flagged.filter(chosen & informs & ~is_inner_op)
-        .sort("segment", "level", descending=[False, True])
-        .select("segment", text=text)
     )

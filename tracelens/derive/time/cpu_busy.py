@@ -5,8 +5,12 @@ from collections.abc import Sequence
 import polars as pl
 
 from tracelens.derive.columns.intervals import END, covered_ns
+from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.columns.split_intervals import cut_at
 
+COMMUNICATION = r"^c10d::|^gloo:|^mpi:"
+"""Names of spans in which a process communicates with others: the ops of torch's process groups,
+and what their threads run."""
 COMPUTES = ("launch", "host")
 """Causes of activities during which ops count as computing; the others already say what the
 process does."""
@@ -43,11 +47,22 @@ def with_op_time(
 
 
 def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
-    """process_id, start_ns and duration_ns of the ops that no op directly contains."""
+    """process_id, start_ns and duration_ns of the ops that no op directly contains, communication left out."""
     is_op = spans["kind"] == "op"
     within = is_op.gather(spans["parent_id"]).fill_null(value=False)
-    rows = (is_op & ~within).arg_true()
-    columns = spans.select("process_id", "start_ns", "duration_ns")[rows]
+    (communicates,) = matching(spans["name"].cast(pl.Categorical), COMMUNICATION)
+    return _times(spans, is_op & ~within & ~communicates)
+
+
+def communication_spans(spans: pl.DataFrame) -> pl.DataFrame:
+    """process_id, start_ns and duration_ns of the spans in which a process communicates."""
+    (communicates,) = matching(spans["name"].cast(pl.Categorical), COMMUNICATION)
+    return _times(spans, communicates & spans["kind"].is_in(["op", "annotation"]))
+
+
+def _times(spans: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
+    """The process and the times of the chosen spans, as wide integers."""
+    columns = spans.select("process_id", "start_ns", "duration_ns")[chosen.arg_true()]
     return columns.select(pl.all().cast(pl.Int64))
 
 

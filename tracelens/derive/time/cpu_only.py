@@ -2,10 +2,16 @@
 
 import polars as pl
 
-from tracelens.derive.columns.intervals import END, union
-from tracelens.derive.columns.split_intervals import cut_rows
-from tracelens.derive.time.cpu_busy import COMPUTES, outermost_ops
-from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.columns.intervals import END, covered_by, union
+from tracelens.derive.columns.per_unique import matching
+from tracelens.derive.columns.split_intervals import cut_rows, overlay
+from tracelens.derive.time.activity_places import PROFILER
+from tracelens.derive.time.cpu_busy import (
+    COMMUNICATION,
+    COMPUTES,
+    communication_spans,
+    outermost_ops,
+)
 from tracelens.derive.time.judged_parts import PROFILER_KIND
 from tracelens.derive.time.op_times import op_times
 from tracelens.derive.time.program_phases import phases
@@ -16,6 +22,7 @@ from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
 
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
+_IDLE = _LENGTH - pl.col("op_ns") - pl.col("communication_ns")
 _IS_PROFILER = pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
 
 
@@ -68,11 +75,25 @@ def count_ops(trace: Trace) -> dict[int, int]:
 
 def heaviest_ops(trace: Trace) -> dict[int, str]:
     """The op with most self time on each rank whose process's time is judged."""
+    communicates = pl.col("name").cast(pl.String).str.contains(COMMUNICATION)
     ordered = {
-        rank: ops.sort("cpu_self_ns", "name", descending=[True, False])
+        rank: ops.filter(~communicates).sort("cpu_self_ns", "name", descending=[True, False])
         for rank, ops in trace.derived(_ops).items()
     }
-    return {rank: str(ops["name"][0]) for rank, ops in ordered.items()}
+    return {rank: str(ops["name"][0]) for rank, ops in ordered.items() if ops.height}
+
+
+def longest_communication(trace: Trace) -> dict[int, str]:
+    """The name of the communication that takes most time on each rank whose process's time is judged."""
+    columns = ("rank", "kind", "name", "duration_ns")
+    ranks = process_ranks(trace)
+    spans = trace.select("spans", *columns).filter(pl.col("rank").is_in(ranks))
+    (communicates,) = matching(spans["name"], COMMUNICATION)
+    sums = spans.filter(communicates).group_by("rank", "name").agg(pl.col("duration_ns").sum())
+    most = sums.sort("duration_ns", "name", descending=[True, False]).unique(
+        "rank", keep="first", maintain_order=True
+    )
+    return {rank: str(name) for rank, name in most.select("rank", "name").iter_rows()}
 
 
 def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
@@ -86,14 +107,14 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame, pl.D
     """For the `process_ranks`: rows of TIME_BREAKDOWN with device_id null, and `idle` and `places` as in a Breakdown.
 
     A process computes while any of its threads runs an op and its main thread does not load data,
-    compile, allocate or wait for a device. The rest of the time has the cause of what the main
-    thread does.
+    compile, allocate or wait for a device. Else it communicates while any of its threads does. The
+    rest of the time has the cause of what the main thread does.
     """
     made = []
     for rank in process_ranks(trace):
         lane, own = _lane_and_steps(trace, rank)
-        tiles = _tiles(lane, own)
-        idle = tiles.with_columns(idle_ns=_LENGTH - pl.col("op_ns")).filter(pl.col("idle_ns") > 0)
+        tiles = _with_communication(_tiles(lane, own), _work_of(trace, rank, lane))
+        idle = tiles.with_columns(idle_ns=_IDLE).filter(pl.col("idle_ns") > 0)
         places = _places(idle.filter(pl.col("phase") == PROGRAM))
         kind = pl.when(_IS_PROFILER).then(pl.lit(PROFILER_KIND)).otherwise("cause")
         by_cause = idle.drop_nulls("phase").group_by("step", "phase", kind.alias("cause"))
@@ -112,15 +133,39 @@ def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
     `break_down_processes` in the phase program.
     """
     lane, own = _lane_and_steps(trace, rank)
-    spans = trace.select(
-        "spans", "kind", "parent_id", "process_id", "start_ns", "duration_ns", rank=rank
+    pieces = cut_rows(
+        _tiles(lane, own), union(pl.concat(_work_of(trace, rank, lane)).sort("start_ns"))
     )
-    ops = outermost_ops(spans).filter(pl.col("process_id") == lane["process_id"].first())
-    pieces = cut_rows(_tiles(lane, own), union(ops.select("start_ns", end_ns=END)))
     cause = pl.col("cause").cast(pl.String)
     pieces = pieces.filter(pl.col("at").is_null() | ~cause.is_in(COMPUTES))
     pieces = pieces.filter(pl.col("phase") == PROGRAM)
     return pieces.select("start_ns", "end_ns", cause, pl.col("what").cast(pl.String))
+
+
+def _work_of(trace: Trace, rank: int, lane: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """When a process runs ops, and when it communicates: start_ns and end_ns, disjoint and by start."""
+    columns = ("kind", "name", "parent_id", "process_id", "start_ns", "duration_ns")
+    spans = trace.select("spans", *columns, rank=rank)
+    is_own = pl.col("process_id") == lane["process_id"].first()
+    computing, communicating = (
+        union(part.filter(is_own).select("start_ns", end_ns=END).sort("start_ns"))
+        for part in (outermost_ops(spans), communication_spans(spans))
+    )
+    return computing, communicating
+
+
+def _with_communication(
+    tiles: pl.DataFrame, work: tuple[pl.DataFrame, pl.DataFrame]
+) -> pl.DataFrame:
+    """The tiles with communication_ns: communication while nothing computes, and the main thread does nothing else."""
+    layers = [part.select("start_ns", "end_ns") for part in work]
+    alone = overlay(layers).filter(pl.col("layer") == 1).select("start_ns", "end_ns")
+    counts = pl.col("cause").cast(pl.String).is_in(COMPUTES)
+    return tiles.with_columns(covered_by(alone, tiles).alias("communication_ns")).with_columns(
+        communication_ns=pl.when(counts)
+        .then(pl.col("communication_ns").clip(0, _LENGTH - pl.col("op_ns")))
+        .otherwise(0)
+    )
 
 
 def _lane_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -187,10 +232,12 @@ def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
 def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
     """Add up each step and all, with the columns of TIME_BREAKDOWN without the rank and the shares."""
-    idle = _LENGTH - pl.col("op_ns")
+    idle = _IDLE
     measures = [
         _LENGTH.sum().alias("window_ns"),
         pl.col("op_ns").sum().alias("compute_ns"),
+        pl.col("communication_ns").sum(),
+        pl.col("communication_ns").sum().alias("exposed_communication_ns"),
         idle.sum().alias("idle_ns"),
         idle.filter(_IS_PROFILER).sum().alias("profiler_ns"),
         *(
@@ -201,7 +248,6 @@ def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
     phase = pl.lit(None if tiles["step"].count() else PROGRAM, pl.String).alias("phase")
     whole = tiles.select(pl.lit(None, pl.Int64).alias("step"), phase, *measures)
     of_steps = tiles.drop_nulls("step").group_by("step", "phase").agg(measures).sort("step")
-    none = ("communication", "copy", "exposed_communication", "exposed_copy")
     return pl.concat([whole, of_steps]).with_columns(
-        pl.lit(0, pl.Int64).alias(f"{name}_ns") for name in none
+        pl.lit(0, pl.Int64).alias(f"{name}_ns") for name in ("copy", "exposed_copy")
     )

@@ -6,13 +6,11 @@ from tracelens.derive.columns.intervals import union
 from tracelens.derive.columns.per_unique import each_once, each_pair_once
 from tracelens.derive.columns.split_intervals import overlay
 from tracelens.derive.events.api_names import waits_for_device
-from tracelens.derive.time.call_path import OWN_HOOKS, between, describe
+from tracelens.derive.time.activity_places import CLASSES, with_places
+from tracelens.derive.time.code_owner import OWN_HOOKS
 from tracelens.derive.time.cpu_busy import with_op_time
 from tracelens.derive.time.host_lanes import LAUNCHES, PAUSE_NS, Lanes, lanes_in_batches
 
-PROFILER = "the profiler's own work"
-"""The place of time that the profiler takes for itself in a thread, for example to allocate a
-buffer."""
 _LOADS = (
     r"^(cuda|cu|hip)(Module(Load|Unload)|Library(Load|Unload)|Link|CtxCreate|DevicePrimaryCtxRetain|Init$|InitDevice"
     r"|GraphInstantiate)|^(nvrtc|hiprtc)Compile"
@@ -37,9 +35,6 @@ _OPERATOR = r"^\w+::\w+$|^\w+::\w+\.\w+$"
 autograd::engine::evaluate_function: … is none."""
 _HOOK_AROUND_CALL = r"/(?:steps|calls)\.py\(\d+\): (?:call|following|init|tracing)$"
 """Hooks inside which the program's own calls run: of modules, loaders, optimizers and tracing."""
-_CLASSES = ("profiler", "loading", "call", "waiting", "input", "computing", "launch", "host")
-"""Classes of activity on a thread by priority where several overlap: an API call within
-compilation is compilation."""
 
 
 def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
@@ -89,15 +84,15 @@ def _of_lanes(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
     segments = _without_gaps(segments, lanes)
     pause = lanes.of_threads("pause_ns", segments["start_ns"])
     is_short = pl.col("end_ns") - pl.col("start_ns") < pause
-    is_launch = (pl.col("class") == _CLASSES.index("host")) & is_short
+    is_launch = (pl.col("class") == CLASSES.index("host")) & is_short
     segments = segments.with_columns(
-        pl.when(is_launch).then(_CLASSES.index("launch")).otherwise("class").alias("class")
+        pl.when(is_launch).then(CLASSES.index("launch")).otherwise("class").alias("class")
     )
-    return _described(_joined(segments), lanes, spans, causing)
+    return with_places(_joined(segments), lanes, spans, causing)
 
 
 def _classes(lanes: Lanes, causing: pl.DataFrame) -> list[pl.DataFrame]:
-    """For each of _CLASSES its intervals, disjoint, by start: start_ns, end_ns, row (of a call, else null), cause."""
+    """For each of CLASSES its intervals, disjoint, by start: start_ns, end_ns, row (of a call, else null), cause."""
     spans, calls = lanes.spans, lanes.calls
     marked = (
         each_once(spans["name"], _by_name)
@@ -229,7 +224,7 @@ def _without_gaps(segments: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
     if not missing.height:
         return segments
     missing = missing.with_columns(
-        pl.lit(_CLASSES.index("host"), pl.Int32).alias("class"),
+        pl.lit(CLASSES.index("host"), pl.Int32).alias("class"),
         at=pl.lit(None, pl.Int64),
         cause=pl.lit("host"),
     )
@@ -244,7 +239,7 @@ def _joined(segments: pl.DataFrame) -> pl.DataFrame:
     is_new = differs | (pl.col("start_ns") != pl.col("end_ns").shift(1)).fill_null(value=True)
     number = segments.select(is_new.cum_sum()).to_series()
     grouped = segments.with_columns(number.alias("number")).group_by("number", maintain_order=True)
-    launch = _CLASSES.index("launch")
+    launch = CLASSES.index("launch")
     return grouped.agg(
         pl.col("start_ns", "class", "at").first(),
         pl.col("end_ns").last(),
@@ -252,113 +247,3 @@ def _joined(segments: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("launch"))
         .otherwise(pl.col("cause").first()),
     ).drop("number")
-
-
-def _described(
-    segments: pl.DataFrame, lanes: Lanes, spans: pl.DataFrame, causing: pl.DataFrame
-) -> pl.DataFrame:
-    """The segments as activities, with what and span_id; `causing` holds the calls that `at` names.
-
-    span_id is the span around a call, else the innermost one that covers at least half of the
-    segment.
-    """
-    is_call = pl.col("at").is_not_null()
-    is_named = is_call | (pl.col("class") != _CLASSES.index("launch"))
-    thread = lanes.thread_of(segments["start_ns"])
-    shift = lanes.threads["shift_ns"].gather(thread)
-    segments = segments.with_row_index("segment").with_columns(is_call=is_call)
-    segments = segments.with_columns(
-        pl.col("start_ns", "end_ns") - shift,
-        moment=(pl.col("start_ns") + pl.col("end_ns")) // 2,
-        what=pl.when(pl.col("class") == _CLASSES.index("profiler")).then(pl.lit(PROFILER)),
-    )
-    called = segments.filter("is_call").with_columns(pl.col("at").alias("row"))
-    called = called.join(
-        causing.select("row", "api", "span_id"), on="row", how="left", maintain_order="left"
-    )
-    rest = segments.filter(is_named & ~is_call & pl.col("what").is_null()).select(
-        "segment", "start_ns", "end_ns", "moment"
-    )
-    rest = rest.with_columns(_around(spans, lanes, rest["moment"]))
-    asked = [called.select("segment", "api", "span_id"), rest.drop("moment")]
-    named = describe(spans, pl.concat(asked, how="diagonal_relaxed"))
-    bare = (
-        named.filter(pl.col("what").is_null())
-        .select("segment", "span_id")
-        .join(rest.select("segment", "moment"), on="segment", how="left")
-    )
-    named = named.drop_nulls("what").vstack(
-        bare.select("segment", "span_id", _between(spans, lanes, bare["moment"]))
-    )
-    return segments.join(named, on="segment", how="left", maintain_order="left").select(
-        lanes.threads["process_id"].gather(thread),
-        lanes.threads["thread_id"].gather(thread),
-        start_ns="start_ns",
-        duration_ns=pl.col("end_ns") - pl.col("start_ns"),
-        cause="cause",
-        what=pl.coalesce("what", "what_right"),
-        span_id="span_id",
-        api_call_id=pl.when("is_call").then("at"),
-    )
-
-
-def _around(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series:
-    """The row of the innermost span around each moment of a thread; null where there is none."""
-    before, _ = _nearest(lanes.spans, lanes, moments)
-    row, recorded = lanes.spans["row"].cast(pl.Int64).gather(before), lanes.recorded(moments)
-    while True:
-        is_over = _ends(spans, row) <= recorded
-        if not is_over.any():
-            return row.alias("span_id")
-        row = row.zip_with(
-            ~is_over.fill_null(value=False), spans["parent_id"].gather(row).cast(pl.Int64)
-        )
-
-
-def _nearest(events: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """The places of a thread's last event that began no later than each moment, and of its next; null for none."""
-    thread, after = lanes.thread_of(moments), events["start_ns"].search_sorted(moments, "right")
-    places = after.cast(pl.Int64) - 1, after.cast(pl.Int64)
-    inside = [place.set((place < 0) | (place >= events.height), None) for place in places]
-    owners = [lanes.thread_of(events["start_ns"].gather(place)) for place in inside]
-    last, following = (
-        place.set(~(owner == thread).fill_null(value=False), None)
-        for place, owner in zip(inside, owners, strict=True)
-    )
-    return last, following
-
-
-def _ends(spans: pl.DataFrame, rows: pl.Series) -> pl.Series:
-    """When the spans of these rows end."""
-    return spans["start_ns"].gather(rows).cast(pl.Int64) + spans["duration_ns"].gather(rows)
-
-
-def _between(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series:
-    """A text for each moment without a span: the last thing that the thread did before it and the first after.
-
-    It is told by spans, and by calls where the thread has no span.
-    """
-    place, following = _nearest(lanes.spans, lanes, moments)
-    row, recorded = lanes.spans["row"].cast(pl.Int64).gather(place), lanes.recorded(moments)
-    while row.count():
-        above = spans["parent_id"].gather(row).cast(pl.Int64)
-        has_ended = _ends(spans, above) <= recorded
-        if not has_ended.any():
-            break
-        row = above.zip_with(has_ended.fill_null(value=False), row)
-    last_call, next_call = _nearest(lanes.calls, lanes, moments)
-    with_spans = lanes.thread_of(lanes.spans["start_ns"]).unique()
-    has_spans = lanes.thread_of(moments).is_in(with_spans.implode())
-    names = pl.DataFrame(
-        {
-            "before": spans["name"].gather(row).cast(pl.String),
-            "after": lanes.spans["name"].gather(following).cast(pl.String),
-            "call_before": lanes.calls["api"].gather(last_call).cast(pl.String),
-            "call_after": lanes.calls["api"].gather(next_call).cast(pl.String),
-            "has_spans": has_spans,
-        }
-    )
-    by_kind = [
-        pl.when("has_spans").then(side).otherwise(f"call_{side}") for side in ("before", "after")
-    ]
-    return names.select(between(*by_kind)).to_series().alias("what")

@@ -7,7 +7,7 @@ import polars as pl
 
 from tracelens.derive.columns.lookup import numbered, rows_of
 from tracelens.derive.columns.per_unique import distinct_rows
-from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.host_tracks import (
     HOST,
     PROFILER_CODE,

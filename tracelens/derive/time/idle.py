@@ -122,6 +122,11 @@ def first_uses(
     long = each.filter(pl.col("ns") >= LOADING_NS)
     own = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
     own = own.filter(pl.col("rank").is_in(long["rank"].unique().implode())).sort("rank", "start_ns")
+    # The first launch of a graph is long, as it runs whole, but its kernels were loaded before.
+    graphs = trace.select(
+        "api_calls", "rank", "api_call_id", where=pl.col("kind") == "graph_launch"
+    )
+    own = own.join(graphs, on=["rank", "api_call_id"], how="anti", maintain_order="left")
     call = call_rows(
         {rank: one.host for (rank, _), one in devices.items()}, own.select("rank", "api_call_id")
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.program_phases import in_program
 from tracelens.derive.time.rank_time import idle_places, judged_ranks
 from tracelens.derive.time.slowdown import slowed_parts

@@ -13,7 +13,7 @@ from statistics import median
 
 import polars as pl
 
-from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.rank_steps import rank_steps
 from tracelens.derive.time.step_table import activities_of, steps_of
 from tracelens.schemas.events import CAUSES

@@ -9,7 +9,7 @@ import polars as pl
 from tracelens.derive.columns.intervals import END, union
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.events.capture_edges import CALLS, LATE_NS, CaptureEdges, calls_of
-from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.start_up import (
     Gaps,
     HostPieces,

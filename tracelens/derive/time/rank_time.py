@@ -7,7 +7,12 @@ from typing import Any
 import polars as pl
 
 from tracelens.derive.time.breakdown import break_down
-from tracelens.derive.time.cpu_only import count_ops, heaviest_ops, process_ranks
+from tracelens.derive.time.cpu_only import (
+    count_ops,
+    heaviest_ops,
+    longest_communication,
+    process_ranks,
+)
 from tracelens.derive.time.judged_parts import SLOWED, kept_shares, parts_of
 from tracelens.derive.time.program_phases import program_steps
 from tracelens.schemas.results.time import PARTS
@@ -133,7 +138,12 @@ def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
         "duration_ns", "direction"
     ).iter_rows():
         found[rank, "copy"] = f"{direction} copies from {source} to {destination} memory"
-    return found | {(rank, "compute"): op for rank, op in heaviest_ops(trace).items()}
+    communicates = {
+        (rank, "communication"): op for rank, op in longest_communication(trace).items()
+    }
+    return (
+        found | communicates | {(rank, "compute"): op for rank, op in heaviest_ops(trace).items()}
+    )
 
 
 def _short_kernel(name: str) -> str:

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.derive.time.host_activity import PROFILER
+from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.step_table import activities_of
 from tracelens.trace import Trace
 

@@ -1,0 +1,177 @@
+"""Where time goes in a program: the path of each place, and the time that it is charged for."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.programs import Row, launch, mark, program, span, work
+from tracelens.analyses import idle_gaps
+from tracelens.derive.time.code_owner import LIBRARY, PROGRAM, RUNTIME, owner
+from tracelens.derive.time.step_table import activities_of
+from tracelens.trace import Trace
+
+NEXT = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+SHORT = "DataLoader.__next__ (_SingleProcessDataLoaderIter)"
+STEP = mark(0, 0, 10_000)
+
+
+def python(name: str, start: float, end: float, **more: Any) -> Row:
+    return span("python", name, start, end, **more)
+
+
+def ran(*spans: Row) -> Trace:
+    """A step whose device waits from 1,000 to 9,000 µs for what the host does."""
+    kernels = [work(0, 1_000, 0), work(9_000, 10_000, 1)]
+    return program([STEP, *spans], [launch(0, 10), launch(8_999, 9_000)], kernels)
+
+
+def charged(trace: Trace) -> dict[str | None, float]:
+    """The idle time of each place in µs."""
+    rows = idle_gaps(trace).filter(pl.col("cause").is_in(["host", "input"]))
+    return {what: ns / 1_000 for what, ns in rows.select("what", "idle_ns").iter_rows()}
+
+
+@pytest.mark.parametrize(
+    ("name", "whose"),
+    [
+        ("train.py(29): main", PROGRAM),
+        ("project/data.py(3): decode", PROGRAM),
+        ("datasets/coco.py(3): __getitem__", PROGRAM),
+        ("test.py(3): evaluate", PROGRAM),
+        ("<ipython-input-3-ab>(5): train", PROGRAM),
+        ("/scratch/ipykernel_12/98.py(3): train", PROGRAM),
+        (r"C:\work\train.py(3): train", PROGRAM),
+        ("numpy/fft/_pocketfft.py(1266): rfftn", LIBRARY),
+        ("/usr/lib/python3/dist-packages/scipy/fft.py(1): fft", LIBRARY),
+        ("/opt/venv/lib/python3.11/site-packages/unheard_of/a.py(1): f", LIBRARY),
+        (r"C:\Python311\Lib\site-packages\unheard_of\a.py(1): f", LIBRARY),
+        ("typing_extensions.py(3): f", LIBRARY),
+        ("threading.py(5): run", RUNTIME),
+        ("json/encoder.py(3): encode", RUNTIME),
+        ("_strptime.py(3): _strptime", RUNTIME),
+        ("/opt/conda/lib/python3.10/json/encoder.py(3): encode", RUNTIME),
+        (r"C:\Python311\Lib\json\encoder.py(3): encode", RUNTIME),
+        ("<frozen importlib._bootstrap>(1): _find_and_load", RUNTIME),
+        ("<built-in method sleep>", RUNTIME),
+        ("<string>(2): __init__", RUNTIME),
+        ("torch/nn/modules/module.py(1): _call_impl", RUNTIME),
+        ("/opt/venv/lib/python3.11/site-packages/torch/nn/functional.py(1): f", RUNTIME),
+    ],
+)
+def test_whose_code_a_call_runs_is_told_by_its_path(name: str, whose: int) -> None:
+    assert pl.select(owner(pl.lit(name))).item() == whose
+
+
+def test_the_program_s_innermost_function_stays_in_the_loader() -> None:
+    """`decode` is all that its author can change: the loader's fetch and numpy's inner calls are not."""
+    trace = ran(
+        python("train.py(5): step", 500, 9_900),
+        span("annotation", NEXT, 1_000, 8_000),
+        python("torch/utils/data/_utils/fetch.py(49): fetch", 1_001, 7_999),
+        python("parts.py(96): decode", 2_000, 7_900),
+        python("numpy/fft/_pocketfft.py(1266): rfftn", 3_000, 7_000),
+        python("numpy/fft/_pocketfft.py(50): _raw_fft", 3_100, 6_900),
+    )
+    found = charged(trace)
+    decode = f"train.py(5): step > {SHORT} > parts.py(96): decode"
+    assert found.pop(f"{decode} > _pocketfft.py(1266): rfftn") == 4_000
+    assert found.pop(decode) == 1_900
+    assert found.pop(f"train.py(5): step > {SHORT}") == 1_100
+    assert found == {"train.py(5): step": pytest.approx(1_000, abs=2)}
+
+
+@pytest.mark.parametrize("kind", ["annotation", "nvtx", "python"])
+def test_a_place_is_charged_for_its_own_time(kind: str) -> None:
+    """Three spans beside each other: the first takes more than half, and is not charged for the others."""
+    name = "data.py(3): {}" if kind == "python" else "{}"
+    trace = ran(
+        span(kind, name.format("normalize"), 1_000, 5_500),
+        span(kind, name.format("rescale"), 5_500, 7_000),
+        span(kind, name.format("resize"), 7_000, 8_999),
+    )
+    assert charged(trace) == {
+        name.format("normalize"): 4_500,
+        name.format("rescale"): 1_500,
+        name.format("resize"): pytest.approx(1_999, abs=2),
+    }
+
+
+def test_a_function_called_again_and_again_is_charged_for_all_its_calls() -> None:
+    calls = [python("data.py(9): decode", 1_000 + 70 * at, 1_060 + 70 * at) for at in range(100)]
+    found = charged(ran(python("train.py(5): step", 500, 9_900), *calls))
+    assert found["data.py(9): decode"] == 6_000
+    assert found["train.py(5): step"] == pytest.approx(2_000, abs=2)
+
+
+def test_what_takes_hardly_any_time_is_no_place_of_its_own() -> None:
+    """Below 1 % of an uninterrupted stretch, here of 8,989 µs, it counts as part of the function around it."""
+    calls = [
+        python("train.py(5): step", 0, 9_900),
+        python("log.py(3): write", 2_000, 2_080),
+        python("log.py(9): flush", 3_000, 3_100),
+    ]
+    assert set(charged(ran(*calls))) == {"train.py(5): step", "log.py(9): flush"}
+
+
+def test_one_leaf_at_most_below_the_program_s_function() -> None:
+    """An op says more than torch's Python around it, and the outermost op more than those within."""
+    trace = ran(
+        python("train.py(5): step", 500, 9_900),
+        python("torch/functional.py(8): norm", 1_000, 8_000),
+        span("op", "aten::norm", 2_000, 8_000),
+        span("op", "aten::linalg_vector_norm", 2_100, 7_900),
+    )
+    assert charged(trace) == {
+        "train.py(5): step": pytest.approx(1_000, abs=2),
+        "train.py(5): step > functional.py(8): norm": 1_000,
+        "train.py(5): step > aten::norm": 6_000,
+    }
+
+
+def test_without_code_of_the_program_s_the_outermost_package_stands_for_it() -> None:
+    trace = ran(
+        python("threading.py(1): run", 500, 9_900),
+        python("vllm/engine.py(8): step", 600, 9_900),
+        python("vllm/sampler.py(3): sample", 1_000, 8_999),
+        python("numpy/random.py(4): choice", 1_000, 8_000),
+    )
+    assert charged(trace) == {
+        "sampler.py(3): sample > random.py(4): choice": 7_000,
+        "sampler.py(3): sample": pytest.approx(999, abs=2),
+    }
+
+
+def test_one_program_on_two_devices_has_the_same_places() -> None:
+    """The second device ends its work 700 µs later, so that less of the same stretch is idle."""
+    spans = [
+        STEP,
+        python("train.py(5): step", 0, 9_900),
+        python("data.py(3): normalize", 1_000, 5_500),
+        python("data.py(9): resize", 5_500, 8_999),
+    ]
+    kernels = [
+        work(begin, end, call, device_id=device)
+        for device in (0, 1)
+        for begin, end, call in ((0, 1_000 + 700 * device, 0), (9_000, 10_000, 1))
+    ]
+    found = idle_gaps(program(spans, [launch(0, 10), launch(8_999, 9_000)], kernels))
+    named = found.filter(cause="host").select("device_id", "what", ns=pl.col("idle_ns") // 1_000)
+    assert named.sort("device_id", "ns", descending=[False, True]).rows() == [
+        (0, "data.py(3): normalize", 4_500),
+        (0, "data.py(9): resize", 3_499),
+        (1, "data.py(3): normalize", 3_800),
+        (1, "data.py(9): resize", 3_499),
+    ]
+
+
+def test_places_do_not_depend_on_the_order_of_rows() -> None:
+    spans = [
+        STEP,
+        python("train.py(5): step", 0, 9_900),
+        python("data.py(3): normalize", 1_000, 5_500),
+        span("op", "aten::sort", 5_500, 8_000),
+    ]
+    calls = [launch(0, 10, api_call_id=0), launch(8_999, 9_000, api_call_id=1)]
+    did = activities_of(program(spans, calls)).drop("span_id")
+    assert did.equals(activities_of(program(spans[::-1], calls[::-1])).drop("span_id"))

@@ -1,0 +1,194 @@
+"""Places of a host thread's activities: each stretch is cut where the place changes, and named."""
+
+import polars as pl
+
+from tracelens.derive.columns.split_intervals import cut_rows
+from tracelens.derive.time.call_path import CallPaths, between, find_paths
+from tracelens.derive.time.host_lanes import Lanes
+
+PROFILER = "the profiler's own work"
+"""The place of time that the profiler takes for itself in a thread, for example to allocate a
+buffer."""
+CLASSES = ("profiler", "loading", "call", "waiting", "input", "computing", "launch", "host")
+"""Classes of activity on a thread by priority where several overlap: an API call within
+compilation is compilation."""
+_LEAST = 0.01
+"""A place that takes less than this share of a stretch is not told from the place around it."""
+_MOST_ROUNDS = 8
+_LENGTH = pl.col("end_ns") - pl.col("start_ns")
+
+
+def with_places(
+    segments: pl.DataFrame, lanes: Lanes, spans: pl.DataFrame, causing: pl.DataFrame
+) -> pl.DataFrame:
+    """Turn segments of the lanes (start_ns, end_ns, class, cause, at) into activities, with what and span_id.
+
+    A segment is a call where `at` is its row in `causing`; then its place is the call's path and
+    the function of the API. Any other one but launching is cut where the place changes, so that a
+    place is charged for its own time alone. `span_id` is the span around a call, else the
+    innermost one of the place.
+    """
+    is_call = pl.col("at").is_not_null()
+    is_named = is_call | ~pl.col("class").is_in([_number("launch"), _number("profiler")])
+    near = _overlapping(lanes.spans, segments.filter(is_named))
+    paths = find_paths(spans, near)
+    api = causing.select("api", "span_id", at="row")
+    calls = segments.filter(is_call).join(api, on="at", how="left", maintain_order="left")
+    calls = calls.with_columns(
+        what=_called(paths.texts(spans, paths.places(calls["span_id"])), calls["api"])
+    )
+    stretches = _cut(segments.filter(is_named & ~is_call), lanes, spans, paths)
+    bare = stretches["what"].is_null()
+    middle = stretches.filter(bare).select((pl.col("start_ns") + pl.col("end_ns")) // 2)
+    names = pl.concat(
+        [
+            stretches.filter(~bare),
+            stretches.filter(bare).with_columns(what=_between(spans, lanes, middle.to_series())),
+        ]
+    )
+    rest = segments.filter(~is_named).with_columns(
+        what=pl.when(pl.col("class") == _number("profiler")).then(pl.lit(PROFILER)),
+        span_id=pl.lit(None, pl.Int64),
+    )
+    columns = ("start_ns", "end_ns", "cause", "at", "what", "span_id")
+    whole = pl.concat([part.select(columns) for part in (calls, names, rest)]).sort("start_ns")
+    of_thread = lanes.threads[lanes.thread_of(whole["start_ns"])]
+    return whole.select(
+        of_thread["process_id"],
+        of_thread["thread_id"],
+        start_ns=pl.col("start_ns") - of_thread["shift_ns"],
+        duration_ns=_LENGTH,
+        cause="cause",
+        what="what",
+        span_id="span_id",
+        api_call_id="at",
+    )
+
+
+def _number(name: str) -> int:
+    return CLASSES.index(name)
+
+
+def _called(path: pl.Series, api: pl.Series) -> pl.Series:
+    """The path of a call with the function of the API at its end."""
+    parts = pl.DataFrame({"path": path, "api": api.cast(pl.String)})
+    return parts.select(
+        pl.concat_str("path", "api", separator=" > ", ignore_nulls=True)
+    ).to_series()
+
+
+def _overlapping(spans: pl.DataFrame, segments: pl.DataFrame) -> pl.Series:
+    """The rows of the spans that overlap one of the segments, which are by start and disjoint; sorted."""
+    first = segments["end_ns"].search_sorted(spans["start_ns"], side="right").cast(pl.Int64)
+    first = first.set(first >= segments.height, None)
+    begins = segments["start_ns"].gather(first)
+    return spans["row"].filter((begins < spans["end_ns"]).fill_null(value=False)).sort()
+
+
+def _cut(
+    stretches: pl.DataFrame, lanes: Lanes, spans: pl.DataFrame, paths: CallPaths
+) -> pl.DataFrame:
+    """Cut the stretches where the place changes, and add `place` and what, both None outside of any span."""
+    owners = _owners(lanes.spans, paths)
+    whole = stretches.drop("at").with_row_index("stretch").with_columns(whole_ns=_LENGTH)
+    pieces = cut_rows(whole, owners)
+    pieces = pieces.with_columns(place=owners["place"].gather(pieces["at"])).drop("at")
+    texts = paths.frame.select("place").drop_nulls().unique()
+    texts = texts.with_columns(what=paths.texts(spans, texts["place"]))
+    pieces = _without_small(pieces, texts, paths)
+    is_new = pl.any_horizontal(
+        pl.col(name).ne_missing(pl.col(name).shift(1)) for name in ("stretch", "what")
+    )
+    number = pieces.select(is_new.fill_null(value=True).cum_sum()).to_series()
+    return (
+        pieces.with_columns(number.alias("number"))
+        .group_by("number", maintain_order=True)
+        .agg(
+            pl.col("start_ns", "cause", "what").first(),
+            pl.col("end_ns").last(),
+            span_id=pl.col("place").get(_LENGTH.arg_max()),
+            at=pl.lit(None, pl.Int64),
+        )
+    )
+
+
+def _without_small(pieces: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
+    """Charge a place that takes too little of a stretch to the one around it, or to what comes before; adds what."""
+    is_small = _LENGTH.sum().over("stretch", "what") < _LEAST * pl.col("whole_ns")
+    for _ in range(_MOST_ROUNDS):
+        named = pieces.join(texts, on="place", how="left", maintain_order="left")
+        around = paths.enclosing(pieces["place"])
+        small = named.select(is_small).to_series() & around.is_not_null()
+        if not small.any():
+            break
+        pieces = pieces.with_columns(around.zip_with(small, pieces["place"]).alias("place"))
+    is_gap = pl.col("place").is_null() & is_small
+    filled = pl.col("place").forward_fill().over("stretch")
+    filled = pl.coalesce(filled, pl.col("place").backward_fill().over("stretch"))
+    named = named.with_columns(place=pl.when(is_gap).then(filled).otherwise("place")).drop("what")
+    return named.join(texts, on="place", how="left", maintain_order="left")
+
+
+def _owners(spans: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
+    """Give the places of a thread's time: disjoint start_ns, end_ns and place (a span's row), by start."""
+    rows = spans["row"].cast(pl.Int64)
+    is_place = (paths.places(rows) == rows).fill_null(value=False)
+    found = spans.filter(is_place).select("start_ns", "end_ns", place=rows.filter(is_place))
+    found = found.filter(pl.col("end_ns") > pl.col("start_ns"))
+    around = paths.enclosing(found["place"])
+    depth = paths.depths(found["place"])
+    begins = found.select(ns="start_ns", place="place", is_begin=1, order=depth)
+    ends = found.select(ns="end_ns", place=around, is_begin=0, order=-depth)
+    edges = pl.concat([ends, begins], how="vertical_relaxed")
+    edges = edges.sort("ns", "is_begin", "order", maintain_order=True)
+    tiles = edges.select(start_ns="ns", end_ns=pl.col("ns").shift(-1), place="place")
+    return tiles.drop_nulls().filter(pl.col("end_ns") > pl.col("start_ns"))
+
+
+def _nearest(events: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """The places of a thread's last event that began no later than each moment, and of its next; null for none."""
+    thread, after = lanes.thread_of(moments), events["start_ns"].search_sorted(moments, "right")
+    places = after.cast(pl.Int64) - 1, after.cast(pl.Int64)
+    inside = [place.set((place < 0) | (place >= events.height), None) for place in places]
+    owners = [lanes.thread_of(events["start_ns"].gather(place)) for place in inside]
+    last, following = (
+        place.set(~(owner == thread).fill_null(value=False), None)
+        for place, owner in zip(inside, owners, strict=True)
+    )
+    return last, following
+
+
+def _ends(spans: pl.DataFrame, rows: pl.Series) -> pl.Series:
+    """When the spans of these rows end."""
+    return spans["start_ns"].gather(rows).cast(pl.Int64) + spans["duration_ns"].gather(rows)
+
+
+def _between(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series:
+    """A text for each moment without a span: the last thing that the thread did before it and the first after.
+
+    It is told by spans, and by calls where the thread has no span.
+    """
+    place, following = _nearest(lanes.spans, lanes, moments)
+    row, recorded = lanes.spans["row"].cast(pl.Int64).gather(place), lanes.recorded(moments)
+    while row.count():
+        above = spans["parent_id"].gather(row).cast(pl.Int64)
+        has_ended = _ends(spans, above) <= recorded
+        if not has_ended.any():
+            break
+        row = above.zip_with(has_ended.fill_null(value=False), row)
+    last_call, next_call = _nearest(lanes.calls, lanes, moments)
+    with_spans = lanes.thread_of(lanes.spans["start_ns"]).unique()
+    has_spans = lanes.thread_of(moments).is_in(with_spans.implode())
+    names = pl.DataFrame(
+        {
+            "before": spans["name"].gather(row).cast(pl.String),
+            "after": lanes.spans["name"].gather(following).cast(pl.String),
+            "call_before": lanes.calls["api"].gather(last_call).cast(pl.String),
+            "call_after": lanes.calls["api"].gather(next_call).cast(pl.String),
+            "has_spans": has_spans,
+        }
+    )
+    by_kind = [
+        pl.when("has_spans").then(side).otherwise(f"call_{side}") for side in ("before", "after")
+    ]
+    return names.select(between(*by_kind)).to_series().alias("what")

@@ -1,0 +1,71 @@
+"""Whose code a Python frame runs: the program's own, a library's, or Python's and torch's, told by its path."""
+
+import sys
+
+import polars as pl
+
+PROGRAM, LIBRARY, RUNTIME = 2, 1, 0
+"""Owners of code. RUNTIME is the standard library, torch, builtins and generated code."""
+
+OWN_HOOKS = r"(?:^|/)collectors/torch/live/\w+\.py\("
+"""Python frames of a live capture's hooks in the program."""
+
+# A package `test` belongs to Python, but who names a file test.py names his own.
+_STDLIB = "|".join(sorted({*sys.stdlib_module_names, "distutils", "imp", "asyncore"} - {"test"}))
+_INSTALLED = r"(?:^|/)(?:dist|site)-packages/"
+_STDLIB_FOLDERS = r"(?:^|/)lib(?:32|64)?/python\d[\d.]*t?/|(?i)/python[\d.]+/lib/|/python\d+\.zip/"
+_RUNTIME = (
+    rf"^(?:{_STDLIB})(?:\.py\(|/)|{_STDLIB_FOLDERS}|(?:^|/)(?:torch|functorch|torchgen)/"
+    rf"|(?:^|/)tracelens/|{OWN_HOOKS}|(?:^|/)torchinductor_|^<"
+)
+"""Names in brackets are frozen modules, builtins, and code that was made from a text."""
+_TYPED_IN = r"^<(?:ipython-input|stdin>|cell )"
+_LIBRARIES = (
+    "numpy scipy pandas polars pyarrow h5py zarr xarray dask ray joblib numba cupy jax"
+    " jaxlib flax tensorflow keras sklearn skimage cv2 PIL imageio av decord matplotlib seaborn"
+    " tqdm typer torchvision torchaudio torchtext torchdata torchmetrics torchrec"
+    " fbgemm_gpu timm kornia albumentations transformers tokenizers accelerate peft trl"
+    " diffusers safetensors huggingface_hub sentence_transformers sentencepiece"
+    " pytorch_lightning lightning lightning_fabric lightning_utilities ignite fastai composer"
+    " deepspeed megatron apex fairscale fairseq colossalai torchtitan torchtune torchao vllm"
+    " sglang flashinfer lightllm tensorrt_llm tensorrt torch_tensorrt onnx onnxruntime triton"
+    " xformers flash_attn bitsandbytes einops opt_einsum mamba_ssm causal_conv1d"
+    " transformer_engine nemo detectron2 mmcv mmengine mmdet mmseg ultralytics"
+    " segmentation_models_pytorch monai torch_geometric torch_scatter torch_sparse dgl ogb"
+    " networkx sympy mpmath webdataset ffcv petastorm nvidia lmdb msgpack msgspec orjson yaml"
+    " ruamel omegaconf hydra absl attrs pydantic pydantic_core typing_extensions"
+    " six packaging filelock fsspec s3fs gcsfs boto3 botocore s3transfer requests urllib3"
+    " httpx httpcore aiohttp anyio starlette fastapi uvicorn uvloop grpc zmq cloudpickle dill psutil"
+    " pynvml ftfy nltk spacy gensim librosa soundfile audioread wandb tensorboard tensorboardX"
+    " mlflow comet_ml clearml neptune setuptools pkg_resources pip wheel _pytest pytest pluggy"
+    " IPython ipykernel traitlets tornado jupyter_client nest_asyncio debugpy certifi idna"
+    " charset_normalizer jinja2 markupsafe werkzeug flask gradio streamlit xgboost lightgbm"
+    " catboost gym gymnasium stable_baselines3 mujoco pyvista trimesh open3d faiss"
+)
+"""Packages that programs install. torch leaves out the folders that Python imports from, so of a
+path only the package is left."""
+_LIBRARY = (
+    rf"^(?:{'|'.join(_LIBRARIES.split())})(?:\.py\(|/)"
+    # Programs have a folder `datasets` of their own.
+    r"|^datasets/(?:arrow_dataset|iterable_dataset|formatting|features|builder|load|table|utils)\b"
+)
+
+
+def owner(name: pl.Expr) -> pl.Expr:
+    """Say whose code a Python call runs by its name, `FILE(LINE): FUNCTION`: PROGRAM, LIBRARY or RUNTIME."""
+    path = name.str.replace_all(r"\\", "/")
+    is_torch = path.str.contains(r"(?:^|/)(?:torch|functorch|torchgen)/")
+    rules = (
+        (path.str.contains(_INSTALLED) & ~is_torch, LIBRARY),
+        (path.str.contains(_TYPED_IN), PROGRAM),
+        (path.str.contains(_RUNTIME), RUNTIME),
+        (path.str.contains(_LIBRARY), LIBRARY),
+    )
+    found = (pl.when(condition).then(pl.lit(code, pl.Int8)) for condition, code in rules)
+    return pl.coalesce(*found, pl.lit(PROGRAM, pl.Int8))
+
+
+def package(name: pl.Expr) -> pl.Expr:
+    """Give the package of a library's Python call."""
+    path = name.str.replace_all(r"\\", "/").str.replace(rf"^.*{_INSTALLED}", "")
+    return path.str.extract(r"^([^/(.]+)")
