@@ -28,7 +28,8 @@ def whatif(
 ) -> None:
     """Say how long a step would take after a change, by replaying the trace.
 
-    The times are without what the profiler adds. Several changes are made at once.
+    The times are without what the profiler adds. Several changes are made at once. Experimental:
+    programs that were really changed lay outside of the range more often than in it.
     """
     opened = open_any([trace])
     with progress("replaying"):
@@ -47,5 +48,6 @@ def _sentences(one: Prediction, changes: list[str], *, several: bool) -> str:
     place = f": {printable(one.next)}" if one.next else ""
     return (
         f"{first}  without the profiler; then most of it is {one.bound}{place}\n"
-        f"  the replay misses the recorded step by {one.replay_error_frac:.1%}\n"
+        f"  the replay misses the recorded step by {one.replay_error_frac:.1%}; the range is"
+        " experimental, and too narrow for most changes\n"
     )

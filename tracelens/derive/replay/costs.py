@@ -39,11 +39,11 @@ TORCH_LOW, TORCH_USUAL, TORCH_HIGH = (
 
 From 70 captures of samples/planted and samples/cross_layer (torch 2.11, the host of an H200), whose
 steps were timed without the profiler too: the usual ones bring the median error of a step's time
-from 10 to 7 %."""
+from 10 to 7 %. They were chosen on these captures among about five triples, and judged on no others."""
 HOST_VARIES = 0.12
-"""A host's time varies by so much from one run of a program to the next."""
+"""A host's time varies by so much from one run of a program to the next: chosen, not measured."""
 RUNS_VARY = 0.03
-"""And so does any run as a whole, by the device's clock."""
+"""And so does any run as a whole, by the device's clock: chosen, not measured."""
 
 
 def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Ints:
