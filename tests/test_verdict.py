@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.cases import make_trace
 from tests.programs import Row, api, launch, mark, program, span, work
 from tracelens.analyses.verdict import notes, verdict
 from tracelens.derive.time.bounds import bound_words
@@ -338,3 +339,45 @@ def test_the_verdict_does_not_depend_on_the_order_of_rows() -> None:
     found = verdict(program(spans, calls, kernels))
     assert verdict(program(spans[::-1], calls[::-1], kernels[::-1])).equals(found)
     assert found.select(pl.col("bound")).item() == "input"
+
+
+def test_too_little_still_says_the_plain_fact() -> None:
+    kernel = {"name": "scan", "duration_ns": 25_800_000_000, "grid_x": 1, "grid_y": 1, "grid_z": 1}
+    (text,) = verdict(make_trace(kernels=[kernel]))["evidence"]
+    assert "one kernel of one block (scan) runs for 25.8 s" in text
+
+
+def job(*ranks: Row) -> Trace:
+    """One rank that communicates for 60 of 100 us a step, with rows of the table ranks."""
+    steps = [{"step": at, "start_ns": at * 100_000, "duration_ns": 100_000} for at in range(3)]
+    times = [(0, 40_000, False), (40_000, 60_000, True)]
+    kernels = [
+        {
+            "name": "ncclDevKernel_AllReduce" if talks else "gemm",
+            "is_communication": talks,
+            "start_ns": step["start_ns"] + start,
+            "duration_ns": length,
+            "step": step["step"],
+        }
+        for step in steps
+        for start, length, talks in times
+    ] * 2
+    return make_trace(steps=steps, kernels=kernels, ranks=list(ranks))
+
+
+def test_one_rank_of_a_job_cannot_tell_waiting_from_transfer() -> None:
+    alone, whole = (verdict(job({"world_size": size})) for size in (8, 1))
+    assert alone["bound"].to_list() == ["communication"]
+    assert "cannot be told apart" in alone["caveat"][0]
+    assert whole["caveat"].to_list() == [None]
+    trace = job({"world_size": 8})
+    assert any("only this rank of the job was given" in text for text in notes(trace, alone))
+
+
+def test_a_capture_of_graphs_is_said_to_be_one() -> None:
+    calls = [
+        {"api": "cudaStreamBeginCapture", "start_ns": 10, "duration_ns": 5},
+        {"api": "cudaStreamEndCapture", "start_ns": 90, "duration_ns": 5},
+    ]
+    trace = make_trace(kernels=[{"name": "warm", "duration_ns": 5}], api_calls=calls)
+    assert any("capture of CUDA graphs, not a run" in text for text in notes(trace, verdict(trace)))

@@ -4,15 +4,18 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.ranks.collective_wait import waiting_pairs
+from tracelens.derive.ranks.missing import missing_ranks
 from tracelens.derive.time.advice import advise
 from tracelens.derive.time.bounds import PART_WORDS, place_phrase
 from tracelens.derive.time.cpu_only import require_time, unseen_device
+from tracelens.derive.time.graph_use import GraphUse, graph_use
 from tracelens.derive.time.phase_sentences import phase_sentences
 from tracelens.derive.time.rank_time import (
     RankTime,
     busy_places,
     idle_places,
     judged_ranks,
+    short_kernel,
     step_sentences,
 )
 from tracelens.schemas.events import CAUSES
@@ -65,11 +68,12 @@ def verdict(trace: Trace) -> pl.DataFrame:
     pairs = waiting_pairs(trace).sort(order, descending=[False, True, False])
     latest = pairs.unique("rank", keep="first", maintain_order=True)
     awaited = dict(latest.select("rank", "awaited_rank").iter_rows())
+    alone = _alone(trace)
     rows = [
         (
-            _too_little(rank)
+            _too_little(rank, _longest_kernel(trace, rank.rank))
             if _is_too_little(rank)
-            else _judgement(rank, places, awaited.get(rank.rank))
+            else _judgement(rank, places, awaited.get(rank.rank)) | {"caveat": _caveat(rank, alone)}
         )
         for rank in judged_ranks(trace)
     ]
@@ -85,7 +89,47 @@ def _is_too_little(rank: RankTime) -> bool:
     return scarce and rank.n_work < 2 * _HANDFUL
 
 
-def _too_little(rank: RankTime) -> dict[str, object]:
+def _longest_kernel(trace: Trace, rank: int) -> str | None:
+    """Say what the kernel name with most time ran: calls, blocks and time; None without kernels."""
+    grid = ("grid_x", "grid_y", "grid_z")
+    kernels = trace.select("kernels", "name", "duration_ns", *grid, rank=rank)
+    if kernels.is_empty():
+        return None
+    blocks = pl.col(grid[0]).cast(pl.Int64) * pl.col(grid[1]) * pl.col(grid[2])
+    by_name = kernels.group_by("name").agg(
+        pl.col("duration_ns").sum(), n=pl.len(), n_blocks=blocks.max()
+    )
+    name, total_ns, n_calls, n_blocks = by_name.sort("duration_ns", descending=True).row(0)
+    of_blocks = "" if n_blocks is None else f" of {_counted(n_blocks, 'block')}"
+    runs = "runs" if n_calls == 1 else "run"
+    return f"{_counted(n_calls, 'kernel')}{of_blocks} ({short_kernel(name)}) {runs} for {_time(total_ns)}"
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"one {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def _time(ns: int) -> str:
+    return f"{ns / 1e9:.1f} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
+
+
+def _caveat(rank: RankTime, alone: str | None) -> str | None:
+    """Say that one rank of a job cannot tell waiting from transfer, where it communicates."""
+    parts = {rank.bound, rank.second}
+    return alone if alone is not None and parts & {"communication", "waiting"} else None
+
+
+def _alone(trace: Trace) -> str | None:
+    """Say what one rank of a larger job leaves open; None where several ranks were given."""
+    if len(trace.manifest.ranks) > 1 or not missing_ranks(trace):
+        return None
+    return (
+        "waiting for the other ranks and transfer cannot be told apart, as only this rank of"
+        " the job was given"
+    )
+
+
+def _too_little(rank: RankTime, longest: str | None) -> dict[str, object]:
     """Make the row of a rank that did too little to be judged."""
     busy = 1 - sum(rank.share(name) for name in CAUSES)
     counted = "ops" if rank.is_process else "kernels"
@@ -99,6 +143,7 @@ def _too_little(rank: RankTime) -> dict[str, object]:
         "unprofiled_step_ns": rank.unprofiled_ns,
         "evidence": (
             f"{rank.n_work:,} {counted}; the {rank.subject} works for {busy:.2%} of the time"
+            + (f"; {longest}" if longest else "")
         ),
     }
 
@@ -168,6 +213,8 @@ def _places(trace: Trace) -> dict[tuple[int, str], str]:
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """The time of steps, changes that would help with what they may save, and doubts about the verdict."""
     found = step_sentences(trace) + phase_sentences(trace) + unseen_device(trace) + advise(trace)
+    found += [f"{text[:1].upper()}{text[1:]}." for text in frame["caveat"].drop_nulls().unique()]
+    found += _capture_only(trace)
     slowed = frame.filter(
         pl.col("bound").is_in(["launch", "host"]) & pl.col("unprofiled_step_ns").is_null()
     )
@@ -179,6 +226,13 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     if not trace.manifest.complete:
         found.append("The trace is cut off; this judges the part that is there.")
     return found
+
+
+def _capture_only(trace: Trace) -> list[str]:
+    """Say that a trace is the capture of CUDA graphs, which it records none of the replays of."""
+    if graph_use(trace) != GraphUse.CAPTURED:
+        return []
+    return ["This is a capture of CUDA graphs, not a run: no replay of them was recorded."]
 
 
 ANALYSIS = Analysis(

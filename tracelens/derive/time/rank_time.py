@@ -129,7 +129,7 @@ def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
     found: dict[tuple[int, str], str] = {}
     for rank, name, is_communication, _ in most.iter_rows():
         parts = ("communication", "waiting") if is_communication else ("compute",)
-        found |= dict.fromkeys(((rank, part) for part in parts), _short_kernel(name))
+        found |= dict.fromkeys(((rank, part) for part in parts), short_kernel(name))
     copies = trace.select(
         "memcpys", "rank", "direction", "source_memory", "destination_memory", "duration_ns"
     )
@@ -146,7 +146,7 @@ def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
     )
 
 
-def _short_kernel(name: str) -> str:
+def short_kernel(name: str) -> str:
     """A kernel's name without its template arguments and parameters, cut where it is long."""
     bare = re.sub(r"^void ", "", name).replace("(anonymous namespace)::", "")
     bare = re.sub(r"[<(].*", "", bare) or name
