@@ -222,7 +222,15 @@ def test_waiting_that_clocks_leave_open_is_inconclusive(
     whole = Schedule(2, [late] * (1 + n_even), {(1, 0): 3 * 10**6}, nodes=nodes).trace()
     tables = {name: whole.frame(name).lazy() for name in TABLES}
     is_long = pl.when("is_communication").then("duration_ns").otherwise(1_000)
-    tables["kernels"] = whole.kernels.with_columns(duration_ns=is_long).lazy()
+    kernels = whole.kernels.with_columns(duration_ns=is_long, step=pl.lit(0, pl.Int64))
+    tables["kernels"] = kernels.lazy()
+    # A step from the first kernel of either rank on: what lies before is no start-up.
+    ends = kernels.select(pl.col("start_ns") + pl.col("duration_ns")).max().item()
+    begin = kernels["start_ns"].min()
+    marks = [
+        {"rank": rank, "step": 0, "start_ns": begin, "duration_ns": ends - begin} for rank in (0, 1)
+    ]
+    tables["steps"] = make_trace(ranks=[{"rank": 0}, {"rank": 1}], steps=marks).steps.lazy()
     trace = Trace(whole.manifest, tables)
     assert analyses.job(trace).select("bound", "rank").rows() == [(bound, 1)]
     known = {"inconclusive": 3_010, "straggler": 10 if n_even else 0}[bound] * US

@@ -91,7 +91,8 @@ def test_the_programs_name_is_the_traces(tmp_path: Path) -> None:
     process = collect("--", program(tmp_path, ECHO, "-O0"), cwd=tmp_path)
     process.communicate(b"", PATIENCE_S)
     assert tl.open(tmp_path / "program.tracelens").stacks.height == 1
-    again = collect("--", tmp_path / "program", cwd=tmp_path)
+    target = tmp_path / "program.tracelens"
+    again = collect("--out", target, "--", tmp_path / "program", cwd=tmp_path)
     assert b"--force" in again.communicate(b"", PATIENCE_S)[1]
     assert again.returncode == 1
 

@@ -519,8 +519,10 @@ def test_the_timeline_is_zoomed_and_walked_through_with_keys(tmp_path: Path) -> 
                 "duration_ns": 500,
                 "api_call_id": 0,
                 "stream_id": 7,
+                "step": 0,
             }
         ],
+        steps=[{"step": 0, "start_ns": 0, "duration_ns": 4_000}],
     )
     said = acted(to_html(Report(made, None, [])), KEYS, tmp_path)
     assert said[:5] == [["gemm (unknown): 500 ns at 1.5 µs", True]] * 5

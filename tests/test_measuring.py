@@ -67,7 +67,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
         nonlocal now
         now += ns
 
-    for module in ("subject", "variants"):
+    for module in ("benchmark_target", "variants"):
         monkeypatch.setattr(
             f"tracelens.measuring.{module}.time", SimpleNamespace(perf_counter_ns=lambda: now)
         )

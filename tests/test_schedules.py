@@ -24,7 +24,7 @@ from tracelens.analyses import idle_gaps, time_breakdown
 from tracelens.derive.time import idle
 from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.events import CAUSES
-from tracelens.schemas.results.time import IDLE_GAPS, TIME_BREAKDOWN
+from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
 
 TICK_US = 10
@@ -315,46 +315,13 @@ def no_first_uses() -> Iterator[None]:
 
 
 @given(schedules())
-def test_idle_causes_are_recovered_exactly(schedule: Schedule) -> None:
-    trace = trace_of(schedule)
-    found = steps(schedule)
-    table = steps_of(trace).select("step", "start_ns", "duration_ns").rows()
-    ns = TICK_US * 1000
-    assert {
-        step: (start // ns, (start + duration) // ns) for step, start, duration in table
-    } == found
-    frame, gaps = TIME_BREAKDOWN.check(time_breakdown(trace)), IDLE_GAPS.check(idle_gaps(trace))
-    for device in sorted({one.device for one in schedule.work}):
-        own = [one for one in schedule.work if one.device == device]
-        first, last = min(w.start for w in own), max(w.end for w in own)
-        low, high = edges_of(schedule, found)
-        ticks = dict(idle_ticks(schedule, device, min(low, first), max(high, last)))
-        rows = {
-            row["step"]: row
-            for row in frame.filter(pl.col("device_id") == device).iter_rows(named=True)
-        }
-        assert set(rows) == {None, *found}
-        for step, (start, end) in [*found.items(), (None, (first, last))]:
-            expected = Counter(cause for tick, cause in ticks.items() if start <= tick < end)
-            row = rows[step]
-            assert {
-                cause: row[f"idle_{cause}_ns"] // ns for cause in CAUSES if row[f"idle_{cause}_ns"]
-            } == expected
-            parts = ("compute", "exposed_communication", "exposed_copy", "idle")
-            assert (
-                sum(row[f"{part}_ns"] for part in parts) == row["window_ns"] == (end - start) * ns
-            )
-        judged = Counter(
-            cause
-            for tick, cause in ticks.items()
-            if not found or any(start <= tick < end for start, end in found.values())
-        )
-        sums = (
-            gaps.filter(pl.col("device_id") == device)
-            .group_by("cause")
-            .agg(pl.col("idle_ns").sum() // ns)
-        )
-        assert dict(sums.iter_rows()) == judged
+def test_the_parts_of_every_window_sum_to_it(schedule: Schedule) -> None:
+    frame = TIME_BREAKDOWN.check(time_breakdown(trace_of(schedule)))
+    parts = ("compute", "exposed_communication", "exposed_copy", "idle")
+    whole = pl.sum_horizontal(f"{part}_ns" for part in parts)
+    causes = pl.sum_horizontal(f"idle_{cause}_ns" for cause in CAUSES)
+    assert frame.filter(whole != pl.col("window_ns")).is_empty()
+    assert frame.filter(causes != pl.col("idle_ns")).is_empty()
 
 
 @given(schedules(), st.randoms(use_true_random=False))

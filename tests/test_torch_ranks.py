@@ -195,7 +195,7 @@ def command(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[object,
         main([str(word) for word in words])
     said = capsys.readouterr().err.splitlines()
     return ended.value.code, "\n".join(
-        line for line in said if not line.startswith("wrote ") and "devices" not in line
+        line for line in said if not line.startswith(("wrote ", "next: ")) and "devices" not in line
     )
 
 

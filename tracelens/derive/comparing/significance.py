@@ -77,7 +77,8 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     """
     key = list(key)
     n_runs = [side["run"].n_unique() if side.height else 0 for side in (base, other)]
-    knows_runs = n_runs[0] >= FEWEST
+    by_base = n_runs[0] >= FEWEST > n_runs[1] and bool(rules.base_runs)
+    knows_runs = by_base or min(n_runs) >= FEWEST
     sides = [_units(side, key, by_run=knows_runs) for side in (base, other)]
     found = [
         side.group_by(key).agg(
@@ -88,7 +89,6 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     rows = found[0].join(found[1], on=key, how="full", coalesce=True, nulls_equal=True)
     difference = pl.col("other_value") - pl.col("base_value")
     effect = (difference.abs() / (pl.col("base_value") if whole is None else whole)).fill_nan(0.0)
-    by_base = knows_runs and n_runs[1] < FEWEST
     fewest = (
         pl.col("n_base_values") if by_base else pl.min_horizontal("n_base_values", "n_other_values")
     )

@@ -230,7 +230,7 @@ def _phases_of_steps(known: _Rank) -> list[str]:
     windows = steps["window"].to_list()
     for place, phase in enumerate(found):
         is_last = place + 1 == len(found) or windows[place] != windows[place + 1]
-        others = rest.filter(pl.col("step") != steps["step"][place])
+        others = rest.filter(pl.col("step").ne_missing(pl.lit(steps["step"][place])))
         if is_last and phase == PROGRAM and others.height:
             median = others.select(pl.col("duration_ns", "launched").median()).row(0)
             own = (steps["duration_ns"][place], launched[place])
