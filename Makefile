@@ -8,12 +8,17 @@ TORCH := torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 INSTALL_TORCH = -m pip install --quiet --retries 1 --timeout 15 --index-url $(TORCH_INDEX) $(TORCH)
 
-.PHONY: demo test pytest test-all check-fast test-lowest sanitized fuzz check docs study thesis cross-layer advisor lenet accuracy bench clean
+.PHONY: screenshots site demo test pytest test-all check-fast test-lowest sanitized threads fuzz check docs study thesis cross-layer advisor lenet accuracy bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/tracelens demo
 
-test: check pytest
+# Said before anything is installed: most of the first run's time is these packages.
+test: announce check pytest
+
+announce:
+	@echo "make test: the first run installs torch (CPU), Jupyter through HTA, and Ray into $(VENV), which are gigabytes;"
+	@echo "then ruff, mypy and all tests run, which takes many minutes. make check-fast runs the fast tests only."
 
 # By file, for its tests share what they collect; in the order of tests/conftest.py, which has the longest files first.
 PYTEST := -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -35,12 +40,11 @@ check-fast: $(VENV)/installed-for-tests
 
 # With the lowest versions that pyproject.toml allows: every analysis, format and command, and what each package is for.
 # Then torch traces are read without the native library. Real ones are the samples: the tests above read more captures.
-LOWEST_TESTS := analyses_registry cli combine export_perfetto export_stacks formats gdb_live idle layer_oracle nsys nvml \
-  provenance readme graph_replay \
-  steps store time_by_range trace trace_log views
+LOWEST_TESTS := analyses_registry cli combine export_perfetto export_stacks formats gdb_live nsys nvml readme store \
+  trace trace_log views
 # What gdb makes of a compiled program is the same whatever reads it.
 NOT_LOWEST := inlined or tail_calls or forwarded or the_thread_is_the_one or 16000_frames or skipped_and_limited
-WITHOUT_LIBRARY := nesting torch_documents torch_formats
+WITHOUT_LIBRARY := nesting torch_formats
 test-lowest sanitized: export TRACELENS_CAPTURES := /nowhere
 test-lowest: $(VENV)-lowest/installed
 	$(VENV)-lowest/bin/python $(PYTEST) -q -m 'not hypothesis' -k 'not ($(NOT_LOWEST))' $(LOWEST_TESTS:%=tests/test_%.py)
@@ -49,7 +53,8 @@ test-lowest: $(VENV)-lowest/installed
 # The tests that reach the native library, and a fuzzer of what it reads, with every access and every sum checked. What
 # only compares the same reading with others, reads one more trace of a kind, changes a trace by chance as the fuzzer
 # does, or starts a program, which would load the other library, is left to the tests above.
-NATIVE_TESTS := torch_fast torch_damage torch_formats nesting_fast call_tree_fast op_times_fast idle_fast
+NATIVE_TESTS := torch_fast torch_damage torch_formats nesting_fast call_tree_fast op_times_fast idle_fast \
+  string_hash host_tracks
 NOT_SANITIZED := by_both or other_tests or linear or standard_library or captures or a_trace_changed or any_bytes \
   or which_path
 CHECKS := address,undefined
@@ -59,8 +64,17 @@ sanitized: $(VENV)/installed-for-tests
 	TRACELENS_SANITIZE=$(CHECKS) $(BIN)/python setup.py --quiet build_ext --build-lib build/sanitized --build-temp build/objects
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" TRACELENS_EXAMPLES=20 \
 	  $(BIN)/python $(PYTEST) -q -p tests.sanitized -k 'not ($(NOT_SANITIZED))' $(NATIVE_TESTS:%=tests/test_%.py)
+	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" $(BIN)/python -m tools.fuzz.calls 5000
+	$(BIN)/python -m tools.fuzz.calls 500 --failing-memory
 	$(BIN)/python -m tools.fuzz $(FUZZ_INPUTS)
 	$(BIN)/python -m tools.fuzz.sources 6
+
+# What two threads do at once in the native library.
+threads: export TRACELENS_SANITIZE := thread
+threads: $(VENV)/installed-for-tests
+	rm -rf build/sanitized
+	$(BIN)/python setup.py --quiet build_ext --build-lib build/sanitized --build-temp build/objects
+	setarch -R env LD_PRELOAD="$$(cc -print-file-name=libtsan.so)" $(BIN)/python -m tools.fuzz.calls 200 --threads
 
 # Hours, most of them for sources; what was run so far is written down in docs/decisions.md.
 fuzz: $(VENV)/installed-for-tests
@@ -77,19 +91,19 @@ docs: $(VENV)/installed
 
 # The abstraction study's page from its captures; samples/study/run.py takes those on a machine with a GPU.
 study: $(VENV)/installed
-	$(BIN)/python samples/study/analyse.py
+	$(BIN)/python -m samples.study.analyse
 
 # The thesis's page from its captures; samples/thesis/run.py takes those on a machine with a GPU.
 thesis: $(VENV)/installed
-	$(BIN)/python samples/thesis/analyse.py
+	$(BIN)/python -m samples.thesis.analyse
 
 # The cross-layer page from all bundled captures; samples/cross_layer/language.py takes its own on a machine with a GPU.
 cross-layer: $(VENV)/installed
-	$(BIN)/python samples/cross_layer/analyse.py
+	$(BIN)/python -m samples.cross_layer.analyse
 
 # LeNet's page from its captures; samples/lenet/run.py takes those.
 lenet: $(VENV)/installed
-	$(BIN)/python samples/lenet/analyse.py
+	$(BIN)/python -m samples.lenet.analyse
 
 # How often the verdict is right, on every bundled capture; samples/planted/construct.py writes those that are worked out.
 accuracy: $(VENV)/installed
@@ -97,7 +111,16 @@ accuracy: $(VENV)/installed
 
 # The advisor's page from its captures; samples/advisor/run.py takes those on a machine with a GPU.
 advisor: $(VENV)/installed
-	$(BIN)/python samples/advisor/analyse.py
+	$(BIN)/python -m samples.advisor.analyse
+
+# Pictures of pages from bundled captures, at four widths, light and dark; it needs chromium.
+screenshots: $(VENV)/installed
+	$(BIN)/python -m tools.screenshots
+
+# The documentation as a site, in build/site; a link that leads nowhere ends it.
+site: $(VENV)/installed-for-site
+	$(BIN)/python -m tools.site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Takes half an hour and 3 GB of disk; BENCH=--quick tries it out, BENCH=--large adds a trace of 2 GB.
 bench: $(VENV)/installed-for-bench
@@ -124,6 +147,10 @@ $(VENV)/installed-for-tests: pyproject.toml $(NATIVE) $(VENV)/torch
 
 $(VENV)-lowest/installed: pyproject.toml tests/lowest.txt $(VENV)-lowest/made
 	$(VENV)-lowest/bin/python -m pip install --quiet --constraint tests/lowest.txt --editable '.[$(EXTRAS)]' --group test
+	touch $@
+
+$(VENV)/installed-for-site: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --group site
 	touch $@
 
 $(VENV)/installed-for-bench: $(VENV)/installed

@@ -28,7 +28,7 @@ setup(
             "tracelens.native._library",
             [
                 f"tracelens/native/{name}.c"
-                for name in ("module", "nest", "chains", "json", "kineto", "idle")
+                for name in ("module", "nest", "chains", "json", "kineto", "idle", "replay")
             ],
             depends=["tracelens/native/native.h"],
             define_macros=[("Py_LIMITED_API", "0x030b0000")] if STABLE else [],

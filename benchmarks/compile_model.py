@@ -8,7 +8,6 @@ the whole.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
@@ -19,14 +18,12 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from samples.study import resnet
 from tracelens.collectors.torch.live.compile_provenance import Recorder
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "samples" / "study"))
 
 
 def main(mode: str) -> None:
     """Compile once and print how long it took."""
-    resnet = importlib.import_module("resnet")  # of samples, whose path is only known now
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.manual_seed(0)
     model, x = resnet.resnet50().eval(), torch.randn(1, 3, 64, 64, device=device)

@@ -8,6 +8,7 @@ import typer
 
 from tracelens.analyses import ANALYSES
 from tracelens.cli.app import app
+from tracelens.cli.panels import panel_of
 from tracelens.limits import LIMITS
 from tracelens.schemas import TABLES
 from tracelens.schemas.raw import RAW_TABLES
@@ -40,8 +41,17 @@ def cli_page() -> str:
     ]
     for name, command in _commands(typer.main.get_command(app), "tracelens"):
         parts += [f"## {name}", command.help.strip()]
-        rows = [_parameter(parameter) for parameter in command.params if parameter.name != "help"]
-        if rows:
+        panels: dict[str, list[list[str]]] = {}
+        for parameter in command.params:
+            if parameter.name != "help":
+                panels.setdefault(panel_of(parameter), []).append(_parameter(parameter))
+        if panels:
+            rows = [
+                row
+                for title, own in panels.items()
+                for row in ([] if title in {"Arguments", "Options"} else [[f"**{title}**", ""]])
+                + own
+            ]
             parts.append(_table(["parameter", "meaning"], rows))
     limits = [(f"`{limit.variable}`", f"{limit.doc} Default: {limit.default}.") for limit in LIMITS]
     parts += [
@@ -96,8 +106,8 @@ def analyses_page() -> str:
 def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     """The command and, in the order that its help lists them, those below it."""
     yield name, command
-    for word in sorted(getattr(command, "commands", {}), key=lambda word: word != "collect"):
-        yield from _commands(command.commands[word], f"{name} {word}")
+    for word, child in getattr(command, "commands", {}).items():
+        yield from _commands(child, f"{name} {word}")
 
 
 def _parameter(parameter: Any) -> list[str]:

@@ -45,8 +45,8 @@ LISTED = frozenset(
 
 
 def is_fast(item: pytest.Item) -> bool:
-    """Judge a test by its code, unless it is listed, marked slow or for a GPU."""
-    if any(item.iter_markers("slow")) or any(item.iter_markers("gpu")):
+    """Judge a test by its code, unless it is listed, or marked slow, exhaustive or for a GPU."""
+    if any(item.get_closest_marker(name) for name in ("slow", "exhaustive", "gpu")):
         return False
     if not isinstance(item, pytest.Function) or item.nodeid.partition("[")[0] in LISTED:
         return False

@@ -37,6 +37,12 @@ def test_the_page_has_every_capture_and_no_other() -> None:
     assert set(COUNTS) == set(captures)
 
 
+@pytest.mark.slow
+def test_predictions_are_on_the_page() -> None:
+    made = script("predictions").page()
+    assert made in PAGE.read_text(), "a prediction changed: `make accuracy`"
+
+
 def test_the_summary_counts_the_rows() -> None:
     text = PAGE.read_text()
     table = re.findall(r"^\| (.+) \| (\d+) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)

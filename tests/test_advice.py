@@ -229,7 +229,7 @@ def test_without_steps_savings_are_in_all() -> None:
     assert "up to 3.99 ms in all (40%" in only
 
 
-def test_what_may_save_most_comes_first_and_five_are_told_at_most() -> None:
+def test_largest_saving_first_and_five_at_most() -> None:
     lengths = {"cudaMalloc": 700, "cudaDeviceSynchronize": 600, "cuModuleLoadData": 500}
     at, calls = 5_000, []
     for name, length in lengths.items():

@@ -60,7 +60,13 @@ def test_eager_resnet_should_run_in_channels_last(eager: tl.Trace) -> None:
     assert any("guessed" in text and "--graph" in text for text in said)
 
 
-def test_with_the_capture_of_channels_last_its_kernel_time_is_predicted(eager: tl.Trace) -> None:
+def test_parts_that_save_nothing_have_no_row() -> None:
+    """A model in channels_last runs most of its parts as they should be."""
+    parts = advise(tl.collect(LAST)).filter(pl.col("sub_graph").is_not_null())
+    assert (parts["saving_high_ns"] > 0).all()
+
+
+def test_kernel_time_of_channels_last_is_predicted(eager: tl.Trace) -> None:
     advice = advise_rank(eager, 0, [tl.collect(LAST)], z3=False)
     assert advice.total() / 1e6 == pytest.approx(4.032, rel=0.03)
     assert {
@@ -85,7 +91,13 @@ def test_layout_is_a_problem_or_not(path: str, share: float, is_problem: bool) -
     assert said.startswith("Run the model in channels_last") is is_problem
 
 
-SUBJECTS = ["resnet50_b1", "resnet50_b32", "mobilenet_v1_b1", "mobilenet_v1_b32"]
+SUBJECTS = [
+    "resnet50_b1",
+    *(
+        pytest.param(subject, marks=pytest.mark.exhaustive)
+        for subject in ("resnet50_b32", "mobilenet_v1_b1", "mobilenet_v1_b32")
+    ),
+]
 
 
 def of_subject(subject: str, what: str) -> tl.Trace:
@@ -94,9 +106,7 @@ def of_subject(subject: str, what: str) -> tl.Trace:
 
 @pytest.mark.parametrize("z3", [False, pytest.param(True, marks=needs_z3)])
 @pytest.mark.parametrize("subject", SUBJECTS)
-def test_a_whole_model_is_searched_within_a_minute_and_as_on_the_gpu_machine(
-    subject: str, z3: bool
-) -> None:
+def test_a_whole_model_is_searched_within_a_minute(subject: str, z3: bool) -> None:
     """Seconds of this process: others' load does not count."""
     before = sum(os.times()[:2])
     others = [of_subject(subject, "channels_last"), of_subject(subject, "calls")]
@@ -111,7 +121,7 @@ def test_a_whole_model_is_searched_within_a_minute_and_as_on_the_gpu_machine(
     assert all(node.device_ns is not None for node in advice.calls.nodes)
 
 
-def test_the_advised_resnet_takes_at_most_3_3_ms_and_what_was_predicted() -> None:
+def test_the_advised_resnet_takes_what_was_predicted() -> None:
     plan = CallPlan.read(CAPTURES / "resnet50_b32_plan.json")
     measured = of_subject("resnet50_b32", "advised").kernels["duration_ns"].sum() / 3
     assert measured < 3_300_000
@@ -224,14 +234,11 @@ def test_an_applied_plan_computes_what_the_model_does(tmp_path: Path, cheap: str
 
 @needs_torch
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_the_plan_of_mobilenet_computes_the_same_with_weights_of_a_usual_size(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_plan_of_mobilenet_computes_the_same() -> None:
     """With torch's own initial weights its features vanish, and any sequence would pass."""
     import torch  # noqa: PLC0415 - only where it is installed
 
-    monkeypatch.syspath_prepend(str(ROOT / "samples/advisor"))
-    own = importlib.import_module("models").mobilenet_v1().eval()
+    own = importlib.import_module("samples.advisor.models").mobilenet_v1().eval()
     torch.manual_seed(0)
     for module in own.modules():
         if isinstance(module, torch.nn.Conv2d):
@@ -327,7 +334,7 @@ main()
 that of these tests."""
 
 
-def test_the_command_writes_a_plan_and_says_the_advice_first_in_little_time_and_memory(
+def test_the_command_says_advice_and_writes_a_plan(
     tmp_path: Path,
 ) -> None:
     """ResNet-50's whole search, with Z3 where it is installed: the process's own time and memory.
@@ -386,7 +393,7 @@ def test_the_host_counts_where_launches_limit_a_trace() -> None:
     )
 
 
-def test_of_many_steps_the_first_are_looked_at_and_of_none_nothing_is_advised(
+def test_the_first_steps_are_looked_at(
     eager: tl.Trace,
 ) -> None:
     """The bundled capture 25 times over: 75 steps, each as before, and once without marks."""
@@ -427,7 +434,7 @@ def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "guessed" in done.out
 
 
-def test_without_the_extra_the_advice_is_the_same_and_the_extra_is_named(
+def test_without_the_extra_the_advice_is_the_same(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
@@ -445,23 +452,15 @@ def test_without_the_extra_the_advice_is_the_same_and_the_extra_is_named(
 
 
 @pytest.mark.slow
-def test_the_page_is_made_of_its_captures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Byte for byte; times of the search are those of the machine that it ran on."""
-    monkeypatch.syspath_prepend(str(ROOT / "samples/advisor"))
-    for name in ("analyse", "page"):
-        sys.modules.pop(name, None)
-    rows = [json.loads(line) for line in (CAPTURES / "results.jsonl").read_text().splitlines()]
-    assert (
-        importlib.import_module("analyse").page(rows, CAPTURES)
-        == (ROOT / "docs/advisor.md").read_text()
-    )
-    for name in ("analyse", "page"):
-        sys.modules.pop(name, None)
+def test_greed_loses_where_the_search_gains() -> None:
+    """Largest match first, in channels-last: by the same costs, never cheaper than what the search finds."""
+    found = importlib.import_module("samples.advisor.analyse").orders("mobilenet_v1_b32")
+    assert found["searched"] < found["eager"] < found["greedy"]
 
 
 @needs_torch
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_a_model_that_cannot_be_exported_has_the_graph_of_what_ran(tmp_path: Path) -> None:
+def test_without_export_the_graph_is_of_what_ran(tmp_path: Path) -> None:
     """A branch on its data; edges by tensors' ids, in place or not, and each call with the times of its like."""
     import torch  # noqa: PLC0415 - only where it is installed
 

@@ -12,6 +12,7 @@ from tests.schedules import Call, Schedule
 from tests.sources import SAMPLES, collected, torch_trace
 from tests.test_timing_methods import MEASURED
 from tracelens.analyses import ANALYSES, Analysis
+from tracelens.analyses.analysis import Scope
 from tracelens.errors import MissingTableError
 from tracelens.report import build_report, run_section
 from tracelens.schemas import TABLES
@@ -46,7 +47,7 @@ def run(analysis: Analysis, trace: Trace) -> pl.DataFrame | None:
 @every_analysis
 def test_name_is_that_of_the_function_the_result_and_the_section(analysis: Analysis) -> None:
     assert analysis.run.__name__ == analysis.name == analysis.result.name
-    assert getattr(tl.analyses, analysis.name) is analysis.run
+    assert getattr(tl.analyses, analysis.name).__wrapped__ is analysis.run
     assert ANALYSES[analysis.name] is analysis
     assert analysis.name in tl.analyses.__all__
 
@@ -117,7 +118,7 @@ def test_notes_are_sentences_without_markup(analysis: Analysis, samples: list[Tr
 def test_a_section_that_cannot_be_answered_says_why() -> None:
     report = build_report(make_trace())
     assert [section.analysis.name for section in report.sections] == [
-        a.name for a in ANALYSES.values() if not (a.is_pair or a.of_ranks)
+        a.name for a in ANALYSES.values() if not a.is_pair and a.scope is not Scope.RANKS
     ]
     for section in report.sections:
         section.analysis.result.check(section.frame)

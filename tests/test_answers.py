@@ -8,10 +8,14 @@ import pytest
 import tracelens as tl
 from tests.answer_checks import check_answer
 from tests.cases import make_trace
-from tests.programs import Row, launch, mark, program, span, work
+from tests.programs import Row, api, launch, mark, program, span, work
+from tests.test_cpu_only import process, step
+from tests.test_cpu_work import op
+from tests.test_notebook import arithmetic
 from tracelens.answers import make_answer
 from tracelens.answers.answer import WAIT, WORK, Change, duration, parts_of, rounded_percents
 from tracelens.answers.words import place_text
+from tracelens.derive.replay.unprofiled import UnprofiledStep
 from tracelens.trace import Trace
 from tracelens.views.answer_text import answer_text
 
@@ -90,10 +94,14 @@ def test_places_are_files_that_one_can_open(what: str | None, said: str | None) 
 
 @pytest.mark.parametrize(
     ("shares", "percents"),
-    [([0.335, 0.335, 0.33], [34, 33, 33]), ([0.005, 0.995], [1, 99]), ([1.0], [100]), ([], [])],
+    [([0.335, 0.335, 0.33], [34, 33, 33]), ([0.005, 0.995], [0, 100]), ([1.0], [100]), ([], [])],
 )
 def test_percents_of_a_bar_add_up(shares: list[float], percents: list[int]) -> None:
     assert sorted(rounded_percents(shares)) == sorted(percents)
+
+
+def test_the_percent_that_the_sentence_names_is_rounded_as_usual() -> None:
+    assert rounded_percents([0.232, 0.013, 0.674, 0.068, 0.013]) == [23, 2, 67, 7, 1]
 
 
 def test_a_bar_has_work_first_and_small_parts_together() -> None:
@@ -187,8 +195,59 @@ def test_a_trace_that_tells_nothing_gets_one_sentence() -> None:
     )
 
 
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.exhaustive) for part in range(1, 8))]
+)
 def test_the_first_lines_answer_for_every_stored_trace(part: int) -> None:
     for path in TRACES[part::8]:
         if "calls" not in path.stem:  # costs of library calls alone limit nothing
             check_answer(tl.open(path))
+
+
+def test_a_mark_of_another_length_than_its_step_is_shown() -> None:
+    """The host marks 2 of the 10 ms in which the device does a step's work."""
+    marks = [mark(n, n * 2_000, (n + 1) * 2_000) for n in range(3)]
+    launches = [launch(n * 2_000 + 1, n * 2_000 + 2) for n in range(3)]
+    kernels = [one for n in range(3) for one in busy(n * 10_000 + 5, (n + 1) * 10_000, n)]
+    text = "its mark on the host, which a viewer shows, is 2.00 ms long"
+    assert text in str(make_answer(program(marks, launches, kernels)).unprofiled)
+    assert make_answer(faster(5_000, 4_000)).unprofiled is None
+
+
+def test_a_capture_of_a_graph_is_said_to_be_one() -> None:
+    calls = [
+        api("cudaStreamBeginCapture", 0, 1),
+        launch(2, 3),
+        launch(4, 5),
+        api("cudaStreamEndCapture", 6, 7),
+    ]
+    answer = make_answer(program([span("op", "aten::mm", 2, 6)], calls))
+    assert answer.sentence == (
+        "This is the capture of a CUDA graph, not a run: nothing ran on a device"
+    )
+    assert answer.details == ("2 kernels launched into the graph; no replay is recorded",)
+
+
+@pytest.mark.parametrize(
+    ("high_us", "told"), [(700, "about 500 µs (300 µs to 700 µs)"), (1_100, None)]
+)
+def test_a_step_that_is_surely_shorter_without_the_profiler(
+    monkeypatch: pytest.MonkeyPatch, high_us: int, told: str | None
+) -> None:
+    """A replay's range is told where the recorded step, of 1 ms, lies above all of it."""
+    found = {0: UnprofiledStep(0, 1_000_000, 500_000, 300_000, high_us * 1_000, 0.0, "table")}
+    monkeypatch.setattr("tracelens.answers.program.unprofiled_steps", lambda _: found)
+    answer = make_answer(arithmetic())
+    assert answer.unprofiled == (f"without the profiler {told}" if told else None)
+
+
+def test_what_a_change_leaves_is_not_said_where_it_is_nothing() -> None:
+    """Ten steps of 1 ms that do nothing but read values."""
+    reads = [
+        op(1_000 * i + 10 * j, 1_000 * i + 10 * j + 8, "aten::item", "[[]]", step=i)
+        for i in range(10)
+        for j in range(100)
+    ]
+    steps = [step(i, 1_000 * i, 1_000 * i + 1_000) for i in range(10)]
+    (change,) = make_answer(process(*steps, *reads)).changes
+    assert (change.after_ns, change.low_ns) == (None, None)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.cases import make_trace
+from tracelens.advisor.plan import Plan
 from tracelens.cli.io import write_report
 from tracelens.errors import SourceError
-from tracelens.plan import Plan
 from tracelens.report import Report, build_report
 from tracelens.storage.atomic_write import write_text
 from tracelens.views.formats import FORMATS
@@ -61,7 +61,7 @@ def test_the_old_file_stays_when_the_disk_fills_up(name: str, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_permissions_are_those_of_the_old_file_else_those_that_new_files_have(
+def test_permissions_of_the_old_file_are_kept(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "plain").write_text("")

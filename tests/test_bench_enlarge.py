@@ -174,7 +174,7 @@ def test_sources_take_turns_without_colliding(training: Path) -> None:
     assert len(values) == len(set(values))
 
 
-def test_nsys_export_repeats_the_sample_and_its_twin_holds_the_same(tmp_path: Path) -> None:
+def test_nsys_export_repeats_the_sample(tmp_path: Path) -> None:
     (source,) = nsys.read(enlarge_nsys.SAMPLE)
     n_kernels = source.tables["kernels"].height
     written = enlarge_nsys.write_sqlite(tmp_path / "big.sqlite", n_kernels * N)

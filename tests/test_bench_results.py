@@ -85,7 +85,7 @@ def test_targets_are_judged_by_medians_at_the_size_they_name() -> None:
     assert judged["nesting 5 M spans of one thread in at most 0.3 s"].met is None
 
 
-def test_readers_of_nsys_exports_are_judged_from_start_to_exit_like_tracelens() -> None:
+def test_readers_of_nsys_are_judged_from_start_to_exit() -> None:
     pair = [
         Row(
             "collect nsys, parquetdir",
@@ -146,7 +146,7 @@ def test_page_and_readme_show_what_was_found() -> None:
     assert len(chart(found).to_dict()["hconcat"]) == 2
 
 
-def test_without_a_gpu_the_sampler_is_judged_by_the_shipped_captures(tmp_path: Path) -> None:
+def test_without_a_gpu_the_sampler_is_judged_by_captures(tmp_path: Path) -> None:
     for name, share in (("a", 0.004), ("b", 0.0051)):
         (tmp_path / "x/captures" / name).mkdir(parents=True)
         manifest = {"sources": [{"settings": {"cpu_frac": share}}, {"settings": {"other": 1}}, {}]}
@@ -167,7 +167,7 @@ def test_only_the_marked_section_is_replaced() -> None:
     assert replace_section("# x\n", "new") is None
 
 
-def test_a_part_measured_again_takes_the_place_of_its_earlier_self() -> None:
+def test_a_part_measured_again_replaces_its_result() -> None:
     nesting = Row("nesting", "nest", "5 M spans", 5, "M spans", [0.2], [0.2], [90])
     earlier = Results(
         {},

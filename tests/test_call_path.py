@@ -1,12 +1,17 @@
 """Where time goes in a program: the path of each place, and the time that it is charged for."""
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
 from tests.programs import Row, launch, mark, program, span, work
+from tests.torch_files import call, kernel, write
+from tests.torch_files import span as event
 from tracelens.analyses import idle_gaps
+from tracelens.collectors import collect
+from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.code_owner import LIBRARY, PROGRAM, RUNTIME, owner
 from tracelens.derive.time.step_table import activities_of
 from tracelens.trace import Trace
@@ -63,6 +68,27 @@ def test_whose_code_a_call_runs_is_told_by_its_path(name: str, whose: int) -> No
     assert pl.select(owner(pl.lit(name))).item() == whose
 
 
+@pytest.mark.parametrize(
+    "folder", ["/home/a/tracelens", "/opt/venv/lib/python3.11/site-packages/tracelens", r"C:\src"]
+)
+def test_our_own_hooks_are_not_the_programs_code(folder: str, tmp_path: Path) -> None:
+    """Wherever they lie: of a path that Python does not import from, torch writes all folders."""
+    events = [
+        call("cudaLaunchKernel", 0, 10, 1),
+        kernel("k", 10, 990, 1),
+        event("train.py(3): main", 1_000, 8_900, cat="python_function"),
+        event(
+            f"{folder}/collectors/torch/live/steps.py(2): see", 2_000, 7_000, cat="python_function"
+        ),
+        call("cudaLaunchKernel", 9_950, 10, 2),
+        kernel("k", 9_960, 990, 2),
+    ]
+    trace = collect(write(tmp_path / "t.json", events))
+    found = dict(idle_gaps(trace).select("what", "idle_ns").iter_rows())
+    assert found[PROFILER] == 7_000_000
+    assert not [what for what in found if what is not None and "steps.py" in what]
+
+
 def test_the_program_s_innermost_function_stays_in_the_loader() -> None:
     """`decode` is all that its author can change: the loader's fetch and numpy's inner calls are not."""
     trace = ran(
@@ -97,7 +123,7 @@ def test_a_place_is_charged_for_its_own_time(kind: str) -> None:
     }
 
 
-def test_a_function_called_again_and_again_is_charged_for_all_its_calls() -> None:
+def test_a_function_is_charged_for_all_its_calls() -> None:
     calls = [python("data.py(9): decode", 1_000 + 70 * at, 1_060 + 70 * at) for at in range(100)]
     found = charged(ran(python("train.py(5): step", 500, 9_900), *calls))
     assert found["data.py(9): decode"] == 6_000
@@ -129,7 +155,7 @@ def test_one_leaf_at_most_below_the_program_s_function() -> None:
     }
 
 
-def test_without_code_of_the_program_s_the_outermost_package_stands_for_it() -> None:
+def test_without_own_code_the_outermost_package_counts() -> None:
     trace = ran(
         python("threading.py(1): run", 500, 9_900),
         python("vllm/engine.py(8): step", 600, 9_900),

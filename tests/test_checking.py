@@ -175,7 +175,7 @@ def test_the_advisor_comes_to_an_end_where_parents_go_round(parent: int) -> None
         assert [node.device_ns for node in read_calls(trace, 0).nodes] == [5]
 
 
-def test_what_no_shape_can_be_is_not_recorded_and_in_a_graph_refused() -> None:
+def test_impossible_shapes_are_not_recorded() -> None:
     """Text that is no JSON, or no list of shapes, ended the advisor with a traceback."""
     texts = ("[[", '{"a": 1}', '[["x"]]', "7")
     spans = [

@@ -231,7 +231,7 @@ def test_no_text_of_a_torch_trace_tells_who_and_where(tmp_path: Path, way: str) 
     assert {"masked_path", "masked_secret"} <= set(trace.diagnostics["code"])
 
 
-def test_owners_that_an_export_of_nsys_tells_are_masked_wherever_they_stand(tmp_path: Path) -> None:
+def test_owners_in_an_nsys_export_are_masked(tmp_path: Path) -> None:
     named = [*NAMES, {"id": 91, "value": "step of alice on tower7: alices(x)"}]
     environment = [
         {"name": "Hostname", "value": "tower7"},

@@ -20,10 +20,10 @@ import tracelens as tl
 from tests.command_line import Result, command_line
 from tests.sample_reports import SCRIPT
 from tracelens.analyses import ANALYSES
-from tracelens.cli import app as cli
-from tracelens.cli import doctor
+from tracelens.analyses.analysis import Scope
+from tracelens.cli import demo, doctor
 from tracelens.cli import io as cli_io
-from tracelens.cli.app import app, split_command
+from tracelens.cli.app import COMMANDS, app, split_command
 from tracelens.cli.io import default_target, stem
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
@@ -116,7 +116,7 @@ def _document(events: list[dict[str, Any]] | None = None) -> bytes:
     return json.dumps(document).encode()
 
 
-def test_collect_writes_a_trace_and_tells_of_it_on_standard_error(run: Run, source: Path) -> None:
+def test_collect_tells_of_its_trace_on_standard_error(run: Run, source: Path) -> None:
     result = run("collect", "torch", source)
     assert (result.code, result.out) == (0, "")
     assert result.err.splitlines()[0] == "wrote run.tracelens: 1 spans, 1 api calls, 1 kernels"
@@ -177,9 +177,7 @@ def test_standard_input_is_a_torch_trace(run: Run, monkeypatch: pytest.MonkeyPat
         (["nope"], "nope"),
     ],
 )
-def test_a_contradictory_request_exits_with_2_before_anything_is_read(
-    run: Run, arguments: list[str], said: str
-) -> None:
+def test_a_contradictory_request_exits_with_2(run: Run, arguments: list[str], said: str) -> None:
     result = run(*arguments)
     assert (result.code, result.out) == (2, "")
     assert said in result.err
@@ -226,9 +224,11 @@ def test_report_speaks_every_format(run: Run, source: Path) -> None:
     assert run(*part, "--format", "html").out.startswith("<!DOCTYPE html>")
     sections = json.loads(run("report", source, "--format", "json").out)["sections"]
     of_kernels = {
-        name for name, analysis in ANALYSES.items() if not (analysis.of_host or analysis.of_ranks)
+        name
+        for name, analysis in ANALYSES.items()
+        if analysis.scope not in (Scope.HOST, Scope.RANKS)
     }
-    of_kernels = {name for name in of_kernels if not ANALYSES[name].of_profilers}
+    of_kernels = {name for name in of_kernels if ANALYSES[name].scope is not Scope.PROFILERS}
     assert set(sections) == {name for name in of_kernels if not ANALYSES[name].is_pair}
     pairs = json.loads(run("report", source, "--against", source, "--format", "json").out)[
         "sections"
@@ -269,9 +269,7 @@ def test_an_ending_of_one_table_needs_one_section(run: Run, source: Path) -> Non
     assert "exactly one --section" in run("report", source, "--out", "r.csv").err
 
 
-def test_a_page_is_written_instead_of_text_unless_both_are_asked_for(
-    run: Run, source: Path
-) -> None:
+def test_a_page_replaces_text_unless_both_are_asked_for(run: Run, source: Path) -> None:
     result = run("report", source, "--html", "r.html")
     assert (result.code, result.out, result.err) == (0, "", "wrote r.html\nnext: open r.html\n")
     assert Path("r.html").read_text().startswith("<!DOCTYPE html>")
@@ -279,9 +277,7 @@ def test_a_page_is_written_instead_of_text_unless_both_are_asked_for(
     assert "What limits" in run(*part).out
 
 
-def test_a_section_without_an_answer_warns_where_it_leaves_an_empty_table(
-    run: Run, source: Path
-) -> None:
+def test_an_empty_table_of_a_section_warns(run: Run, source: Path) -> None:
     result = run("report", source, "--section", "copy_cost", "--format", "csv")
     assert result.code == 0
     assert result.out.splitlines() == [",".join(ANALYSES["copy_cost"].result.names)]
@@ -351,19 +347,19 @@ def test_doctor_reads_the_version_that_a_tool_prints(
 def test_demo_reports_on_the_sample_or_says_where_it_is(
     run: Run, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, "SAMPLE", Path("no/such.json"))
+    monkeypatch.setattr(demo, "SAMPLE", Path("no/such.json"))
     missing = run("demo")
     assert missing.code == 1
     assert "source repository" in missing.err
-    monkeypatch.setattr(cli, "SAMPLE", source)
+    monkeypatch.setattr(demo, "SAMPLE", source)
     said = run("demo")
     assert said.out == run(source).out
     assert said.err.splitlines()[-1] == "next: tracelens run python train.py"
     assert Path("tracelens-demo.html").is_file()
 
 
-def test_the_demos_sample_has_layers_copies_and_causes_of_idle_time() -> None:
-    made = build_report(tl.collect(Path(cli.__file__).parents[2] / cli.SAMPLE))
+def test_the_demos_sample_has_layers_copies_and_causes() -> None:
+    made = build_report(tl.collect(Path(demo.__file__).parents[2] / demo.SAMPLE))
     answers = {
         section.analysis.name: section.frame for section in made.sections if section.missing is None
     }
@@ -463,7 +459,7 @@ def test_text_survives_a_terminal_that_knows_only_ascii(source: Path) -> None:
     assert rb"\xb5s" in done.stdout
 
 
-def test_a_text_report_comes_without_loading_what_only_a_page_needs(source: Path) -> None:
+def test_a_text_report_loads_nothing_of_pages(source: Path) -> None:
     code = (
         "import sys; from tracelens.cli.app import app; app(sys.argv[1:], standalone_mode=False);"
         " print([one for one in ('altair', 'jinja2', 'pandas', 'perfetto', 'vl_convert', 'z3') if"
@@ -481,17 +477,36 @@ def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
         yield from _commands(child, f"{name} {word}")
 
 
-COMMANDS = dict(_commands(typer.main.get_command(app), "tracelens"))
+EVERY_COMMAND = dict(_commands(typer.main.get_command(app), "tracelens"))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", EVERY_COMMAND)
 def test_every_command_and_option_has_help(name: str) -> None:
-    command = COMMANDS[name]
+    command = EVERY_COMMAND[name]
     assert (command.help or "").strip(), f"{name} has no help"
     for parameter in command.params:
         assert (getattr(parameter, "help", None) or "").strip(), (
             f"{name} {parameter.name} has no help"
         )
+
+
+@pytest.mark.slow
+def test_help_lists_commands_without_loading_them() -> None:
+    code = (
+        "import sys; from tracelens.cli.app import app; app(['--help'], standalone_mode=False);"
+        " print([one for one in ('polars', 'pyarrow', 'numpy') if one in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    listed = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert set(COMMANDS) <= set(listed)
+    assert "..." not in done.stdout.partition("Commands:")[2]
+    assert done.stdout.endswith("\n[]\n")
+
+
+def test_a_mistyped_command_is_answered_with_the_near_one(run: Run) -> None:
+    done = run("docter")
+    assert done.code == 2
+    assert "'doctor'" in done.err
 
 
 def test_the_reference_pages_are_what_the_code_says() -> None:
@@ -501,9 +516,7 @@ def test_the_reference_pages_are_what_the_code_says() -> None:
 
 
 @pytest.mark.parametrize("name", ["r.xlsx", "r.JSN", "folder.d/r.pdf"])
-def test_an_ending_of_no_format_is_a_usage_error_that_lists_the_endings(
-    run: Run, source: Path, name: str
-) -> None:
+def test_an_ending_of_no_format_is_a_usage_error(run: Run, source: Path, name: str) -> None:
     result = run("report", source, "--section", "top_kernels", "--out", name)
     assert result.code == 2
     assert f"no format ends in {Path(name).suffix}" in result.err

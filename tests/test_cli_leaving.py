@@ -144,9 +144,7 @@ def test_a_base_of_a_newer_version_is_a_line(run: Run) -> None:
         assert not Path("x.json").exists()
 
 
-def test_help_has_a_short_name_and_shells_complete_commands_and_sections(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_short_help_and_completion_of_words(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("export", "-h").out == run("export", "--help").out
     monkeypatch.setenv("_TRACELENS_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", "tracelens report run.tracelens --section top_k")
@@ -187,7 +185,7 @@ def test_a_pipe_is_as_wide_as_columns_says_and_a_file_is_not(
 def test_what_takes_minutes_is_said_where_there_is_no_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    log = logging.getLogger("tracelens.measuring.measure")
+    log = logging.getLogger("tracelens.advisor.measuring.measure")
     with progress("measuring"):
         log.info("measuring cpp")
         log.debug("cpp, round 1 of 12")

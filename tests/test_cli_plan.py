@@ -13,14 +13,20 @@ import tracelens as tl
 from tests.cases import make_trace
 from tests.test_layer_oracle import BASE, OTHER
 from tests.test_timing_methods import MEASURED, timing
+from tracelens.advisor.plan import make_plan
 from tracelens.cli.app import app, main
 from tracelens.derive.comparing.predicted_vs_measured import planned_steps
 from tracelens.errors import MissingTableError, UsageError
-from tracelens.plan import make_plan
 
 needs_torch = pytest.mark.skipif(
     find_spec("torch") is None, reason="times a PyTorch model; torch is not installed here"
 )
+
+
+@pytest.fixture(autouse=True)
+def modules_are_found_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take back the folders that `collect timings` adds: one has a json.py, which later tests would import."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
 
 
 def test_a_plan_follows_the_oracle() -> None:
@@ -71,7 +77,7 @@ def test_what_no_plan_can_be_made_of() -> None:
         make_plan(MEASURED, MEASURED, oracle="profile_timed")
 
 
-def test_no_plan_is_made_of_runs_that_are_not_known_to_be_eager_and_compiled() -> None:
+def test_no_plan_of_runs_not_known_as_eager_and_compiled() -> None:
     with pytest.raises(
         UsageError, match=r"a plan chooses between an eager run \(BASE, trace\) and a compiled one"
     ):
@@ -82,7 +88,7 @@ def test_no_plan_is_made_of_runs_that_are_not_known_to_be_eager_and_compiled() -
         make_plan(OTHER, BASE)
 
 
-def test_a_plan_compiles_and_promises_only_what_is_faster_beyond_the_spread() -> None:
+def test_a_plan_compiles_only_what_is_clearly_faster() -> None:
     """Conv's times overlap (35 to 85, 35 to 65), fc's do not (30, 10): 60 and 30 without, 60 and 10 with the plan."""
     timings = [
         *timing("layer", 10, 110, module_path="conv", synchronized=True),
@@ -172,7 +178,7 @@ def refuses():
 
 @needs_torch
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
-def test_times_are_collected_of_a_function_in_a_file_and_of_a_plan(
+def test_times_of_a_function_in_a_file_and_of_a_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -216,7 +222,7 @@ def test_times_are_collected_of_a_function_in_a_file_and_of_a_plan(
 
 @pytest.mark.slow
 @needs_torch
-def test_a_plan_of_another_model_is_refused_before_anything_is_measured(
+def test_a_plan_of_another_model_is_refused_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tracelens.cli.collect.timings.measure", lambda *_: pytest.fail("measured"))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import tracelens as tl
+from tests.cases import make_trace
 from tests.command_line import command_line
 from tests.conftest import IN_CI
 from tests.killing import EPOCH_US, kill_and_go_on, put, same_tables, seconds_of_one, write_ranks
@@ -27,6 +28,7 @@ from tracelens.jobs.tasks import tasks_of
 from tracelens.storage import objects
 from tracelens.storage.addresses import url_of
 from tracelens.storage.objects import Objects
+from tracelens.trace.baselines import add_run, runs_of, with_runs
 
 N_RANKS = 11 if IN_CI else 16  # more than ten, whose names do not sort as numbers do
 STEP_TIMES = {"profiled_step_ns": {"mean": 7}, "unprofiled_step_ns": {"median": 5}}
@@ -55,7 +57,19 @@ def contents(url: str) -> dict[str, bytes]:
     return {key: Objects(url).read(key) or b"" for key in sorted(Objects(url).keys())}
 
 
-def test_a_trace_of_many_ranks_is_the_same_in_a_bucket_as_in_a_folder(
+def test_a_baseline_in_a_bucket(bucket: str) -> None:
+    name = f"{bucket}/baselines/net"
+    with pytest.raises(SourceError, match="holds no run"):
+        runs_of(name)
+    places = [
+        add_run(name, make_trace(kernels=[{"name": "k", "duration_ns": ns}])) for ns in (7, 9)
+    ]
+    assert runs_of(name) == places
+    found = with_runs([Path(f"baseline:{name}")])
+    assert [tl.open(place).kernels["duration_ns"].to_list() for place in found] == [[7], [9]]
+
+
+def test_many_ranks_in_a_bucket_are_as_in_a_folder(
     tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = write_ranks(tmp_path / "runs", N_RANKS)

@@ -86,7 +86,7 @@ def test_copies_of_unknown_size_are_counted_and_enter_no_ratio() -> None:
 
 
 @pytest.mark.parametrize("odd", [copy(5, 5, 0), copy(5, 5, 100), copy(5, 10, 0)])
-def test_copies_without_bytes_or_time_are_compared_without_a_ratio(odd: dict[str, Any]) -> None:
+def test_copies_without_bytes_or_time_have_no_ratio(odd: dict[str, Any]) -> None:
     trace = make_trace(memcpys=[odd])
     for base, other in ((trace, OTHER), (OTHER, trace), (trace, trace)):
         (row,) = compare_copies(base, other).to_dicts()

@@ -49,7 +49,7 @@ def recorder() -> Any:
     return importlib.import_module("tracelens.collectors.torch.live.compile_provenance")
 
 
-def test_a_compiled_model_tells_which_modules_its_kernels_came_from(tmp_path: Path) -> None:
+def test_a_compiled_model_tells_modules_of_its_kernels(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     more = {"TORCH_TRACE": str(tmp_path / "log")}
     subprocess.run(

@@ -201,7 +201,7 @@ BF16 = "c10::BFloat16"
         (None, None, "float32", 4096),
     ],
 )
-def test_what_the_ops_recorded_stands_against_counts_that_coincide(
+def test_recorded_ops_stand_against_coinciding_counts(
     around_copy: tuple[str | None, str] | None,
     around_cast: tuple[str | None, str] | None,
     dtype: str | None,
@@ -241,7 +241,7 @@ def test_a_cast_of_another_tensor_gives_way_to_the_right_one() -> None:
     )
 
 
-def test_copies_of_unknown_size_are_counted_and_enter_no_bandwidth() -> None:
+def test_copies_of_unknown_size_enter_no_bandwidth() -> None:
     """1000 bytes in 100 ns are 10 GB/s, however long the copy took whose size nobody knows."""
     trace = make_trace(memcpys=[copy(0, 100, 1000), copy(200, 900, 0)])
     row = whole(trace)

@@ -67,7 +67,7 @@ def test_a_graph_launch_starts_many(tmp_path: Path) -> None:
     assert nodes == [(100,), (101,), (102,), (None,)]
 
 
-def test_of_a_runtime_call_and_the_driver_call_below_it_the_outer_one(tmp_path: Path) -> None:
+def test_the_runtime_call_counts_not_the_driver_call_below(tmp_path: Path) -> None:
     events = (
         driver("cuLaunchKernel", 6, 1, 1),
         call("cudaLaunchKernel", 5, 3, 1),
@@ -94,7 +94,7 @@ def test_of_calls_with_one_id_the_one_that_starts_work(tmp_path: Path) -> None:
     assert linked(tmp_path, *events) == [("k", "launched", 1)]
 
 
-def test_work_from_before_the_window_and_work_whose_call_is_missing(tmp_path: Path) -> None:
+def test_earlier_work_and_work_without_its_call(tmp_path: Path) -> None:
     events = (
         kernel("ran before the first call", 10, 5, 99),
         kernel("its id is older", 60, 5, 49),
@@ -182,7 +182,7 @@ def test_two_processes_with_the_same_ids() -> None:
     ]
 
 
-def test_work_that_names_no_process_is_not_given_to_the_wrong_one() -> None:
+def test_work_without_a_process_is_given_to_none_wrongly() -> None:
     work = pl.DataFrame(
         {"correlation_id": [1, 7, 8, None, 0], "start_ns": [10] * 5},
         schema_overrides={"correlation_id": pl.Int64},

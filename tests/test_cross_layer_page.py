@@ -1,37 +1,22 @@
-"""The cross-layer page: its rules on hand-made captures, and the page of the samples."""
+"""The cross-layer page: its numbers on hand-made captures, and which captures are on the page."""
 
-import importlib
-import re
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from samples.cross_layer import analyse
+from samples.cross_layer.runs import Reuse, Run, by_key, read, reuse
+from samples.kit.page import PageError
 from tests.cases import make_trace
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLES = ROOT / "samples"
-MODULES = ("analyse", "gains", "page", "review", "runs", "shared", "spread")
-
-Load = Callable[[str], ModuleType]
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Load:
-    """Imports a module of the page, whose files stand beside each other as scripts do."""
-    monkeypatch.syspath_prepend(str(SAMPLES / "study"))
-    monkeypatch.syspath_prepend(str(SAMPLES / "cross_layer"))
-    for name in MODULES:
-        sys.modules.pop(name, None)
-    return importlib.import_module
 
 
 def run(
-    load: Load, kernels: dict[tuple[str, str], int], place: str = "x/a.tracelens", **more: Any
-) -> Any:
+    kernels: dict[tuple[str, str], int], place: str = "x/captures/a.tracelens", **more: Any
+) -> Run:
     """A capture whose kernels take so long by library and primitive, all named after both, below an op."""
     rows = [
         {
@@ -44,130 +29,72 @@ def run(
         for (library, primitive), ns in kernels.items()
     ]
     about = {"group": "vision", "model": "Net", "how": "eager"} | more
-    return load("runs").Run(
-        place=place, trace=make_trace(spans=[{"kind": "op"}], kernels=rows), **about
-    )
+    return Run(place=place, trace=make_trace(spans=[{"kind": "op"}], kernels=rows), **about)
 
 
 MOSTLY_LINEAR = {("cublas", "gemm"): 60, ("aten", "elementwise"): 30, ("aten", "layout"): 10}
-LITTLE_LINEAR = {("cublas", "gemm"): 40, ("aten", "elementwise"): 50, ("aten", "layout"): 10}
 
 
-def test_linear_algebra_takes_most_where_it_does_in_every_capture(load: Load) -> None:
-    both = [run(load, MOSTLY_LINEAR), run(load, LITTLE_LINEAR)]
-    (finding,) = load("spread").families(both[:1]).findings
-    assert finding.holds is True
-    (finding,) = load("spread").families(both).findings
-    assert finding.holds is False
-    assert "take 40.0 to 60.0 % of kernel time" in finding.now
-    assert "less than half, beyond the quartiles, in 1 of 2 captures" in finding.now
-    assert "with everything elementwise it is 90.0 to 90.0 %" in finding.now
-    assert "rows `aten` elementwise 50.0 %; `aten` layout 10.0 % (`x/a.tracelens`)" in finding.why
+def test_shares_and_pairs_of_a_capture() -> None:
+    made = run(MOSTLY_LINEAR)
+    assert made.share(family="linear algebra") == 0.6
+    assert (made.pairs_for(0.8), made.pairs_for(0.95)) == (2, 3)
+    # 60 % at twice the speed: 100 / 70; without it 100 / 40.
+    primitive, twice, limit = made.best()
+    assert (primitive, round(twice, 3), limit) == ("gemm", 1.429, 2.5)
+    assert made.linear_twice() == pytest.approx(100 / 70)
 
 
-def test_few_are_as_many_pairs_as_make_up_most_of_the_time(load: Load) -> None:
-    assert run(load, MOSTLY_LINEAR).pairs_for(0.8) == 2
-    (finding,) = load("spread").few([run(load, MOSTLY_LINEAR)]).findings
-    assert finding.holds is True
-    # Six that take as long each: five make up 83 %; of eight it takes seven.
-    words = ("gemm", "conv", "layout", "memory", "loss", "softmax", "pooling", "rng")
-    assert (
-        load("spread")
-        .few([run(load, {("aten", word): 10 for word in words[:6]})])
-        .findings[0]
-        .holds
-        is True
-    )
-    assert (
-        load("spread").few([run(load, {("aten", word): 10 for word in words})]).findings[0].holds
-        is False
-    )
+def test_kernels_are_reused_by_name_and_by_library_and_primitive() -> None:
+    eager = run(MOSTLY_LINEAR)
+    bare = run({("cublas", "gemm"): 60, ("cudnn", "elementwise"): 40})
+    one, other = reuse(eager.trace, bare.trace)
+    assert (one.by_name, other.by_name, one.by_pair, other.by_pair) == (0.6, 0.6, 0.6, 0.6)
 
 
-def test_what_if_is_in_part_where_no_one_operation_gains_most_everywhere(load: Load) -> None:
-    other = {("cudnn", "conv"): 90, ("aten", "layout"): 10}
-    (finding,) = load("gains").what_if([run(load, MOSTLY_LINEAR)]).findings
-    assert finding.holds is True
-    section = load("gains").what_if([run(load, MOSTLY_LINEAR), run(load, other)])
-    assert section.findings[0].holds is None
-    # 60 % at twice the speed: 100 / 70; without it 100 / 40; and 90 %: 100 / 55.
-    assert "| Net, eager | gemm | 1.429 | 2.500 | 1.429 |" in section.blocks[1]
-    assert "1.43 to 1.82 times as fast" in section.findings[0].now
+@pytest.mark.parametrize(
+    ("made", "is_most"),
+    [
+        (Reuse(0.9, None, 1.0), True),
+        (Reuse(0.4, None, 1.0), False),
+        (Reuse(0.6, (0.4, 0.7), 1.0), None),
+    ],
+)
+def test_most_is_more_than_half_beyond_the_quartiles(made: Reuse, *, is_most: bool | None) -> None:
+    assert made.is_most is is_most
 
 
-def test_kernels_are_the_same_where_most_of_both_sides_is(load: Load) -> None:
-    shared = load("shared")
-    level = {"group": "levels", "model": "ResNet-50"}
-    eager = run(load, MOSTLY_LINEAR, "study/captures/nsys_eager.tracelens", **level)
-    bare = run(
-        load,
-        {("cublas", "gemm"): 60, ("cudnn", "elementwise"): 40},
-        "study/captures/nsys_cudnn.tracelens",
-        **level,
-    )
-    compiled = run(
-        load,
-        {("triton", "fused"): 70, ("aten", "layout"): 30},
-        "study/captures/nsys_compile.tracelens",
-        **level,
-    )
-    plain, generated = shared.shared([eager, bare, compiled]).findings
-    assert (plain.holds, generated.holds) == (True, False)
-    assert "60.0 to 60.0 %" in plain.now
-    assert generated.now.startswith(
-        "30.0 % of its kernel time is in kernels that eager runs too, and 10.0 % of eager's"
-    )
-    assert "`triton` fused 70.0 %" in generated.why
-    one_sided = [shared.Reuse(0.9, None, 1.0), shared.Reuse(0.6, (0.4, 0.7), 1.0)]
-    assert shared._is_most(*one_sided) is None
-    assert shared._is_most(shared.Reuse(0.4, (0.3, 0.6), 1.0)) is None
+def test_two_captures_of_one_key_are_refused() -> None:
+    one, same = run(MOSTLY_LINEAR), run(MOSTLY_LINEAR, "x/other/a.tracelens")
+    with pytest.raises(PageError, match="key 'x/a'"):
+        by_key([one, same])
 
 
-def test_the_answer_comes_first_with_three_claims() -> None:
+def test_each_model_is_a_row_of_its_own() -> None:
+    large = run(MOSTLY_LINEAR)
+    small = run({("cudnn", "conv"): 60, ("aten", "layout"): 40}, "y/b.tracelens", group="profiled")
+    (first, _, of_large), (second, of_small, _) = analyse.across([large, small])
+    # Of the large one's time the layout's 10 % is shared, of the small one's 40 %.
+    assert (first, of_large, second, of_small) == ("Net", "10.0", "Net, 64²", "40.0")
+    with pytest.raises(PageError, match="key 'Net'"):
+        analyse.across([large, run(MOSTLY_LINEAR, "z/c.tracelens")])
+
+
+def test_numbers_that_other_code_found_are_on_the_page() -> None:
     text = (ROOT / "docs/cross_layer.md").read_text()
-    answer = text[: text.index("Hamid Tabani")]
-    assert [line[:2] for line in answer.splitlines() if line[:1].isdigit()] == ["1.", "2.", "3."]
-    assert re.findall(r"- (.+?): (\*\*no\*\*|yes|in part)\.", answer) == [
-        ("Linear algebra operations", "**no**"),
-        ("Few operations", "yes"),
-        ("Among PyTorch eager, LibTorch, TorchScript and a program on cuDNN", "yes"),
-        ("With torch.compile", "**no**"),
-        ("One operation for all", "in part"),
-    ]
-    # Found by other code than ours, of the same captures.
-    assert "38.8 % of eager ResNet-50" in answer
-    assert "78.1 % of AlexNet" in answer
-    assert "88.3 (88.3 to 88.3) and 90.7" in answer
-    assert (
-        "29.1 (29.0 to 29.1) % of its kernel time is in kernels that eager runs too, and 7.4"
-        in answer
-    )
-    assert not re.search(r"\b(nan|None|inf)\b", text)
-    assert "What was not measured" in text
-    n_captures = len(re.findall(r"` \|$", text, re.MULTILINE))
-    assert f"in 12 of {n_captures} captures" in answer
-    assert f"makes of {n_captures} captures" in " ".join(
-        (ROOT / "docs/guide.md").read_text().split()
-    )
+    assert "ResNet-50 38.8 %" in text
+    assert "AlexNet 78.1 %" in text
+    assert "29 % of the compiled one's" in text
+    across = next(line for line in text.splitlines() if line.startswith("| ResNet-50 | 82.9 |"))
+    assert across.startswith("| ResNet-50 | 82.9 | 33.0 |")
+    n_captures = "38 captures"
+    assert n_captures in text
+    assert f"makes of {n_captures}" in " ".join((ROOT / "docs/guide.md").read_text().split())
 
 
 @pytest.mark.slow
-def test_the_page_is_that_of_the_captures(
-    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = tmp_path / "cross_layer.md"
-    monkeypatch.setattr(sys, "argv", ["analyse.py", "--page", str(page)])
-    load("analyse").main()
-    assert page.read_text() == (ROOT / "docs/cross_layer.md").read_text()
-    charts = re.findall(r"\]\((cross_layer/\w+\.svg)\)", page.read_text())
-    assert sorted(charts) == sorted(
-        f"cross_layer/{file.name}" for file in (ROOT / "docs/cross_layer").iterdir()
-    )
-    assert all((tmp_path / chart).read_text().startswith("<svg") for chart in charts)
-
-
-def test_every_capture_of_models_is_on_the_page() -> None:
-    text = (ROOT / "docs/cross_layer.md").read_text()
+def test_every_capture_of_models_is_listed() -> None:
+    listed = {made.place for made in read(SAMPLES)}
     folders = {"study": "nsys_????*", "thesis": "*_[ce]*", "cross_layer": "*"}
     found = [
         path
@@ -176,4 +103,4 @@ def test_every_capture_of_models_is_on_the_page() -> None:
     ]
     wanted = [path for path in found if "_b16_" not in path.name and "timings" not in path.name]
     assert len(wanted) == 5 + 12 + 8
-    assert [path.name for path in wanted if f"/{path.name}`" not in text] == []
+    assert {str(path.relative_to(SAMPLES)) for path in wanted} <= listed

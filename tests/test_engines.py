@@ -24,7 +24,8 @@ from tests.object_store import make_bucket, object_store
 from tests.sources import SAMPLES
 from tests.torch_files import call, kernel, span, write
 from tracelens.analyses import ANALYSES
-from tracelens.derive.time import breakdown
+from tracelens.analyses.analysis import Parallel
+from tracelens.derive.time import model
 from tracelens.errors import SourceError, UsageError
 from tracelens.jobs import engines
 from tracelens.jobs.engines import engine_of
@@ -256,7 +257,7 @@ def test_no_rank_is_broken_down_where_its_task_did(
     trace, same = (tl.collect(SAMPLES / "ranks").write(tmp_path / name) for name in ("one", "two"))
     expected = build_report(trace)
     frames = ask_ranks(same, [*ANALYSES], in_turn)
-    monkeypatch.setattr(breakdown, "_break_down", pytest.fail)
+    monkeypatch.setattr(model, "break_down", pytest.fail)
     found = build_report(same, frames=frames)
     assert {"time_breakdown", "idle_gaps", "waiting", "job"} < {
         one.analysis.name for one in found.sections if one.frame.height
@@ -264,7 +265,7 @@ def test_no_rank_is_broken_down_where_its_task_did(
     for one, other in zip(expected.sections, found.sections, strict=True):
         assert one.frame.equals(other.frame), one.analysis.name
         assert (one.notes, one.missing) == (other.notes, other.missing)
-    by_rank = {name for name, analysis in ANALYSES.items() if analysis.by_rank}
+    by_rank = {name for name, analysis in ANALYSES.items() if analysis.parallel is Parallel.BY_RANK}
     assert {*frames} == by_rank
     assert all(
         frames[name].height for name in by_rank - {"advise"}

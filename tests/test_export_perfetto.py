@@ -61,9 +61,7 @@ def slices_of(data: bytes) -> list[tuple[str, str, int, int]]:
 @pytest.mark.parametrize(
     "name", ["resnet50_eager", "resnet50_train_f64_pageable", "resnet50_inductor"]
 )
-def test_perfetto_has_every_row_to_the_nanosecond_and_lost_nothing(
-    name: str, tmp_path: Path
-) -> None:
+def test_perfetto_has_every_row_to_the_nanosecond(name: str, tmp_path: Path) -> None:
     if shutil.which("node") is None:
         pytest.skip("needs node on PATH")
     trace = torch_trace(name)
@@ -124,7 +122,7 @@ def test_perfetto_has_every_row_to_the_nanosecond_and_lost_nothing(
     assert sorted(row[0] for row in dropped) == sorted(bad["code"])
 
 
-def test_overlapping_and_empty_kernels_and_spans_keep_their_times() -> None:
+def test_overlapping_and_empty_events_keep_their_times() -> None:
     at = ("start_ns", "duration_ns")
     kernels = [(10, 10), (15, 20), (20, 0), (20, 0), (20, 5), (12, 4)]
     spans = [(0, 100), (0, 100), (0, 50), (40, 30), (50, 0), (50, 50), (100, 0)]
@@ -199,7 +197,7 @@ def test_hostile_names_are_escaped_and_written_once() -> None:
     assert len(data) < 1_100_000
 
 
-def test_what_was_lost_is_on_a_track_and_nothing_to_draw_is_an_error() -> None:
+def test_losses_are_on_a_track_and_no_events_an_error() -> None:
     loss = {
         "severity": "loss",
         "code": "line_damaged",

@@ -55,7 +55,7 @@ def run(copy: Path, *words: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_command_line_speaks_a_format_that_its_module_and_one_line_added(copy: Path) -> None:
+def test_a_module_and_one_line_add_a_format(copy: Path) -> None:
     done = run(copy, "report", SOURCE, "--format", "toy")
     assert (done.returncode, done.stdout) == (0, "verdict\nunprofiled_step\n")
     done = run(copy, "report", SOURCE, "--out", "names.TOY", "--rows", "1")

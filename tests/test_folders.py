@@ -44,7 +44,7 @@ def written_at_once(
         return list(pool.map(write, range(N)))
 
 
-def test_of_several_writers_without_force_one_wins_and_the_others_are_told(
+def test_without_force_one_of_several_writers_wins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = written_at_once(tmp_path / "t.tracelens", monkeypatch, force=False)
@@ -58,7 +58,7 @@ def test_of_several_writers_without_force_one_wins_and_the_others_are_told(
     assert [path.name for path in tmp_path.iterdir()] == ["t.tracelens"]
 
 
-def test_of_several_writers_with_force_each_writes_and_the_last_one_stays(
+def test_with_force_the_last_of_several_writers_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_trace(memsets=[{"size_bytes": N}]).write(tmp_path / "t.tracelens")
@@ -122,7 +122,7 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(temporary: Path,
         process.communicate()
 
 
-def test_no_machine_code_is_cached_that_could_be_damaged_or_planted(tmp_path: Path) -> None:
+def test_no_machine_code_is_cached(tmp_path: Path) -> None:
     """A cut or foreign file in the cache of compiled kernels killed runs, or ran as code: nothing is kept anywhere."""
     places = [tmp_path / name for name in ("HOME", "XDG_CACHE_HOME", "TMPDIR")]
     for place in places:

@@ -19,7 +19,7 @@ from tests.sample_reports import (
     section,
     trace,
 )
-from tracelens.cli.io import emit
+from tracelens.cli.output import emit
 from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report
 from tracelens.views.formats import FORMATS
@@ -29,7 +29,7 @@ from tracelens.views.formats.json import to_json
 from tracelens.views.formats.parquet import to_parquet
 
 
-def test_json_holds_every_row_with_column_names_and_nulls_for_what_is_no_number() -> None:
+def test_json_holds_every_row_and_null_for_no_number() -> None:
     document = json.loads(to_json(report(section(TOP_KERNELS, ROWS, "note"))))
     assert document["trace"]["name"] == "run.json.gz"
     assert document["trace"]["sources"][0]["sha256"] == "ab"
@@ -73,7 +73,7 @@ def test_json_holds_every_row_with_column_names_and_nulls_for_what_is_no_number(
     }
 
 
-def test_json_is_strict_and_says_what_is_missing_and_what_is_compared() -> None:
+def test_json_is_strict_and_says_what_is_missing() -> None:
     missing = section(TOP_KERNELS, [], missing="needs kernels")
     text = to_json(Report(trace(), trace(ranks=[3]), [missing]))
     document = json.loads(text, parse_constant=pytest.fail)

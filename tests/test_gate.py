@@ -12,7 +12,7 @@ from tests.cases import make_trace
 from tracelens.cli.app import main, repeat_against
 from tracelens.derive.comparing.expressions import ExpressionError, parse
 from tracelens.derive.comparing.gate import Verdict, evaluate
-from tracelens.derive.comparing.significance import FEW, SMALL, Rules
+from tracelens.derive.comparing.significance import REASON_SMALL, REASON_TOO_FEW, Rules
 from tracelens.errors import SourceError
 from tracelens.trace import Trace
 
@@ -141,7 +141,7 @@ def test_kernels_count_where_base_has_none() -> None:
     assert (passed.verdict, passed.value, passed.reason) == (
         "passed",
         1,
-        f"beyond the limit, but {SMALL}",
+        f"beyond the limit, but {REASON_SMALL}",
     )
     assert (none.verdict, none.value) == ("passed", 0)
 
@@ -173,7 +173,7 @@ def test_too_few_steps_pass_and_say_so() -> None:
     assert (found.verdict, found.value, found.reason) == (
         "unclear",
         2.0,
-        f"beyond the limit, but {FEW}",
+        f"beyond the limit, but {REASON_TOO_FEW}",
     )
     rules = Rules(base_runs=[run(10_001, steps=1)] * 2, other_runs=[run(30_001, steps=1)] * 2)
     (found,) = verdicts(run(10_000, steps=1), run(30_000, steps=1), "gpu_time > +5%", rules=rules)

@@ -58,6 +58,7 @@ def tools(folder: Path) -> Path:
     return made
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(
     shutil.which("git") is None or shutil.which("bash") is None, reason="needs git and bash"
 )

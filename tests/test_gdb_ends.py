@@ -94,7 +94,7 @@ def test_a_symbol_that_is_never_hit(tmp_path: Path, symbol: str, expected: str) 
     assert expected in found.remarks[1]
 
 
-def test_torch_going_past_the_old_cudnn_interface_is_said_with_both_remedies(
+def test_torch_past_the_old_cudnn_interface_is_said(
     tmp_path: Path,
 ) -> None:
     made = program(

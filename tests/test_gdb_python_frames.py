@@ -117,7 +117,7 @@ def test_where_a_loop_has_lost_its_name_what_is_said_is_true(name: str) -> None:
             assert found.is_exact
 
 
-def test_brackets_of_python_names_are_kept_and_those_of_templates_dropped() -> None:
+def test_brackets_of_python_names_are_kept() -> None:
     printed = [
         PrintedFrame("conv<float>(int)"),
         PrintedFrame("make.<locals>.inner"),
@@ -187,7 +187,7 @@ def test_frames_stand_inside_the_loop_that_runs_them(library: str) -> None:
 @pytest.mark.parametrize(
     "mark", [".cold", ".cold.0", ".constprop.0", ".lto_priv.0", ".isra.0", " [clone .cold]"]
 )
-def test_a_loop_that_the_compiler_split_or_cloned_is_one_all_the_same(mark: str) -> None:
+def test_a_loop_split_by_the_compiler_is_one(mark: str) -> None:
     assert merged(LOOP + mark, LOOP) == ["g", "f", LOOP + mark, "main", LOOP]
 
 
@@ -196,7 +196,7 @@ def test_a_part_that_the_loop_calls_is_not_another_loop() -> None:
     assert merged(part, LOOP, "map_next", LOOP) == ["g", "f", part, LOOP, "map_next", "main", LOOP]
 
 
-def test_an_interpreter_of_tail_calls_has_the_instruction_inside_its_loop() -> None:
+def test_tail_calls_have_the_instruction_inside_the_loop() -> None:
     """CPython 3.14 built with --with-tail-call-interp: Python/ceval.c ends in a call of _TAIL_CALL_start_frame."""
     handler = "_TAIL_CALL_CALL.llvm.1"
     assert merged(handler, LOOP, "map_next", handler, LOOP) == [

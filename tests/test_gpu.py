@@ -119,9 +119,7 @@ print((time.perf_counter_ns() - began) // 20)
 
 
 @pytest.mark.parametrize("options", [[], ["--window", "5:3"]], ids=["steps", "time"])
-def test_a_host_that_runs_ahead_is_recorded_and_timed_by_what_the_device_does(
-    tmp_path: Path, options: list[str]
-) -> None:
+def test_a_host_that_runs_ahead_is_timed_by_the_device(tmp_path: Path, options: list[str]) -> None:
     again = "for _ in range(600):" if options else "for _ in range(20):"
     (tmp_path / "ahead.py").write_text(AHEAD.replace("for _ in range(20):", again, 1))
     command = [
@@ -238,9 +236,7 @@ def layers_of(frame: pl.DataFrame) -> set[str]:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_replays_of_a_compiled_model_are_named_from_their_own_trace(
-    tmp_path: Path, model: str
-) -> None:
+def test_replays_of_a_compiled_model_are_named(tmp_path: Path, model: str) -> None:
     pytest.importorskip("torchvision")
     eager = layer_attribution(of_replayed(tmp_path, model, 8, "eager"))
     replayed = of_replayed(tmp_path, model, 8, "reduce-overhead", "--compile-provenance")

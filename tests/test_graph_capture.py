@@ -185,7 +185,7 @@ def test_a_capture_with_another_number_of_launches_is_refused() -> None:
         ("[[0, 17]]", "void at::native::elementwise_kernel<128, 2, F>(int, F)", (34, 1, 1), True),
     ],
 )
-def test_a_capture_of_another_batch_is_refused_where_shapes_and_grids_tell(
+def test_a_capture_of_another_batch_is_refused(
     shapes: str | None, name: str, grid: tuple[int, int, int], *, fits: bool
 ) -> None:
     trace, captured = replay(kernel(name, grid=grid)), capture((op("aten::x", "net.a", shapes), {}))
@@ -300,7 +300,7 @@ def test_a_capture_of_another_batch_on_an_h200_is_refused() -> None:
     )
 
 
-def test_reduce_overhead_on_an_h200_is_named_by_its_own_provenance() -> None:
+def test_reduce_overhead_is_named_by_its_own_provenance() -> None:
     trace = tl.collect(
         [SAMPLES / f"vit_reduce_overhead.{what}.json.gz" for what in ("provenance", "pt.trace")]
     )

@@ -54,7 +54,7 @@ def placed(trace: Trace, other: Trace | None) -> list[tuple[Any, ...]]:
     return frame.sort("layer").select("layer", "phase", "duration_total_ns", "evidence").rows()
 
 
-def test_replayed_kernels_take_the_places_of_the_same_sequence_without_graphs() -> None:
+def test_replayed_kernels_take_places_of_the_sequence() -> None:
     without = base(("relu", 0, 3), ("gemm", 0, 5), ("relu", 1, 7), ("softmax", None, 9))
     assert placed(replay("relu", "gemm", "relu", "softmax"), without) == [
         ("(unattributed)", None, 10, "none"),
@@ -195,7 +195,7 @@ def test_alignment_of_thousands_keeps_what_is_alike() -> None:
     )
 
 
-def test_a_real_capture_as_a_replay_of_itself_is_placed_as_its_provenance_says() -> None:
+def test_a_capture_as_its_own_replay_is_placed_by_provenance() -> None:
     recorded = tl.open(COMPILED)
     kernels = recorded.kernels.sort("start_ns").with_columns(
         link=pl.lit("graph"), span_id=pl.lit(None, pl.Int64), api_call_id=pl.col("step") - 3

@@ -32,7 +32,7 @@ def step(*spans: Row, calls: tuple[Row, ...] = ()) -> Trace:
     return program([mark(0, 0, 10_000), *spans], [*calls, launch(9_000, 10_000)])
 
 
-def test_a_live_capture_s_hook_around_a_loader_is_not_the_profiler_s_own_work() -> None:
+def test_a_hook_around_a_loader_is_not_the_profilers_work() -> None:
     hook = span("python", "collectors/torch/live/steps.py(129): following", 1_000, 4_000)
     loads = span("python", "torch/utils/data/dataloader.py(736): __next__", 1_000, 4_000)
     assert (1_000, 4_000, "input") in did(step(hook, loads))
@@ -302,7 +302,7 @@ def test_threads_that_neither_launch_nor_mark_have_no_activities() -> None:
     assert activities_of(program(spans, [launch(100, 110)]))["thread_id"].unique().to_list() == [0]
 
 
-def test_of_a_thread_that_is_not_the_main_one_only_what_is_recorded_counts() -> None:
+def test_of_other_threads_only_what_is_recorded_counts() -> None:
     """Autograd's thread launches at 2,000 and 6,000, for the main one, which launches less but marks the step."""
     spans = [
         mark(0, 0, 10_000),
@@ -319,7 +319,7 @@ def test_of_a_thread_that_is_not_the_main_one_only_what_is_recorded_counts() -> 
     assert did(trace) == [(0, 9_000, "host"), (9_000, 10_000, "launch")]
 
 
-def test_without_marks_the_thread_that_launches_most_is_the_main_one() -> None:
+def test_without_marks_the_main_thread_launches_most() -> None:
     calls = [
         launch(0, 10),
         launch(1_000, 1_010),
@@ -338,7 +338,7 @@ def test_without_marks_the_thread_that_launches_most_is_the_main_one() -> None:
     assert did(trace) == [(0, 10, "launch"), (1_000, 1_010, "launch")]
 
 
-def test_an_op_of_a_thread_without_calls_computes_where_others_call() -> None:
+def test_an_op_of_a_thread_without_calls_computes() -> None:
     """The main thread marks the step and computes; another one launches."""
     trace = program(
         [mark(0, 0, 10_000), span("op", "aten::sort", 1_000, 4_000)],

@@ -12,6 +12,7 @@ from tests.programs import launch, timed, work
 from tracelens.analyses import time_breakdown
 from tracelens.derive.time.host_time import host_times
 from tracelens.derive.time.host_tracks import SEGMENTS, first_of_lanes
+from tracelens.derive.time.step_table import activities_of
 from tracelens.trace import Trace
 
 
@@ -39,7 +40,7 @@ def many_threads(n: int) -> Trace:
 @pytest.mark.parametrize("library", ["fast", "plain"])
 def test_any_number_of_threads(n: int, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if library == "plain":
-        monkeypatch.setattr("tracelens.derive.time.idle_fast.LIBRARY", None)
+        monkeypatch.setattr("tracelens.derive.time.idle_sums.LIBRARY", None)
     trace = many_threads(n)
     (row,) = time_breakdown(trace).filter(step=0).to_dicts()
     assert row["compute_ns"] == 3_000 * n
@@ -50,7 +51,8 @@ def test_any_number_of_threads(n: int, library: str, monkeypatch: pytest.MonkeyP
 
 def test_tracks_grow_with_activities_not_threads_squared() -> None:
     """Each thread has its one segment; the process has n of launching, and n of allocating between."""
-    tracks = host_times(many_threads(500), [0])[0].tracks
+    trace = many_threads(500)
+    tracks = host_times(trace, activities_of(trace), [0])[0].tracks
     assert tracks.segments.height == 501 + 500 + 500
     assert len(tracks.bounds) == 501 + 1
 

@@ -137,7 +137,7 @@ def compute_launched_before(name: str, moment_ns: int) -> float:
 
 
 @pytest.mark.parametrize("name", TRITON)
-def test_hta_counts_the_host_side_of_triton_launches_as_device_work(name: str) -> None:
+def test_hta_counts_triton_launches_as_device_work(name: str) -> None:
     """HTA takes every event with a stream for device work; torch writes one on the host op that launches for Triton.
 
     So the time during which the host prepares a launch counts as compute there, up to a third of

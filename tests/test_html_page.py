@@ -101,7 +101,7 @@ def test_only_the_code_of_the_page_may_run(page: str) -> None:
     assert [tag for tag, a, _ in tags.code if "type" not in a] == ["style", "script", "script"]
 
 
-def test_headings_captions_and_language_are_there_and_links_lead_somewhere(page: str) -> None:
+def test_headings_captions_language_and_links(page: str) -> None:
     tags = tags_of(page)
     assert ("html", {"lang": "en"}) in tags.found
     names = [tag for tag, _ in tags.found]
@@ -123,7 +123,7 @@ def tables_of(page: str) -> list[dict[str, Any]]:
     return [json.loads(zlib.decompress(base64.b64decode(code))) for code in found]
 
 
-def test_a_table_is_embedded_whole_with_numbers_as_stored_and_names_as_words() -> None:
+def test_a_table_is_embedded_with_numbers_as_stored() -> None:
     (table,) = tables_of(
         to_html(report(section(TOP_KERNELS, [*ROWS, ROWS[0] | {"size_bytes": 2**53 + 1}])))
     )
@@ -141,7 +141,7 @@ def test_a_table_is_embedded_whole_with_numbers_as_stored_and_names_as_words() -
     assert columns["name"]["at"] == [0, 1, 2, 0]
 
 
-def test_what_is_over_the_budget_is_cut_and_said_and_small_tables_stay_whole(
+def test_tables_over_the_budget_are_cut_and_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     large = [
@@ -175,7 +175,7 @@ def test_a_megabyte_of_template_is_cut_in_its_middle() -> None:
     assert len(to_html(made)) < len(to_html(report())) + 30_000
 
 
-def test_the_page_opens_with_what_was_captured_and_says_what_was_dropped() -> None:
+def test_the_page_opens_with_what_was_captured() -> None:
     steps = [
         {"step": i, "start_ns": i * 10, "duration_ns": ns}
         for i, ns in enumerate((10_000, 30_000, 20_000))
@@ -234,7 +234,7 @@ def test_each_rank_has_its_card() -> None:
     assert 'evidence 0 (see <a href="#top_kernels">top_kernels</a>)' in page
 
 
-def test_many_ranks_of_which_the_same_can_be_said_share_a_card_and_a_sentence() -> None:
+def test_ranks_with_the_same_verdict_share_a_card() -> None:
     rows = [
         {
             "rank": r,
@@ -279,7 +279,7 @@ def test_many_ranks_of_which_the_same_can_be_said_share_a_card_and_a_sentence() 
     assert "launches 0 to 62 %</p>\n<p>it computes 10.5 to 72.5% (see idle_gaps)" in page
 
 
-def test_a_section_without_rows_is_a_line_at_the_end_with_what_it_says() -> None:
+def test_a_section_without_rows_is_a_line_at_the_end() -> None:
     page = to_html(
         report(section(TOP_KERNELS, ROWS), section(VERDICT, [], "No shapes, so nothing is judged."))
     )
@@ -304,7 +304,7 @@ def test_what_has_no_answer_is_no_section_of_the_page() -> None:
     assert re.findall(r">([^<>]+)</a>", navigation) == ["timing methods", "sources"]
 
 
-def test_the_template_escapes_and_spells_out_text_and_attributes_but_not_itself() -> None:
+def test_the_template_escapes_text_and_attributes() -> None:
     fill = _environment().from_string
     assert (
         fill('<p title="{{ a }}">{{ b }}</p>').render(a="\"'&", b=SCRIPT)
@@ -503,6 +503,101 @@ def acted(page: str, script: str, folder: Path, *more: str) -> Any:
     return json.loads(dict(tags_of(dom).found)["body"]["data-found"] or "")
 
 
+LOOK_AROUND = """
+const wait = setInterval(async () => {
+  if (!("drawn" in document.documentElement.dataset)) return;
+  clearInterval(wait);
+  const timeline = document.getElementById("timeline"), canvas = timeline.querySelector("canvas");
+  const found = {}, box = timeline.querySelector("input[type=search]");
+  box.value = "gemm";
+  box.dispatchEvent(new Event("input"));
+  found.hits = timeline.querySelector("[role=status]").textContent;
+  box.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", bubbles: true}));
+  const terms = () => Object.fromEntries([...timeline.querySelectorAll(".details dl div")].map((one) =>
+    [one.querySelector("dt").textContent, one.querySelector("dd").textContent]));
+  found.kernel = terms();
+  found.stack = [...timeline.querySelectorAll(".details ol li")].map((one) => one.textContent);
+  const buttons = [...timeline.querySelectorAll(".details button")];
+  found.rows = buttons.map((one) => one.textContent);
+  buttons[0].click();
+  found.launch = terms().what;
+  const tall = canvas.height;
+  timeline.querySelector("input[type=checkbox]").click();
+  found.taller = canvas.height > tall;
+  found.steps = [...timeline.querySelectorAll(".overview title")].map((one) => one.textContent);
+  const longest = timeline.querySelectorAll(".overview .can")[1];
+  longest.dispatchEvent(new MouseEvent("click", {bubbles: true}));
+  await new Promise((resolve) => { setTimeout(resolve, 300); });
+  found.chosen = timeline.querySelector("select").value;
+  found.ticks = [ticks(0, 1e6, 5), ticks(15_000_000, 50, 5)].map((list) => list.map(([, text]) => text));
+  document.body.dataset.found = JSON.stringify(found);
+}, 20);
+"""
+
+
+@needs_chromium
+def test_a_click_tells_of_a_bar_and_steps_are_chosen(
+    tmp_path: Path,
+) -> None:
+    thread = {"process_id": 1, "thread_id": 5}
+    made = make_trace(
+        spans=[
+            thread | {"kind": "python", "name": "train.py(3): step", "duration_ns": 4_000},
+            thread
+            | {
+                "kind": "op",
+                "name": SCRIPT,
+                "start_ns": 500,
+                "duration_ns": 3_000,
+                "module_path": "net.linear",
+                "input_shapes": "[[8, 4]]",
+            },
+        ],
+        api_calls=[thread | {"api": "launch", "start_ns": 1_100, "duration_ns": 100, "span_id": 1}],
+        kernels=[
+            {
+                "name": "gemm",
+                "start_ns": 1_500,
+                "duration_ns": 500,
+                "api_call_id": 0,
+                "span_id": 1,
+                "step": 0,
+            }
+            | {f"grid_{axis}": 2 for axis in "xyz"}
+            | {f"block_{axis}": 32 for axis in "xyz"}
+        ],
+        steps=[
+            {"step": 0, "start_ns": 0, "duration_ns": 4_000},
+            {"step": 1, "start_ns": 4_000, "duration_ns": 5_000},
+        ],
+    )
+    page = to_html(Report(made, None, [section(TOP_KERNELS, [ROWS[0] | {"name": "gemm"}])]))
+    found = acted(page, LOOK_AROUND, tmp_path)
+    assert found["hits"] == "1 found; Enter goes to the next"
+    assert found["kernel"] == {
+        "what": "gemm",
+        "kind": "unknown",
+        "took": "500 ns",
+        "began": "1.5 µs from the left end",
+        "where": "GPU 0 stream 0",
+        "op": SCRIPT,
+        "layer": "net.linear",
+        "shapes": "[[8, 4]]",
+        "size": "grid 2×2×2, block 32×32×32",
+    }
+    assert found["stack"] == [f"{SCRIPT} (op)", "train.py(3): step (python)"]
+    assert found["rows"] == ["Show its launch", "gemm in top kernels (1)"]
+    assert found["launch"] == "launch"
+    assert found["taller"]
+    assert found["steps"] == [
+        "step 0: 4 µs; click to see it",
+        "step 1: 5 µs; click to see it",
+    ]
+    assert found["chosen"] == "1 (longest)"
+    assert found["ticks"][0] == ["0.0 ms", "0.2 ms", "0.4 ms", "0.6 ms", "0.8 ms", "1.0 ms"]
+    assert len({*found["ticks"][1]}) == len(found["ticks"][1]) > 1
+
+
 @needs_chromium
 def test_the_timeline_is_zoomed_and_walked_through_with_keys(tmp_path: Path) -> None:
     thread = {"process_id": 1, "thread_id": 5}
@@ -532,9 +627,7 @@ def test_the_timeline_is_zoomed_and_walked_through_with_keys(tmp_path: Path) -> 
 
 @needs_chromium
 @pytest.mark.parametrize("window", ["--window-size=1400,1000", "--window-size=500,800"])
-def test_tables_are_sorted_searched_selected_copied_and_grown_as_trees(
-    tmp_path: Path, window: str
-) -> None:
+def test_tables_are_sorted_searched_copied_and_grown(tmp_path: Path, window: str) -> None:
     layers = [
         {"rank": rank, "layer": f"net.layer.{i}", "duration_total_ns": 30 - i, "share_frac": 0.01}
         for rank in (0, 1)
@@ -577,9 +670,7 @@ def test_tables_are_sorted_searched_selected_copied_and_grown_as_trees(
 
 @needs_chromium
 @pytest.mark.parametrize("window", ["--window-size=1400,1000", "--window-size=380,800"])
-def test_charts_are_drawn_without_a_complaint_and_hostile_names_stay_text(
-    tmp_path: Path, window: str
-) -> None:
+def test_charts_are_drawn_and_hostile_names_stay_text(tmp_path: Path, window: str) -> None:
     (tmp_path / "r.html").write_text(to_html(report()))
     dom, console = browse(tmp_path / "r.html", tmp_path / "profile", window)
     assert console == []

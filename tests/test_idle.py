@@ -42,7 +42,7 @@ def places(trace: Trace) -> list[tuple[str, str | None, float]]:
     return found.select("cause", "what", pl.col("idle_ns") / US).rows()
 
 
-def test_a_step_s_leading_and_trailing_host_time_is_idle_for_a_cause() -> None:
+def test_leading_and_trailing_host_time_is_idle() -> None:
     # host   |0  input  |300  |400 launch 410|           |500 ------ file ------- 1,000|
     # device                            |420 --- 600|
     trace = program(
@@ -80,7 +80,7 @@ def test_each_rank_is_told_by_its_own_calls() -> None:
     ]
 
 
-def test_work_that_was_launched_before_the_gap_depends_on_something() -> None:
+def test_work_launched_before_the_gap_is_a_dependency() -> None:
     calls = [launch(0, 10), launch(20, 30), launch(30, 40)]
     trace = program(
         [mark(0, 0, 1_000)], calls, [work(0, 100, 0), work(300, 900, 1), work(900, 1_000, 2)]
@@ -108,7 +108,7 @@ def test_from_the_call_s_return_on_work_may_take_its_latency(
     assert causes(trace) == total(*expected)
 
 
-def test_idle_time_is_told_by_what_the_launching_thread_does_then() -> None:
+def test_idle_time_is_told_by_the_launching_thread() -> None:
     spans = [
         mark(0, 0, 2_000),
         span("annotation", "data", 100, 300),
@@ -139,14 +139,14 @@ def test_a_wait_and_the_refill_after_it_are_sync() -> None:
     assert places(trace) == [("sync", "cudaDeviceSynchronize", 310)]
 
 
-def test_launching_after_a_wait_that_was_over_before_the_gap_is_no_refill() -> None:
+def test_launching_after_an_earlier_wait_is_no_refill() -> None:
     spans = [mark(0, 0, 1_000), span("op", "aten::mm", 60, 410)]
     calls = [launch(0, 10), api("cudaEventSynchronize", 10, 50), launch(390, 400)]
     trace = program(spans, calls, [work(0, 100, 0), work(410, 1_000, 2)])
     assert causes(trace) == {"launch": 310}
 
 
-def test_what_the_host_does_after_a_wait_before_it_launches_is_its_own() -> None:
+def test_host_time_between_wait_and_launch_is_its_own() -> None:
     spans = [mark(0, 0, 2_000), span("op", "aten::mm", 1_000, 1_410)]
     calls = [launch(0, 10), api("cudaDeviceSynchronize", 10, 150), launch(1_390, 1_400)]
     trace = program(spans, calls, [work(0, 100, 0), work(1_410, 2_000, 2)])
@@ -155,7 +155,7 @@ def test_what_the_host_does_after_a_wait_before_it_launches_is_its_own() -> None
     )
 
 
-def test_later_kernels_of_a_replayed_graph_wait_for_its_earlier_ones() -> None:
+def test_later_kernels_of_a_graph_wait_for_earlier_ones() -> None:
     """The call returns after all of it ran."""
     trace = program(
         [mark(0, 0, 1_000)],
@@ -281,7 +281,7 @@ def test_another_thread_that_launches_for_the_main_one() -> None:
     )
 
 
-def test_a_thread_that_only_runs_python_may_wait_for_another_that_works() -> None:
+def test_a_python_thread_may_wait_for_one_that_works() -> None:
     """The main thread launches at 5,000; before, a helper thread that launches too loads data for it."""
     spans = [mark(0, 0, 6_000), span("annotation", "dataloader", 1_000, 4_000, thread_id=7)]
     calls = [launch(0, 10), launch(5_000, 5_010), launch(5_500, 5_510, thread_id=7)]
@@ -289,7 +289,7 @@ def test_a_thread_that_only_runs_python_may_wait_for_another_that_works() -> Non
     assert causes(trace) == {"input": 3_000, "host": 1_000, "launch": 20}
 
 
-def test_the_end_of_a_step_is_told_by_the_thread_of_the_process_that_launched() -> None:
+def test_a_steps_end_is_told_by_the_launching_thread() -> None:
     """Two processes in one export: device 0 is used by process 2 alone."""
     spans = [
         span("nvtx", "step 0", 0, 1_000, process_id=2),
@@ -324,7 +324,7 @@ def test_a_kernel_that_is_first_used_is_loaded_in_its_launch() -> None:
     assert causes(trace) == total((1_000, 3_920, "loading"), (7_700, 7_920, "launch"))
 
 
-def test_loading_takes_at_least_three_times_as_long_as_any_later_launch() -> None:
+def test_loading_takes_three_times_a_later_launch() -> None:
     def both(idle_from: int) -> dict[str, float]:
         """The first launch of b takes 2,920 µs, the second from `idle_from` to 7,920."""
         spans = [
@@ -377,7 +377,7 @@ def in_loop(*inner: Row, calls: tuple[Row, ...] = ()) -> Trace:
     )
 
 
-def test_the_place_of_a_loader_leads_from_the_script_to_the_decoder() -> None:
+def test_a_loaders_place_leads_from_script_to_decoder() -> None:
     trace = in_loop(
         span(
             "annotation",
@@ -474,7 +474,7 @@ def test_places_without_stacks(inner: list[Row], calls: list[Row], cause: str, w
     assert places(trace)[0][:2] == (cause, what)
 
 
-def test_the_place_of_launching_and_of_loading_is_the_op_that_launched() -> None:
+def test_the_place_of_launching_and_loading_is_the_op() -> None:
     """With sites, as collectors find them: the outermost op around the call."""
     spans = [
         mark(0, 0, 9_000),
@@ -491,7 +491,7 @@ def test_the_place_of_launching_and_of_loading_is_the_op_that_launched() -> None
     assert places(trace) == [("launch", "aten::mm", 1_920), ("loading", "aten::conv2d", 1_920)]
 
 
-def test_gaps_of_a_place_are_counted_with_the_longest_and_when_it_was() -> None:
+def test_gaps_of_a_place_are_counted_with_the_longest() -> None:
     spans = [
         mark(0, 0, 10_000),
         *(span("annotation", "data", at, at + n) for at, n in [(1_000, 500), (3_000, 700)]),

@@ -14,7 +14,7 @@ def said(trace: Trace) -> list[str]:
     return notes(trace, idle_gaps(trace))
 
 
-def test_kinds_of_api_calls_are_summed_up_where_they_take_much_of_the_host_s_time() -> None:
+def test_kinds_of_api_calls_that_take_much_are_summed_up() -> None:
     calls = [
         launch(0, 10, step=0),
         api("cudaMalloc", 10, 110, step=0),

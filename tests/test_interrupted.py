@@ -125,7 +125,7 @@ def test_a_collect_stopped_while_writing_leaves_no_trace(
 )
 def test_interrupted_while_modules_are_imported(module: str) -> None:
     process = subprocess.run(
-        [sys.executable, "-c", IMPORTING, module, "--version"],
+        [sys.executable, "-c", IMPORTING, module, "report", "no-such.json"],
         capture_output=True,
         cwd=ROOT,
         check=False,

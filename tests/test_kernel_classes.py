@@ -169,7 +169,7 @@ def test_what_helps_an_op_is_not_the_op(name: str, context: str, primitive: str)
 @pytest.mark.parametrize(
     "context", ["aten::_convert_indices_from_coo_to_csr", "aten::_conj_physical", "aten::convert"]
 )
-def test_an_op_that_only_sounds_like_a_convolution_decides_nothing(context: str) -> None:
+def test_an_op_that_sounds_like_convolution_decides_nothing(context: str) -> None:
     assert classified("volta_sgemm_128x64_nn", context)[1] == "gemm"
 
 

@@ -123,7 +123,7 @@ def test_time_by_library_and_primitive() -> None:
     ]
 
 
-def test_what_could_not_be_placed_has_its_rows_for_each_rank_even_without_time() -> None:
+def test_unplaced_rows_are_there_for_each_rank() -> None:
     found = LAYER_ATTRIBUTION.check(
         layer_attribution(net(kernel(CONV, 5), kernel(None, 7, rank=1, link="pre_window")))
     )

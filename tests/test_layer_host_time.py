@@ -16,7 +16,7 @@ from tracelens.schemas.results.time import THREADS
 from tracelens.schemas.results.work import LAYER_HOST_TIME
 
 
-def test_ops_belong_to_the_innermost_module_and_their_self_times_add_up() -> None:
+def test_ops_belong_to_the_innermost_module() -> None:
     # Net runs fc, which runs linear and addmm within; then relu itself. A backward op of fc, the
     # optimizer's, another.
     spans: list[dict[str, Any]] = [
@@ -115,7 +115,7 @@ def test_rows_sum_to_the_self_time_of_ops(rows: list[dict[str, Any]]) -> None:
     assert sums == {rank: sum(times) for rank, times in by_rank.items() if times}
 
 
-def test_a_thread_waits_runs_ops_calls_the_api_runs_python_or_is_not_recorded() -> None:
+def test_the_five_states_of_a_thread() -> None:
     #          0      1000         3000    4000  4500  5000     6000    8000    9000    10000
     # main     |python: f -------------------------------------------|         |sleep    |
     #                 | op        |       | item: op    |

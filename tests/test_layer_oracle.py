@@ -98,7 +98,7 @@ def test_dynamic_pays_for_every_change() -> None:
     assert total(never, "dynamic")["speedup_over_base"] == 1.0
 
 
-def test_profile_timed_chooses_by_operation_where_both_runs_have_the_same() -> None:
+def test_profile_timed_chooses_by_operation() -> None:
     """A block that adds (eager 10, compiled 40) and normalises (50, 20); its layout transforms belong to the latter."""
     base = run(
         ("fc", 10, "elementwise"),
@@ -116,7 +116,7 @@ def test_profile_timed_chooses_by_operation_where_both_runs_have_the_same() -> N
     assert path(layer_oracle(base, fused), "profile_timed")[1] == ("fc", "compiled", 50, 0, 55)
 
 
-def test_a_layer_of_one_run_is_kept_as_it_is_and_counts_in_no_speedup() -> None:
+def test_a_layer_of_one_run_counts_in_no_speedup() -> None:
     other = run(
         ("stem", 50, "conv"), ("block.conv", 120, "conv"), ("fc", 40, "gemm"), compiled=True
     )
@@ -167,7 +167,7 @@ def showing(**tables: list[dict[str, Any]]) -> Trace:
     )
 
 
-def test_two_eager_runs_are_called_base_and_other_and_their_devices_are_said() -> None:
+def test_two_eager_runs_are_called_base_and_other() -> None:
     base = showing(devices=[{"name": "NVIDIA A100"}])
     other = showing(devices=[{"name": "NVIDIA H100"}])
     found = LAYER_ORACLE.check(layer_oracle(base, other))
@@ -205,7 +205,7 @@ def test_what_shows_that_other_was_compiled(
     assert set(layer_oracle(other, other)["choice"].drop_nulls()) <= {"base", "other", "mixed"}
 
 
-def test_beyond_the_spread_a_win_that_may_be_none_counts_in_nothing() -> None:
+def test_a_win_within_the_spread_counts_in_nothing() -> None:
     """Conv takes 35 to 85 (median 60) and 35 to 65 (50), which overlap; fc 30 and 10, which do not."""
     timings = [
         *timing("layer", 10, 110, module_path="conv", synchronized=True),

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,34 +20,13 @@ from tests.cases import make_trace
 ROOT = Path(__file__).resolve().parents[1]
 LENET = ROOT / "samples/lenet"
 CAPTURES = LENET / "captures"
-PAGE = ROOT / "docs/lenet.md"
-MODULES = (
-    "analyse",
-    "captured",
-    "charts",
-    "code_length",
-    "level",
-    "levels",
-    "net",
-    "page",
-    "rows",
-    "run",
-    "there",
-    "torch_levels",
-    "verdicts",
-)
-
 Load = Callable[[str], ModuleType]
 
 
 @pytest.fixture
-def lenet(monkeypatch: pytest.MonkeyPatch) -> Load:
-    """Imports a script of the folder; the study's, whose page pieces it takes, has some of the same names."""
-    for folder in (ROOT / "samples/study", LENET):
-        monkeypatch.syspath_prepend(str(folder))
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    return importlib.import_module
+def lenet() -> Load:
+    """Imports a module of the folder."""
+    return lambda name: importlib.import_module(f"samples.lenet.{name}")
 
 
 # The network
@@ -166,15 +145,12 @@ def test_markers_that_do_not_match_are_refused(lenet: Load, text: str, wanted: s
         lenet("code_length").of_text(text, "one", is_python=True)
 
 
-def test_the_page_has_what_the_counter_counts(lenet: Load) -> None:
+def test_the_counter_counts_what_is_counted_by_hand(lenet: Load) -> None:
     # Counted by hand: class, __init__ and its 6 lines, forward and its 4, and so on; see the files.
     by_hand = {"Keras on JAX, predict": (19, 8), "PyTorch eager": (20, 19), "LibTorch": (30, 18)}
-    page, kinds, of_level = PAGE.read_text(), lenet("levels").KINDS, lenet("code_length").of_level
+    kinds, of_level = lenet("levels").KINDS, lenet("code_length").of_level
     for name, kind in kinds.items():
         length = of_level(name)
-        assert (
-            f"| {kind.label} | {length.lines} | {length.statements} | {length.n_bytes:,} |" in page
-        )
         assert by_hand.get(kind.label, (length.lines, length.statements)) == (
             length.lines,
             length.statements,
@@ -222,121 +198,57 @@ def time(low: float, middle: float, high: float) -> dict[str, Any]:
     return {"p25_ms": low, "median_ms": middle, "p75_ms": high, "n": 2000}
 
 
-def hand_made(
-    lenet: Load,
-    times: dict[str, dict[str, Any]],
-    depths: dict[str, int] | None = None,
-    kernel_ms: float = 0.01,
-) -> Any:
-    """A run of these levels on the GPU, every network and batch with the same time; the depth by level."""
+def hand_made(lenet: Load, times: dict[str, dict[str, Any]], kernel_ms: float = 0.01) -> Any:
+    """A run of these levels on the GPU, every network and batch with the same time; lines fall level by level."""
     rows = {
         ("cuda", level, size, batch): {"call": made, "copies": made, "kernel_ms": kernel_ms}
         for level, made in times.items()
         for size in ("large", "small")
         for batch in (1, 128)
     }
-    found = {
-        level: {"calls": calls, "symbol": "f", "frames": calls}
-        for level, calls in (depths or {}).items()
+    lengths = {
+        level: SimpleNamespace(lines=200 - at, statements=1) for at, level in enumerate(times)
     }
-    return lenet("rows").Run({}, rows, found)
+    return lenet("rows").Run({}, rows, lengths=lengths)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "wanted"),
-    [
-        (time(3, 4, 5), time(1, 2, 2.9), True),
-        (time(3, 4, 5), time(1, 2, 3), None),
-        (time(1, 2, 2.9), time(3, 4, 5), False),
-        (None, time(3, 4, 5), None),
-    ],
-)
-def test_slower_needs_quartiles_apart(
-    lenet: Load, one: Any, other: Any, *, wanted: bool | None
-) -> None:
-    assert lenet("verdicts").slower(one, other) is wanted
-
-
-def test_rank_correlation_is_spearman_s(lenet: Load) -> None:
-    verdicts = lenet("verdicts")
-    assert verdicts.ranks([10, 30, 20, 30]) == [1, 3.5, 2, 3.5]
-    assert verdicts.rank_correlation([1, 2, 3], [10, 20, 90]) == pytest.approx(1)
-    # By 1 - 6·Σd²/(n·(n²-1)) with d = (0, 1, -1, 0): 1 - 12/60.
-    assert verdicts.rank_correlation([1, 2, 3, 4], [1, 3, 2, 4]) == pytest.approx(0.8)
-    assert verdicts.rank_correlation([1, 1], [1, 2]) == 0
-
-
-@pytest.mark.parametrize(("order", "holds"), [(1, True), (-1, False), (0, None)])
-def test_higher_is_slower_by_ranks(lenet: Load, order: int, *, holds: bool | None) -> None:
+def test_fewer_lines_and_more_time_go_together_by_ranks(lenet: Load) -> None:
     levels = list(lenet("levels").of_device("cuda"))[:10]
-    # In order, against it, or with quartiles that span all the others' times: the order of their
-    # ends differs.
-    spans = [(at, at, at) if order else (10 - at, at, at) for at in range(1, 11)]
-    made = {level: time(*spans[at if order >= 0 else 9 - at]) for at, level in enumerate(levels)}
-    run = hand_made(lenet, made, {level: at for at, level in enumerate(levels)})
-    assert lenet("verdicts").higher_is_slower(run).holds is holds
+    run = hand_made(lenet, {level: time(at, at, at) for at, level in enumerate(levels, 1)})
+    analyse = lenet("analyse")
+    assert analyse.lines_and(run, "large", copies=True) == (pytest.approx(-1), 10)
+    # Kernels take 0.01 ms of a longer and longer call.
+    assert analyse.lines_and_overhead(run) == (pytest.approx(-1), 10)
 
 
-def test_keras_is_slowest_only_where_every_other_level_is_faster(lenet: Load) -> None:
-    keras_slowest = lenet("verdicts").keras_slowest
+def test_keras_is_compared_with_what_a_source_has(lenet: Load) -> None:
     levels = {
-        "keras_jax_call": time(5, 5, 5),
-        "keras_jax_predict": time(9, 9, 9),
-        "jax_ops": time(6, 6, 6),
+        "cudnn": time(1, 1, 1),
+        "jax_jit": time(2, 2, 2),
+        "jax_ops": time(9, 9, 9),
+        "keras_jax_call": time(6, 6, 6),
     }
-    called, predicted = keras_slowest(hand_made(lenet, levels))
-    assert (called.holds, predicted.holds) == (False, True)
-    assert "cause not established" in called.why
-    called, _ = keras_slowest(hand_made(lenet, levels | {"jax_ops": time(4, 5, 5)}))
-    assert called.holds is None
+    found = lenet("analyse").keras_beside(hand_made(lenet, levels))
+    assert {name: set(ratios) for name, ratios in found.items()} == {
+        "keras_jax_call": {"cudnn", "jax_jit"}
+    }
+    assert found["keras_jax_call"]["jax_jit"].middle == 3
 
 
-def test_where_the_gpu_is_slower_is_counted_and_not_judged(lenet: Load) -> None:
+def test_where_the_gpu_is_slower_is_counted(lenet: Load) -> None:
     run = hand_made(lenet, {"eager": time(5, 5, 5), "libtorch": time(5, 5, 5)})
     rows = dict(run.rows)
     for (_, level, size, batch), row in run.rows.items():
         rows["cpu", level, size, batch] = row | {"copies": time(6, 6, 6)}
     rows["cpu", "eager", "small", 1] = {"copies": time(4, 4, 4)}
-    found = lenet("verdicts").gpu_beats_cpu(lenet("rows").Run({}, rows))
-    assert found.holds is None
-    assert found.now.endswith("in 7 of 8 rows, slower in 1: 1 with 1 image by the small network")
-
-
-@pytest.mark.parametrize(
-    ("plain", "fused", "jit", "holds"),
-    [
-        (time(5, 5, 5), time(2, 2, 2), time(3, 3, 3), True),
-        (time(5, 5, 5), time(5, 5, 5), time(3, 3, 3), None),
-        (time(2, 2, 2), time(1, 1, 1), time(3, 3, 3), False),
-    ],
-)
-def test_naive_is_judged_by_fused_calls(
-    lenet: Load, plain: Any, fused: Any, jit: Any, *, holds: bool | None
-) -> None:
-    run = hand_made(lenet, {"cudnn": plain, "cudnn_fused": fused, "jax_jit": jit})
-    assert lenet("verdicts").naive(run).holds is holds
-
-
-def test_a_graph_takes_overhead_away_where_both_say_so(lenet: Load) -> None:
-    levels = {"cudnn_fused": time(5, 5, 5), "cudnn_graph": time(2, 2, 2), "compile": time(5, 5, 5)}
-    shares, graphs = lenet("verdicts").overhead(
-        hand_made(lenet, levels | {"reduce_overhead": time(4, 4, 4)}, None, 2)
-    )
-    assert "kernels run in 40% (cuDNN, fused calls) to 100% (cuDNN, CUDA graph)" in shares.now
-    assert shares.holds is None  # of no level is the depth known
-    assert graphs.holds is True
-    *_, graphs = lenet("verdicts").overhead(
-        hand_made(lenet, levels | {"reduce_overhead": time(5, 5, 5)})
-    )
-    assert graphs.holds is None
+    assert lenet("analyse").gpu_wins(lenet("rows").Run({}, rows)) == (7, 1, 8)
 
 
 # The driver, and the committed page
 
 
-def test_the_driver_measures_what_is_installed_and_says_what_is_absent(
-    lenet: Load, tmp_path: Path
-) -> None:
+@pytest.mark.exhaustive
+def test_the_driver_measures_what_is_installed(lenet: Load, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     words = [
         "--device",
@@ -349,7 +261,7 @@ def test_the_driver_measures_what_is_installed_and_says_what_is_absent(
         "--out",
         str(tmp_path),
     ]
-    subprocess.run([sys.executable, LENET / "run.py", *words], check=True)
+    subprocess.run([sys.executable, "-m", "samples.lenet.run", *words], check=True, cwd=ROOT)
     found = json.loads((tmp_path / "cpu.json").read_text())
     rows = {(row["level"], row["size"], row["batch"]): row for row in found["rows"]}
     for size in ("large", "small"):
@@ -360,22 +272,6 @@ def test_the_driver_measures_what_is_installed_and_says_what_is_absent(
             assert row["call"]["p25_ms"] <= row["call"]["median_ms"] <= row["call"]["p75_ms"]
     if importlib.util.find_spec("tensorflow") is None:
         assert found["absent"] == {"tf_ops": "tensorflow: not installed"}
-
-
-def test_the_page_is_that_of_the_captures(lenet: Load) -> None:
-    analyse = lenet("analyse")
-    text = analyse.page(analyse.read(CAPTURES), "lenet")
-    assert not re.search(r"\b(nan|None|inf)\b", text)
-    assert PAGE.read_text() == text
-
-
-def test_every_chart_of_the_page_is_committed() -> None:
-    charts = re.findall(r"\]\((lenet/\w+\.svg)\)", PAGE.read_text())
-    assert sorted(charts) == sorted(
-        f"lenet/{file.name}" for file in (PAGE.parent / "lenet").iterdir()
-    )
-    assert charts == ["lenet/lines.svg", "lenet/times.svg", "lenet/length_and_time.svg"]
-    assert all("<svg" in (PAGE.parent / chart).read_text()[:200] for chart in charts)
 
 
 def test_all_levels_agree_and_have_quartiles(lenet: Load) -> None:
@@ -396,4 +292,3 @@ def test_all_levels_agree_and_have_quartiles(lenet: Load) -> None:
         if (time := run.time("cuda", name, copies=True))
     )
     assert set(run.depths) == set(run.small_depths) == set(run.levels("cuda"))
-    assert PAGE.read_text().count("| not measured |") <= 2

@@ -146,7 +146,7 @@ def test_a_block_is_recorded_whole_with_its_layers(ended: dict[str, Ended]) -> N
     assert sorted(convolutions["step"].to_list()) == [0, 0, 0, 1, 1, 1]
 
 
-def test_steps_are_found_in_a_block_and_a_function_is_recorded_once(
+def test_steps_of_a_block_and_a_function_recorded_once(
     ended: dict[str, Ended],
 ) -> None:
     assert not ended["function"].error
@@ -155,7 +155,7 @@ def test_steps_are_found_in_a_block_and_a_function_is_recorded_once(
     assert trace.manifest.sources[0]["settings"]["step_source"] == "optimizer"
 
 
-def test_what_the_block_raises_goes_on_and_what_was_recorded_is_kept(
+def test_what_the_block_raises_goes_on(
     ended: dict[str, Ended],
 ) -> None:
     assert "KeyError: 'of the block'" in ended["raises"].error
@@ -163,7 +163,7 @@ def test_what_the_block_raises_goes_on_and_what_was_recorded_is_kept(
     assert trace.spans.filter(pl.col("name") == "aten::conv2d").height == 3
 
 
-def test_a_capture_within_another_is_refused_and_costs_the_outer_one_nothing(
+def test_a_capture_within_another_is_refused(
     ended: dict[str, Ended],
 ) -> None:
     folder, said, error = ended["within"]

@@ -60,12 +60,21 @@ def lines_of_causes() -> tuple[str, dict[str, int]]:
     return text, lines
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["stacks", "no_stacks"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(True, id="stacks", marks=pytest.mark.exhaustive),
+        pytest.param(False, id="no_stacks"),
+    ],
+)
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trace:
     script = tmp_path_factory.mktemp("lines") / "causes.py"
     script.write_text(lines_of_causes()[0])
     settings = Settings("", 0, 0, None, stacks=request.param)
-    trace, done = run_program("torch", [sys.executable, str(script)], settings=settings)
+    with pytest.MonkeyPatch.context() as patch:
+        # The profiler leaves out the folders that Python imports from; ours need not be one.
+        patch.delenv("PYTHONPATH", raising=False)
+        trace, done = run_program("torch", [sys.executable, str(script)], settings=settings)
     assert done.exit_code == 0
     return trace
 
@@ -114,6 +123,11 @@ def test_the_line_that_most_samples_saw_is_named(what: str | None, said: str) ->
     assert placed(what, samples(*stacks)) == said
 
 
+def test_what_the_profiler_does_for_itself_is_of_no_line() -> None:
+    found = samples((5, [("<module>", 7)]))
+    assert placed("the profiler's own work", found) == "the profiler's own work"
+
+
 def test_without_a_sample_meanwhile_a_place_stays() -> None:
     late = samples((500, [("<module>", 22)]))
     assert placed("train.py(21): <module> > sleep", late) == "train.py(21): <module> > sleep"
@@ -129,8 +143,7 @@ def test_damaged_samples_are_none(facts: dict[str, object]) -> None:
 def test_our_own_hooks_are_no_cause(recorded: Trace) -> None:
     gaps = tl.analyses.idle_gaps(recorded)
     is_hook = pl.col("what").str.contains(r"(steps|recorder|modules|window|lines)\.py\(")
-    of_hooks = gaps.filter(is_hook)["idle_ns"].sum()
-    assert int(of_hooks) < 0.05 * int(gaps["idle_ns"].sum())  # a busy machine may hold one up
+    assert gaps.filter(is_hook).is_empty()
 
 
 def test_the_profilers_own_lines_do_not_reach_the_terminal(

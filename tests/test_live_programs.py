@@ -35,11 +35,16 @@ pytestmark = pytest.mark.skipif(
     [
         ("raise RuntimeError('of the script')", 1, "RuntimeError: of the script"),
         ("sys.exit(7)", 7, ""),
-        ("os.kill(os.getpid(), signal.SIGINT)", 130, "KeyboardInterrupt"),
+        pytest.param(
+            "os.kill(os.getpid(), signal.SIGINT)",
+            130,
+            "KeyboardInterrupt",
+            marks=pytest.mark.exhaustive,
+        ),
         ("os.kill(os.getpid(), signal.SIGTERM)", 143, ""),
     ],
 )
-def test_the_scripts_end_passes_through_and_what_was_captured_is_kept(
+def test_the_scripts_end_passes_through(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], end: str, code: int, said: str
 ) -> None:
     done = run(tmp_path, LIGHT_TRAIN + f"for i in range(9):\n    step()\n    if i == 4: {end}")

@@ -46,7 +46,7 @@ def traced(folder: Path, beside: Any, *events: dict[str, Any]) -> Path:
     return write(folder / "run.pt.trace.json", events or MODULES)
 
 
-def test_a_module_has_its_own_path_and_one_that_is_gone_the_chain_below_it(tmp_path: Path) -> None:
+def test_a_modules_path_and_that_of_one_that_is_gone(tmp_path: Path) -> None:
     capture = read(traced(tmp_path, BESIDE))
     ops = {
         name: path
@@ -125,7 +125,7 @@ def test_a_sidecar_is_no_trace_of_its_own(tmp_path: Path) -> None:
         tl.collect(trace.with_name("run.live.json"), kind="torch")
 
 
-def test_of_two_processes_of_a_rank_one_is_kept_with_its_own_sidecars(tmp_path: Path) -> None:
+def test_of_two_processes_of_a_rank_one_is_kept(tmp_path: Path) -> None:
     for number, n_active in ((7, 3), (77, 1)):
         stem = tmp_path / f"process.{number}"
         node = {

@@ -66,7 +66,7 @@ def test_steps_without_the_profiler_are_timed_by_the_device(tmp_path: Path) -> N
     assert " ms without (median of 12): " in done.notes[-1]
 
 
-@pytest.mark.parametrize("stacks", [True, False])
+@pytest.mark.parametrize("stacks", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_on_the_cpu_steps_are_timed_by_the_host(tmp_path: Path, stacks: bool) -> None:
     loop = "for _ in range(9):\n    time.sleep(0.02)\n    model(x)"
     code = f"{LIGHT_MODEL}import time\nx = torch.randn(2, 3, 8, 8)\n{loop}"
@@ -95,7 +95,9 @@ def test_on_the_cpu_steps_are_timed_by_the_host(tmp_path: Path, stacks: bool) ->
         # At the end of the third step, which warms up, and of the sixth.
         (9, {}, [3, 6]),
         # At the first sign of the first step, and at the end of the second.
-        (9, {"wait": 0, "warmup": 0, "active": 2}, [1, 2]),
+        pytest.param(
+            9, {"wait": 0, "warmup": 0, "active": 2}, [1, 2], marks=pytest.mark.exhaustive
+        ),
         # The program ends before the window does.
         (5, {}, [3, 5]),
     ],
@@ -166,8 +168,13 @@ def test_devices_are_idle_around_a_block(ended: dict[str, Ended], name: str) -> 
 def test_devices_are_idle_around_a_window_of_time(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    loop = "while time.monotonic() < end: begun.append(1); step(); time.sleep(0.01)\n"
-    code = f"{TRAIN}{USED}import time\nend = time.monotonic() + 3\n{loop}print(len(waits))"
+    # On a busy machine the window begins late: steps go on until a while after its end.
+    loop = (
+        "while time.monotonic() < end:\n"
+        "    begun.append(1); step(); time.sleep(0.01)\n"
+        "    if len(waits) > 1: end = min(end, time.monotonic() + 0.5)\n"
+    )
+    code = f"{TRAIN}{USED}import time\nend = time.monotonic() + 30\n{loop}print(len(waits))"
     done = run(tmp_path, code, window_s=(1.0, 0.3))
     assert capfd.readouterr().out == "2\n"
     assert done.trace.spans.filter(pl.col("name") == "waited").height == 1

@@ -112,7 +112,7 @@ def manifest_settings(run: LiveRun) -> dict[str, Any]:
     return settings
 
 
-def test_a_training_script_gives_its_active_steps_and_exact_layers(
+def test_a_training_script_gives_steps_and_exact_layers(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     code = (
@@ -206,12 +206,18 @@ def test_without_stacks_modules_are_marked_one_by_one(tmp_path: Path) -> None:
     ("loop", "source", "recorded"),
     [
         ("for _ in range(6): model(x)", "outermost module", [3, 4, 5]),
-        ("for _ in range(6): model(next(iter(loader))[0])", "data loader", [3, 4, 5]),
+        pytest.param(
+            "for _ in range(6): model(next(iter(loader))[0])",
+            "data loader",
+            [3, 4, 5],
+            marks=pytest.mark.exhaustive,
+        ),
         ("for (batch,) in loader: model(batch)", "data loader", [3, 4, 5]),
-        (
+        pytest.param(
             "batch = next(iter(loader))[0]\nfor _ in range(9): model(batch)",
             "outermost module",
             [3, 4, 5],
+            marks=pytest.mark.exhaustive,
         ),
         # Two calls a step and an optimizer that steps every second batch: the optimizer's word
         # counts.
@@ -293,7 +299,9 @@ SCRIPTED = {
 }
 
 
-@pytest.mark.parametrize("level", SCRIPTED)
+@pytest.mark.parametrize(
+    "level", [pytest.param("traced", marks=pytest.mark.exhaustive), "scripted"]
+)
 def test_steps_of_torchscript_are_calls_of_what_was_made(tmp_path: Path, level: str) -> None:
     code = (
         "import warnings\nwarnings.filterwarnings('ignore', message=r'`torch.jit')\n"

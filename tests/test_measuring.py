@@ -1,5 +1,6 @@
 """Measured layer times: by hand on a clock that only the layers move, and on real models on the CPU."""
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,11 +10,11 @@ import polars as pl
 import pytest
 
 import tracelens as tl
+from tracelens.advisor.measuring import Protocol, measure
+from tracelens.advisor.measuring.subtraction import compiled_prefixes
+from tracelens.advisor.measuring.variants import EventTimers, sums_of_executions
+from tracelens.advisor.plan import Plan
 from tracelens.errors import UsageError
-from tracelens.measuring import Protocol, measure
-from tracelens.measuring.subtraction import compiled_prefixes
-from tracelens.measuring.variants import EventTimers, sums_of_executions
-from tracelens.plan import Plan
 from tracelens.schemas import TABLES
 
 torch: Any = pytest.importorskip(
@@ -69,7 +70,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
     for module in ("benchmark_target", "variants"):
         monkeypatch.setattr(
-            f"tracelens.measuring.{module}.time", SimpleNamespace(perf_counter_ns=lambda: now)
+            f"tracelens.advisor.measuring.{module}.time",
+            SimpleNamespace(perf_counter_ns=lambda: now),
         )
     return spend
 
@@ -104,6 +106,23 @@ def test_every_method_on_a_clock_that_only_layers_move(clock: Callable[[int], No
         ("inner.twice", "Work", 2),
         ("last", "Work", 3),
     ]
+
+
+def test_what_is_not_profiled_is_timed_before_anything_is(
+    clock: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[bool] = []
+
+    def profiling(subject: Any, variant: Any, _: int) -> list[Any]:
+        order.append(variant.key["profiled"])
+        return []
+
+    # The package has a function of this name, too.
+    module = importlib.import_module("tracelens.advisor.measuring.measure")
+    monkeypatch.setattr(module, "_round", profiling)
+    measure(Net(clock), X, ("e2e", "layer"), ("interpreted",), Protocol())
+    assert order == sorted(order)
+    assert set(order) == {False, True}
 
 
 def test_events_of_the_device() -> None:
@@ -216,9 +235,7 @@ def test_a_real_model_in_both_configurations_of_the_cpu(real: tl.Trace) -> None:
     assert real.diagnostics["code"].to_list() == ["no_cuda_events"]
 
 
-def test_it_can_be_written_and_joined_to_a_trace_of_the_same_program(
-    real: tl.Trace, tmp_path: Path
-) -> None:
+def test_it_is_written_and_joined_to_a_programs_trace(real: tl.Trace, tmp_path: Path) -> None:
     opened = real.write(tmp_path / "times.tracelens")
     assert opened.timings.equals(real.timings)
     assert "tracelens collect torch" in opened.manifest.empty_tables["kernels"]
@@ -236,7 +253,7 @@ def test_a_plan_is_measured_as_the_custom_configuration() -> None:
     assert "custom_end_to_end" in trace.diagnostics["code"].to_list()
 
 
-def test_a_model_that_fx_cannot_trace_is_measured_without_compiled_subtraction() -> None:
+def test_without_fx_no_compiled_subtraction_is_measured() -> None:
     class Dynamic(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.events.nesting import nest
-from tracelens.derive.events.nesting_walk import TOLERANCE_NS, Nesting
+from tracelens.derive.events.nesting import TOLERANCE_NS, Nesting, nest
 
 Interval = tuple[int, int]
 SCHEMA = {
@@ -112,7 +111,7 @@ def test_a_call_does_not_start_in_a_span_that_is_over() -> None:
     assert nested([(0, 10_000)], [(10_000, 10_500)]).call_span == [-1]
 
 
-def test_a_call_that_never_returned_is_over_when_its_caller_goes_on() -> None:
+def test_a_call_without_return_ends_with_its_caller() -> None:
     # main calls lost, which runs on to the trace's end, and then helper, which calls inner.
     spans = [(0, 100_000), (10_000, 100_000), (40_000, 60_000), (45_000, 50_000)]
     found = nested(spans, [(70_000, 71_000)], hints=[None, 0, 0, 2])
@@ -138,7 +137,7 @@ def test_an_op_between_a_caller_and_its_callee_stays() -> None:
 
 
 @pytest.mark.parametrize("hint", [0, 1, 2])
-def test_a_hint_at_a_span_that_is_closed_or_itself_changes_nothing(hint: int) -> None:
+def test_a_hint_at_a_closed_span_changes_nothing(hint: int) -> None:
     assert nested(
         [(0, 5_000), (10_000, 50_000), (20_000, 30_000)], hints=[None, None, hint]
     ).parent == [-1, -1, 1]

@@ -13,8 +13,7 @@ from tracelens.collectors.torch.raw_tables import raw_tables
 from tracelens.collectors.torch.reading import read_plainly
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
-from tracelens.derive.events.nesting import nest_fast
-from tracelens.derive.events.nesting_walk import TOLERANCE_NS, nest_in_python
+from tracelens.derive.events.nesting import TOLERANCE_NS, nest_fast, nest_in_python
 from tracelens.native import LIBRARY
 from tracelens.trace.capture import Diagnostics
 

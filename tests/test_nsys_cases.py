@@ -166,7 +166,7 @@ def test_schema_2_9(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("first", "second"), [(7, 9), (4_000_000, 16_000_000)])
 @pytest.mark.parametrize("offset", [0, 2**31])
-def test_work_without_a_process_goes_to_the_only_call_with_its_correlation_id(
+def test_work_without_a_process_goes_to_the_only_call(
     tmp_path: Path, first: int, second: int, offset: int
 ) -> None:
     one, two = 1 + offset, 2 + offset
@@ -186,7 +186,7 @@ def test_work_without_a_process_goes_to_the_only_call_with_its_correlation_id(
     assert capture.tables["kernels"]["process_id"].to_list() == [first, first]
 
 
-def test_columns_that_are_narrow_in_one_chunk_and_wide_in_the_next(
+def test_columns_narrow_in_one_chunk_and_wide_in_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two rows a chunk: small values first, then some that take 16, 32 and 64 bits."""
@@ -414,7 +414,7 @@ def test_a_graph_recorded_whole_is_device_work(tmp_path: Path) -> None:
     assert kernel_grids(trace)["duration_total_ns"].sum() == 110
 
 
-def test_a_graph_recorded_without_its_device_is_counted_not_refused(tmp_path: Path) -> None:
+def test_a_graph_without_its_device_is_counted(tmp_path: Path) -> None:
     tables: Tables = {
         KERNEL: [kernel(0, 1, 2, 1)],
         "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": [{"start": 5, "end": 9}],
@@ -484,7 +484,7 @@ def test_names_that_are_no_utf_8_and_numbers_that_are_text(tmp_path: Path) -> No
     assert SqliteExport(export).frame(KERNEL, {"absent": pl.String}).height == 2
 
 
-def test_losses_of_tables_read_beside_each_other_add_up_and_name_the_calls(tmp_path: Path) -> None:
+def test_losses_of_tables_add_up_and_name_the_calls(tmp_path: Path) -> None:
     tables = {
         "StringIds": NAMES,
         RUNTIME: [call(9, 1, 1, 1), call(0, 1, 1, 2)],

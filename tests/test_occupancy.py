@@ -114,7 +114,7 @@ def test_no_number_has_a_reason(device: dict[str, Any], row: dict[str, Any], rea
     ] == [None] * 3
 
 
-def test_what_the_source_says_of_the_device_goes_before_the_rules() -> None:
+def test_the_sources_device_goes_before_the_rules() -> None:
     small = devices(max_warps_per_sm=16)
     assert occupancy(launches({}), small)["blocks_per_sm"].to_list() == [2]
 
@@ -146,7 +146,7 @@ def blocks_per_sm(expected: pl.DataFrame) -> pl.DataFrame:
     return expected.with_columns(found=found["blocks_per_sm"].fill_null(0))
 
 
-def test_agrees_with_nvidias_calculator_for_every_compute_capability() -> None:
+def test_agrees_with_nvidias_occupancy_calculator() -> None:
     compared = blocks_per_sm(
         pl.read_csv(
             DATA / "occupancy_reference.csv", schema_overrides={"compute_capability": pl.String}

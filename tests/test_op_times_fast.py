@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.cases import make_trace
 from tracelens.analyses.top_ops import top_ops
-from tracelens.derive.time import op_times, op_times_fast
+from tracelens.derive.time import op_times
 from tracelens.native import LIBRARY
 from tracelens.trace import Trace
 
@@ -64,7 +64,7 @@ def fast_and_slow(trace: Trace, *, is_fast: bool | None = True) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(op_times, "_MANY_SPANS", 0)
         patch.setattr(Trace, "batches", sliced)
-        assert is_fast is None or (op_times_fast.op_times(trace) is not None) is is_fast
+        assert is_fast is None or (op_times.in_batches(trace) is not None) is is_fast
         assert top_ops(trace).equals(slow)
 
 
@@ -94,9 +94,7 @@ def test_fast_and_slow(
 
 
 @pytest.mark.parametrize(("n_threads", "is_fast"), [(2, True), (1024, True), (1025, False)])
-def test_calls_of_more_threads_than_there_is_room_for_are_left_to_the_slow_way(
-    n_threads: int, *, is_fast: bool
-) -> None:
+def test_too_many_threads_are_left_to_the_slow_way(n_threads: int, *, is_fast: bool) -> None:
     calls = [
         {"thread_id": n % n_threads, "start_ns": n // 2, "duration_ns": 3, "span_id": 0}
         for n in range(2060)
@@ -106,10 +104,8 @@ def test_calls_of_more_threads_than_there_is_room_for_are_left_to_the_slow_way(
 
 
 @pytest.mark.parametrize(("n_chains", "is_fast"), [(2**17 - 1, True), (2**17, False)])
-def test_more_chains_of_names_than_there_is_room_for_are_left_to_the_slow_way(
-    n_chains: int, *, is_fast: bool
-) -> None:
-    ops = op_times_fast._Ops(n_chains)
+def test_too_many_chains_are_left_to_the_slow_way(n_chains: int, *, is_fast: bool) -> None:
+    ops = op_times._Ops(n_chains)
     kinds = pa.DictionaryArray.from_arrays(pa.array([0] * n_chains, pa.int32()), ["op"])
     names = pa.DictionaryArray.from_arrays(
         pa.array(range(n_chains), pa.int32()), [str(n) for n in range(n_chains)]
@@ -126,7 +122,7 @@ def test_a_rank_without_ops_has_no_rows() -> None:
     fast_and_slow(make_trace(spans=[_OP | {"rank": 1, "span_id": 0}, note | {"span_id": 0}]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(op_times, "_MANY_SPANS", 0)
-        assert op_times_fast.op_times(make_trace(spans=[note])) == []
+        assert op_times.in_batches(make_trace(spans=[note])) == []
 
 
 @pytest.mark.parametrize(
@@ -160,7 +156,7 @@ def test_a_trace_on_disk_is_read_rank_by_rank_and_group_by_group(tmp_path: Path)
         assert [(rank, len(batches)) for rank, batches in trace.batches("spans", "name")] == [
             (0, 1)
         ] * 3 + [(2, 1)] * 3
-        assert op_times_fast.op_times(trace) is not None
+        assert op_times.in_batches(trace) is not None
         assert top_ops(trace).equals(slow)
 
 
@@ -179,20 +175,18 @@ def batch_of_spans(**columns: pa.Array) -> pa.RecordBatch:
 
 @pytest.mark.parametrize("column", ["kind", "name"])
 @pytest.mark.parametrize("place", [1, -1, 1 << 30, None])
-def test_words_that_are_in_no_dictionary_are_left_to_the_slow_way(
-    column: str, place: int | None
-) -> None:
+def test_words_in_no_dictionary_are_left_to_the_slow_way(column: str, place: int | None) -> None:
     places = pa.array([0, place], pa.int32())
     broken = pa.DictionaryArray.from_arrays(places, ["op"], safe=False)
     for batch, is_fast in ((batch_of_spans(), True), (batch_of_spans(**{column: broken}), False)):
-        ops = op_times_fast._Ops(2)
-        assert (op_times_fast._can_be_read(batch) and ops.place(batch)) is is_fast
+        ops = op_times._Ops(2)
+        assert (op_times._can_be_read(batch) and ops.place(batch)) is is_fast
 
 
 def test_a_name_that_is_no_text_is_left_to_the_slow_way() -> None:
     damaged = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"]).buffers())
     names = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), damaged)
-    assert not op_times_fast._Ops(2).place(batch_of_spans(name=names))
+    assert not op_times._Ops(2).place(batch_of_spans(name=names))
 
 
 @pytest.mark.parametrize(
@@ -205,13 +199,11 @@ def test_a_name_that_is_no_text_is_left_to_the_slow_way() -> None:
         ("name", pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), pa.array([1]))),
     ],
 )
-def test_columns_that_are_not_as_declared_are_left_to_the_slow_way(
-    column: str, values: pa.Array
-) -> None:
-    assert op_times_fast._can_be_read(batch_of_spans())
-    assert not op_times_fast._can_be_read(batch_of_spans(**{column: values}))
+def test_undeclared_columns_are_left_to_the_slow_way(column: str, values: pa.Array) -> None:
+    assert op_times._can_be_read(batch_of_spans())
+    assert not op_times._can_be_read(batch_of_spans(**{column: values}))
 
 
 def test_what_is_not_placed_yet_has_no_times() -> None:
-    ops, times = op_times_fast._Ops(2), pa.RecordBatch.from_pydict({"self_ns": pa.array([1, 2])})
+    ops, times = op_times._Ops(2), pa.RecordBatch.from_pydict({"self_ns": pa.array([1, 2])})
     assert not ops.time(times)

@@ -229,7 +229,7 @@ def test_a_footer_with_a_bit_flipped(tmp_path: Path) -> None:
             assert page_bytes(file) >= 0
 
 
-def test_pages_that_several_columns_share_are_not_walked_for_each(tmp_path: Path) -> None:
+def test_pages_shared_by_columns_are_walked_once(tmp_path: Path) -> None:
     file = tmp_path / "t.parquet"
     pq.write_table(
         pa.table({name: [*range(20)] for name in "ab"}),

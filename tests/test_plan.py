@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tracelens.advisor.plan import Choice, Plan, apply_plan
 from tracelens.errors import SchemaError, SourceError, UsageError
-from tracelens.plan import Choice, Plan, apply_plan
 
 torch: Any = pytest.importorskip(
     "torch", reason="plans are applied to PyTorch models; torch is not installed here"
@@ -91,7 +91,7 @@ def test_exactly_the_named_submodules_are_compiled(plan: Plan, graphs: list[list
     assert backend.graphs == graphs
 
 
-def test_more_layers_of_a_class_than_dynamo_recompiles_by_default() -> None:
+def test_more_layers_than_dynamo_recompiles_by_default() -> None:
     model = nn.Sequential(*(nn.Linear(n, n + 1) for n in range(1, 21)))
     backend = Counting()
     apply_plan(model, Plan(tuple(map(str, range(20)))), backend=backend)

@@ -115,6 +115,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("program", LIVE)
 def test_causes_that_show_without_a_gpu_are_named_live(live: Path, program: str) -> None:
     check(live, program)

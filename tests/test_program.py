@@ -117,7 +117,7 @@ def test_a_pipe_that_closes_ends_the_program_as_in_a_shell() -> None:
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_tracelens_reaches_the_program_and_tracelens_waits(
+def test_a_signal_reaches_the_program_and_tracelens_waits(
     sent: signal.Signals,
 ) -> None:
     parent = subprocess.Popen(

@@ -12,6 +12,7 @@ from tests.torch_files import call, kernel, write
 from tests.torch_files import span as event
 from tracelens.analyses import idle_gaps, time_breakdown, verdict
 from tracelens.analyses.verdict import notes
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.program_phases import in_program, phases, program_steps
 from tracelens.derive.time.rank_time import step_sentences
 from tracelens.derive.time.step_table import steps_of
@@ -62,7 +63,7 @@ def decode(**more: Any) -> Trace:
     return program(spans, calls, kernels(9_900, 19_700, 0, **more))
 
 
-def test_a_step_cut_out_of_a_running_server_begins_when_earlier_work_ends() -> None:
+def test_a_servers_step_begins_when_earlier_work_ends() -> None:
     """It is busy for all 9,800 of its 9,800 µs, not for 9,800 of 19,700."""
     trace = decode()
     assert found(trace) == [
@@ -78,7 +79,7 @@ def test_a_step_cut_out_of_a_running_server_begins_when_earlier_work_ends() -> N
     assert "nothing of it is recorded" in said
 
 
-def test_two_ranks_of_a_server_each_begin_with_their_own_earlier_work() -> None:
+def test_ranks_of_a_server_have_their_own_earlier_work() -> None:
     spans = [
         span("annotation", "execute_context_0(0)_generation_32(32)", 0, 600, rank=rank)
         for rank in (0, 1)
@@ -90,7 +91,7 @@ def test_two_ranks_of_a_server_each_begin_with_their_own_earlier_work() -> None:
     assert found(trace)[1] == (0, "program", 9_900, 19_700)
 
 
-def test_a_copy_on_another_stream_does_not_hide_that_the_first_stream_waits() -> None:
+def test_a_copy_does_not_hide_that_another_stream_waits() -> None:
     """Inputs are copied at once on a stream of their own; the graph's first kernel waits for what ran before."""
     spans = [span("annotation", "execute_context_0(0)_generation_8(8)", 0, 600)]
     calls = [api("cudaMemcpyAsync", 50, 60), api("cudaGraphLaunch", 200, 260)]
@@ -107,7 +108,7 @@ def test_work_that_waits_for_recorded_work_is_no_late_start() -> None:
     assert found(trace) == [(0, "program", 0, 6_000)]
 
 
-def test_a_stream_that_starts_late_in_the_program_is_no_earlier_work() -> None:
+def test_a_stream_that_starts_late_is_no_earlier_work() -> None:
     """The main stream has worked for most of the time until then."""
     calls = [launch(0, 10), launch(20, 30), launch(8_000, 8_010)]
     every = [
@@ -183,7 +184,9 @@ def test_a_file_that_is_cut_while_work_runs_ends_the_step_there() -> None:
         (1, "program", 4_000, 6_000),
         (None, "later_work", 6_000, 12_000),
     ]
-    assert program_steps(trace)["step"].to_list() == [0]  # the other one is not whole
+    assert program_steps(steps_of(trace), phases(trace))["step"].to_list() == [
+        0
+    ]  # the other one is not whole
     said = " ".join(notes(trace, verdict(trace)))
     assert "For the last 6.00 ms the device ran work whose end the trace does not hold" in said
     assert "Step 1 (2.00 ms): the trace ends within it" in said
@@ -227,7 +230,7 @@ def test_start_up_and_tear_down_are_rows_and_not_the_program(name: str) -> None:
     assert not any("up to" in text for text in notes(trace, verdict(trace)))
 
 
-def test_the_first_call_of_a_library_is_start_up_though_work_ran_before() -> None:
+def test_the_first_call_of_a_library_is_start_up() -> None:
     """One kernel, then 50 ms of a function's first call, then the program, in which it takes 10 µs."""
     calls = [
         launch(0, 10),
@@ -268,7 +271,7 @@ def test_a_kernel_that_is_loaded_at_its_first_use_is_start_up() -> None:
     assert found(trace)[0] == (None, "start_up", 0, 31_120)
 
 
-def test_weights_copied_one_by_one_while_a_model_is_built_are_start_up() -> None:
+def test_weights_copied_while_a_model_is_built_are_start_up() -> None:
     """Small copies 100 ms apart for a second, then 500 ms of work."""
     calls = [api("cudaMemcpyAsync", 100_000 * k, 100_000 * k + 10) for k in range(10)]
     calls.append(launch(1_000_000, 1_000_010))
@@ -295,7 +298,7 @@ def test_a_program_whose_device_hardly_works_has_no_start_up() -> None:
 # ---- steps
 
 
-def test_a_first_step_that_start_up_makes_unlike_the_others_is_not_the_program() -> None:
+def test_a_first_step_with_start_up_is_not_the_program() -> None:
     """800 ms of the first step is a context's creation; the others take 10 ms."""
     spans = [mark(0, 0, 810_000), mark(1, 810_000, 820_000), mark(2, 820_000, 830_000)]
     calls = [api("cudaMalloc", 0, 800_000)]
@@ -307,11 +310,11 @@ def test_a_first_step_that_start_up_makes_unlike_the_others_is_not_the_program()
     trace = program(spans, calls, every)
     assert [phase for _, phase, *_ in found(trace)] == ["start_up", "program", "program"]
     assert shares(trace) == ("compute", 0.998)
-    assert program_steps(trace)["step"].to_list() == [1, 2]
+    assert program_steps(steps_of(trace), phases(trace))["step"].to_list() == [1, 2]
     assert "Step 0 (810.00 ms): start-up" in " ".join(notes(trace, verdict(trace)))
 
 
-def test_a_first_step_that_is_long_for_another_reason_is_the_program() -> None:
+def test_a_first_step_long_otherwise_is_the_program() -> None:
     """It loads its data for 90 ms."""
     spans = [mark(0, 0, 100_000), mark(1, 100_000, 110_000), span("annotation", "data", 0, 90_000)]
     calls = [launch(90_000, 90_010), launch(100_000, 100_010)]
@@ -334,7 +337,9 @@ def tail() -> Trace:
 def test_a_last_step_in_which_only_a_tail_ran_enters_no_median() -> None:
     trace = tail()
     assert [phase for _, phase, *_ in found(trace)] == ["program", "program", "tear_down"]
-    assert step_sentences(trace) == ["A step takes 20.00 ms (median of 2; 20.00 to 20.00 ms)."]
+    assert step_sentences(time_model(trace)) == [
+        "A step takes 20.00 ms (median of 2; 20.00 to 20.00 ms)."
+    ]
     assert verdict(trace)["step_ns"].to_list() == [20_000 * US]
     (row,) = time_breakdown(trace).filter(step=2).to_dicts()
     assert (row["phase"], row["window_ns"]) == ("tear_down", 50 * US)
@@ -351,11 +356,11 @@ def test_a_mark_shorter_than_its_step_is_named_beside_it() -> None:
     """The device is done 10 ms after the mark ends; a viewer shows the mark."""
     late = program([mark(0, 0, 20_000)], [launch(0, 10)], kernels(20, 30_000, 0))
     assert steps_of(late)["mark_ns"].to_list() == [20_000 * US]
-    (sentence,) = step_sentences(late)
+    (sentence,) = step_sentences(time_model(late))
     assert sentence.startswith("A step takes 30.00 ms, until the device has done the step's work;")
     assert "its mark on the host, which a viewer shows, is 20.00 ms long" in sentence
     close = program([mark(0, 0, 20_000)], [launch(0, 10)], kernels(20, 20_300, 0))
-    assert "mark" not in step_sentences(close)[0]
+    assert "mark" not in step_sentences(time_model(close))[0]
 
 
 def test_the_profilers_own_work_counts_in_no_share() -> None:

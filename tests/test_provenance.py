@@ -59,7 +59,7 @@ def parts(trace: Trace) -> list[tuple[Any, ...]]:
     )
 
 
-def test_a_fused_kernel_is_split_by_bytes_with_equal_and_dominant_splits_as_the_range() -> None:
+def test_a_fused_kernel_is_split_by_bytes() -> None:
     trace = make_trace(
         spans=[GRAPH, op(1, "triton_poi_0")],
         kernels=[kernel("triton_poi_0", 1, 1000)],
@@ -69,7 +69,7 @@ def test_a_fused_kernel_is_split_by_bytes_with_equal_and_dominant_splits_as_the_
     assert parts(trace) == [(0, "a", 750, 500, 1000), (0, "b", 250, 0, 500)]
 
 
-def test_estimates_of_a_kernel_sum_to_its_duration_whatever_the_fractions() -> None:
+def test_estimates_of_a_kernel_sum_to_its_duration() -> None:
     modules = [node(0, "triton_poi_0", name, 1) for name in "abcdefg"]
     trace = make_trace(
         spans=[GRAPH, op(1, "t")], kernels=[kernel("triton_poi_0", 1, 100)], provenance=modules
@@ -107,7 +107,7 @@ def test_every_kernel_of_a_library_call_is_the_calls() -> None:
     assert [part[1:3] for part in parts(trace)] == [("conv", 10), ("conv", 90), ("conv", 5)]
 
 
-def test_a_call_that_was_not_recorded_is_left_out_and_disturbs_no_other() -> None:
+def test_a_call_not_recorded_disturbs_no_other() -> None:
     trace = make_trace(
         spans=[GRAPH, op(1, "triton_poi_0"), op(2, "aten::copy_"), op(3, "triton_poi_1")],
         kernels=[kernel("triton_poi_0", 1, 5), kernel("copy", 2, 7), kernel("triton_poi_1", 3, 6)],
@@ -125,7 +125,7 @@ def test_kernels_outside_of_compiled_graphs_are_left_out() -> None:
     assert [part[0] for part in parts(trace)] == [0]
 
 
-def test_kernels_of_a_replayed_cuda_graph_take_the_library_call_at_their_place() -> None:
+def test_replayed_kernels_take_the_library_call_there() -> None:
     replay = {"link": "graph"}
     trace = make_trace(
         spans=[GRAPH],
@@ -192,7 +192,7 @@ def test_library_calls_take_the_kernels_between_generated_ones(
     assert calls_in_gap(primitives, calls) == found
 
 
-def test_the_sum_over_parts_of_a_products_depth_belongs_to_the_product_before_it() -> None:
+def test_a_split_k_sum_belongs_to_the_product_before_it() -> None:
     """Such kernels are products by their names: counted as calls of their own, they left a gap's calls unmatched."""
     names = [
         ("triton_poi_0", "fused"),
@@ -231,9 +231,7 @@ def test_the_sum_over_parts_of_a_products_depth_belongs_to_the_product_before_it
     ]
 
 
-def test_layers_that_repeat_are_told_apart_though_library_calls_stand_between_their_generated_kernels() -> (
-    None
-):
+def test_repeated_layers_are_told_apart_around_library_calls() -> None:
     names = [
         ("triton_a", "fused"),
         ("g1", "gemm"),
@@ -253,7 +251,7 @@ def test_layers_that_repeat_are_told_apart_though_library_calls_stand_between_th
     assert [part[:2] for part in parts(trace)] == list(enumerate(modules))
 
 
-def test_layers_of_a_compiled_submodule_get_their_kernels_whole_or_in_part() -> None:
+def test_layers_of_a_compiled_submodule_get_kernels() -> None:
     layers = [
         {"module_path": path, "class_name": name}
         for path, name in (
@@ -426,7 +424,7 @@ def test_all_kernels_of_graphs_on_an_h200_are_matched(kind: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.8.0", "2.9.1", "2.10.0"])
-def test_what_older_versions_recorded_is_in_the_order_of_the_model(version: str) -> None:
+def test_records_of_older_versions_are_in_model_order(version: str) -> None:
     """Recorded by the versions themselves, on the CPU, with the script beside; what is expected is its model's."""
     trace = collect(ROOT / "tests/data/inductor_versions" / version)
     (recorded,) = (source for source in trace.manifest.sources if source["kind"] == "provenance")

@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import io
+import itertools
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from tests.command_line import command_line
 from tests.sample_reports import ESCAPES, SCRIPT
 from tracelens.errors import UsageError
 from tracelens.trace import Trace
+from tracelens.trace.sql import _held_bytes
 from tracelens.views.formats import FORMATS
 
 KERNELS = [
@@ -156,6 +158,26 @@ def test_ctrl_c_ends_a_query_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         is_over.set()
 
 
+def test_a_query_that_takes_too_much_memory_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the process holds grows here by 2 MiB each time that it is looked at."""
+    monkeypatch.setenv("TRACELENS_MAX_QUERY_MIB", "5")
+    held = itertools.count(100 << 20, 2 << 20)
+    monkeypatch.setattr("tracelens.trace.sql._held_bytes", lambda: next(held))
+    is_over = threading.Event()
+    monkeypatch.setattr(pl.LazyFrame, "collect", lambda *_, **__: is_over.wait(10))
+    monkeypatch.setattr(pl.LazyFrame, "explain", lambda _query, **_: "")
+    with pytest.raises(UsageError, match=r"takes more than 5 MiB .*TRACELENS_MAX_QUERY_MIB"):
+        make_trace(kernels=KERNELS).sql("SELECT * FROM kernels a CROSS JOIN kernels b")
+    is_over.set()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc says what is held")
+def test_what_a_process_holds_grows_with_what_it_writes() -> None:
+    before = _held_bytes()
+    block = b"x" * (64 << 20)
+    assert _held_bytes() - before >= len(block) // 2
+
+
 def test_the_command_writes_every_format(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -182,7 +204,7 @@ def test_the_command_writes_every_format(
     assert refused.err.startswith("error: query: no column is called nope; near: ")
 
 
-def test_a_report_shows_itself_in_a_notebook_and_names_are_escaped(tmp_path: Path) -> None:
+def test_a_report_in_a_notebook_has_escaped_names(tmp_path: Path) -> None:
     trace = make_trace(
         kernels=[{"name": SCRIPT, "duration_ns": 4}, {"name": ESCAPES, "duration_ns": 2}]
     )

@@ -81,7 +81,7 @@ def test_waiting_of_a_real_job(ddp: Trace) -> None:
 
 
 @needs_captures
-def test_the_job_waits_for_the_rank_that_computes_more_although_the_other_arrives_last(
+def test_the_job_waits_for_the_rank_that_computes_more(
     ddp: Trace,
 ) -> None:
     row = tl.analyses.job(ddp).row(0, named=True)
@@ -103,7 +103,7 @@ def test_overlap_of_communication_as_hta_counts_it(ddp: Trace) -> None:
     assert [round(100 * share, 2) for share in hidden] == [1.79, 74.02]
 
 
-def test_a_live_capture_names_the_rank_that_was_made_to_load_data_slowly() -> None:
+def test_a_live_capture_names_the_rank_that_loads_slowly() -> None:
     trace = tl.collect(SAMPLES / "ranks")
     row = tl.analyses.job(trace).row(0, named=True)
     assert (row["bound"], row["rank"], row["cause"]) == ("straggler", 0, "input")
@@ -192,7 +192,7 @@ def test_sequence_numbers_match_where_a_profiler_began_later() -> None:
     ]
 
 
-def test_without_sequence_numbers_the_order_within_the_group_matches() -> None:
+def test_without_sequence_numbers_the_order_matches() -> None:
     """Groups of the same name and other ranks are others; a group with one captured rank has nothing to match."""
     trace = told(
         *((talk(rank, 10, 20), {"group_id": "1", "group_ranks": "[0, 1]"}) for rank in (0, 1)),
@@ -262,7 +262,7 @@ def test_sends_pair_with_the_peer_s_receives() -> None:
     ]
 
 
-def test_kernels_that_tell_nothing_are_matched_by_order_and_sends_not_at_all() -> None:
+def test_kernels_are_matched_by_order_and_sends_not_at_all() -> None:
     send = {"name": "ncclDevKernel_SendRecv(x)", "is_communication": True}
     trace = make_trace(kernels=[talk(0, 0, 10), talk(1, 4, 10), work(1, 20, 30) | send])
     assert match_collectives(trace).remarks == [
@@ -412,7 +412,7 @@ def test_a_dropped_or_swapped_call_is_found_at_its_index(
 
 @given(schedules(), st.data())
 @settings(deadline=None, max_examples=examples(30))
-def test_waits_are_those_that_were_planted_and_the_straggler_is_named(
+def test_planted_waits_are_found_and_the_straggler_named(
     job: Schedule, data: st.DataObject
 ) -> None:
     slow = data.draw(st.integers(0, job.n_ranks - 1))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.sources import SAMPLES, collected
 from tests.step_traces import StepTrace
 from tracelens.analyses import critical_path, unprofiled_step
+from tracelens.derive.replay.costs import TORCH_COSTS
 from tracelens.derive.replay.graph import (
     Graph,
     deciding_path,
@@ -19,6 +20,7 @@ from tracelens.derive.replay.graph import (
 )
 from tracelens.derive.replay.replay import replay_error_frac, replay_of, replays
 from tracelens.derive.replay.steady import steady_step_ns
+from tracelens.native import LIBRARY
 
 STRETCH = ("kind", "what", "duration_ns")
 
@@ -69,7 +71,7 @@ def test_path_of_a_host_that_runs_ahead_is_the_device() -> None:
     assert path.select("step", "kind", "duration_ns").rows() == [(1, "kernel", 300_000)]
 
 
-def test_work_of_another_stream_that_was_waited_for_is_on_the_path() -> None:
+def test_work_of_an_awaited_stream_is_on_the_path() -> None:
     made = StepTrace()
     made.step(0, 400)
     made.launch("first", 10, 20, 200, stream_id=7)
@@ -169,11 +171,37 @@ def test_a_step_without_the_profiler_is_shorter_by_its_ops() -> None:
         made.span("aten::add", start + 10, start + 90)
         made.launch("add", start + 40, start + 50, start + 51)
     row = unprofiled_step(made.trace()).row(0, named=True)
-    # Ten ops and ten calls on a host that never waits: 10 * (4 + 3) µs less.
+    # Ten ops and ten calls on a host that never waits.
     assert row["recorded_ns"] == 1_000_000
-    assert row["unprofiled_ns"] == pytest.approx(930_000, abs=1_000)
+    costs = TORCH_COSTS["plain"]
+    added = 10 * (costs.op_ns + costs.call_ns)
+    assert row["unprofiled_ns"] == pytest.approx(1_000_000 - added, abs=1_000)
     assert row["low_ns"] < 930_000 < row["high_ns"]
     assert (row["evidence"], row["replay_error_frac"]) == ("table", 0)
+
+
+def test_work_of_before_the_window_does_not_shorten_steady_steps() -> None:
+    made = StepTrace()
+    made.kernel("earlier", -50, 20, None)
+    for start in (0, 400, 800):
+        made.step(start, start + 400)
+        made.launch("gemm", start + 20, start + 35, start + 135)
+    replay = replay_of(made.trace(), 0)
+    assert replay is not None
+    assert steady_step_ns(replay) == 400_000
+
+
+def test_a_generated_kernel_costs_the_profiler_more() -> None:
+    steps = []
+    for name in ("aten::relu", "triton_poi_fused_relu_0"):
+        made = StepTrace()
+        for start in (0, 400, 800):
+            made.step(start, start + 400)
+            made.span(name, start + 100, start + 200)
+            made.launch("relu", start + 150, start + 160, start + 162)
+        steps.append(unprofiled_step(made.trace("torch"))["unprofiled_ns"].item())
+    more = TORCH_COSTS["plain"].generated_ns
+    assert steps[0] - steps[1] == pytest.approx(more, abs=2)
 
 
 def test_a_step_of_device_work_keeps_its_time() -> None:
@@ -227,6 +255,19 @@ def test_the_longest_path_is_the_planted_one(data: st.DataObject) -> None:
         assert found.tolist() == times
         path = deciding_path(graph, deciding, on_path[-1])
         assert [int(graph.sources[edge]) for edge in reversed(path)] == on_path[:-1]
+
+
+@pytest.mark.skipif(LIBRARY is None, reason="needs the native library")
+@pytest.mark.parametrize(
+    ("offsets", "sources"),
+    [([0, 0, 1], [1]), ([0, 0, 1], [-1]), ([0, 0, 2], [0]), ([0, 1, 0], [0]), ([0, 0], [0])],
+)
+def test_a_graph_that_leads_back_is_refused(offsets: list[int], sources: list[int]) -> None:
+    assert LIBRARY is not None
+    columns = [np.array(values, np.int64) for values in (offsets, sources, [5] * len(sources))]
+    times, deciding = np.empty(2, np.int64), np.empty(2, np.int64)
+    with pytest.raises(ValueError, match=r"forward|offset"):
+        LIBRARY.longest_paths(*columns, times, deciding)
 
 
 @given(st.lists(st.tuples(*[st.integers(10, 500)] * 4, st.integers(7, 11)), min_size=1, max_size=8))

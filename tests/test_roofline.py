@@ -10,11 +10,11 @@ import pytest
 from tests.cases import make_trace
 from tests.command_line import command_line
 from tests.sources import SAMPLES, collected, torch_trace
+from tracelens.advisor.measuring import peaks
 from tracelens.analyses import roofline
 from tracelens.analyses.roofline import ANALYSIS
 from tracelens.derive.kernels.peaks import Peaks, peaks_of, read_peaks
 from tracelens.errors import MissingTableError, SourceError
-from tracelens.measuring import peaks
 from tracelens.report import build_report
 from tracelens.views.charts import draw
 
@@ -249,7 +249,7 @@ def test_rows_sum_to_the_kernel_total(name: str) -> None:
     assert ((known > 0) & (known < 1)).all()
 
 
-def test_peaks_of_a_file_are_taken_where_they_are_the_devices_own(tmp_path: Path) -> None:
+def test_peaks_of_a_file_are_taken_for_its_device(tmp_path: Path) -> None:
     peaks = read_peaks(SAMPLES / "roofline" / "h200.json")
     assert peaks_of("NVIDIA H200", peaks) is peaks
     sheet = peaks_of("NVIDIA A100-SXM4-80GB", peaks)

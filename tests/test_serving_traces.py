@@ -91,7 +91,7 @@ def summed(trace: Trace) -> list[tuple[Any, ...]]:
     return sorted(frame.select("layer", "evidence", pl.col("duration_total_ns") // 1000).rows())
 
 
-def test_module_spans_place_what_ran_by_modules_and_the_rest_is_said_to_be_unknown(
+def test_module_spans_place_what_ran_and_the_rest_is_unknown(
     tmp_path: Path,
 ) -> None:
     trace = opened(tmp_path, *BEFORE, *PREFILL, *DECODE, *SAMPLER)
@@ -131,7 +131,7 @@ def test_module_spans_place_what_ran_by_modules_and_the_rest_is_said_to_be_unkno
     ]
 
 
-def test_with_user_annotations_alone_all_is_unattributed_and_what_would_help_is_said(
+def test_with_annotations_alone_all_is_unattributed(
     tmp_path: Path,
 ) -> None:
     events = [
@@ -152,7 +152,7 @@ def test_with_user_annotations_alone_all_is_unattributed_and_what_would_help_is_
         assert analysis(trace).height
 
 
-def test_a_wrapper_is_no_layer_and_paths_are_those_of_the_bare_model(tmp_path: Path) -> None:
+def test_a_wrapper_is_no_layer(tmp_path: Path) -> None:
     inner = [module("Net_0", 20, 60), module("Linear_0", 30, 20), *launched(GEMM, 35, 10, 1)]
     bare = opened(tmp_path, *inner)
     wrapped = opened(
@@ -166,7 +166,7 @@ def test_a_wrapper_is_no_layer_and_paths_are_those_of_the_bare_model(tmp_path: P
     assert compare_layers(bare, wrapped)["match"].to_list() == ["both"]
 
 
-def test_a_compiled_model_is_a_root_though_its_layers_make_no_calls(tmp_path: Path) -> None:
+def test_a_compiled_model_is_a_root(tmp_path: Path) -> None:
     """By the wrapper around it, by the graph it runs; a loss beside it stays a layer."""
     graph = span("## Call CompiledFxGraph fabc ##", 25, 40, cat="user_annotation")
     loss = [module("MSELoss_0", 200, 10), *launched(NORM, 205, 5, 2)]

@@ -14,7 +14,14 @@ import tracelens as tl
 from tests.cases import make_trace
 from tracelens.analyses import compare_layers
 from tracelens.derive.comparing.comparability import not_judged
-from tracelens.derive.comparing.significance import FEW, SMALL, SPREAD, TICKS, Rules, judge
+from tracelens.derive.comparing.significance import (
+    REASON_SMALL,
+    REASON_SPREAD,
+    REASON_TICKS,
+    REASON_TOO_FEW,
+    Rules,
+    judge,
+)
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "torch"
 T_4 = 2.7764451051977934
@@ -40,7 +47,7 @@ def test_the_interval_is_of_the_medians_bootstrap_distribution() -> None:
     assert isclose(float(str(row["low"])), 9 - reach)
     assert isclose(float(str(row["high"])), 9 + reach)
     assert (row["outcome"], row["reason"]) == (
-        ("slower", None) if reach < 9 else ("unclear", SPREAD)
+        ("slower", None) if reach < 9 else ("unclear", REASON_SPREAD)
     )
 
 
@@ -49,12 +56,12 @@ def test_the_interval_is_of_the_medians_bootstrap_distribution() -> None:
     [
         ([100, 101, 99], [50, 51, 49], "faster", None),
         ([100, 101, 99], [150, 151, 149], "slower", None),
-        ([100, 180, 60], [150, 90, 220], "unclear", SPREAD),
-        ([100, 100, 100], [100.9, 100.9, 100.9], "unclear", SMALL),
+        ([100, 180, 60], [150, 90, 220], "unclear", REASON_SPREAD),
+        ([100, 100, 100], [100.9, 100.9, 100.9], "unclear", REASON_SMALL),
         ([100, 100, 100], [101.1, 101.1, 101.1], "slower", None),
-        ([100, 100], [200, 200, 200], "unclear", FEW),
+        ([100, 100], [200, 200, 200], "unclear", REASON_TOO_FEW),
         ([0, 0, 0], [5, 5, 5], "slower", None),
-        ([0, 0, 0], [0, 0, 0], "unclear", SMALL),
+        ([0, 0, 0], [0, 0, 0], "unclear", REASON_SMALL),
         # One slow step, as the first of a capture often is, changes no median.
         ([500, *[100, 101, 99] * 3], [120, 121, 119] * 3, "slower", None),
     ],
@@ -65,13 +72,13 @@ def test_outcomes(base: list[float], other: list[float], outcome: str, reason: s
 
 
 def test_the_least_effect_that_matters_is_asked_for() -> None:
-    assert one([100] * 3, [103] * 3, Rules(min_effect=0.05))["reason"] == SMALL
+    assert one([100] * 3, [103] * 3, Rules(min_effect=0.05))["reason"] == REASON_SMALL
 
 
 def test_a_difference_of_a_clock_tick_is_none() -> None:
     base, other = side({"x": [1024] * 3}), side({"x": [1056] * 3})
     assert judge(base, other, ["row"])["outcome"].to_list() == ["slower"]
-    assert judge(base, other, ["row"], tick=32)["reason"].to_list() == [TICKS]
+    assert judge(base, other, ["row"], tick=32)["reason"].to_list() == [REASON_TICKS]
     other = side({"x": [1024 + 96] * 3})
     assert judge(base, other, ["row"], tick=32)["outcome"].to_list() == ["slower"]
 
@@ -172,7 +179,7 @@ def test_the_same_kernels_with_other_copies_are_not_judged() -> None:
         for kind in ("f32_pageable", "f32_pinned")
     )
     found = compare_layers(base, other)
-    assert found.select("outcome", "reason").rows() == [("unclear", SMALL)] * 3
+    assert found.select("outcome", "reason").rows() == [("unclear", REASON_SMALL)] * 3
 
 
 def test_two_kinds_of_gpu_are_shown_and_not_judged() -> None:

@@ -27,7 +27,7 @@ def moments(start: int, end: int, row: int, at: int | None) -> set[tuple[int, in
 
 
 @given(POINTS, POINTS)
-def test_every_moment_is_in_the_piece_of_its_interval_and_segment(
+def test_every_moment_is_in_its_interval_and_segment(
     intervals: list[tuple[int, int]], segments: list[tuple[int, int]]
 ) -> None:
     found = cut_rows(frame(intervals).with_row_index("row"), frame(segments))

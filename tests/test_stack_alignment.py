@@ -159,7 +159,7 @@ def test_user_code_and_unnamed_functions_end_the_common_run(tmp_path: Path) -> N
     assert totals(stack_alignment(unnamed, unnamed)) == {"entry_to_symbol": (3, 3, 2, 2, 1)}
 
 
-def test_without_a_known_entry_the_outermost_frame_that_is_not_runtime(tmp_path: Path) -> None:
+def test_without_an_entry_the_outermost_frame_counts(tmp_path: Path) -> None:
     trace = stack(tmp_path, "a", "cudnnAddTensor", "at::f", "main", "__libc_start_main", "_start")
     assert stack_alignment(trace, trace)["start_base"].to_list()[0] == "main"
 

@@ -1,8 +1,8 @@
 """How long steps take, in words."""
 
 from tests.programs import mark, program
+from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.rank_time import step_sentences, step_times
-from tracelens.trace import Trace
 
 
 def steps(*lengths: int, rank: int = 0) -> list[dict[str, object]]:
@@ -13,34 +13,34 @@ def steps(*lengths: int, rank: int = 0) -> list[dict[str, object]]:
     ]
 
 
-def trace(*marks: list[dict[str, object]]) -> Trace:
-    return program([one for part in marks for one in part])
+def model(*marks: list[dict[str, object]]) -> TimeModel:
+    return time_model(program([row for part in marks for row in part]))
 
 
 def test_median_and_spread_of_a_rank() -> None:
-    found = step_times(trace(steps(10_000, 30_000, 12_000)))
+    found = step_times(model(steps(10_000, 30_000, 12_000)))
     columns = ("rank", "n_steps", "median_ns", "low_ns", "high_ns")
     assert found.select(columns).rows() == [(0, 3, 12e6, 10_000_000, 30_000_000)]
-    said = step_sentences(trace(steps(10_000, 30_000, 12_000)))
+    said = step_sentences(model(steps(10_000, 30_000, 12_000)))
     assert said == ["A step takes 12.00 ms (median of 3; 10.00 to 30.00 ms)."]
 
 
 def test_one_step_tells_no_spread() -> None:
-    said = step_sentences(trace(steps(10_000)))
+    said = step_sentences(model(steps(10_000)))
     assert said == ["A step takes 10.00 ms; there is one, so nothing tells how much it varies."]
 
 
 def test_few_ranks_have_a_sentence_each_and_many_one() -> None:
     few = step_sentences(
-        trace(*(steps(1_000, 2_000 + rank, 3_000, rank=rank) for rank in range(2)))
+        model(*(steps(1_000, 2_000 + rank, 3_000, rank=rank) for rank in range(2)))
     )
     assert few == [
         "Rank 0: a step takes 2.00 ms (median of 3; 1.00 to 3.00 ms).",
         "Rank 1: a step takes 2.00 ms (median of 3; 1.00 to 3.00 ms).",
     ]
-    many = step_sentences(trace(*(steps(1_000 * (rank + 1), rank=rank) for rank in range(5))))
+    many = step_sentences(model(*(steps(1_000 * (rank + 1), rank=rank) for rank in range(5))))
     assert many == ["A step takes 3.00 ms in the median of 5 ranks (1.00 to 5.00 ms)."]
 
 
 def test_without_marks_nothing_is_said() -> None:
-    assert step_sentences(program()) == []
+    assert step_sentences(time_model(program())) == []

@@ -110,7 +110,7 @@ def test_only_annotations_and_ranges_mark_steps() -> None:
     assert steps_at(marks_in(*ops, nvtx("step 3", 20, 30)), 5, 25) == [None, 3]
 
 
-def test_a_pattern_replaces_the_known_marks_and_its_group_is_the_number() -> None:
+def test_a_pattern_replaces_the_known_marks() -> None:
     spans = [
         mark(7, 0, 10),
         mark(8, 10, 20),
@@ -199,7 +199,7 @@ def test_the_step_under_way() -> None:
     assert steps_at(marks_in(), 15) == [None]
 
 
-def test_between_two_marks_the_earlier_step_goes_on_unless_steps_were_left_out() -> None:
+def test_between_two_marks_the_earlier_step_goes_on() -> None:
     marks = marks_in(nvtx("step 1", 0, 10), nvtx("step 2", 15, 20), nvtx("step 7", 40, 50))
     assert steps_at(marks, 12, 17, 20, 39, 40, 50) == [1, 2, None, None, 7, None]
 
@@ -264,7 +264,7 @@ def test_work_belongs_to_the_step_that_launched_it(tmp_path: Path) -> None:
 # ---- how long each took
 
 
-def test_a_step_ends_when_the_host_begins_the_next_and_the_device_is_done() -> None:
+def test_a_step_ends_when_host_and_device_are_done_with_it() -> None:
     # host    |0: launch at 5  |1: launch at 105 |2         |300
     # device      |10---------------130| |140--180|
     trace = program(
@@ -320,7 +320,7 @@ def test_earlier_work_may_last_longer_than_the_mark() -> None:
     assert times(trace) == [(0, 250, 0), (1, 250, 50)]
 
 
-def test_a_window_counts_what_runs_in_it_whichever_step_launched_it() -> None:
+def test_a_window_counts_what_runs_in_it() -> None:
     """Two kernels of step 0 start after the host began step 1, before the device finished step 0's work."""
     trace = program(
         [mark(0, 0, 100), mark(1, 100, 400)],
@@ -348,7 +348,7 @@ def test_steps_that_do_not_follow_on_are_windows() -> None:
     assert steps(trace, "window", "n_kernels") == [(0, 0), (0, 1), (1, 1), (1, 0)]
 
 
-def test_the_first_step_of_a_later_window_begins_when_earlier_work_ends() -> None:
+def test_a_later_windows_step_begins_when_earlier_work_ends() -> None:
     marks = [mark(0, 0, 100), mark(10, 1_000, 1_100)]
     trace = program(marks, [launch(500, 505)], [work(510, 1_030, 0)])
     assert times(trace) == [(0, 0, 100), (10, 1_030, 70)]

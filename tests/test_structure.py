@@ -34,7 +34,7 @@ def levels() -> list[list[str]]:
 
 
 LEVELS = levels()
-NEEDS_TORCH = {"tracelens.plan"}
+NEEDS_TORCH = {"tracelens.advisor.plan"}
 """Modules that import torch, when what they are for is asked for; no analysis is among them."""
 
 
@@ -158,7 +158,7 @@ def test_general_code_names_no_collector() -> None:
     """Only the commands with options of their own, the search for tools and `tl.capture` know one."""
     allowed = {f"tracelens.cli.collect.{kind}" for kind in COLLECTORS}
     allowed |= {"tracelens", "tracelens.cli.collect", "tracelens.cli.run"}
-    rooms = {"trace", "running", "plan", "report", "views", "exports", "cli"}
+    rooms = {"trace", "running", "report", "views", "exports", "cli"}
     kinds = set(COLLECTORS) - set(TABLES)
     wrong = []
     for module, file in modules().items():

@@ -118,6 +118,7 @@ def test_compiled_computes_what_eager_does() -> None:
     assert compiled["checksum"] == pytest.approx(eager["checksum"], rel=1e-4)
 
 
+@pytest.mark.exhaustive
 def test_libtorch_knows_the_options(libtorch: str) -> None:
     sweep = lines([libtorch, *TINY, "--sweep", "1x32,3x48", "--input-dtype", "float64"])
     assert [(p["batch"], p["size"], p["input_dtype"]) for p in sweep] == [

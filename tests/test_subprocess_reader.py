@@ -74,7 +74,7 @@ def test_gzip_counts_as_what_it_holds(tmp_path: Path) -> None:
     assert needs_bytes(packed) == needs_bytes(plain)
 
 
-def test_one_large_trace_and_a_few_small_ones_stay_in_this_process(tmp_path: Path) -> None:
+def test_one_large_trace_stays_in_this_process(tmp_path: Path) -> None:
     large = [sparse(tmp_path / f"{i}.json", subprocess_reader.WORTH_A_PROCESS) for i in range(2)]
     small = sparse(tmp_path / "small.json", subprocess_reader.WORTH_A_PROCESS - 1)
     assert chosen_files([large[0], small]) == []

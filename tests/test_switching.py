@@ -70,6 +70,6 @@ def test_by_hand(times: list[tuple[float, float]], change_cost: float, path: lis
     assert cheapest_path(times, change_cost) == path
 
 
-def test_changes_are_paid_by_the_layer_after_them_and_by_the_last() -> None:
+def test_changes_are_paid_by_the_layer_after_them() -> None:
     assert change_costs([1, 1, 0, 1], 7) == [7, 0, 7, 14]
     assert change_costs([], 7) == []

@@ -4,11 +4,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from tests.cases import WHOLE, make_trace
+from tests.conftest import examples
 from tracelens.analyses.time_breakdown import notes, time_breakdown
 from tracelens.errors import MissingTableError
 from tracelens.schemas.events import CAUSES
@@ -87,7 +88,7 @@ def test_a_row_a_step_of_whatever_ran_in_it() -> None:
     ]
 
 
-def test_idle_time_of_steps_that_the_host_marks_while_the_device_lags_counts_once() -> None:
+def test_idle_time_counts_once_where_the_device_lags() -> None:
     """Six steps, marked every 10 ns, whose kernels run one after another with pauses of 5 ns between."""
     marks = [step(number, number * 10, number * 10 + 10) for number in range(6)]
     calls = [at(number * 10, number * 10 + 1, kind="kernel_launch") for number in range(6)]
@@ -102,7 +103,7 @@ def test_idle_time_of_steps_that_the_host_marks_while_the_device_lags_counts_onc
     assert found["idle_ns"].to_list() == [5] * 6
 
 
-def test_waiting_in_collectives_lasts_until_the_last_rank_has_begun() -> None:
+def test_waiting_lasts_until_the_last_rank_has_begun() -> None:
     """Rank 0 begins 5 ns before rank 1, then 30 ns."""
     trace = make_trace(
         spans=[step(0, 0, 100), step(0, 0, 100, rank=1)],
@@ -159,6 +160,7 @@ KERNELS = st.lists(
 )
 
 
+@settings(max_examples=examples(16))
 @given(KERNELS, st.lists(EVENT), st.integers(-(10**6), 10**18))
 def test_shares_make_up_the_window(
     kernels: list[dict[str, Any]], copies: list[dict[str, Any]], shift: int

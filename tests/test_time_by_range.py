@@ -117,7 +117,7 @@ def test_ranks_at_the_same_or_distant_times_have_their_own_work(
     ]
 
 
-def test_the_mark_of_a_step_stands_without_its_number_around_others() -> None:
+def test_a_steps_mark_stands_without_its_number() -> None:
     steps = [span(0, 100, "step 8"), span(100, 300, "step 9")]
     inner = [
         span(10, 20, "forward"),
@@ -375,7 +375,7 @@ def _scaled(times: tuple[int, int]) -> tuple[int, int]:
 
 
 @given(RANGES, CALLS, WORK)
-def test_every_range_has_what_began_in_it_by_a_count_over_all_pairs(
+def test_every_range_has_what_began_in_it(
     ranges: list[Any], calls: list[Any], pieces: list[Any]
 ) -> None:
     spans = [

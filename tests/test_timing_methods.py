@@ -207,7 +207,7 @@ def test_without_timings() -> None:
         timing_methods(empty)
 
 
-def test_the_sample_shows_the_thesiss_validation_in_words_and_in_a_chart() -> None:
+def test_the_sample_shows_the_thesis_validation() -> None:
     """Pure, sync, timed and timed-sync runs, profiled and not, interpreted and compiled to C++."""
     built = build_report(Trace.open(SAMPLE), names=["timing_methods"])
     (section,) = built.sections

@@ -48,7 +48,7 @@ def test_most_time_first_in_each_rank() -> None:
     ]
 
 
-def test_the_primitive_with_most_time_names_a_kernel_that_serves_several() -> None:
+def test_a_kernel_of_several_primitives_is_named_by_the_most() -> None:
     kernels = [
         kernel("copy", 10, "layout"),
         kernel("copy", 10, "layout"),

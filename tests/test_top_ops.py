@@ -37,7 +37,7 @@ def rows(trace: Trace) -> list[Any]:
     return TOP_OPS.check(top_ops(trace)).select(COLUMNS).rows()
 
 
-def test_an_op_gets_what_it_launched_and_its_parents_get_it_in_total() -> None:
+def test_an_op_gets_its_launches_its_parents_the_total() -> None:
     trace = make_trace(
         spans=[
             span("conv2d", (100, 30)),

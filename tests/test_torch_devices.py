@@ -317,3 +317,31 @@ def test_a_device_that_is_no_number_falls_back_to_the_track(tmp_path: Path) -> N
     assert rows(read(write(tmp_path / "t.json", [odd])), "kernels", "device_id", "stream_id") == [
         (3, 20)
     ]
+
+
+@pytest.mark.parametrize("category", ["mtia_runtime", "cuda_runtime"])
+def test_mtia_waits_and_enclosing_events_are_no_kernels(tmp_path: Path, category: str) -> None:
+    """A CUDA program may call a kernel of its own merge."""
+
+    def event(name: str, ts: int, dur: int, stream: int) -> dict[str, object]:
+        return kernel(
+            name, ts, dur, ts, cat="mtia_ccp_events", args={"device": 0, "stream": stream}
+        )
+
+    events = [
+        call("runFunction", 0, 5, 1, cat=category),
+        event("merge", 10, 90, 9),
+        event("fbgemm::mm", 10, 20, 7),
+        event("event_wait", 30, 50, 7),
+        event("fbgemm::mm", 80, 20, 7),
+    ]
+    capture = read(write(tmp_path / "t.json", events))
+    names = [name for (name,) in rows(capture, "kernels", "name")]
+    if category == "cuda_runtime":
+        assert sorted(names) == ["event_wait", "fbgemm::mm", "fbgemm::mm", "merge"]
+        return
+    assert names == ["fbgemm::mm", "fbgemm::mm"]
+    assert rows(capture, "synchronizations", "kind", "stream_id", "duration_ns") == [
+        ("stream_wait", 7, 50_000)
+    ]
+    assert codes(capture)["enclosing_events"] == 1

@@ -37,7 +37,7 @@ PYTHON_CALLS = (
 )
 
 
-def test_of_what_stands_around_the_events_only_known_keys_are_read() -> None:
+def test_around_the_events_only_known_keys_are_read() -> None:
     head = json.dumps({"schemaVersion": 1, **ENVIRONMENT})[:-1].encode() + b', "traceEvents": '
     known = (
         "cuda_runtime_version",

@@ -123,9 +123,7 @@ def test_ranks_that_say_so_may_lie_apart_with_a_warning(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("hours", "codes"), [(0.25, ["rank_assumed"]), (0.75, ["rank_assumed", "ranks_apart"])]
 )
-def test_files_that_do_not_say_are_warned_of_unless_they_ran_together(
-    tmp_path: Path, hours: float, codes: list[str]
-) -> None:
+def test_files_apart_in_time_are_warned_of(tmp_path: Path, hours: float, codes: list[str]) -> None:
     trace = collect([rank_file(tmp_path, "a.json", 0), rank_file(tmp_path, "b.json", hours)])
     assert trace.diagnostics.filter(rank=1)["code"].to_list() == codes
 
@@ -204,7 +202,7 @@ def column(trace: Trace, name: str) -> list[object]:
     return trace.ranks.sort("rank")[name].to_list()
 
 
-def test_a_clock_an_hour_ahead_is_estimated_where_collectives_match(tmp_path: Path) -> None:
+def test_a_clock_an_hour_ahead_is_estimated(tmp_path: Path) -> None:
     """Each ends 10 µs after its last start, so its bounds are 10 µs to both sides."""
     for size in (2, None):
         files = [job_file(tmp_path, 0, size), job_file(tmp_path, 1, size, ahead_us=HOUR_US)]
@@ -283,7 +281,7 @@ GROUPS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", GROUPS)
-def test_contradicting_ranks_are_refused_in_one_line_unless_forced(
+def test_contradicting_ranks_are_refused_unless_forced(
     case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     of_one, of_other, why = GROUPS[case]
@@ -306,7 +304,7 @@ def test_contradicting_ranks_are_refused_in_one_line_unless_forced(
     assert any(why in text for text in section.frame.filter(check="forced_mix")["text"])
 
 
-def test_a_job_of_ranks_that_contradict_goes_on_where_it_is_forced(
+def test_a_job_of_contradicting_ranks_can_be_forced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("obstore")

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cases import make_trace
+from tests.conftest import examples
 from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import SCHEMA_VERSION, TABLES
 from tracelens.storage.table import Column
@@ -55,7 +56,9 @@ def filled(name: str, data: st.DataObject) -> pl.DataFrame:
 
 @pytest.mark.parametrize("name", TABLES)
 @settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(8),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_every_table_comes_back_as_it_was_written(
@@ -112,7 +115,7 @@ def test_columns_carry_their_meaning_and_unit(tmp_path: Path) -> None:
     assert (duration.nullable, schema.field("step").nullable) == (False, True)
 
 
-def test_an_existing_target_is_refused_and_only_a_trace_is_replaced(tmp_path: Path) -> None:
+def test_only_an_existing_trace_is_replaced(tmp_path: Path) -> None:
     target = tmp_path / "t.tracelens"
     a_trace().write(target)
     with pytest.raises(SourceError, match=r"t\.tracelens: exists already; .*--force"):
@@ -148,7 +151,7 @@ def test_a_file_or_a_dangling_link_is_no_target(tmp_path: Path) -> None:
             a_trace().write(tmp_path / name, force=True)
 
 
-def test_a_target_that_cannot_be_written_is_said_before_anything_runs(tmp_path: Path) -> None:
+def test_an_unwritable_target_is_said_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(
         SourceError, match=r"t\.tracelens: cannot be written: .*file: Not a directory"

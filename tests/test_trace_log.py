@@ -119,7 +119,7 @@ def written(folder: Path, text: str = LOG) -> Path:
     return path
 
 
-def test_parameters_tell_the_modules_and_neighbours_those_of_nodes_without(tmp_path: Path) -> None:
+def test_parameters_and_neighbours_tell_the_modules(tmp_path: Path) -> None:
     trace = collect(written(tmp_path))
     assert detect(written(tmp_path)) == "trace_log"
     forward = trace.provenance.filter(graph_key=KEY)
@@ -139,7 +139,7 @@ def test_parameters_tell_the_modules_and_neighbours_those_of_nodes_without(tmp_p
     assert trace.manifest.sources[0]["versions"] == {"torch": "2.11.0+cu130"}
 
 
-def test_backward_nodes_are_found_by_the_numbers_of_the_forwards_inputs(tmp_path: Path) -> None:
+def test_backward_nodes_are_found_by_forward_inputs(tmp_path: Path) -> None:
     """Of Dynamo's inputs the first is the stem's weight, the second x, the third the projection's weight."""
     backward = collect(written(tmp_path)).provenance.filter("is_backward")
     assert backward.select("kernel_name", "node", "module_path", "rule").rows() == [

@@ -213,7 +213,7 @@ def test_it_is_judged_over_whole_steps() -> None:
     )
 
 
-def test_a_rank_without_marks_is_judged_over_all_that_was_recorded() -> None:
+def test_a_rank_without_marks_is_judged_over_all_time() -> None:
     trace = idle(span("annotation", "dataloader", 4_000, 8_990), marks=())
     row = only(trace)
     assert (row["bound"], row["step_ns"]) == ("input", None)
@@ -292,7 +292,7 @@ def test_it_is_judged_by_the_step_without_the_profiler() -> None:
     assert row["second_frac"] == pytest.approx(1 - 1_557 / 2_290, abs=1e-3)  # what is left
 
 
-def test_a_device_that_is_busy_without_the_profiler_is_compute_bound() -> None:
+def test_a_busy_device_is_compute_bound_without_the_profiler() -> None:
     spans = [mark(0, 0, 8_000), span("op", "aten::mm", 1_000, 7_000)]
     kernels = [*busy(0, 1_000), work(7_000, 8_000, 1)]
     trace = program(spans, [launch(0, 10), launch(6_990, 7_000)], kernels)

@@ -121,3 +121,34 @@ def test_the_command_says_before_after_and_range(
     result = command_line(capsys, "whatif", path, "no_sync")
     assert result.out.startswith("a step takes 0.40 ms, with no_sync 0.34 ms (")
     assert "replay misses the recorded step by 0.0%" in result.out
+
+
+def test_without_kernels_that_turn_layouts_round_the_rest_stays() -> None:
+    made = StepTrace()
+    for start in (0, 400, 800):
+        made.step(start, start + 400)
+        made.launch("nchwToNhwcKernel", start + 10, start + 20, start + 70)
+        made.launch("conv", start + 30, start + 70, start + 370)
+        made.call("cudaDeviceSynchronize", "sync", start + 40, start + 380)
+    # The convolution begins 10 µs after its launch at 25, as the first kernel did, and is waited for.
+    took = after(made.trace("trace_log"), "channels_last")
+    assert took == 400_000 - 370_000 + 335_000
+
+
+def test_a_fused_optimizer_keeps_a_share_of_its_step() -> None:
+    made = StepTrace()
+    for start in (0, 1000, 2000):
+        made.step(start, start + 1000)
+        made.span("Optimizer.step#AdamW.step", start + 200, start + 800, kind="annotation")
+        made.launch("elementwise", start + 400, start + 410, start + 420)
+    # Of the host's 600 µs a twentieth is left.
+    assert after(made.trace("trace_log"), "fused_optimizer") == pytest.approx(430_000, abs=10_000)
+
+
+def test_an_optimizer_that_is_fused_already_gives_no_number() -> None:
+    made = StepTrace()
+    made.step(0, 1000)
+    made.span("Optimizer.step#AdamW.step", 200, 800, kind="annotation")
+    made.launch("multi_tensor_apply_kernel", 400, 410, 420)
+    with pytest.raises(UsageError, match="already"):
+        tl.whatif(made.trace("trace_log"), "fused_optimizer")

@@ -1,6 +1,7 @@
 """How the code reads stays within its limits, which are only ever lowered."""
 
 import ast
+from pathlib import Path
 
 import pytest
 
@@ -36,3 +37,13 @@ def test_nouns_are_for_modules_classes_and_properties() -> None:
     assert isinstance(rows, ast.ClassDef)
     assert list(findings(rows, "The rows.")) == []
     assert list(findings(rows.body[0], "The first row.")) == []
+
+
+def test_names_of_tests_have_at_most_60_characters() -> None:
+    names = {
+        node.name
+        for file in Path(__file__).parent.glob("test_*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
+    assert [name for name in sorted(names) if len(name) > 60] == []

@@ -4,19 +4,27 @@ The modules are imported with the first name that is asked for: that takes a sec
 command line shall answer Ctrl-C, and Python imports this one before any other of the package.
 """
 
+import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracelens.hooks import HOOKS
 
+if not getattr(sys, "_is_gil_enabled", lambda: True)():  # Python 3.13 and newer
+    raise ImportError(
+        "tracelens was never tried without the interpreter's lock (free-threaded Python); start it"
+        " with PYTHON_GIL=1, or with another Python"
+    )
+
 if TYPE_CHECKING:
     from tracelens import analyses, interop
     from tracelens.advisor import apply_calls
+    from tracelens.advisor.measuring import Protocol, measure
+    from tracelens.advisor.plan import Plan, apply_plan, make_plan
     from tracelens.collectors import collect
     from tracelens.collectors.torch.running import capture
     from tracelens.derive.replay.predict import whatif
-    from tracelens.measuring import Protocol, measure
-    from tracelens.plan import Plan, apply_plan, make_plan
     from tracelens.trace import Trace
     from tracelens.trace.combine import add_timings
 
@@ -45,8 +53,8 @@ _MODULES = {
     "collectors.torch.running": ("capture",),
     "advisor": ("apply_calls",),
     "derive.replay.predict": ("whatif",),
-    "measuring": ("Protocol", "measure"),
-    "plan": ("Plan", "apply_plan", "make_plan"),
+    "advisor.measuring": ("Protocol", "measure"),
+    "advisor.plan": ("Plan", "apply_plan", "make_plan"),
     "trace": ("Trace",),
     "trace.combine": ("add_timings",),
 }
@@ -67,6 +75,14 @@ def _report_view(*arguments: Any) -> Any:
     return import_module("tracelens.views.notebook").ReportView.of(*arguments)
 
 
+def _open_trace(path: Any) -> Any:
+    """Open a trace, or read a source of any kind into one."""
+    is_trace = import_module("tracelens.trace.objects").is_trace(Path(path))
+    package = import_module(__name__)
+    return package.open(path) if is_trace else package.collect(path)
+
+
+HOOKS.open_trace = _open_trace
 HOOKS.list_collectors = lambda: import_module("tracelens.collectors")
 HOOKS.report_view = _report_view
 
@@ -75,6 +91,14 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         """One of the names above, with which all of them are there."""
         if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            from tracelens.errors import near  # noqa: PLC0415 - most imports need no error
+
+            raise AttributeError(
+                f"module {__name__!r} has no attribute {name!r}; {near(name, __all__)}"
+            )
         globals().update(_import_all())
         return globals()[name]
+
+    def __dir__() -> list[str]:
+        """What the package offers."""
+        return __all__

@@ -6,6 +6,9 @@ import sys
 from typing import NoReturn
 
 _SAID, _EXIT_INTERRUPTED = b"interrupted\n", 130
+_LEAST_BYTES = 2_000_000_000
+"""Address space below which the libraries that are loaded end the process as they like: tried with
+1.1 to 2 GB, of which most is reserved and never used."""
 
 
 def main() -> NoReturn:
@@ -18,9 +21,25 @@ def main() -> NoReturn:
         signal.getsignal(signal.SIGINT) is signal.default_int_handler
     ):  # it may be ignored, as behind a script's `&`
         signal.signal(signal.SIGINT, _exit)
+    _refuse_little_memory()
     from tracelens.cli.app import main as run  # noqa: PLC0415
 
     run()
+
+
+def _refuse_little_memory() -> None:
+    """Exit with a line where `ulimit -v` or `-d` leaves less memory than the libraries need."""
+    try:
+        import resource  # noqa: PLC0415 - Windows has no such module, and no such limits
+    except ImportError:
+        return
+    for letter, kind in (("v", resource.RLIMIT_AS), ("d", resource.RLIMIT_DATA)):
+        allowed = resource.getrlimit(kind)[0]
+        if allowed != resource.RLIM_INFINITY and allowed < _LEAST_BYTES:
+            sys.exit(
+                f"error: ulimit -{letter} {allowed >> 10} allows {allowed / 1e9:.1f} GB of memory;"
+                f" tracelens reserves {_LEAST_BYTES / 1e9:.0f} GB: raise it"
+            )
 
 
 def _exit(*_: object) -> NoReturn:

@@ -7,6 +7,9 @@ from difflib import get_close_matches
 class TracelensError(Exception):
     """Base of every expected failure: says what was expected, what was found, where, and what to do next."""
 
+    marks: tuple[str, ...] = ()
+    """Lines to show before the message, such as what was given with a caret below what is wrong."""
+
 
 class SourceError(TracelensError):
     """An input file or directory is missing, unreadable, or not what its collector reads."""

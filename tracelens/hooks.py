@@ -16,6 +16,8 @@ class Hooks:
     def __init__(self) -> None:
         self.list_collectors: Callable[[], object] = _missing
         """Imports all collectors, so that each is listed in `COLLECTORS`."""
+        self.open_trace: Callable[[Any], Any] = _missing
+        """Opens a trace, or reads a source into one, by its path."""
         self.report_view: Callable[..., Any] = _missing
         """Builds the report of a trace, its sections and a base or None, as notebooks show it."""
 

@@ -59,4 +59,7 @@ MODULES = Limit(
     1_000,
     "Depth of module calls inside each other; paths are as long as that.",
 )
-LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES)
+QUERY_MIB = Limit(
+    "TRACELENS_MAX_QUERY_MIB", 4_096, "Memory that an SQL query may take beside the tables, in MiB."
+)
+LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES, QUERY_MIB)

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses import ANALYSES, Analysis
+from tracelens.analyses.analysis import Scope
 from tracelens.derive.comparing.comparability import unrelated
 from tracelens.derive.comparing.gate import Verdict
 from tracelens.derive.comparing.significance import DEFAULT, Rules
@@ -18,6 +19,7 @@ from tracelens.derive.kernels.peaks import Peaks
 from tracelens.derive.layers.graph_replay import tools
 from tracelens.derive.rank_ranges import MANY, merge_ranks
 from tracelens.derive.time.bounds import bound_words
+from tracelens.derive.time.since_start import since_start
 from tracelens.errors import MissingTableError, UsageError, near
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Column, Table
@@ -80,8 +82,15 @@ class Report:
         return ", ".join(f"{source.get('name')} ({source.get('kind')})" for source in sources)
 
     def to_read(self) -> list[Section]:
-        """The sections to draw in reading order: verdicts first; sections without an answer only where asked for."""
-        drawn = [one for one in self.sections if one.missing is None or self.is_asked]
+        """The sections to draw in reading order: verdicts first; sections without an answer only where asked for.
+
+        Moments are counted from the trace's first event, unless columns were asked for one by one.
+        """
+        drawn = [
+            one if one.is_query else replace(one, frame=since_start(self.trace, one.frame))
+            for one in self.sections
+            if one.missing is None or self.is_asked
+        ]
         firsts = {"job": 0, "verdict": 1}
         return sorted(
             drawn,
@@ -168,9 +177,7 @@ def build_report(  # noqa: PLR0913 - one parameter an input
     def run(analysis: Analysis) -> Section:
         if refused and analysis.of_one_program:
             return Section(analysis, analysis.result.empty(), [], refused)
-        made = frames.get(analysis.name)
-        known = analysis if made is None else replace(analysis, run=lambda *_, **__: made)
-        return run_section(known, trace, base, rules, peaks)
+        return run_section(analysis, trace, base, rules, peaks, frame=frames.get(analysis.name))
 
     return Report(trace, base, _in_two_threads(chosen, run), bool(names), refused)
 
@@ -224,32 +231,40 @@ def build_query(trace: Trace, sql: str) -> Report:
 
 
 def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
-    if (analysis.of_host and trace.has("kernels")) or (
-        analysis.of_ranks and len(trace.manifest.ranks) == 1
-    ):
+    if base is None and analysis.is_pair:
         return False
-    if analysis.of_profilers and (base is None or tools(base) == tools(trace)):
-        return False
-    return base is not None or not analysis.is_pair
+    match analysis.scope:
+        case Scope.HOST:
+            return not trace.has("kernels")
+        case Scope.RANKS:
+            return len(trace.manifest.ranks) != 1
+        case Scope.PROFILERS:
+            return base is not None and tools(base) != tools(trace)
+    return True
 
 
-def run_section(
+def run_section(  # noqa: PLR0913 - one parameter an input
     analysis: Analysis,
     trace: Trace,
     base: Trace | None = None,
     rules: Rules = DEFAULT,
     peaks: Peaks | None = None,
+    *,
+    frame: pl.DataFrame | None = None,
 ) -> Section:
-    """Run one analysis; a table that is missing becomes the section's `missing` text, not an error."""
+    """Run one analysis; a table that is missing becomes the section's `missing` text, not an error.
+
+    It is not run where its `frame` is given.
+    """
     _LOG.debug("%s", analysis.name)
     traces = (base, trace) if analysis.is_pair else (trace,)
     more: dict[str, Any] = ({"base": base} if analysis.takes_base else {}) | (
-        {"rules": rules} if analysis.is_judged else {}
+        {"rules": rules} if analysis.takes_rules else {}
     )
     more |= {"peaks": peaks} if analysis.takes_peaks else {}
     try:
         with blame_rows(*(one for one in (base, trace) if one is not None)):
-            frame = analysis.run(*traces, **more)
+            frame = analysis.run(*traces, **more) if frame is None else frame
             others = (base,) if analysis.takes_base else ()
             said = analysis.notes(*traces, frame, *others) if analysis.notes else []
             return Section(analysis, frame, merge_ranks(said))

@@ -200,7 +200,7 @@ def memsets(session: Session) -> pl.DataFrame:
 
 
 def synchronizations(session: Session) -> pl.DataFrame:
-    """Waits that the driver recorded, as `with_process` takes them."""
+    """Return the waits that the driver recorded, as `with_process` takes them."""
     table = f"{_ACTIVITY}SYNCHRONIZATION"
     integers = [*_WORK[:-1], "syncType", "deprecatedSyncType", "eventId"]
     parts = (

@@ -18,8 +18,7 @@ import polars as pl
 from tracelens.collectors.nsys import codes
 from tracelens.collectors.nsys.session import Session, narrow, process_of, thread_of, together
 from tracelens.derive.columns.per_unique import distinct_rows, each_once
-from tracelens.derive.events.nesting import nest
-from tracelens.derive.events.nesting_walk import as_rows
+from tracelens.derive.events.nesting import as_rows, nest
 
 _CATEGORIES = dict.fromkeys(codes.PUSH_POP, "push_pop") | dict.fromkeys(
     codes.START_END, "start_end"

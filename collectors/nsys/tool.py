@@ -44,9 +44,9 @@ _PACKAGES = {"libdw.so.1": "libdw1 on Debian and Ubuntu, elfutils-libs on Fedora
 
 @dataclass(frozen=True, slots=True)
 class Nsys:
-    """An nsys that runs.
+    """An installed nsys that runs: its file, its version in its own words, and its importer.
 
-    Its file, its version in its own words, and the importer that writes its reports.
+    The importer is the program that writes nsys's reports.
     """
 
     path: Path

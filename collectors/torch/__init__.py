@@ -207,7 +207,10 @@ def _capture(
     tables = assemble(raw, diagnostics, store)
     samples = LineSamples.of(beside)
     if samples is not None and isinstance(tables.get("activities"), pl.DataFrame):
-        tables["activities"] = with_sampled_lines(tables["activities"], samples)
+        spans = tables.get("spans")
+        tables["activities"] = with_sampled_lines(
+            tables["activities"], samples, spans if isinstance(spans, pl.DataFrame) else None
+        )
     if "layers" in tables:
         tables["layers"] = sidecar.describe_layers(tables["layers"], beside)
     if not read.complete:
@@ -256,9 +259,9 @@ def _capture(
 def read_several(
     files: Sequence[Path], folder: Path, limit_bytes: int | None, tell: Callable[[str], None]
 ) -> list[list[Capture]]:
-    """Return the captures of each file, their large tables stored in the folder.
+    """Return the captures of each file, with their large tables stored in the folder.
 
-    Several large files in processes.
+    Several large files are read at the same time, in processes of their own.
     """
     from tracelens.running import subprocess_reader  # noqa: PLC0415
 

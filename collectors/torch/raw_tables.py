@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from tracelens.collectors.torch.distributed import collectives
+from tracelens.collectors.torch.fields import TABLES as RAW_TABLES
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
 from tracelens.derive.columns.per_unique import each_once, each_pair_once
 from tracelens.schemas import TABLES
@@ -38,6 +39,8 @@ _UP_TO_PACKAGES = r"^(?:[A-Za-z]:)?[/\\].*[/\\](?:site-packages|dist-packages)[/
 _UP_TO_STDLIB = (
     r"^(?:[A-Za-z]:)?[/\\].*[/\\](?:lib(?:32|64)?[/\\]python\d[\d.]*t?|Python\d+[/\\]Lib)[/\\]"
 )
+# A live capture's own hooks keep their folder, so that they are told from the program's files.
+_UP_TO_HOOKS = r"^(?:[A-Za-z]:)?[/\\].*[/\\](collectors[/\\]torch[/\\]live[/\\])"
 _UP_TO_FILE = r"^(?:[A-Za-z]:)?[/\\].*[/\\]([^/\\]*\(\d+\): )"
 _ABSOLUTE_PATH = r"(^|[\s'\"(<\[=,;])(?:[A-Za-z]:)?[/\\]+(?:[^/\\():<>]+[/\\]+)+"
 _KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
@@ -48,6 +51,7 @@ _STEP = r"^ProfilerStep#[0-9]+$"
 _MODULE = "nn.Module: "
 _DRIVERS = ["cuda_driver", "xpu_driver", "privateuse1_driver"]
 """Categories of driver calls; the other categories of calls are a runtime's."""
+_MTIA_WAIT, _MTIA_ENCLOSING = "event_wait", ("merge", "remote")
 _SPARSE, _FEW = 8, 1 << 16
 _SYNC = {
     "event": "(?i)event sync",
@@ -72,6 +76,7 @@ def raw_tables(
             "baseTimeNanoseconds is no time; times count from the trace's own",
         )
         base_ns = 0
+    _set_mtia_apart(frames, diagnostics)
     raw = {}
     for name in list(frames):
         frame = frames.pop(name).with_columns(pl.col("start_ns").cast(pl.Int64) + base_ns)
@@ -80,6 +85,37 @@ def raw_tables(
         raw["kernels"] = raw["kernels"].sort("start_ns", maintain_order=True)
         raw["collectives"] = _fitting("collectives", collectives(raw["kernels"]))
     return {name: _without_empty(raw.pop(name)) for name in list(raw)}
+
+
+def _set_mtia_apart(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> None:
+    """Take what is no work out of the kernels of an MTIA: all of its device events have one category.
+
+    `event_wait` is a stream's wait for another one, a row of `synchronizations`. `merge` and
+    `remote` last as long as the events that they enclose, which are the work; they are counted.
+    """
+    kernels, calls = frames.get("kernels"), frames.get("api_calls")
+    if kernels is None or calls is None or not (calls["category"] == "mtia_runtime").any():
+        return
+    name = pl.col("name").cast(pl.String)
+    is_wait, encloses = name == _MTIA_WAIT, name.is_in(_MTIA_ENCLOSING)
+    diagnostics.add(
+        "info",
+        "enclosing_events",
+        "device events that enclose others and are no work of their own (merge, remote)",
+        kernels.filter(encloses).height,
+    )
+    waits = kernels.filter(is_wait).with_columns(
+        pl.lit("stream wait").alias("what"),
+        pl.lit(None, pl.Int64).alias("waited_stream_id"),
+        pl.lit(None, pl.Int64).alias("waited_correlation_id"),
+    )
+    if waits.height:
+        columns = [column.name for column in RAW_TABLES["synchronizations"]]
+        known = [frames[name] for name in ("synchronizations",) if name in frames]
+        frames["synchronizations"] = pl.concat(
+            [waits.select(columns), *known], how="vertical_relaxed"
+        )
+    frames["kernels"] = kernels.filter(~encloses & ~is_wait)
 
 
 def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
@@ -178,6 +214,7 @@ def _without_folders(name: pl.Expr) -> pl.Expr:
         name.str.replace_all(_ADDRESS, "")
         .str.replace(_UP_TO_PACKAGES, "")
         .str.replace(_UP_TO_STDLIB, "")
+        .str.replace(_UP_TO_HOOKS, "$1")
         .str.replace(_UP_TO_FILE, "$1")
         .str.replace_all(_ABSOLUTE_PATH, "$1")
     )
@@ -205,7 +242,7 @@ def _callers(spans: pl.DataFrame) -> pl.Series:
 
 
 def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Series:
-    """For each wanted number the first row that has it; None where none has."""
+    """Return for each wanted number the first row that has it; None where none has."""
     lowest, highest = numbers.min(), numbers.max()
     # The profiler counts calls up: a list by number is short, and takes a tenth of a join's time
     # and memory.

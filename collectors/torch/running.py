@@ -31,6 +31,8 @@ from tracelens.trace.sources import read_captures
 P = ParamSpec("P")
 R = TypeVar("R")
 _SITE = Path(__file__).parent / "live" / "on-start"
+_FEW_STEPS = 3
+"""With fewer steps timed, that they took no less without the profiler says nothing."""
 COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
 """Modules of `live` that record beside the profiler where they are asked for."""
 _OPENING = (
@@ -184,16 +186,14 @@ def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
     plain, active = report.get("unprofiled_step_ns"), report.get("profiled_step_ns")
     if plain and active:
         ratio = active["mean"] / plain["median"]
-        cost = (
-            f"{ratio:.2f} times as long"
-            if ratio > 1
-            else "no cost to be seen, or other work in those without"
-        )
-        said.append(
+        times = (
             f"a step took {active['mean'] / 1e6:.3f} ms under the profiler (mean of {active['n']})"
-            f" and {plain['median'] / 1e6:.3f} ms without (median of {plain['n']}): {cost};"
-            f" {warning}"
+            f" and {plain['median'] / 1e6:.3f} ms without (median of {plain['n']})"
         )
+        if ratio > 1:
+            said.append(f"{times}: {ratio:.2f} times as long; {warning}")
+        elif plain["n"] >= _FEW_STEPS:
+            said.append(f"{times}: the profiler cost less than steps differ")
     else:
         said.append(
             "what the profiler cost is unknown, for no step ran both with and without it;"

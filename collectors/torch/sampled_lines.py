@@ -8,6 +8,11 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.derive.columns.intervals import END, covered_ns
+from tracelens.derive.columns.split_intervals import cut_at
+from tracelens.derive.time.activity_places import PROFILER
+from tracelens.derive.time.cpu_busy import outermost_ops
+
 _FRAME = re.compile(r"([^\s/()>]+\.py)\((\d+)\): (.+?)(?= > |$)")
 
 
@@ -40,17 +45,26 @@ class LineSamples:
         return self.frames[bisect_left(self.times, start_ns) : bisect_left(self.times, end_ns)]
 
 
-def with_sampled_lines(activities: pl.DataFrame, samples: LineSamples) -> pl.DataFrame:
+def with_sampled_lines(
+    activities: pl.DataFrame, samples: LineSamples, spans: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Activities whose places name the lines that ran most often meanwhile, as far as any was sampled.
 
     A place without a Python frame gets the program's innermost one. Where a stretch was not
-    sampled, the place has the lines that the same place had elsewhere.
+    sampled, the place has the lines that the same place had elsewhere. Launching has a place where
+    nothing runs on a device, and is cut where the line changes; that takes `spans`.
     """
-    rows = activities.select("start_ns", "duration_ns", "what", "cause").rows()
+    if spans is not None and "op_ns" in activities.columns:
+        activities = _cut_where_lines_change(activities, samples, spans)
+    of_process = pl.lit(value=False)
+    if "op_ns" in activities.columns:
+        of_process = pl.col("op_ns").is_not_null()
+    is_named = (pl.col("cause") != "launch") | of_process
+    rows = activities.select("start_ns", "duration_ns", "what", is_named).rows()
     named: list[str | None] = []
     weights: dict[str, Counter[str]] = {}
-    for start, length, what, cause in rows:
-        stacks = samples.within(start, start + length) if cause != "launch" else []
+    for start, length, what, is_named_here in rows:
+        stacks = samples.within(start, start + length) if is_named_here else []
         text = _with_lines(what, stacks) if stacks else None
         named.append(text)
         if text is not None and what is not None and _FRAME.search(what):
@@ -63,6 +77,31 @@ def with_sampled_lines(activities: pl.DataFrame, samples: LineSamples) -> pl.Dat
     return activities.with_columns(
         pl.Series("what", filled, dtype=pl.String).cast(activities.schema["what"])
     )
+
+
+def _cut_where_lines_change(
+    activities: pl.DataFrame, samples: LineSamples, spans: pl.DataFrame
+) -> pl.DataFrame:
+    """Launching of a process without a device, cut halfway between two samples of different lines."""
+    is_cut = (pl.col("cause") == "launch") & pl.col("op_ns").is_not_null()
+    whole = activities.filter(is_cut).sort("start_ns")
+    if whole.is_empty():
+        return activities
+    lines = [next((frame for frame in stack if frame[3]), None) for stack in samples.frames]
+    edges = [
+        (before + after) // 2
+        for before, after, one, other in zip(
+            samples.times, samples.times[1:], lines, lines[1:], strict=False
+        )
+        if one != other
+    ]
+    pieces = cut_at(
+        whole.with_columns(end_ns=END), pl.Series("edges", edges, dtype=pl.Int64).unique().sort()
+    )
+    pieces = pieces.with_columns(duration_ns=pl.col("end_ns") - pl.col("start_ns"))
+    pieces = pieces.with_columns(op_ns=covered_ns(pieces, outermost_ops(spans), ["process_id"]))
+    rest = activities.filter(~is_cut.fill_null(value=False))
+    return pl.concat([rest, pieces.select(activities.columns)]).sort("start_ns")
 
 
 def _with_lines(what: str | None, stacks: list[list[tuple[str, str, int, bool]]]) -> str | None:
@@ -86,7 +125,7 @@ def _with_lines(what: str | None, stacks: list[list[tuple[str, str, int, bool]]]
 
     if what is not None and _FRAME.search(what):
         return _FRAME.sub(line_of, what)
-    if not own:
+    if not own or what == PROFILER:
         return what
     file, function, line = own.most_common(1)[0][0]
     place = f"{file}({line}): {function}"

@@ -75,28 +75,30 @@ class Text:
 
 
 class Finder:
-    """Finds the next match of a pattern that begins with a brace and contains no other.
+    """Finds the next match of a pattern that begins with a certain byte and has no other of it.
 
     No text is searched twice.
     """
 
-    def __init__(self, pattern: re.Pattern[bytes]) -> None:
+    def __init__(self, pattern: re.Pattern[bytes], first_byte: bytes) -> None:
         self._pattern = pattern
-        self._found: tuple[int, int] | None = None
+        self._first_byte = first_byte
+        self._match_begin: int | None = None
         self._searched = 0
 
-    def next(self, text: Text) -> tuple[int, int] | None:
-        """Begin and end, in `text.data`, of the first match from `text.at` on.
+    def next(self, text: Text, begin: int) -> int | None:
+        """Return where the first match from `begin` on starts in `text.data`.
 
         Return None where there is none yet.
         """
-        if self._found is None or self._found[0] < text.place:
-            begin = max(text.place, self._searched) - text.start
+        place = text.start + begin
+        if self._match_begin is None or self._match_begin < place:
+            begin = max(place, self._searched) - text.start
             match = self._pattern.search(text.data, begin)
             if match is None:
-                # A match that more text completes can only start at the last brace.
-                brace = text.data.rfind(b"}", begin)
-                self._searched = text.start + (len(text.data) if brace < 0 else brace)
+                # A match that more text completes can only start at the last such byte.
+                last = text.data.rfind(self._first_byte, begin)
+                self._searched = text.start + (len(text.data) if last < 0 else last)
                 return None
-            self._found = text.start + match.start(), text.start + match.end()
-        return self._found[0] - text.start, self._found[1] - text.start
+            self._match_begin = text.start + match.start()
+        return self._match_begin - text.start

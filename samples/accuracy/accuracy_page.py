@@ -21,6 +21,8 @@ from tracelens.errors import TracelensError
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import predictions
+
 SAMPLES = Path(__file__).resolve().parents[1]
 PAGE = SAMPLES.parent / "docs" / "accuracy.md"
 COUNTS = Path(__file__).parent / "counts.json"
@@ -231,7 +233,7 @@ def make_counts() -> dict[str, dict[str, float]]:
 
 
 _INTRO = """\
-# How often the verdict is right
+# How often verdicts and predictions are right
 
 <!-- Written by samples/accuracy/accuracy_page.py (`make accuracy`); a test fails when a verdict changes. -->
 
@@ -279,7 +281,7 @@ def page(counts: dict[str, dict[str, float]]) -> str:
         parts.append(
             "\n".join([f"## {title}\n\n{_SECTIONS[title]}\n", head, *(row.line for row in rows)])
         )
-    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+    return "\n\n".join(part.rstrip("\n") for part in [*parts, predictions.page()]) + "\n"
 
 
 def summary(sections: dict[str, list[Row]]) -> str:

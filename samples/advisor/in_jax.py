@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 import torch
 from jax import lax
-from run import CALLS, ROUNDS, Results, quartiles
+
+from samples.advisor.run import CALLS, ROUNDS, Results, quartiles
 
 
 def run(results: Results, *, quick: bool) -> None:

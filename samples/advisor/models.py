@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import torch
 from torch import Tensor, nn
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "study"))
-from resnet import resnet50
+from samples.study.resnet import resnet50
 
 WIDTHS = (
     (64, 1),

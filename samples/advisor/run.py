@@ -1,4 +1,4 @@
-"""Try the advisor: `python samples/advisor/run.py --out OUT STAGE…`, on a machine with a GPU.
+"""Try the advisor: `python -m samples.advisor.run --out OUT STAGE…`, on a machine with a GPU.
 
 Stages, each best in a process of its own: `plans` (captures, plans, and what each plan takes),
 `ways` (what each way takes, by the plans in OUT/captures), torch.compile's modes, `jax`. Every
@@ -11,16 +11,12 @@ import argparse
 import copy
 import json
 import statistics
-import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 ROUNDS, CALLS = 10, 20
 MODES = ("default", "reduce-overhead", "max-autotune")
@@ -59,7 +55,7 @@ class Results:
 
     def subjects(self, *, quick: bool) -> Iterator[tuple[str, Any, Any]]:
         """Name, model and input of each subject that was asked for."""
-        import models  # noqa: PLC0415 - beside this file
+        from samples.advisor import models  # noqa: PLC0415 - it needs torch
 
         for name, (model, given) in (
             models.layers(quick=quick) | models.subjects(quick=quick)
@@ -181,7 +177,7 @@ def advised(
     torch: Any, results: Results, about: dict[str, Any], both: tuple[Any, Any]
 ) -> dict[str, Any]:
     """The model by the advised calls, captured: what was predicted of it and what it took."""
-    import tracelens as tl  # noqa: PLC0415 - after the path was set
+    import tracelens as tl  # noqa: PLC0415 - torch is loaded first
     from tracelens.advisor import CallPlan, apply_calls, time_calls  # noqa: PLC0415
     from tracelens.derive.calls.advising import advise_rank, candidates_of, plan_of  # noqa: PLC0415
     from tracelens.errors import ToolError  # noqa: PLC0415
@@ -360,7 +356,7 @@ def main() -> None:
     results = Results(asked.out, asked.seconds, asked.only, asked.tf32)
     for stage in asked.stages:
         if stage == "jax":
-            import in_jax  # noqa: PLC0415 - beside this file
+            from samples.advisor import in_jax  # noqa: PLC0415 - it needs JAX
 
             in_jax.run(results, quick=asked.quick)
             continue

@@ -1,127 +1,189 @@
-"""Write the cross-layer page from the bundled captures: `python samples/cross_layer/analyse.py`.
+"""Write the cross-layer page from the bundled captures: `python -m samples.cross_layer.analyse`.
 
-Reads the captures in samples/ and writes docs/cross_layer.md with its charts. Every number is made
-from the captures.
+Reads the captures in samples/ and writes docs/cross_layer.md with its charts. The text is
+page.md.j2; every number is made from the captures.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-# The pieces of a page are the abstraction study's.
-sys.path.append(str(ROOT / "samples/study"))
+import altair as alt
 
-import gains  # noqa: E402
-import review  # noqa: E402
-import shared  # noqa: E402
-import spread  # noqa: E402
-from page import Finding, Section, table  # noqa: E402
-from runs import Run, by_key, read  # noqa: E402
+import tracelens as tl
+from samples.cross_layer.charts import charts
+from samples.cross_layer.runs import LEVELS, LINEAR, Reuse, Run, by_key, percent, read, reuse
+from samples.kit.drawing import save
+from samples.kit.page import ROOT, fixed, render, unique
+from samples.kit.significance import Verdict, judge, judge_cases
+from tracelens.schemas.events import FAMILIES
 
-NOTICE = (
-    "<!-- Written by samples/cross_layer/analyse.py from the captures in samples/; edit those"
-    " instead. -->"
-)
-TITLE = "# Which operations and libraries carry deep learning"
-WORDS = {True: "yes", False: "**no**", None: "in part"}
+HERE = Path(__file__).parent
+PAGE = ROOT / "docs/cross_layer.md"
+FEW = 5
+"""So many pairs of library and primitive are called few: as many sorts of operation as the
+review lists in section III. It names no number, and this one was set when ours were known."""
+MOST = 0.8
+"""And so much of the kernel time is called most of it."""
+FRAMEWORKS = {
+    "eager": "PyTorch eager",
+    "libtorch": "LibTorch",
+    "compile": "torch.compile",
+    "jax_ops": "JAX op by op",
+    "jax_jit": "JAX jit",
+    "keras_jax_call": "Keras on JAX",
+    "keras_torch_call": "Keras on PyTorch",
+    "cudnn": "cuDNN",
+}
+"""LeNet's captures of other frameworks, each set beside PyTorch eager."""
 
 
 def main() -> None:
-    """Write the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--samples", type=Path, default=ROOT / "samples")
-    parser.add_argument("--page", type=Path, default=ROOT / "docs/cross_layer.md")
-    options = parser.parse_args()
-    made = make(read(options.samples))
-    about = json.loads((options.samples / "cross_layer/captures/versions.json").read_text())
-    folder = options.page.with_suffix("")
-    folder.mkdir(parents=True, exist_ok=True)
-    for figure in (figure for section in made for figure in section.figures):
-        figure.chart.save(folder / f"{figure.name}.svg")
-    options.page.write_text(page(made, about, folder.name))
+    """Write the page and its charts."""
+    text, drawn = make()
+    PAGE.write_text(text)
+    save(drawn, PAGE.with_suffix(""))
 
 
-def make(runs: Sequence[Run]) -> list[Section]:
-    """The sections of the page."""
+def make() -> tuple[str, dict[str, alt.TopLevelMixin]]:
+    """The page as Markdown, and its charts by name."""
+    runs = read(ROOT / "samples")
+    about = json.loads((HERE / "captures/versions.json").read_text())
+    lenet = {
+        name: tl.open(ROOT / f"samples/lenet/captures/trace_{name}.tracelens")
+        for name in FRAMEWORKS
+    }
+    values = facts(runs, lenet) | {"versions": about["versions"]}
+    return render(HERE / "page.md.j2", values, verdicts(values)), charts(runs)
+
+
+def facts(runs: Sequence[Run], lenet: Mapping[str, tl.Trace]) -> dict[str, Any]:
+    """The numbers that the page speaks of."""
     known = by_key(runs)
-    return [
-        spread.families(runs),
-        spread.few(runs),
-        spread.ops(known),
-        shared.shared(runs),
-        gains.what_if(runs),
-        gains.sources(known),
-        gains.not_measured(),
+    linear = [run.share(family=LINEAR) for run in runs]
+    wide = [run.share(family=LINEAR) + run.share(family="elementwise") for run in runs]
+    compiled = compiled_pairs(known)
+    levels = {how: known[f"study/{key}"].trace for key, how in LEVELS.items()}
+    between = {pair: reuse(*(levels[how] for how in pair)) for pair in combinations(levels, 2)}
+    return {
+        "n": len(runs),
+        "linear": linear,
+        "wide": wide,
+        "linear_above": sum(share > 0.5 for share in linear),
+        "wide_above": sum(share > 0.5 for share in wide),
+        "least_shared": min(r.by_name for r in _plain(between)),
+        "generated": between["PyTorch eager", "torch.compile"],
+        "told": {
+            words: known[key].share(family=LINEAR)
+            for key, words in (
+                ("torch/resnet50_eager", "ResNet-50"),
+                ("thesis/resnet50_compiled", "ResNet-50 compiled"),
+                ("torch/alexnet_eager", "AlexNet"),
+                ("cross_layer/bert_infer", "BERT"),
+                ("cross_layer/llama_train", "Llama in training"),
+            )
+        },
+        "pairs_for": [run.pairs_for(MOST) for run in runs],
+        "pairs": [len(run.pairs()) for run in runs],
+        "between": between,
+        "frameworks": {
+            name: reuse(lenet["eager"], trace) for name, trace in lenet.items() if name != "eager"
+        },
+        "compiled_rows": [(name, *_reuse_cells(*both)) for name, both in compiled.items()],
+        "gains": [run.linear_twice() for run in runs],
+        "winners": Counter(run.best()[0] for run in runs if run.has_ops).most_common(),
+        "family_rows": [_family_row(run) for run in runs],
+        "framework_rows": [
+            (FRAMEWORKS[name], *_reuse_cells(*reuse(lenet["eager"], trace)))
+            for name, trace in lenet.items()
+            if name != "eager"
+        ],
+        "level_rows": [
+            (" and ".join(pair), *_reuse_cells(*both)) for pair, both in between.items()
+        ],
+        "across": across(runs),
+        "few_rows": [_few_row(run) for run in runs if run.group in ("vision", "language")],
+        "gain_rows": [_gain_row(run) for run in runs if run.group in ("vision", "language")],
+        "source_rows": [
+            (
+                f"`{known[key].place}`",
+                *(percent(known[key].share(primitive=word)) for word in ("gemm", "conv")),
+                percent(known[key].share(family=LINEAR)),
+            )
+            for key in ("nsys/eager_resnet50", "torch/resnet50_eager")
+        ],
+    }
+
+
+def _plain(between: Mapping[tuple[str, str], tuple[Reuse, Reuse]]) -> list[Reuse]:
+    """Both sides of every two levels, torch.compile left out."""
+    return [r for pair, both in between.items() if "torch.compile" not in pair for r in both]
+
+
+def compiled_pairs(known: Mapping[str, Run]) -> dict[str, tuple[Reuse, Reuse]]:
+    """Each model eager and compiled: the reuse of both sides, by the eager one's name."""
+    pairs = [
+        (run, known[other])
+        for key, run in known.items()
+        for other in (key.replace("_eager", "_compiled") if "_eager" in key else f"{key}_compiled",)
+        if other in known and other != key and run.group in ("vision", "language")
     ]
+    return unique((a.name, reuse(a.trace, b.trace)) for a, b in pairs)
 
 
-def page(made: Sequence[Section], about: Mapping[str, Any], folder: str) -> str:
-    """The page as Markdown; `folder`: where its charts lie."""
-    findings = [finding for section in made for finding in section.findings]
-    parts = [
-        TITLE,
-        NOTICE,
-        answer(findings),
-        introduction(about),
-        "## The claims",
-        verdicts(findings),
-    ]
-    for section in made:
-        parts += [f"## {section.title}", *section.blocks]
-        parts += [
-            f"![{f.caption}]({folder}/{f.name}.svg)\n\n*{f.caption}.*" for f in section.figures
-        ]
-    commands = "\n".join(job["command"] for job in about["commands"])
-    taken = (
-        "Those of BERT and Llama were taken by `python samples/cross_layer/language.py --out OUT`,"
-        " which runs"
+def across(runs: Sequence[Run]) -> list[tuple[Any, ...]]:
+    """Reuse among eager models of inference, by name, a row a model.
+
+    Raises PageError where two captures have one label.
+    """
+    eager = unique((run.label, run) for run in runs if run.how in ("eager", "eager, inference"))
+    shares: dict[tuple[str, str], float] = {}
+    for a, b in combinations(eager, 2):
+        shares[a, b], shares[b, a] = (r.by_name for r in reuse(eager[a].trace, eager[b].trace))
+    return [(a, *(None if a == b else percent(shares[a, b]) for b in eager)) for a in eager]
+
+
+def _reuse_cells(base: Reuse, other: Reuse) -> list[str]:
+    return [percent(r.by_name) for r in (base, other)] + [percent(r.by_pair) for r in (base, other)]
+
+
+def _family_row(run: Run) -> tuple[Any, ...]:
+    shares = run.families()
+    wide = percent(shares[LINEAR] + shares["elementwise"])
+    return (run.name, *(percent(shares[family]) for family in FAMILIES if family != "other"), wide)
+
+
+def _few_row(run: Run) -> tuple[Any, ...]:
+    first = ", ".join(
+        f"{library} {primitive} {percent(share)}" for library, primitive, share in run.pairs()[:3]
     )
-    others = (
-        "The others are those of [the abstraction study](abstraction_study.md), [the"
-        " thesis](thesis.md), [samples/torch](../samples/torch/README.md) and"
-        " [samples/nsys](../samples/nsys/README.md), each with its commands."
-    )
-    return "\n\n".join([*parts, "## Commands", taken, f"```\n{commands}\n```", others]) + "\n"
+    return run.name, len(run.pairs()), run.pairs_for(MOST), first
 
 
-def answer(findings: Sequence[Finding]) -> str:
-    """The claims in a list, each with what it is taken apart into, a verdict on each part, and what says so."""
-    lines = []
-    for number, (claim, parts) in enumerate(review.CLAIMS.items(), 1):
-        lines.append(f"{number}. *{claim}.*")
-        told = [finding for finding in findings if finding.claim in parts]
-        lines += [f"   - {_capital(f.claim)}: {WORDS[f.holds]}. {_capital(f.now)}." for f in told]
-    return "\n".join(lines)
+def _gain_row(run: Run) -> tuple[Any, ...]:
+    primitive, twice, limit = run.best()
+    return run.name, primitive, fixed(twice), fixed(limit), fixed(run.linear_twice())
 
 
-def _capital(text: str) -> str:
-    return text if text.startswith("torch") else text[0].upper() + text[1:]
-
-
-def verdicts(findings: Sequence[Finding]) -> str:
-    """Where the review claims what, and what each verdict rests on."""
-    claims = {part: claim for claim, parts in review.CLAIMS.items() for part in parts}
-    rows = [[claims[f.claim], f.claim, f.where, f.then, WORDS[f.holds], f.why] for f in findings]
-    return table(["claim", "of it", "in the review", "there", "here", "why"], rows)
-
-
-def introduction(about: Mapping[str, Any]) -> str:
-    """The pairs of captures that are compared."""
-    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-    return (
-        f"{review.CITATION}, holds that deep learning rests on few linear algebra operations in"
-        f" libraries that frameworks share. There: {review.HARDWARE}. This page gives the claims"
-        " numbers, from captures of one NVIDIA H200 in October and November 2026 (of those of BERT"
-        f" and Llama: {versions}; of the others, on their own pages, the same torch). They are made"
-        " by the analyses [cross_layer and compare_cross_layer](analyses.md#cross_layer), and the"
-        " page by `make cross-layer`."
-    )
+def verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
+    """What the captures say of each of the review's claims."""
+    jax = v["frameworks"]["jax_jit"]
+    return {
+        "linear": judge_cases(share > 0.5 for share in v["wide"]),
+        "linear_narrow": judge_cases(share > 0.5 for share in v["linear"]),
+        "few": judge(max(v["pairs_for"]) <= FEW),
+        "same": judge(all(r.is_most for r in _plain(v["between"]))),
+        "compiled": judge(all(r.by_pair > 0.5 for r in v["generated"])),
+        "jax": Verdict.OPEN
+        if len({r.by_pair > 0.5 for r in jax}) > 1
+        else judge(jax[0].by_pair > 0.5),
+        "one_for_all": judge(min(v["gains"]) > 1.1),
+    }
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Capture BERT and Llama, inference and training, eager and compiled, on a machine with a GPU.
 
-`python samples/cross_layer/language.py --out OUT`. Weights are random, made from transformers'
+`python -m samples.cross_layer.language --out OUT`. Weights are random, made from transformers'
 configurations, so nothing is downloaded. Each capture runs in a process of its own; one that fails
 is noted in OUT/versions.json and the others go on. See README.md beside this file.
 """
@@ -15,7 +15,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
 CAPTURES = (
     "bert_infer",
     "bert_train",
@@ -85,7 +84,15 @@ def capture_all(options: argparse.Namespace) -> None:
 
 def run(name: str, options: argparse.Namespace, seconds: float) -> str:
     """The outcome of one capture."""
-    words = [sys.executable, __file__, "--out", str(options.out), "--capture", name]
+    words = [
+        sys.executable,
+        "-m",
+        "samples.cross_layer.language",
+        "--out",
+        str(options.out),
+        "--capture",
+        name,
+    ]
     try:
         done = subprocess.run(
             [*words, *(["--quick"] if options.quick else [])], timeout=seconds, check=False
@@ -99,7 +106,6 @@ def capture(name: str, out: Path, *, quick: bool) -> None:
     """Three steps of a model under the profiler, without Python's calls, which slow the host and enlarge the trace."""
     import torch  # noqa: PLC0415 - the process that starts the others needs none
 
-    sys.path.insert(0, str(ROOT))
     import tracelens as tl  # noqa: PLC0415
 
     device = "cpu" if quick else "cuda"

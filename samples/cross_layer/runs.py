@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 import tracelens as tl
+from samples.kit.page import unique
 from tracelens.schemas.events import FAMILIES
 
 LINEAR = "linear algebra"
@@ -71,6 +72,11 @@ class Run:
         return int(self.rows["duration_total_ns"].sum())
 
     @property
+    def label(self) -> str:
+        """The model, with its images' side where they are small."""
+        return f"{self.model}, 64²" if self.group in ("levels", "profiled") else self.model
+
+    @property
     def has_ops(self) -> bool:
         """Whether ops around the kernels are known, which tell a convolution from a matrix product."""
         return self.rows["op"].count() > 0
@@ -100,7 +106,7 @@ class Run:
         return len(self.pairs())
 
     def linear_by_step(self) -> tuple[float, float] | None:
-        """Quartiles over the steps of the share of linear algebra; null where fewer than three are marked."""
+        """Quartiles over the steps of the share of linear algebra; None where fewer than three are marked."""
         in_steps = self.trace.kernels.drop_nulls("step")
         is_linear = pl.col("primitive").is_in(FAMILIES[LINEAR])
         ns = pl.col("duration_ns")
@@ -127,8 +133,11 @@ class Reuse:
     spread: tuple[float, float] | None
     by_pair: float
 
-    def __str__(self) -> str:
-        return percent(self.by_name, self.spread)
+    @property
+    def is_most(self) -> bool | None:
+        """Whether more than half is reused, by name; None where the quartiles over the steps do not tell."""
+        low, high = self.spread or (self.by_name, self.by_name)
+        return True if low > 0.5 else False if high < 0.5 else None
 
 
 def reuse(base: tl.Trace, other: tl.Trace) -> tuple[Reuse, Reuse]:
@@ -240,5 +249,8 @@ _SAMPLES = {
 
 
 def by_key(runs: Sequence[Run]) -> Mapping[str, Run]:
-    """The runs by the name of the folder before `captures`, or the source, and the file: `study/nsys_eager`."""
-    return {f"{run.place.partition('/')[0]}/{run.key}": run for run in runs}
+    """The runs by the name of the folder before `captures`, or the source, and the file: `study/nsys_eager`.
+
+    Raises PageError where two of them have the same.
+    """
+    return unique((f"{run.place.partition('/')[0]}/{run.key}", run) for run in runs)

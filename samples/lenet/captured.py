@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import polars as pl
-from levels import PROFILED
 
 import tracelens as tl
+from samples.lenet.levels import PROFILED
 
 LAUNCHES = r"(?i)launch"
 ENTRY = re.compile(r"(^|[.:>])infer$")

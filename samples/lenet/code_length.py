@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from levels import HERE, KINDS
+from samples.lenet.levels import HERE, KINDS
 
 _BEGIN = re.compile(r"\s*(?:#|//) begin (.+)")
 _END = re.compile(r"\s*(?:#|//) end\s*")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from levels import BUILD, HERE, of_device
+from samples.lenet.levels import BUILD, HERE, of_device
 
 COMPILER = ("g++", "-O2", "-g", "-shared", "-fPIC")
 CUDA = ("cudart", "cublas", "cublasLt", "cudnn")

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from levels import Level
-from net import Array, Size
+
+from samples.lenet.levels import Level
+from samples.lenet.net import Array, Size
 
 jax.config.update("jax_default_matmul_precision", "highest")  # no TF32
 

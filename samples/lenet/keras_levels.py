@@ -7,8 +7,9 @@ from typing import Any
 import keras
 import numpy as np
 from keras import layers
-from levels import Level
-from net import Array, Size, channels_last
+
+from samples.lenet.levels import Level
+from samples.lenet.net import Array, Size, channels_last
 
 
 # begin call predict

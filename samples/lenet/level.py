@@ -1,4 +1,4 @@
-"""Measure one level in a process of its own: `python samples/lenet/level.py eager --device cpu --out OUT`.
+"""Measure one level in a process of its own: `python -m samples.lenet.level eager --device cpu --out OUT`.
 
 Prints one line of JSON a network and batch. With --wait it says `ready` when all is imported, and
 goes on when a line comes in: so that the driver imports side by side and measures alone. With
@@ -20,9 +20,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import net
 import numpy as np
-from levels import KINDS, PROFILED, Level, loader
+
+from samples.lenet import net
+from samples.lenet.levels import KINDS, PROFILED, Level, loader
 
 ROUNDS, CALLS = 10, 200
 STACKED = 12

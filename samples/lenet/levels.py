@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from net import CLASSES, Array, Size
+
+from samples.lenet.net import CLASSES, Array, Size
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build/lenet"
@@ -117,9 +118,8 @@ def loader(name: str) -> Callable[[Size, dict[str, Array], int, str], Level]:
     if kind.file.endswith(".cpp"):
         library = Library(BUILD / f"{name}.so")
         return library.load
-    module, *_ = (
-        importlib.import_module(needed) for needed in (Path(kind.file).stem, *kind.imports)
-    )
+    own = f"samples.lenet.{Path(kind.file).stem}"
+    module, *_ = (importlib.import_module(needed) for needed in (own, *kind.imports))
     return lambda *arguments: module.load(name, *arguments)
 
 

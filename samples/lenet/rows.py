@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from captured import depth, kernel_names, on_the_gpu
-from code_length import Length, of_level
-from levels import KINDS
-
 import tracelens as tl
+from samples.kit.page import unique
+from samples.kit.significance import Range
+from samples.lenet.captured import depth, kernel_names, on_the_gpu
+from samples.lenet.code_length import Length, of_level
+from samples.lenet.levels import KINDS
 
 Row = Mapping[str, Any]
+CELLS = [(size, batch) for size in ("large", "small") for batch in (1, 128)]
 
 
 @dataclass(frozen=True)
@@ -43,24 +45,32 @@ class Run:
         return [name for name in KINDS if (device, name, "large", 1) in self.rows]
 
     def row(self, device: str, level: str, size: str = "large", batch: int = 1) -> Row | None:
-        """One row, null where it was not measured."""
+        """One row, None where it was not measured."""
         return self.rows.get((device, level, size, batch))
 
     def time(
         self, device: str, level: str, size: str = "large", batch: int = 1, *, copies: bool = False
     ) -> Row | None:
-        """Quartiles of an inference's milliseconds, with the copies or without; null where not measured."""
+        """Quartiles of an inference's milliseconds, with the copies or without; None where not measured."""
         row = self.row(device, level, size, batch)
         return row.get("copies" if copies else "call") if row else None
+
+    def range(
+        self, device: str, level: str, size: str = "large", batch: int = 1, *, copies: bool = False
+    ) -> Range | None:
+        """Milliseconds of an inference between their quartiles; None where not measured."""
+        found = self.time(device, level, size, batch, copies=copies)
+        return found and Range(found["p25_ms"], found["median_ms"], found["p75_ms"])
 
 
 def read(folder: Path) -> Run:
     """The measurements in a folder of captures; kernels and calls of one image are those of its traces and stacks."""
-    about, rows = {}, {}
-    for path in (folder / "cuda.json", folder / "cpu.json"):
-        about[path.stem] = json.loads(path.read_text())
-        for row in about[path.stem]["rows"]:
-            rows[path.stem, row["level"], row["size"], row["batch"]] = row
+    about = {name: json.loads((folder / f"{name}.json").read_text()) for name in ("cuda", "cpu")}
+    rows = unique(
+        ((device, row["level"], row["size"], row["batch"]), row)
+        for device, found in about.items()
+        for row in found["rows"]
+    )
     traces = {
         path.stem.removeprefix("trace_"): tl.open(path)
         for path in sorted(folder.glob("trace_*.tracelens"))

@@ -1,4 +1,4 @@
-"""Measure LeNet at every level: `python samples/lenet/run.py --out OUT`, on the GPU where there is one, or the CPU.
+"""Measure LeNet at every level: `python -m samples.lenet.run --out OUT`, on the GPU where there is one, or the CPU.
 
 Each level runs in a process of its own, and alone while it is timed; what fails or is absent is
 noted and the rest go on. `--quick` tries all of it out in a few calls. See README.md beside this
@@ -23,12 +23,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import net
-from compiling import build, folders
-from levels import KINDS, environment, of_device
+from samples.lenet import net
+from samples.lenet.compiling import build, folders
+from samples.lenet.levels import KINDS, environment, of_device
 
 ROOT = Path(__file__).resolve().parents[2]
-LEVEL = str(Path(__file__).resolve().parent / "level.py")
+LEVEL = ("-m", "samples.lenet.level")
 QUICK = ("--rounds", "3", "--calls", "5", "--seconds", "0.5")
 SYMBOLS = (
     "cudnnBackendExecute",
@@ -128,7 +128,7 @@ class Driver:
             "--batches",
             self.options.batches,
         ]
-        command = [sys.executable, LEVEL, name, *what, "--out", str(self.out), "--wait", *more]
+        command = [sys.executable, *LEVEL, name, *what, "--out", str(self.out), "--wait", *more]
         with (self.out / "logs" / f"{name}_{self.options.device}.txt").open("w") as log:
             return subprocess.Popen(
                 command,
@@ -191,7 +191,7 @@ class Driver:
         ]
         program = [
             sys.executable,
-            LEVEL,
+            *LEVEL,
             name,
             "--device",
             "cuda",

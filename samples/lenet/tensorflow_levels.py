@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-from levels import Level
-from net import Array, Size, channels_last
+
+from samples.lenet.levels import Level
+from samples.lenet.net import Array, Size, channels_last
 
 
 def load(level: str, size: Size, weights: dict[str, Array], batch: int, device: str) -> Level:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 
 import torch
-from levels import Level
-from net import Array, Size
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - as everybody calls it
+
+from samples.lenet.levels import Level
+from samples.lenet.net import Array, Size
 
 # They are the levels that are studied here, so the notice is known.
 warnings.filterwarnings("ignore", message=r".*`torch\.jit\.\w+` is (deprecated|not supported)")

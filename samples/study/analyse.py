@@ -1,162 +1,283 @@
-"""Write the study's page from its captures: `python samples/study/analyse.py`.
+"""Write the study's page from its captures: `python -m samples.study.analyse`.
 
 Reads samples/study/captures (what run.py wrote: traces, measurements.csv, versions.json) and writes
-docs/abstraction_study.md with its charts. Every sentence with a number is made from the captures
-and from paper.py.
+docs/abstraction_study.md with its charts. The text is page.md.j2; its numbers are the captures' and
+those of paper.py.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import copies
-import depth
-import paper
-import points
+import altair as alt
 import polars as pl
-import relu
-import sweeps
-from page import Finding, Section, table
 
 import tracelens as tl
+from samples.kit.drawing import save
+from samples.kit.page import ROOT, fixed, render
+from samples.kit.significance import NEAR, Range, Verdict, above, agrees, judge, judge_cases, more
+from samples.study import charts, copies, depth, paper, points, relu, sweeps
+from samples.study.points import HERE, LARGE
 
-ROOT = Path(__file__).resolve().parents[2]
-NOTICE = (
-    "<!-- Written by samples/study/analyse.py from samples/study/captures; edit those instead. -->"
-)
-TITLE = "# What abstraction costs today: ResNet-50 at five levels"
+HERE_FOLDER = Path(__file__).parent
+PAGE = ROOT / "docs/abstraction_study.md"
+MANY = (512, 64)
+"""The point of many small images."""
+TIMELINES = ("eager", "libtorch", "torchscript", "cudnn")
 
 
 def main() -> None:
-    """Write the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--captures", type=Path, default=ROOT / "samples/study/captures")
-    parser.add_argument("--page", type=Path, default=ROOT / "docs/abstraction_study.md")
-    options = parser.parse_args()
-    captures = {
-        folder.stem: tl.open(folder) for folder in sorted(options.captures.glob("*.tracelens"))
+    """Write the page and its charts."""
+    text, drawn = make()
+    PAGE.write_text(text)
+    save(drawn, PAGE.with_suffix(""))
+
+
+def make() -> tuple[str, dict[str, alt.TopLevelMixin]]:
+    """The page as Markdown, and its charts by name."""
+    folder = HERE_FOLDER / "captures"
+    captures = {path.stem: tl.open(path) for path in sorted(folder.glob("*.tracelens"))}
+    about = json.loads((folder / "versions.json").read_text())
+    measured = points.per_image(_csv(folder / "measurements.csv"))
+    counters = relu.largest_by_batch(_csv(folder / "ncu_relu.csv"))
+    values = {
+        "versions": about["versions"],
+        "paper": paper,
+        "names": paper.NAMES,
+        **_calls(captures),
+        **_copies(captures),
+        **_relu(captures, counters),
+        **_sweeps(measured),
     }
-    about = json.loads((options.captures / "versions.json").read_text())
-    measurements = read_measurements(options.captures / "measurements.csv")
-    made = sections(captures, measurements, read_measurements(options.captures / "ncu_relu.csv"))
-    folder = options.page.with_suffix("")
-    folder.mkdir(parents=True, exist_ok=True)
-    for figure in (figure for section in made for figure in section.figures):
-        figure.chart.save(folder / f"{figure.name}.svg")
-    options.page.write_text(page(made, about, folder.name, measurements))
+    values |= _rows(values)
+    drawn: dict[str, alt.TopLevelMixin] = {
+        "gap": charts.gap(measured),
+        "calls": charts.calls(values["calls"]),
+        "time": charts.sweep(measured, "ms", "ms an image", "ms"),
+        "memory": charts.sweep(measured, "used_mib", "MiB in use", "used"),
+        "utilisation": charts.sweep(measured, "gpu_util_percent", "% busy", "util"),
+    }
+    return render(HERE_FOLDER / "page.md.j2", values, _verdicts(values)), drawn
 
 
-def read_measurements(path: Path) -> pl.DataFrame | None:
-    """The measurements in the file, a row for each point or kernel; null where there is no such file."""
-    return pl.read_csv(path, schema_overrides={"checksum": pl.Float64}) if path.is_file() else None
+def _csv(path: Path) -> pl.DataFrame:
+    return pl.read_csv(path, schema_overrides={"checksum": pl.Float64})
 
 
-def sections(
-    captures: Mapping[str, tl.Trace],
-    measurements: pl.DataFrame | None,
-    counters: pl.DataFrame | None,
-) -> list[Section]:
-    """The sections of the page."""
-    return [
-        depth.section(captures),
-        copies.section(captures),
-        relu.section(captures, counters),
-        sweeps.section(measurements),
+def _calls(captures: Mapping[str, tl.Trace]) -> dict[str, Any]:
+    """Stacks and timelines: calls to cuDNN, frames in common, and a step's time."""
+    old, new = depth.paths(captures), depth.paths(captures, "")
+    common = depth.common(old["eager"], old["libtorch"])
+    timelines = {level: depth.steps(captures[f"nsys_{level}"]) for level in TIMELINES}
+    eager, libtorch = timelines["eager"], timelines["libtorch"]
+    return {
+        "calls": {level: depth.calls(level, path) for level, path in old.items()},
+        "calls_new": {level: depth.calls(level, path) for level, path in new.items()},
+        "from_conv": old["eager"].total,
+        "below": (old["eager"].below, old["libtorch"].below),
+        "in_common": common["n_common"],
+        "symbols": {path.trace.stacks["symbol"][0] for path in new.values()} - {depth.OLD},
+        "timelines": timelines,
+        "apart_us": eager["step"].middle - libtorch["step"].middle,  # type: ignore[union-attr]
+        "apart_launch_us": eager["launch"] - libtorch["launch"],  # type: ignore[operator]
+    }
+
+
+def _copies(captures: Mapping[str, tl.Trace]) -> dict[str, Any]:
+    """The copies of batches, and their ratios by the fastest and slowest step."""
+    found = copies.copies_of(captures)
+    kept = {
+        (c.level, c.batch): c
+        for c in found
+        if (c.dtype, c.memory, c.cast_from, c.model_dtype)
+        == ("float32", "pageable", None, "float32")
+    }
+    one, two = kept["eager", 16], kept["eager", 32]
+    return {
+        "copies": found,
+        "small_copies": {level: c for (level, batch), c in kept.items() if batch == 16},
+        "copy": {16: one, 32: two},
+        "copy_ratio": Range(*_low_high(two), two.spread[1]).over(
+            Range(*_low_high(one), one.spread[1])
+        ),
+        "pinned": [
+            Range(*_low_high(a), a.spread[1]).over(Range(*_low_high(b), b.spread[1]))
+            for a, b in copies.pageable_and_pinned(found)
+        ],
+        "pinned_copies": copies.pageable_and_pinned(found),
+    }
+
+
+def _low_high(copy: copies.Copy) -> tuple[float, float]:
+    return copy.spread[0], copy.ms
+
+
+def _relu(captures: Mapping[str, tl.Trace], counters: pl.DataFrame) -> dict[str, Any]:
+    """Grids of the ReLU kernels, and Nsight Compute's counters of the largest."""
+    largest = {
+        words: kernel for name, words in relu.CASES if (kernel := relu.largest(captures[name]))
+    }
+    one, two = (relu.largest(captures[name]) for name in (relu.BASE, relu.LARGER))
+    assert one is not None
+    assert two is not None
+    spans = [Range(kernel.spread[0], kernel.mean_us, kernel.spread[1]) for kernel in (one, two)]
+    share, place, n_kernels = relu.share_and_place(captures[relu.LARGER])
+    flat = [
+        k.grid
+        for name in ("nsys_eager", "nsys_cudnn", relu.BASE)
+        if (k := relu.largest(captures[name]))
     ]
+    return {
+        "grids": {words: (kernel, relu.short(kernel.name)) for words, kernel in largest.items()},
+        "relu_ratio": spans[1].over(spans[0]),
+        "blocks_ratio": _blocks(two) / _blocks(one),
+        "relu_share": share,
+        "relu_place": place,
+        "n_kernels": n_kernels,
+        "flat": flat,
+        "counters": counters.to_dicts(),
+        "stalls": counters.filter(level="eager").to_dicts(),
+    }
 
 
-def page(
-    made: Sequence[Section],
-    about: Mapping[str, Any],
-    folder: str,
-    measurements: pl.DataFrame | None = None,
-) -> str:
-    """The page as Markdown; `folder`: where its charts lie."""
-    findings = [finding for section in made for finding in section.findings]
-    parts = [TITLE, NOTICE, _introduction(about), *summary(findings, measurements)]
-    parts += ["## What holds today, and what does not", verdicts(findings)]
-    for section in made:
-        parts += [f"## {section.title}", *section.blocks]
-        parts += [
-            f"![{f.caption}]({folder}/{f.name}.svg)\n\n*{f.caption}*" for f in section.figures
+def _rows(v: Mapping[str, Any]) -> dict[str, Any]:
+    """The rows of the page's tables."""
+    leaner = {level: [a < b for a, b in pairs.values()] for level, pairs in v["leaner"].items()}
+    return {
+        "depth_rows": [
+            (
+                paper.NAMES[level],
+                v["calls"][level],
+                f"{t['kernels']:g}",
+                f"{t['step'].middle:,.0f} ({t['step'].low:,.0f} to {t['step'].high:,.0f})",
+                f"{t['compute']:,.0f}",
+                f"{t['launch']:,.0f}",
+            )
+            for level, t in v["timelines"].items()
+        ],
+        "point_rows": [
+            (
+                f"{batch}×{size}²",
+                name,
+                fixed(point and point.ms, 4),
+                f"{time.middle:.4f} ({time.low:.4f} to {time.high:.4f})",
+                fixed(point and point.used, 0),
+                fixed(used, 0),
+                fixed(point and point.util, 0),
+                fixed(util, 0),
+            )
+            for batch, size, name, point, time, used, util in v["points"]
+        ],
+        "copy_rows": [
+            (
+                paper.NAMES[c.level],
+                c.batch,
+                c.dtype,
+                c.memory,
+                f"{c.n_bytes:,.0f}",
+                fixed(c.ms, 3),
+                fixed(c.bandwidth, 1),
+                f"to {c.model_dtype}" if c.cast_from else None,
+            )
+            for c in v["copies"]
+        ],
+        "grid_rows": [
+            (words, kernel.grid, kernel.n_calls, fixed(kernel.mean_us, 1), f"`{name}`")
+            for words, (kernel, name) in v["grids"].items()
+        ],
+        "leaner_counts": {level: (sum(of), len(of)) for level, of in leaner.items()},
+        "leaner_not": [f"{b}×{s}²" for (b, s), (a, e) in v["leaner"]["cudnn"].items() if a >= e],
+    }
+
+
+def _blocks(kernel: relu.Largest) -> int:
+    return kernel.grid[0] * kernel.grid[1] * kernel.grid[2]
+
+
+def _sweeps(measured: pl.DataFrame) -> dict[str, Any]:
+    """Time and memory over batch size and resolution."""
+    others = sweeps.eager_over_others(measured)
+    table = [
+        (batch, size, paper.NAMES[level], point, time, used, util)
+        for batch, size in (HERE, MANY, LARGE)
+        for level in paper.NAMES
+        if (time := points.time_of(measured, (level, "infer", batch, size)))
+        for point in (paper.SWEEPS.get((level, "infer", batch, size)),)
+        for used, util in [
+            [
+                points.value(measured, (level, "infer", batch, size), c)
+                for c in ("used_mib", "gpu_util_percent")
+            ]
         ]
-    return "\n\n".join([*parts, NOT_MEASURED, "## Commands", _commands(about["commands"])]) + "\n"
-
-
-def verdicts(findings: Sequence[Finding]) -> str:
-    """The paper's findings beside today's."""
-    words = {True: "holds", False: "**no longer**", None: "cannot be told"}
-    rows = [[f.claim, f"{f.then} ({f.where})", f.now, words[f.holds], f.why] for f in findings]
-    return table(["finding", "there (torch 1.7)", "here (H200, torch 2.11)", "", "why"], rows)
-
-
-def summary(findings: Sequence[Finding], measurements: pl.DataFrame | None) -> list[str]:
-    """The answer in a few sentences, from the captures; nothing without measurements."""
-    measured = None if measurements is None else points.per_image(measurements)
-    gap, large = (
-        measured is not None and points.ratio(measured, at) for at in (points.HERE, (512, 64))
-    )
-    if not gap or not large:
-        return []
-    n = {held: sum(f.holds is held for f in findings) for held in (True, False, None)}
-    said = (
-        f"In short: PyTorch takes {gap} times as long as LibTorch for a batch of 32 images of 64×64"
-        f" and {large} times for 512. What Python adds is time to launch kernels, which shows where"
-        " kernels are short. The paper's larger gap is in part training time that its program adds"
-        " to the evaluation; its doubled copy and grid are likely a doubled batch. Of its findings"
-        f" below {n[True]} hold today, {n[False]} no longer do, and of {n[None]} it cannot be told:"
-        " their spreads overlap, or what was compared is not alike."
-    )
-    return [said]
-
-
-NOT_MEASURED = """## What was not measured
-
-- Accuracy over 100 epochs on MNIST, CIFAR10, STL10 and PASCAL (the paper's Figures 6 and 14): our batches are made by a
-  hash, and nothing is learnt from them.
-- That PyTorch's initialisation is "not documented and not configurable" (section 4): a question of documents, and
-  with it why the paper's cuDNN program learnt less.
-- Training on bare cuDNN: our program has no backward pass. The paper's cuDNN values of training are in the table.
-- Data loaders. The published PyTorch program decodes JPEG files in one worker, the published LibTorch program loads
-  them beforehand; ours hold one batch in memory, at every level.
-- The paper's hardware and versions: nothing here says what torch 1.7 does on an H200, or torch 2.11 on a V100.
-- The spread of the paper's numbers, which are means of 10 runs. A verdict here rests on the quartiles of ours alone.
-- The spread of memory and utilisation: each is one reading a point, so a verdict on memory rests on how many points
-  agree, and is given only where all do.
-- Batch 8 to 1024 at every resolution: the table says at which points we measured."""
-
-
-def _introduction(about: Mapping[str, Any]) -> str:
-    versions = about["versions"]
-    return (
-        f"{paper.CITATION}, compared PyTorch, LibTorch, TorchScript and a program on cuDNN. This"
-        " page repeats its measurements with today's software, and with torch.compile, which came"
-        " later. The programs and how they were captured are in"
-        " [samples/study](../samples/study/README.md); the page is made from the captures there by"
-        " `make study`. Its numbers are the captures', each named beside its table; the paper's"
-        " are quoted, with the section or figure they stand in, and the values behind its Figures"
-        f" 7 to 13 are those of {paper.PROGRAMS}.\n\nThere: {paper.HARDWARE}. Here: one NVIDIA H200"
-        " with 16 cores of an Intel Xeon, in November 2026;"
-        f" {', '.join(f'{name} {version}' for name, version in versions.items())}. Heights do not"
-        " compare across such machines; ratios and orders within one may."
-    )
-
-
-def _commands(commands: Sequence[Mapping[str, Any]]) -> str:
-    """What took each capture, and what became of those that gave none."""
-    failed = [
-        f"- `{job['name']}`: {job['outcome']}" for job in commands if job["outcome"] != "exit 0"
     ]
-    lines = "\n".join(job["command"] for job in commands)
-    missing = "\n\nWithout a result:\n\n" + "\n".join(failed) if failed else ""
-    return (
-        "Run from the repository's root, by `python"
-        f" samples/study/run.py`:\n\n```\n{lines}\n```{missing}"
-    )
+    return {
+        "gap": {at: points.ratio(measured, at) for at in (HERE, MANY, LARGE)},
+        "published": {
+            at: [sweeps.published_ratio(at, corrected=c) for c in (False, True)]
+            for at in (HERE, MANY, LARGE)
+        },
+        "orders": sweeps.orders(measured),
+        "others": others,
+        "ratios": sorted(r.middle for of in others.values() for r in of),
+        "memory_ratios": sweeps.libtorch_over_eager_mib(measured),
+        "leaner": {level: sweeps.leaner(measured, level) for level in ("cudnn", "torchscript")},
+        "train": {
+            level: points.time_of(measured, (level, "train", *HERE))
+            for level in ("torchscript", "eager")
+        },
+        "points": table,
+        "utilisation": {
+            level: points.value(measured, (level, "infer", *HERE), "gpu_util_percent")
+            for level in paper.LEVELS
+        },
+        "left_over": paper.left_over,
+        "corrected": paper.corrected_ms(*HERE),
+        "sums_off": _sums_off(measured),
+    }
+
+
+def _sums_off(measured: pl.DataFrame) -> float:
+    """By how much the levels' sums of absolute logits differ from eager's, in parts of it."""
+    sums = measured.filter(mode="infer", batch=HERE[0], size=HERE[1])
+    eager = sums.filter(level="eager")["checksum"][0]
+    return float((sums["checksum"] / eager - 1).abs().max() or 0)  # type: ignore[arg-type]
+
+
+def _verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
+    """What the captures say of each statement of the paper."""
+    gap, calls = v["gap"], v["calls"]
+    same_bytes = len({round(c.n_bytes) for c in v["small_copies"].values()}) == 1
+    slowest = [min(r.low for r in ratios) > 1 for ratios in v["others"].values()]
+    leaner = {level: [a < b for a, b in pairs.values()] for level, pairs in v["leaner"].items()}
+    return {
+        "python_longer": judge(calls["eager"] > calls["libtorch"]),
+        "coincide": judge(v["below"][0] == v["below"][1] == v["in_common"] - 1),
+        "script_fraction": Verdict.INCOMPARABLE,  # a release beside a debug build there, two releases here
+        "direct": judge(calls["cudnn"] == 1),
+        "one_function": judge(not v["symbols"]),
+        "twice_bytes": Verdict.UNSEEN if same_bytes else Verdict.HOLDS,
+        "twice_time": judge(agrees(v["copy_ratio"].middle, 2)),
+        "pinned": judge(all(r.middle > 2 * (1 - NEAR) for r in v["pinned"])),
+        "blocks_time": judge(agrees(v["relu_ratio"].middle, paper.RELU[0][1] / paper.RELU[1][1])),
+        "two_dimensions": Verdict.UNSEEN
+        if all(g[1:] == (1, 1) for g in v["flat"])
+        else Verdict.HOLDS,
+        "relu_second": judge(v["relu_place"] == 2 and agrees(v["relu_share"], 0.12)),
+        "cache_misses": Verdict.OPEN,  # hits fall in L1 and not in L2: counters do not tell which matters
+        "order": judge_cases(v["orders"]),
+        "slowest": judge_cases(slowest),
+        "several_times": Verdict.HOLDS if above(gap[HERE], 2) else Verdict.UNSEEN,
+        "narrows_images": judge(more(gap[HERE], gap[LARGE])),
+        "narrows_batch": judge(more(gap[HERE], gap[MANY])),
+        "same_memory": judge_cases(agrees(r, 1) for r in v["memory_ratios"]),
+        "cudnn_leaner": judge_cases(leaner["cudnn"]),
+        "script_leaner": Verdict.INCOMPARABLE,  # theirs runs in C++, ours from Python
+        "idle": Verdict.INCOMPARABLE,  # theirs decodes images while it measures, ours has no loader
+        "script_infers": Verdict.UNSEEN,  # no training was tried there
+    }
 
 
 if __name__ == "__main__":

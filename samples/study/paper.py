@@ -6,20 +6,14 @@ import csv
 from pathlib import Path
 from typing import NamedTuple
 
-CITATION = (
-    'Maksim Levental and Elena Orlova (University of Chicago), "Comparing the costs of abstraction'
-    ' for DL frameworks", 2020, [arXiv:2012.07163](https://arxiv.org/abs/2012.07163)'
-)
-PROGRAMS = (
-    "[the authors' repository](https://github.com/makslevental/pytorch_abstraction_comparison)"
-)
-HARDWARE = (
-    "PyTorch 1.7.0 and CUDA 11.1 on a Tesla V100-PCIE-32GB with a Xeon Gold 6230 for time, memory"
-    " and utilisation over batch size and resolution, on a GeForce GTX 1080 Ti with a Ryzen 2970WX"
-    " for training and accuracy (Table 1); on which of the two the copies and the grids of section"
-    " 4 were profiled is not said"
-)
-
+NAMES = {
+    "eager": "PyTorch eager",
+    "compile": "torch.compile",
+    "torchscript": "TorchScript",
+    "libtorch": "LibTorch",
+    "cudnn": "cuDNN",
+}
+"""The levels, as the page calls them."""
 LEVELS = ("eager", "libtorch", "torchscript", "cudnn")
 """The levels that the paper has too; torch.compile came later."""
 
@@ -58,7 +52,7 @@ compared."""
 class Point(NamedTuple):
     """A point of the scaling experiments: milliseconds an image, memory in use in MB, utilisation in percent.
 
-    Null where the authors published none.
+    None where the authors published none.
     """
 
     ms: float | None
@@ -99,7 +93,7 @@ def left_over(batch: int) -> float:
 
 
 def corrected_ms(batch: int, size: int) -> float | None:
-    """PyTorch's published milliseconds an image of inference without what `left_over` says; null where unpublished."""
+    """PyTorch's published milliseconds an image of inference without what `left_over` says; None where unpublished."""
     infer, train = (SWEEPS.get(("eager", mode, batch, size)) for mode in ("infer", "train"))
     if infer is None or train is None or infer.ms is None or train.ms is None:
         return None

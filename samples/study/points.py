@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import polars as pl
+
+from samples.kit.significance import Range
 
 HERE = (32, 64)
 """The batch and resolution where the paper's two sweeps meet."""
 LARGE = (32, 256)
-
-
-class Range(NamedTuple):
-    """A median, or a ratio of two, and the least and the most that the quartiles allow."""
-
-    middle: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        """The numbers, for a sentence."""
-        return f"{self.middle:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
 def per_image(measurements: pl.DataFrame) -> pl.DataFrame:
@@ -33,16 +21,16 @@ _QUARTILES = {"ms": "median_ms", "low": "p25_ms", "high": "p75_ms"}
 
 
 def value(points: pl.DataFrame, key: tuple[str, str, int, int], column: str) -> float | None:
-    """The measurement at a level, mode, batch and resolution; null where there is none."""
+    """The measurement at a level, mode, batch and resolution; None where there is none."""
     level, mode, batch, size = key
     found = points.filter(level=level, mode=mode, batch=batch, size=size)[column].drop_nulls()
     return float(found[0]) if found.len() else None
 
 
 def time_of(points: pl.DataFrame, key: tuple[str, str, int, int]) -> Range | None:
-    """Milliseconds an image; null where it was not measured."""
+    """Milliseconds an image; None where it was not measured."""
     middle, low, high = (value(points, key, column) for column in ("ms", "low", "high"))
-    return None if middle is None or low is None or high is None else Range(middle, low, high)
+    return None if middle is None or low is None or high is None else Range(low, middle, high)
 
 
 def ratio(
@@ -50,8 +38,4 @@ def ratio(
 ) -> Range | None:
     """The first level's time of inference over the second's."""
     one, two = (time_of(points, (level, "infer", *at)) for level in levels)
-    return (
-        None
-        if one is None or two is None
-        else Range(one.middle / two.middle, one.low / two.high, one.high / two.low)
-    )
+    return None if one is None or two is None else one.over(two)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from tracelens.plan import compile_module
+from tracelens.advisor.plan import compile_module
 
 ROUNDS, EXECUTIONS = 10, 2
 """The thesis's protocol: medians over ten rounds of two executions."""

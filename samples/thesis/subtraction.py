@@ -21,7 +21,7 @@ from models import batch, model
 from protocol import EXECUTIONS, ROUNDS, WARMUP_ROUNDS, compiled
 from stage import Stage
 
-from tracelens.plan import compile_module
+from tracelens.advisor.plan import compile_module
 
 
 def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:

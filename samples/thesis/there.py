@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-CITATION = (
-    'Aidan Goldfarb\'s thesis "Evaluating the PyTorch Compiler in the Vision Domain" (McGill'
-    " University, Montréal, August 2024; McGill keeps its theses in"
-    " [eScholarship](https://escholarship.mcgill.ca), where this one is to be looked for by its"
-    " title: its own address is not known to us)"
-)
-HARDWARE = (
-    "a Tesla V100-SXM2-32GB with a Xeon E5-2698 v4, Python 3.10.12 and PyTorch 2.3.0 with CUDA 12.1"
-    " (section 5.2.1); the batch size is not said"
-)
 NAMES = {
     "alexnet": "AlexNet",
     "densenet121": "DenseNet-121",

@@ -1,29 +1,28 @@
 """One program in this process: `one.py NAME OPTION BATCH TAKES DIR`, started by run.py.
 
-OPTION and BATCH are `-` where there is none. TAKES: `time` (steps without the profiler) or `all`
-(the same before and after traces, and the traces). It imports torch, waits for a line, and prints a
-line of JSON.
+OPTION and BATCH are `-` where there is none. TAKES: `time` (steps without the profiler), `plain`
+(the same before and after a trace, and the trace), `all` (likewise with traces of each kind), or
+`warm` (one step, so that what it compiles is in PyTorch's cache). It imports torch, waits for a
+line, and prints a line of JSON after each result.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
-import re
 import statistics
 import sys
-import tempfile
 import time
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
+from networks import NETWORKS
 from programs import ON_GPU, PROGRAMS, Steps
 from torch.profiler import ProfilerActivity, profile, schedule
 
-N_WARM_UP, N_BLOCKS, BLOCK_S = 8, 7, 0.12
-N_SETTLE, N_RECORDED = 3, 4
+N_WARM_UP, N_BLOCKS, BLOCK_S = 8, 7, 0.1
+N_SETTLE, N_RECORDED = 3, 3
 TRACES = {
     "plain": {},
     "shapes": {"record_shapes": True, "profile_memory": True},
@@ -63,45 +62,44 @@ def trace(steps: Steps, options: dict[str, Any], path: Path) -> None:
     with profile(
         activities=activities,
         schedule=plan,
-        on_trace_ready=lambda profiler: write(profiler, path),
+        on_trace_ready=lambda profiler: profiler.export_chrome_trace(str(path)),
         **options,
     ) as profiler:
         for _ in islice(steps, N_SETTLE + N_RECORDED):
             profiler.step()
 
 
-def write(profiler: profile, path: Path) -> None:
-    """Export a trace, compressed, without this machine's name and folders."""
-    with tempfile.TemporaryDirectory() as folder:
-        exported = Path(folder) / path.name.removesuffix(".gz")
-        profiler.export_chrome_trace(str(exported))
-        text = exported.read_text().replace(folder + "/", "")
-    text = re.sub(r'"/[^"\n]*?/(?:site-packages|dist-packages|lib/python[\d.]+)/', '"', text)
-    text = re.sub(r'"host_name": "[^"]*"', '"host_name": "host"', text)
-    text = re.sub(r'"/(?:[^"/\n ]+/)+([^"/\n]*)"', r'"\1"', text)
-    with path.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
-        packed.write(text.encode())
-
-
 def main() -> None:
     """Run the program once told to go on."""
     name, option, batch, takes, out = sys.argv[1:]
+    chosen = {**PROGRAMS, **NETWORKS}[name]
+    if name in NETWORKS:
+        import torchvision  # noqa: F401, PLC0415 - before the clock runs
+        import transformers  # noqa: F401, PLC0415
     sys.stdin.readline()
     torch.zeros(1, device="cuda" if ON_GPU else "cpu")
-    chosen = PROGRAMS[name]
     settings = {**chosen.settings, **({} if batch == "-" else {"batch": int(batch)})}
     steps = chosen.steps(None if option == "-" else option, **settings)
-    for _ in islice(steps, N_WARM_UP):
-        pass
     result: dict[str, Any] = {"program": name, "option": option, "batch": batch, "takes": takes}
-    result["before"] = timed(steps)
-    if takes == "all":
+    if option != "-":
+        result["expression"] = chosen.changes[option]
+    for _ in islice(steps, 1 if takes == "warm" else N_WARM_UP):
+        pass
+    if takes != "warm":
+        result["before"] = timed(steps)
+    kinds = list(TRACES) if takes == "all" else [takes] if takes in TRACES else []
+    if kinds:
         result["files"] = {}
-        for kind, options in TRACES.items():
-            stem = name if batch == "-" else f"{name}.b{batch}"
-            path = Path(out) / f"{stem}.{kind}.pt.trace.json.gz"
-            trace(steps, options, path)
-            result["files"][kind] = path.name
+        parts = [
+            name,
+            *([] if option == "-" else [option]),
+            *([] if batch == "-" else [f"b{batch}"]),
+        ]
+        for kind in kinds:
+            path = Path(out) / ".".join([*parts, kind, "pt.trace.json"])
+            trace(steps, TRACES[kind], path)
+            result["files"][kind] = f"{path.name}.gz"
+            print(json.dumps(result), flush=True)
         result["after"] = timed(steps)
     print(json.dumps(result), flush=True)
     steps.close()

@@ -279,7 +279,12 @@ _COPY = {"pinned": "pinned", "dtype": "dtype=bf16"}
 
 @program("copy_small", _COPY, size=(1024, 2048, 8), dtype=torch.float32)
 @program("copy_large", _COPY, size=(16384, 1024, 4), dtype=torch.float32)
-@program("copy_double", _COPY, size=(4096, 1024, 4), dtype=torch.float64)
+@program(
+    "copy_double",
+    {**_COPY, "dtype": "dtype=float64:bf16"},
+    size=(4096, 1024, 4),
+    dtype=torch.float64,
+)
 @program("copy_deep", _COPY, size=(4096, 1024, 40), dtype=torch.float32)
 def copy(option: str | None, size: tuple[int, ...], dtype: torch.dtype) -> Steps:
     """A batch from the host's memory to the device in every step, and layers on it."""
@@ -433,5 +438,22 @@ def spin(option: str | None, n: int, beside: int, host_ms: float) -> Steps:
             pass
         if ON_GPU:
             torch.cuda.synchronize()
+
+    return loop(step, option)
+
+
+@program("repeat_device", {"faster": "faster aten::cumsum by 2"}, rows=4096, n=8, between=2)
+@program("repeat_mixed", {"faster": "faster aten::cumsum by 2"}, rows=512, n=12, between=4)
+def repeat(option: str | None, rows: int, n: int, between: int) -> Steps:
+    """Sums over rows, several after each layer, of which half can go; both devices do half as much then."""
+    x = torch.randn(rows // SMALL, 1024 // SMALL, device=DEVICE)
+    net = mlp(1024 // SMALL, between)
+    repeats = n // 2 if option == "faster" else n
+
+    def step() -> None:
+        with torch.no_grad():
+            y = net(x)
+            for _ in range(repeats):
+                y.cumsum(0)
 
     return loop(step, option)

@@ -1,29 +1,45 @@
-"""Take all pairs: `python samples/whatif/run.py --out DIR [--seconds 500] [--only WORD]`.
+"""Take all pairs: `python samples/whatif/run.py --out DIR [--part 1/2] [--seconds 450] [--only WORD]`.
 
 Every program runs before its change, in a process that records traces too and in one that never
-does, and after each change in a process of its own; one at a time, while the next ones import
-torch. See README.md beside this file.
+does, and after each change in a process of its own, which records one trace; one at a time, while the next ones import
+torch. What is compiled is compiled first, all at once, into PyTorch's cache. See README.md beside
+this file.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import gzip
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tarfile
 import time
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from networks import NETWORKS
 from programs import PROGRAMS
 
 HERE = Path(__file__).resolve().parent
+COSTS = HERE.parents[1] / "collectors" / "torch" / "live" / "profiler_costs.py"
 AHEAD = 4
-LIMIT_S = 90
+SETTINGS = {
+    "PYTHONUNBUFFERED": "1",
+    "OMP_NUM_THREADS": "4",
+    "TORCHINDUCTOR_COMPILE_THREADS": "4",
+}
+LIMIT_S = 45
+WARM_LIMIT_S = 120
+LARGEST_FILE = 15 << 20
+LARGEST_CAPTURE = 2 << 20
+"""A capture that is larger stays where it was taken."""
 
 
 @dataclass
@@ -42,36 +58,82 @@ class Job:
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "4"},
+            env={**os.environ, **SETTINGS},
         )
 
-    def finish(self) -> dict[str, Any]:
-        """Let the process go on and return what it found; its error where it failed."""
+    def finish(self, limit_s: float) -> dict[str, Any]:
+        """Let the process go on and return what it found last; its error where it failed."""
         assert self.process is not None
-        began = time.monotonic()
+        began, error, said = time.monotonic(), None, ""
         try:
-            said, _ = self.process.communicate("go\n", timeout=LIMIT_S)
-            found = json.loads(said.strip().splitlines()[-1])
-        except (subprocess.TimeoutExpired, ValueError, IndexError) as error:
+            said, _ = self.process.communicate("go\n", timeout=limit_s)
+            if self.process.returncode:
+                error = f"ended with {self.process.returncode}"
+        except subprocess.TimeoutExpired:
             self.process.kill()
-            found = {"words": self.words, "error": repr(error)[:200]}
+            said, _ = self.process.communicate()
+            error = f"took over {limit_s} s"
+        lines = [line for line in said.splitlines() if line.startswith("{")]
+        found = json.loads(lines[-1]) if lines else {"words": self.words}
+        if error:
+            found["error"] = error
         return {**found, "took_s": round(time.monotonic() - began, 1)}
 
 
-def jobs(only: str) -> list[Job]:
-    """All processes: what records first, then the changes, the slow to compile last."""
-    first, changed, compiled = [], [], []
-    for name, one in PROGRAMS.items():
-        if only not in name:
+def jobs(only: str, part: tuple[int, int], *, changes_only: bool) -> list[Job]:
+    """All processes, program by program, of every so manieth program; those that compile last."""
+    chosen = []
+    programs = [
+        (name, one)
+        for name, one in (PROGRAMS | NETWORKS).items()
+        if any(word in name for word in only.split(","))
+    ]
+    programs.sort(key=lambda program: program[0].endswith("_compiled"))
+    for place, (name, one) in enumerate(programs):
+        if place % part[1] != part[0] - 1:
             continue
-        first += [Job((name, "-", "-", "all")), Job((name, "-", "-", "time"))]
-        for i, batch in enumerate(one.batches):
-            takes = "all" if i < 2 else "time"
-            first.append(Job((name, "-", str(batch), takes)))
-        for option in one.changes:
-            group = compiled if option == "compile" else changed
-            group.append(Job((name, option, "-", "time")))
-    return first + changed + compiled
+        before = [(name, "-", "-", "all"), (name, "-", "-", "time")]
+        before += [
+            (name, "-", str(batch), "all" if i < 2 else "time")
+            for i, batch in enumerate(one.batches)
+        ]
+        after = [(name, option, "-", "plain") for option in one.changes]
+        chosen += [Job(words) for words in ([] if changes_only else before) + after]
+    return chosen
+
+
+def is_compiled(job: Job) -> bool:
+    """Whether a process compiles what it runs."""
+    return job.words[1] == "compile" or job.words[0].endswith("_compiled")
+
+
+def warm(waiting: list[Job], scratch: Path) -> None:
+    """Compile everything once, at once."""
+    unique = {job.words[:3]: Job((*job.words[:3], "warm")) for job in waiting if is_compiled(job)}
+    for job in unique.values():
+        job.start(scratch)
+        assert job.process is not None
+        assert job.process.stdin is not None
+        job.process.stdin.write("go\n")
+        job.process.stdin.flush()
+    until = time.monotonic() + WARM_LIMIT_S
+    for job in unique.values():
+        assert job.process is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            job.process.wait(max(until - time.monotonic(), 0.1))
+        job.process.kill()
+
+
+def pack(path: Path) -> None:
+    """Compress a trace, without the machine's name and folders."""
+    text = path.read_text().replace(str(path.parent) + "/", "")
+    text = re.sub(r'"/[^"\n]*?/(?:site-packages|dist-packages|lib/python[\d.]+)/', '"', text)
+    text = re.sub(r'"host_name": "[^"]*"', '"host_name": "host"', text)
+    text = re.sub(r'"/(?:[^"/\n ]+/)+([^"/\n]*)"', r'"\1"', text)
+    packed = path.with_name(path.name + ".gz")
+    with packed.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as stream:
+        stream.write(text.encode())
+    path.unlink()
 
 
 def versions() -> dict[str, str]:
@@ -84,40 +146,81 @@ def versions() -> dict[str, str]:
     return found
 
 
+def profiler_costs() -> dict[str, Any]:
+    """What the profiler adds to each event on this machine."""
+    ran = subprocess.run(
+        [sys.executable, str(COSTS)], capture_output=True, text=True, timeout=90, check=False
+    )
+    lines = [line for line in ran.stdout.splitlines() if line.startswith("{")]
+    return json.loads(lines[-1]) if lines else {"error": ran.stderr[-500:]}
+
+
+def bundle(scratch: Path, out: Path) -> None:
+    """Write the captures into tar files that are no larger than a limit, the smallest captures first."""
+    captures = sorted(scratch.glob("*.gz"), key=lambda path: path.stat().st_size)
+    captures = [path for path in captures if path.stat().st_size < LARGEST_CAPTURE]
+    number, size = 0, LARGEST_FILE
+    packed: tarfile.TarFile | None = None
+    for path in captures:
+        if packed is None or size + path.stat().st_size + 1024 > LARGEST_FILE:
+            if packed is not None:
+                packed.close()
+            packed = tarfile.open(out / f"captures{number}.tar", "w")  # noqa: SIM115 - closed below
+            number, size = number + 1, 0
+        packed.add(path, path.name)
+        size += path.stat().st_size + 1024
+    if packed is not None:
+        packed.close()
+    with tarfile.open(out / "logs.tar.gz", "w:gz") as logs:
+        logs.add(scratch / "logs", "logs")
+
+
+def take(waiting: list[Job], scratch: Path, out: Path, until: float) -> None:
+    """Run the processes one after the other, as long as there is time, and write pairs.json after each."""
+    report: dict[str, Any] = {"versions": versions(), "costs": profiler_costs(), "runs": []}
+    warm(waiting, scratch)
+    print("compiled", round(time.monotonic()), flush=True)
+    packing: list[Future[None]] = []
+    with ProcessPoolExecutor(3) as pool:
+        for job in waiting[:AHEAD]:
+            job.start(scratch)
+        for i, job in enumerate(waiting):
+            if time.monotonic() > until:
+                if job.process is not None:
+                    job.process.kill()
+                continue
+            if i + AHEAD < len(waiting):
+                waiting[i + AHEAD].start(scratch)
+            found = job.finish(LIMIT_S)
+            report["runs"].append(found)
+            packing += [
+                pool.submit(pack, scratch / name.removesuffix(".gz"))
+                for name in found.get("files", {}).values()
+            ]
+            print(i, len(waiting), *job.words, found["took_s"], found.get("error", ""), flush=True)
+            (out / "pairs.json").write_text(json.dumps(report, indent=1))
+    for result in packing:
+        with contextlib.suppress(OSError):
+            result.result()
+
+
 def main() -> None:
-    """Take the pairs, as many as the time allows, and write pairs.json and captures.tar."""
+    """Take the pairs, as many as the time allows, and write pairs.json and the captures."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=500)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--changes", action="store_true", help="no traces: after the changes only")
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--only", default="", help="programs with these words, joined by commas")
+    parser.add_argument("--part", default="1/1", help="2/3: the second of three parts")
+    parser.add_argument("--changes", action="store_true", help="after the changes only")
+    parser.add_argument("--scratch", type=Path, help="where raw traces lie meanwhile")
     given = parser.parse_args()
-    scratch = given.out / "work"
+    began = time.monotonic()
+    scratch = given.scratch or given.out / "work"
     (scratch / "logs").mkdir(parents=True, exist_ok=True)
-    began, waiting, results = time.monotonic(), jobs(given.only), []
-    if given.changes:
-        waiting = [job for job in waiting if job.words[1] != "-"]
-    todo = len(waiting)
-    for job in waiting[:AHEAD]:
-        job.start(scratch)
-    for i, job in enumerate(waiting):
-        is_late = time.monotonic() - began > given.seconds
-        if is_late:
-            if job.process is not None:
-                job.process.kill()
-            continue
-        if i + AHEAD < len(waiting):
-            waiting[i + AHEAD].start(scratch)
-        found = job.finish()
-        results.append(found)
-        print(i, todo, *job.words, found.get("took_s"), found.get("error", ""), flush=True)
-        report = {"versions": versions(), "runs": results}
-        (given.out / "pairs.json").write_text(json.dumps(report, indent=1))
-    with tarfile.open(given.out / "captures.tar", "w") as packed:
-        for path in sorted(scratch.glob("*.gz")):
-            packed.add(path, path.name)
-    with tarfile.open(given.out / "logs.tar.gz", "w:gz") as packed:
-        packed.add(scratch / "logs", "logs")
+    part, parts = map(int, given.part.split("/"))
+    waiting = jobs(given.only, (part, parts), changes_only=given.changes)
+    take(waiting, scratch, given.out, began + given.seconds)
+    bundle(scratch, given.out)
 
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ JOB = Table(
             "The first thing to work on: straggler where the job loses most by waiting for culprits;"
             " else what takes most of both their time and the others', or the bound of most ranks;"
             " inconclusive where clocks or matches do not allow to say.",
-            values=("straggler", "inconclusive", *BOUNDS),
+            values=("straggler", *BOUNDS),
         ),
         Column(
             "value",

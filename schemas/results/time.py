@@ -12,8 +12,9 @@ IDLE = {
     "sync": "it waits for the device, or launches again after such a wait.",
     "loading": "it loads modules, libraries or kernels, or compiles.",
     "launch": (
-        "it is inside launch calls and the framework's ops; without a device, in the framework's"
-        " Python between ops, in pauses of under 0.1 ms (with Python calls recorded 0.4 ms)."
+        "it is inside launch calls and the framework's ops; without a device, in ops that do"
+        " hardly more than being called, and in pauses of under 0.1 ms between ops (with Python"
+        " calls recorded 0.4 ms)."
     ),
     "host": "it does something else: Python, writing files, sleeping.",
     "dependency": (
@@ -37,8 +38,10 @@ TIME_BREAKDOWN = Table(
     " of time in other results is one of the rows with the phase program."
     " Compute, exposed communication, exposed copy and the causes of idle time add up to window_ns."
     " Where nothing runs on a device the row is for the process (device_id null): it computes while"
-    " any of its threads runs an op and its main thread does not load data or code; the causes are"
-    " what the main thread does instead.",
+    " an op of any of its threads does arithmetic and its main thread does not load data or code,"
+    " and copies while an op copies memory; the causes are what the main thread does instead. An op"
+    " on less than 16 KiB, or one that only looks at a tensor, does no arithmetic: calling it takes"
+    " longer.",
     (
         RANK,
         Column("device_id", pl.Int32, "Device; null for a process that uses none.", nullable=True),
@@ -61,7 +64,7 @@ TIME_BREAKDOWN = Table(
             "compute_ns",
             pl.Int64,
             "Time with at least one kernel running that does not communicate; for a process, with"
-            " at least one op.",
+            " at least one op that does arithmetic.",
         ),
         Column(
             "communication_ns", pl.Int64, "Time with at least one communication kernel running."
@@ -297,7 +300,7 @@ IDLE_GAPS = Table(
     ),
 )
 
-BOUNDS = (*PARTS, "too little to judge")
+BOUNDS = (*PARTS, "too little to judge", "inconclusive")
 VERDICT = Table(
     "verdict",
     "The bound of one rank: the largest part of its time, the next one, and the numbers that show"
@@ -308,7 +311,8 @@ VERDICT = Table(
             "bound",
             pl.String,
             "The largest part of the time: what the device does, or its cause of idling (see"
-            " time_breakdown).",
+            " time_breakdown); inconclusive where the profiler made a step of a process many times as"
+            " long.",
             values=BOUNDS,
         ),
         Column(
@@ -324,7 +328,7 @@ VERDICT = Table(
             "The next part by size, which is what can be won where the device computes; null"
             " where none takes 2 % of the time.",
             nullable=True,
-            values=BOUNDS[:-1],
+            values=PARTS,
         ),
         Column("second_frac", pl.Float64, "The share of `second`.", nullable=True),
         Column(

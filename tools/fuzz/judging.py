@@ -30,6 +30,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tracelens.advisor.plan import make_plan
 from tracelens.analyses import ANALYSES
 from tracelens.analyses.advise import advised_ranks, frame_of, notes
 from tracelens.cli.collect.request import Request, write_files
@@ -37,7 +38,6 @@ from tracelens.derive.calls.advising import plan_of
 from tracelens.errors import MissingTableError, TracelensError, UsageError, first_line
 from tracelens.exports import EXPORTS
 from tracelens.exports.export import Selection
-from tracelens.plan import make_plan
 from tracelens.report import build_query, build_report
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace

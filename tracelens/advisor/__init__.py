@@ -1,6 +1,9 @@
-"""Advised calls in torch.
+"""What changes a model, and what times it: all that needs PyTorch and a model in hand.
 
-A plan's file, the functions themselves, a model rewritten by them, and each timed alone.
+`plan` compiles the layers that a compile plan names. `applying` rewrites a model by the calls of a
+call plan (`plan_file`), with the functions of `lowering`, each of which `timing` times alone.
+`measuring` times a model's layers. The command line and the package's own names use this room;
+nothing else does.
 """
 
 from tracelens.advisor.applying import apply_calls

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tracelens.advisor.lowering import folded, laid_out, realisations
+from tracelens.advisor.plan import load_torch
 from tracelens.advisor.plan_file import CallPlan, PlannedCall
 from tracelens.derive.calls.graphs import EXPORT
 from tracelens.derive.calls.libraries import TORCH
 from tracelens.derive.calls.op_catalog import CONV, LINEAR, NORM
 from tracelens.errors import ToolError, UsageError, first_line
-from tracelens.plan import load_torch
 
 _ANEW = "make it anew with tracelens advise"
 _COVERS = {function.name: function.pattern for function in TORCH}

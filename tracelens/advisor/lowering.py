@@ -6,7 +6,7 @@ Each takes the layouts of its tensors as they come.
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from tracelens.plan import load_torch
+from tracelens.advisor.plan import load_torch
 
 Realised: TypeAlias = Callable[..., Any]
 

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracelens.plan import read_plan
+from tracelens.advisor.plan import read_plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 
 from tracelens.advisor.lowering import laid_out, realisations
+from tracelens.advisor.plan import load_torch
 from tracelens.errors import first_line
-from tracelens.plan import load_torch
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 from tracelens.trace.capture import Capture, SourceFile

@@ -5,8 +5,11 @@ A new analysis is its module, which ends with `ANALYSIS`, its test, and one line
 
 import sys
 from types import FunctionType
+from typing import TYPE_CHECKING
 
 from tracelens.analyses.analysis import Analysis as Analysis
+from tracelens.analyses.paths import taking_paths as _taking_paths
+from tracelens.errors import near as _near
 
 # In the order in which the report shows them.
 # isort: off
@@ -56,9 +59,16 @@ from tracelens.analyses.data_quality import data_quality as data_quality
 ANALYSES: dict[str, Analysis] = {
     name: sys.modules[run.__module__].ANALYSIS
     for name, run in list(vars().items())
-    if isinstance(run, FunctionType)
+    if isinstance(run, FunctionType) and not name.startswith("_")
 }
 """Analyses by name, in the order of the lines above."""
 
+globals().update({name: _taking_paths(analysis.run) for name, analysis in ANALYSES.items()})
 __all__ = ["ANALYSES", "Analysis"]
 __all__ += list(ANALYSES)
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Say which analyses are near a name that is none."""
+        raise AttributeError(f"no analysis is called {name!r}; {_near(name, ANALYSES)}")

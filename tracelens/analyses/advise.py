@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.calls.advising import Advice, advise_rank, judgeable_ranks
 from tracelens.derive.calls.costs import BOUND, least_sure
 from tracelens.derive.calls.graphs import MOST_KERNELS, MOST_STEPS
@@ -19,8 +19,8 @@ I64, STR = pl.Int64, pl.String
 
 ADVISE = Table(
     "advise",
-    "A part of the model's graph in one step, as it ran and with the calls that are advised; the "
-    "first row of a rank is the whole model.",
+    "A part of the model's graph in one step where other calls may save time, as it ran and with "
+    "the calls that are advised; the first row of a rank is the whole model.",
     (
         RANK,
         Column(
@@ -94,7 +94,9 @@ _NO_PROBLEM = 0.02
 
 
 def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False) -> pl.DataFrame:
-    """A row for each rank's whole model, then one a part of its graph; none for a training run.
+    """A row for each rank's whole model, then one for each part where other calls may save time.
+
+    There is none for a training run.
 
     `costs` are traces whose times of the same calls count too: captures of the same model in
     another layout, or `tracelens collect calls`. Layouts are tried one by one, or solved for with
@@ -124,6 +126,7 @@ def frame_of(advised: Mapping[int, Advice]) -> pl.DataFrame:
 def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
     calls = advice.calls
     parts = [_row((part,), at) for at, part in enumerate(advice.parts)]
+    parts = [row for row in parts if row["saving_high_ns"] > 0]
     whole = _row(advice.parts, None)
     if advice.launch_ns:
         whole |= _launching(advice, whole)
@@ -311,5 +314,5 @@ ANALYSIS = Analysis(
         "evidence",
         "change",
     ),
-    by_rank=True,
+    parallel=Parallel.BY_RANK,
 )

@@ -5,6 +5,8 @@ Charts say what data they show; `views` draws them.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
+from inspect import signature
 from typing import TypeAlias
 
 import polars as pl
@@ -31,10 +33,9 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class SplitBars:
-    """The columns of `parts` (column: word) as one bar of stacked pieces a row, or as bars below each other.
+    """Bars that split each row into `parts` (column: word): stacked in one bar, or one below the other.
 
-    Rows with the same names are summed. Those with the largest value, or sum where stacked, come
-    first, unless `in_order`.
+    Rows with the same names are summed. The longest bars come first, unless `in_order`.
     """
 
     title: str
@@ -90,24 +91,35 @@ def named(frame: pl.DataFrame, *names: str) -> list[str]:
     return [*several, *names]
 
 
+class Scope(Enum):
+    """The traces whose report has an analysis; a report that names the analysis has it of any."""
+
+    ANY = "any"
+    HOST = "those without kernels, as it reads all spans"
+    RANKS = "those of several ranks, which it compares"
+    PROFILERS = "pairs of captures by two profilers, which it joins"
+
+
+class Parallel(Enum):
+    """What an engine may run rank by rank."""
+
+    NOTHING = "nothing: it takes the whole trace"
+    BY_RANK = "the analysis: each rank's rows depend on that rank alone, and stand together"
+    OF_TIME = "the breakdown of each rank's time, which the time model is put together from"
+
+
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """An analysis, as the report, the views, the documentation and the tests use it.
 
-    `run` takes one Trace, or (base, other) where `is_pair`. `notes` takes the same and the
+    `run` takes one trace, or base and other. It may also take `base` (the trace compared with,
+    where there is one; `notes` then takes it after the frame), `rules` of judging a comparison, and
+    a device's `peaks`: what its signature names is passed. `notes` takes the same traces and the
     resulting frame, and gives the finding in words, plus whatever the reader must know to trust it;
     plain text, one sentence or two an entry. `shown`: the columns that people need first, all where
     there is none; a narrow terminal drops the last ones, HTML has the others after them, CSV and
-    JSON have all as they are declared. `charts` takes the resulting frame. `takes_base`: the trace
-    compared with, where there is one, is passed as `base`, to `notes` after the frame. `of_host`:
-    it reads all spans, for what a trace without kernels is asked; a report on one with kernels has
-    it where it is named. `of_one_program`: it matches what two runs of one program have in common,
-    and is not run on others. `is_judged`: it takes `rules`. `takes_peaks`: it takes a device's
-    `peaks`, where some are given. `of_ranks`: it compares ranks, and a report of one has it only
-    where it is named. `of_profilers`: it joins captures by two profilers, and a report on any
-    others has it only where it is named. `by_rank`: each rank's rows, which stand together, depend
-    on that rank alone. `of_time`: it takes what `break_down` finds of each rank. An engine can run
-    both rank by rank.
+    JSON have all as they are declared. `charts` takes the resulting frame. `of_one_program`: it
+    matches what two runs of one program have in common, and is not run on others.
     """
 
     question: str
@@ -116,18 +128,35 @@ class Analysis:
     notes: Callable[..., list[str]] | None = None
     shown: Sequence[str] = ()
     charts: Callable[[pl.DataFrame], Sequence[Chart]] | None = None
-    is_pair: bool = False
-    takes_base: bool = False
-    of_host: bool = False
+    scope: Scope = Scope.ANY
+    parallel: Parallel = Parallel.NOTHING
     of_one_program: bool = False
-    is_judged: bool = False
-    takes_peaks: bool = False
-    of_ranks: bool = False
-    of_profilers: bool = False
-    by_rank: bool = False
-    of_time: bool = False
 
     @property
     def name(self) -> str:
         """The name of the function, the result, the section of the report and the word for `--section`."""
         return self.result.name
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether it compares two traces: its first parameters are base and other."""
+        return _parameters(self.run)[:2] == ["base", "other"]
+
+    @property
+    def takes_base(self) -> bool:
+        """Whether it takes one trace, and the one that it is compared with where there is one."""
+        return "base" in _parameters(self.run)[1:]
+
+    @property
+    def takes_rules(self) -> bool:
+        """Whether it judges a comparison."""
+        return "rules" in _parameters(self.run)
+
+    @property
+    def takes_peaks(self) -> bool:
+        """Whether it takes a device's peaks, where some are given."""
+        return "peaks" in _parameters(self.run)
+
+
+def _parameters(function: Callable[..., object]) -> list[str]:
+    return [*signature(function).parameters]

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Bars, Chart
+from tracelens.analyses.analysis import Analysis, Bars, Chart, Scope
 from tracelens.derive.kernels.peaks import Peaks
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.clocks import doubt_of
@@ -103,6 +103,5 @@ ANALYSIS = Analysis(
         "link_frac",
     ),
     charts=_charts,
-    takes_peaks=True,
-    of_ranks=True,
+    scope=Scope.RANKS,
 )

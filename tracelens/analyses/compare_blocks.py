@@ -79,7 +79,5 @@ ANALYSIS = Analysis(
         "speedup_high",
         "reason",
     ),
-    is_pair=True,
     of_one_program=True,
-    is_judged=True,
 )

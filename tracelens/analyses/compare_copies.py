@@ -134,6 +134,5 @@ ANALYSIS = Analysis(
         "memory_other",
     ),
     charts=_charts,
-    is_pair=True,
     of_one_program=True,
 )

@@ -63,7 +63,7 @@ def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Reuse of both sides, by name and by library and primitive, and what makes them differ without cause."""
+    """Say how much both sides share, by name and by library and primitive, and what blurs that."""
     found = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         matched = part.filter(match="both")
@@ -125,5 +125,4 @@ ANALYSIS = Analysis(
         "match",
     ),
     charts=_charts,
-    is_pair=True,
 )

@@ -176,6 +176,5 @@ ANALYSIS = Analysis(
         "other_n_calls",
     ),
     charts=_charts,
-    is_pair=True,
     of_one_program=True,
 )

@@ -56,7 +56,5 @@ ANALYSIS = Analysis(
         "reason",
     ),
     charts=_charts,
-    is_pair=True,
     of_one_program=True,
-    is_judged=True,
 )

@@ -258,9 +258,7 @@ ANALYSIS = Analysis(
         "reason",
     ),
     charts=_charts,
-    is_pair=True,
     of_one_program=True,
-    is_judged=True,
 )
 
 

@@ -70,7 +70,5 @@ ANALYSIS = Analysis(
         "more_high_bytes",
         "reason",
     ),
-    is_pair=True,
     of_one_program=True,
-    is_judged=True,
 )

@@ -54,5 +54,4 @@ ANALYSIS = Analysis(
     compare_setup,
     notes=notes,
     shown=("what", "status", "base", "other", "invalidates"),
-    is_pair=True,
 )

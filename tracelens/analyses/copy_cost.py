@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Bars, Chart, SplitBars, named
+from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, SplitBars, named
 from tracelens.derive.columns.intervals import covered_ns, durations
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.copy_casts import casts_after_copies
@@ -200,6 +200,5 @@ ANALYSIS = Analysis(
         "wasted_bytes",
     ),
     charts=_charts,
-    takes_base=True,
-    by_rank=True,
+    parallel=Parallel.BY_RANK,
 )

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Bars, Chart, named
+from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.replay.critical import critical_path_of
 from tracelens.derive.replay.replay import replays
 from tracelens.derive.time.cpu_only import require_time
@@ -61,5 +61,5 @@ ANALYSIS = Analysis(
     notes=notes,
     shown=("rank", "position", "kind", "what", "op", "module_path", "duration_ns"),
     charts=_charts,
-    by_rank=True,
+    parallel=Parallel.BY_RANK,
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Chart, SplitBars
+from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.kernel_classes import op_primitives
 from tracelens.derive.layers.op_parts import op_parts
@@ -238,5 +238,5 @@ ANALYSIS = Analysis(
         "what_if_limit",
     ),
     charts=_charts,
-    by_rank=True,
+    parallel=Parallel.BY_RANK,
 )

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import by_value
 from tracelens.schemas.results.time import DATA_QUALITY
@@ -218,5 +218,5 @@ ANALYSIS = Analysis(
     data_quality,
     notes=notes,
     shown=("rank", "status", "check", "value", "unit", "text"),
-    by_rank=True,
+    parallel=Parallel.BY_RANK,
 )

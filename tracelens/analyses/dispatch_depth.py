@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import TOP, Analysis, Bars, Chart, SplitBars, named
+from tracelens.analyses.analysis import TOP, Analysis, Bars, Chart, Parallel, SplitBars, named
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.events.launch_sites import depths
@@ -203,5 +203,5 @@ ANALYSIS = Analysis(
         "host_total_ns",
     ),
     charts=_charts,
-    by_rank=True,
+    parallel=Parallel.BY_RANK,
 )

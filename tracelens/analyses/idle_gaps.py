@@ -2,13 +2,12 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Bars, Chart, named
+from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.cpu_only import require_time
-from tracelens.derive.time.judged_parts import SLOWED, kept_shares
-from tracelens.derive.time.rank_time import idle_places, judged_time
-from tracelens.derive.time.step_table import steps_of
+from tracelens.derive.time.model import time_model
+from tracelens.derive.time.rank_time import SLOWED, kept_shares
 from tracelens.schemas.results.time import IDLE_GAPS, PARTS
 from tracelens.trace import Trace
 
@@ -30,8 +29,9 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
     """
     require_time(trace, "idle_gaps")
     key = ["rank", "device_id"]
-    times = judged_time(trace, ("rank", "device_id"))
-    kept = kept_shares(trace, judged_time(trace))
+    model = time_model(trace)
+    times = model.by(*key)
+    kept = kept_shares(model, model.by("rank"))
     ranks = pl.DataFrame(
         [*kept.items()], schema={"rank": pl.Int32, "kept": pl.Float64}, orient="row"
     )
@@ -39,9 +39,7 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
     slowed = pl.sum_horizontal(f"{part}_ns" for part in SLOWED) - pl.col("profiler_ns")
     every = pl.sum_horizontal(f"{part}_ns" for part in PARTS) - pl.col("profiler_ns")
     shares = times.select(*key, "kept", judged_ns=every - slowed * (1 - pl.col("kept")))
-    found = idle_places(trace).join(
-        shares, on=key, how="left", maintain_order="left", nulls_equal=True
-    )
+    found = model.idle.join(shares, on=key, how="left", maintain_order="left", nulls_equal=True)
     is_slowed = pl.col("cause").is_in(SLOWED)
     own = pl.when(is_slowed).then(pl.col("idle_ns") * pl.col("kept")).otherwise("idle_ns")
     share = pl.when(pl.col("what").ne_missing(pl.lit(PROFILER))).then(own / pl.col("judged_ns"))
@@ -75,7 +73,7 @@ def _calls_that_matter(trace: Trace) -> list[str]:
         pl.col("n", "total").sum(), pl.col("longest").max()
     )
     times = {kind: row for kind, *row in by_kind.iter_rows()}
-    host = int(steps_of(trace)["host_ns"].sum())
+    host = int(time_model(trace).steps["host_ns"].sum())
     return [
         f"API calls {what}: {times[kind][0]:,} in all steps, {times[kind][1] / 1e6:.2f} ms, the"
         f" longest {times[kind][2] / 1e6:.2f} ms."
@@ -99,5 +97,5 @@ ANALYSIS = Analysis(
     notes=notes,
     shown=("rank", "device_id", "cause", "what", "idle_ns", "share_frac", "n_gaps", "longest_ns"),
     charts=_charts,
-    of_time=True,
+    parallel=Parallel.OF_TIME,
 )

@@ -2,9 +2,10 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.analysis import Analysis, Parallel, Scope
 from tracelens.derive.ranks.collectives import require_ranks
 from tracelens.derive.time.cpu_only import require_time
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.straggler import judge_job
 from tracelens.schemas.results.ranks import JOB
 from tracelens.trace import Trace
@@ -20,7 +21,7 @@ def job(trace: Trace) -> pl.DataFrame:
     """
     require_ranks(trace, "job")
     require_time(trace, "job")
-    return JOB.conform(pl.DataFrame(judge_job(trace), schema=JOB.schema))
+    return JOB.conform(pl.DataFrame(judge_job(time_model(trace)), schema=JOB.schema))
 
 
 ANALYSIS = Analysis(
@@ -28,6 +29,6 @@ ANALYSIS = Analysis(
     JOB,
     job,
     shown=("bound", "culprit", "cause", "steps", "value", "unit", "evidence"),
-    of_ranks=True,
-    of_time=True,
+    scope=Scope.RANKS,
+    parallel=Parallel.OF_TIME,
 )

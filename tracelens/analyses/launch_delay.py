@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
+from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars, named
 from tracelens.derive.columns.lookup import is_each_once, rows_of
 from tracelens.schemas.results.time import LAUNCH_DELAY
 from tracelens.trace import Trace
@@ -105,5 +105,5 @@ ANALYSIS = Analysis(
     notes=notes,
     shown=("rank", "api", "work", "n_calls", "api_median_ns", "delay_median_ns", "short_frac"),
     charts=_charts,
-    by_rank=True,
+    parallel=Parallel.BY_RANK,
 )

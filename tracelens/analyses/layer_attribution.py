@@ -2,11 +2,13 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
+from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars, named
 from tracelens.derive.layers.attribution import PRE_WINDOW, attribute_kernels
 from tracelens.derive.layers.graph_capture import EVIDENCE as CAPTURE_EVIDENCE
 from tracelens.derive.layers.graph_capture import captured_graphs
 from tracelens.derive.layers.graph_replay import BASE_EVIDENCE, UNATTRIBUTED, has_replays
+from tracelens.derive.time.cpu_only import process_ranks
+from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace
 
@@ -35,6 +37,11 @@ def layer_attribution(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     kernels stay as they were, and all do where less than half are aligned. Raises MissingTableError
     without kernels.
     """
+    if not trace.has("kernels") and process_ranks(trace):
+        raise MissingTableError(
+            "layer_attribution needs kernels, and nothing ran on a device here; layer_host_time has"
+            " what each layer costs on the host"
+        )
     trace.require("layer_attribution", "kernels")
     return _with_rests(attribute_kernels(trace, base=base))
 
@@ -183,6 +190,5 @@ ANALYSIS = Analysis(
         "high_ns",
     ),
     charts=_charts,
-    takes_base=True,
-    by_rank=True,
+    parallel=Parallel.BY_RANK,
 )

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Bars, Chart, named
+from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, Scope, named
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.layers.layer_host import layer_host_times
 from tracelens.errors import MissingTableError
@@ -69,6 +69,6 @@ ANALYSIS = Analysis(
     notes=notes,
     shown=("rank", "layer", "class_name", "phase", "op_self_ns", "share_frac", "n_ops", "evidence"),
     charts=_charts,
-    of_host=True,
-    by_rank=True,
+    scope=Scope.HOST,
+    parallel=Parallel.BY_RANK,
 )

@@ -262,6 +262,5 @@ ANALYSIS = Analysis(
         "speedup_over_best",
     ),
     charts=_charts,
-    is_pair=True,
     of_one_program=True,
 )

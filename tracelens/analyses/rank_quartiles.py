@@ -2,9 +2,10 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.analysis import Analysis, Parallel, Scope
 from tracelens.derive.ranks.collectives import require_ranks
 from tracelens.derive.time.cpu_only import require_time
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.rank_steps import rank_averages
 from tracelens.schemas.results.time import PARTS
 from tracelens.storage.table import Column, Table
@@ -40,7 +41,7 @@ def rank_quartiles(trace: Trace) -> pl.DataFrame:
     """
     require_ranks(trace, "rank_quartiles")
     require_time(trace, "rank_quartiles")
-    averages = rank_averages(trace)
+    averages = rank_averages(time_model(trace))
     rows = [
         {
             "part": part,
@@ -60,6 +61,6 @@ ANALYSIS = Analysis(
     "How are the parts of a step spread over the ranks?",
     RANK_QUARTILES,
     rank_quartiles,
-    of_ranks=True,
-    of_time=True,
+    scope=Scope.RANKS,
+    parallel=Parallel.OF_TIME,
 )

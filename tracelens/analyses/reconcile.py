@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
+from tracelens.analyses.analysis import Analysis, Chart, Scope, SplitBars, named
 from tracelens.derive.columns.ratios import speedup, which_side
 from tracelens.derive.comparing.aligned_kernels import aligned_kernels
 from tracelens.derive.events.call_tree import nearest_row
@@ -140,6 +140,5 @@ ANALYSIS = Analysis(
         "evidence",
     ),
     charts=_charts,
-    is_pair=True,
-    of_profilers=True,
+    scope=Scope.PROFILERS,
 )

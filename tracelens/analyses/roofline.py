@@ -60,7 +60,7 @@ def roofline(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
 
 
 def _limits(trace: Trace, given: Peaks | None) -> pl.DataFrame:
-    """The peaks of each device by precision (null: none is known), with their source or the reason for their lack."""
+    """Return the peaks of each device by precision, with their source; None and the reason where unknown."""
     devices = trace.devices.select(*_DEVICE, "name").unique(
         _DEVICE, keep="first", maintain_order=True
     )
@@ -257,5 +257,4 @@ ANALYSIS = Analysis(
         "needed_flops",
     ),
     charts=_charts,
-    takes_peaks=True,
 )

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Bars, Chart, named
+from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.replay.replay import replay_error_frac, replays
 from tracelens.derive.replay.sensitivity import sensitivity_of
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, unprofiled_steps
@@ -53,5 +53,5 @@ ANALYSIS = Analysis(
     notes=notes,
     shown=("rank", "kind", "what", "total_ns", "saved_ns"),
     charts=_charts,
-    by_rank=True,
+    parallel=Parallel.BY_RANK,
 )

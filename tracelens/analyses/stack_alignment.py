@@ -326,5 +326,4 @@ ANALYSIS = Analysis(
         "symbol_other",
     ),
     charts=_charts,
-    is_pair=True,
 )

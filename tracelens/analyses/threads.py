@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
+from tracelens.analyses.analysis import Analysis, Chart, Parallel, Scope, SplitBars, named
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.time.thread_times import thread_times
 from tracelens.errors import MissingTableError
@@ -62,6 +62,6 @@ ANALYSIS = Analysis(
         "n_ops",
     ),
     charts=_charts,
-    of_host=True,
-    by_rank=True,
+    scope=Scope.HOST,
+    parallel=Parallel.BY_RANK,
 )

@@ -2,11 +2,11 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
-from tracelens.derive.time.breakdown import break_down
+from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars, named
 from tracelens.derive.time.cpu_only import process_sentences, require_time
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.phase_sentences import phase_sentences
-from tracelens.derive.time.rank_time import step_sentences
+from tracelens.derive.time.rank_time import step_sentences, with_shares
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
@@ -21,12 +21,13 @@ def time_breakdown(trace: Trace) -> pl.DataFrame:
     Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "time_breakdown")
-    return break_down(trace).frame
+    return with_shares(time_model(trace))
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
     """Say how long steps take, what the program's time is, and what is left out of it."""
-    return step_sentences(trace) + phase_sentences(trace) + process_sentences(trace)
+    model = time_model(trace)
+    return step_sentences(model) + phase_sentences(model) + process_sentences(trace)
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
@@ -62,5 +63,5 @@ ANALYSIS = Analysis(
         "collective_wait_ns",
     ),
     charts=_charts,
-    of_time=True,
+    parallel=Parallel.OF_TIME,
 )

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Bars, Chart, named
+from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.columns.intervals import END, covered_by, union
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.events.steps import STEP_NAME
@@ -179,5 +179,5 @@ ANALYSIS = Analysis(
         "n_launches",
     ),
     charts=_charts,
-    by_rank=True,
+    parallel=Parallel.BY_RANK,
 )

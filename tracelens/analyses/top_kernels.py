@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Bars, Chart, named
+from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.columns.intervals import durations
 from tracelens.schemas.results.time import TOP_KERNELS
 from tracelens.trace import Trace
@@ -60,5 +60,5 @@ ANALYSIS = Analysis(
     notes=notes,
     shown=("rank", "name", "library", "primitive", "duration_total_ns", "share_frac", "n_calls"),
     charts=_charts,
-    by_rank=True,
+    parallel=Parallel.BY_RANK,
 )

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
+from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars, named
 from tracelens.derive.time.op_times import op_times
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.time import TOP_OPS
@@ -47,5 +47,5 @@ ANALYSIS = Analysis(
         "duration_total_ns",
     ),
     charts=_charts,
-    by_rank=True,
+    parallel=Parallel.BY_RANK,
 )

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
 from tracelens.derive.time.cpu_only import require_time
 from tracelens.schemas.results.replay import UNPROFILED_STEP
@@ -66,5 +66,5 @@ ANALYSIS = Analysis(
     UNPROFILED_STEP,
     unprofiled_step,
     notes=notes,
-    by_rank=True,
+    parallel=Parallel.BY_RANK,
 )

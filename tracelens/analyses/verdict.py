@@ -2,19 +2,18 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.derive.ranks.collective_wait import waiting_pairs
+from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.ranks.missing import missing_ranks
 from tracelens.derive.time.advice import advise
 from tracelens.derive.time.bounds import PART_WORDS, place_phrase
 from tracelens.derive.time.cpu_only import require_time, unseen_device
-from tracelens.derive.time.graph_use import GraphUse, graph_use
+from tracelens.derive.time.graph_use import GraphUse, count_captured, graph_use, is_capture_alone
+from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.phase_sentences import phase_sentences
 from tracelens.derive.time.rank_time import (
     RankTime,
     busy_places,
-    idle_places,
-    judged_ranks,
+    rank_times,
     short_kernel,
     step_sentences,
 )
@@ -44,11 +43,12 @@ _PARTS = {
 
 _PARTS_OF_PROCESS = {
     "communication": "the process only communicates",
+    "copy": "the process copies memory",
     "input": "the process loads data or waits for it",
     "allocation": "the process allocates or releases memory of a device",
     "sync": "the process waits for a device",
     "loading": "the process loads or compiles code",
-    "launch": "the process runs the framework's Python between ops",
+    "launch": "the process calls ops that do little work, or is between two ops,",
     "host": "the process does other work, or none",
 }
 
@@ -60,24 +60,70 @@ def verdict(trace: Trace) -> pl.DataFrame:
     works steadily, without start-up and tear-down, see time_breakdown. The bound is the largest
     part of that time: computing, exposed communication or copies, waiting in collectives for other
     ranks, or a cause of idle time; the second is the next one. The time that the profiler is known
-    to add does not count. Raises MissingTableError without kernels and ops.
+    to add does not count. A trace whose launches were all captured into a graph is too little to
+    judge. Raises MissingTableError without kernels and ops.
     """
+    if is_capture_alone(trace):
+        return VERDICT.conform(pl.DataFrame(_captures(trace), schema=VERDICT.schema))
     require_time(trace, "verdict")
-    places = _places(trace)
+    model = time_model(trace)
+    ranks = rank_times(model)
+    places = _places(model)
     order = ["rank", "exposed_ns", "awaited_rank"]
-    pairs = waiting_pairs(trace).sort(order, descending=[False, True, False])
+    pairs = model.waits.sort(order, descending=[False, True, False])
     latest = pairs.unique("rank", keep="first", maintain_order=True)
     awaited = dict(latest.select("rank", "awaited_rank").iter_rows())
     alone = _alone(trace)
-    rows = [
-        (
-            _too_little(rank, _longest_kernel(trace, rank.rank))
-            if _is_too_little(rank)
-            else _judgement(rank, places, awaited.get(rank.rank)) | {"caveat": _caveat(rank, alone)}
-        )
-        for rank in judged_ranks(trace)
-    ]
+    rows = [_row(trace, rank, places, awaited.get(rank.rank), alone) for rank in ranks]
     return VERDICT.conform(pl.DataFrame(rows, schema=VERDICT.schema))
+
+
+def _row(
+    trace: Trace,
+    rank: RankTime,
+    places: dict[tuple[int, str], str],
+    awaited: int | None,
+    alone: str | None,
+) -> dict[str, object]:
+    if _is_too_little(rank):
+        return _too_little(rank, _longest_kernel(trace, rank.rank))
+    if rank.is_slowed_beyond_judging:
+        return _inconclusive(rank)
+    return _judgement(rank, places, awaited) | {"caveat": _caveat(rank, alone)}
+
+
+def _inconclusive(rank: RankTime) -> dict[str, object]:
+    """Make the row of a rank whose steps the profiler made so long that they tell nothing."""
+    plain, recorded = rank.unprofiled_ns or 0, rank.step_ns or 0
+    return {
+        "rank": rank.rank,
+        "bound": "inconclusive",
+        "unit": "1",
+        "step_ns": rank.step_ns,
+        "unprofiled_step_ns": rank.unprofiled_ns,
+        "evidence": (
+            f"the profiler made a step of {plain / 1e6:.2f} ms take {recorded / 1e6:.1f} ms, so"
+            " its parts tell nothing of the program: record without stacks"
+        ),
+    }
+
+
+def _captures(trace: Trace) -> list[dict[str, object]]:
+    """Make the rows of ranks that captured a graph, and ran nothing."""
+    return [
+        {
+            "rank": rank,
+            "bound": "too little to judge",
+            "bound_frac": 0.0,
+            "value": 0.0,
+            "unit": "1",
+            "evidence": (
+                f"{_counted(n_launches, 'launch')} into a graph that is captured; nothing ran on a"
+                " device"
+            ),
+        }
+        for rank, n_launches in count_captured(trace).items()
+    ]
 
 
 def _is_too_little(rank: RankTime) -> bool:
@@ -106,7 +152,9 @@ def _longest_kernel(trace: Trace, rank: int) -> str | None:
 
 
 def _counted(n: int, noun: str) -> str:
-    return f"one {noun}" if n == 1 else f"{n:,} {noun}s"
+    """Say how many of a thing there are; a noun in -ch gets -es."""
+    ending = "es" if noun.endswith("ch") else "s"
+    return f"one {noun}" if n == 1 else f"{n:,} {noun}{ending}"
 
 
 def _time(ns: int) -> str:
@@ -196,23 +244,23 @@ def _evidence(rank: RankTime, places: dict[tuple[int, str], str], awaited: int |
     return said
 
 
-def _places(trace: Trace) -> dict[tuple[int, str], str]:
+def _places(model: TimeModel) -> dict[tuple[int, str], str]:
     """By rank and part, the place that most of that part of the rank's time comes from."""
-    idle = (
-        idle_places(trace)
-        .drop_nulls("what")
-        .unique(["rank", "cause"], keep="first", maintain_order=True)
-    )
+    named = model.idle.drop_nulls("what")
+    idle = named.unique(["rank", "cause"], keep="first", maintain_order=True)
     places = {
         (rank, cause): what
         for rank, cause, what in idle.select("rank", "cause", "what").iter_rows()
     }
-    return busy_places(trace) | places
+    return busy_places(model.trace) | places
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """The time of steps, changes that would help with what they may save, and doubts about the verdict."""
-    found = step_sentences(trace) + phase_sentences(trace) + unseen_device(trace) + advise(trace)
+    if is_capture_alone(trace):
+        return _capture_only(trace)
+    model = time_model(trace)
+    found = step_sentences(model) + phase_sentences(model) + unseen_device(trace) + advise(trace)
     found += [f"{text[:1].upper()}{text[1:]}." for text in frame["caveat"].drop_nulls().unique()]
     found += _capture_only(trace)
     slowed = frame.filter(
@@ -241,5 +289,5 @@ ANALYSIS = Analysis(
     verdict,
     notes=notes,
     shown=("rank", "bound", "bound_frac", "second", "second_frac", "evidence"),
-    of_time=True,
+    parallel=Parallel.OF_TIME,
 )

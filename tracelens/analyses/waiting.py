@@ -2,12 +2,12 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis, Chart, SplitBars
+from tracelens.analyses.analysis import Analysis, Chart, Parallel, Scope, SplitBars
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.ranks.clocks import doubt_of
-from tracelens.derive.ranks.collective_wait import waiting_pairs, waits_by_step
+from tracelens.derive.ranks.collective_wait import waits_by_step
 from tracelens.derive.ranks.collectives import require_matched
-from tracelens.derive.time.breakdown import break_down
+from tracelens.derive.time.model import time_model
 from tracelens.schemas.results.ranks import WAITING
 from tracelens.trace import Trace
 
@@ -27,17 +27,14 @@ def waiting(trace: Trace) -> pl.DataFrame:
             & (pl.col("first_start_ns") < pl.col("last_start_ns"))
         ).sum(),
     )
+    model = time_model(trace)
     whole = waits_by_step(trace).filter(pl.col("step").is_null()).drop("wait_ns")
     order = ["rank", "exposed_ns", "wait_ns", "awaited_rank"]
-    most = (
-        waiting_pairs(trace)
-        .sort(order, descending=[False, True, True, False])
-        .unique("rank", keep="first")
-    )
+    most = model.waits.sort(order, descending=[False, True, True, False])
+    most = most.unique("rank", keep="first")
     most = most.select("rank", "awaited_rank", awaited_ns="exposed_ns")
     window = (
-        break_down(trace)
-        .frame.filter(pl.col("step").is_null())
+        model.device.filter(pl.col("step").is_null())
         .group_by("rank")
         .agg(pl.col("window_ns").max())
     )
@@ -54,9 +51,8 @@ def waiting(trace: Trace) -> pl.DataFrame:
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Say which rank the others lose most time by, and that beginning last is no loss by itself."""
-    pairs = (
-        waiting_pairs(trace).group_by("awaited_rank").agg(pl.col("exposed_ns").sum(), n=pl.len())
-    )
+    by_rank = time_model(trace).waits.group_by("awaited_rank")
+    pairs = by_rank.agg(pl.col("exposed_ns").sum(), n=pl.len())
     pairs = pairs.sort("exposed_ns", "awaited_rank", descending=[True, False])
     if pairs.is_empty() or not pairs["exposed_ns"][0]:
         return ["No rank loses time by waiting for another."]
@@ -98,6 +94,6 @@ ANALYSIS = Analysis(
         "n_collectives",
     ),
     charts=_charts,
-    of_ranks=True,
-    of_time=True,
+    scope=Scope.RANKS,
+    parallel=Parallel.OF_TIME,
 )

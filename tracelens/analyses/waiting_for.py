@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.analysis import Analysis, Scope
 from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.collective_wait import waiting_pairs
 from tracelens.derive.ranks.collectives import require_matched
@@ -29,4 +29,4 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - eve
     return [] if doubt is None else [f"Inconclusive: {doubt}."]
 
 
-ANALYSIS = Analysis("Who waits for whom?", WAITING_FOR, waiting_for, notes=notes, of_ranks=True)
+ANALYSIS = Analysis("Who waits for whom?", WAITING_FOR, waiting_for, notes=notes, scope=Scope.RANKS)

@@ -2,9 +2,10 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.analysis import Analysis, Parallel, Scope
 from tracelens.derive.ranks.collectives import require_ranks
 from tracelens.derive.time.cpu_only import require_time
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.rank_steps import rank_averages
 from tracelens.schemas.events import CAUSES
 from tracelens.storage.table import Column, Table
@@ -40,7 +41,7 @@ def worst_ranks(trace: Trace) -> pl.DataFrame:
     require_ranks(trace, "worst_ranks")
     require_time(trace, "worst_ranks")
     causes = [f"{cause}_ns" for cause in CAUSES]
-    averages = rank_averages(trace).with_columns(
+    averages = rank_averages(time_model(trace)).with_columns(
         own_ns=pl.col("step_ns") - pl.col("waiting_ns"),
         idle_ns=pl.sum_horizontal(causes),
         cause=pl.concat_list(causes).list.arg_max(),
@@ -55,5 +56,9 @@ def worst_ranks(trace: Trace) -> pl.DataFrame:
 
 
 ANALYSIS = Analysis(
-    "Which ranks cost the job most?", WORST_RANKS, worst_ranks, of_ranks=True, of_time=True
+    "Which ranks cost the job most?",
+    WORST_RANKS,
+    worst_ranks,
+    scope=Scope.RANKS,
+    parallel=Parallel.OF_TIME,
 )

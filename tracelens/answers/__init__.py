@@ -3,12 +3,13 @@
 from tracelens.answers.answer import Answer, counted
 from tracelens.answers.comparison import answer_comparison
 from tracelens.answers.job import answer_job
-from tracelens.answers.program import answer_program
+from tracelens.answers.program import answer_capture, answer_program
 from tracelens.answers.stacks import answer_stacks, answer_two_stacks
 from tracelens.answers.timings import answer_timings
 from tracelens.answers.words import listed
 from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.time.cpu_only import process_ranks
+from tracelens.derive.time.graph_use import is_capture_alone
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
 
@@ -26,6 +27,8 @@ def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT)
 def _one(trace: Trace) -> Answer:
     if has_time(trace):
         return answer_job(trace) if len(trace.manifest.ranks) > 1 else answer_program(trace)
+    if is_capture_alone(trace):
+        return answer_capture(trace)
     if trace.has("timings"):
         return answer_timings(trace)
     if trace.has("stacks"):

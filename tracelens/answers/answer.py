@@ -84,13 +84,20 @@ class Answer:
 
 
 def rounded_percents(shares: Sequence[float]) -> list[int]:
-    """Shares as whole percents that sum to the rounded sum of the shares, by largest remainder."""
+    """Shares as whole percents that sum to the rounded sum of the shares.
+
+    The largest, which the sentence names, is rounded as everywhere; what rounding adds or leaves
+    goes to the others, first to those that it changes least.
+    """
     exact = [share * 100 for share in shares]
-    percents = [int(value) for value in exact]
+    percents = [round(value) for value in exact]
     missing = round(sum(exact)) - sum(percents)
-    by_remainder = sorted(range(len(exact)), key=lambda at: percents[at] - exact[at])
-    for at in by_remainder[: max(missing, 0)]:
-        percents[at] += 1
+    step = 1 if missing > 0 else -1
+    by_size = sorted(range(len(exact)), key=lambda at: -exact[at])
+    others = by_size[1:]
+    others.sort(key=lambda at: step * (percents[at] - exact[at]))
+    for at in others[: abs(missing)]:
+        percents[at] += step
     return percents
 
 

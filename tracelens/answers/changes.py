@@ -35,6 +35,8 @@ def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
     )
     if saving.share is None or step_ns is None or not saving.step_ns:
         return change
+    if saving.share > 1 - LEAST_SHARE:
+        return change  # no change leaves nothing of a step: how much it leaves is not known
 
     def after(saved_ns: int) -> int:
         return round(step_ns * (1 - saved_ns / saving.step_ns))

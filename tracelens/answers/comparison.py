@@ -10,10 +10,11 @@ from tracelens.answers.answer import REST, WAIT, WORK, Answer, Bar, Part, durati
 from tracelens.answers.recorded import about, has_stacks
 from tracelens.answers.words import label_of
 from tracelens.derive.comparing.comparability import unrelated
-from tracelens.derive.comparing.significance import DEFAULT, FEW, Rules
+from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, Rules
 from tracelens.derive.layers.compilation import other_device, shows_compilation
 from tracelens.derive.layers.graph_replay import has_replays
-from tracelens.derive.time.rank_time import judged_ranks
+from tracelens.derive.time.model import time_model
+from tracelens.derive.time.rank_time import rank_times
 from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
@@ -64,7 +65,7 @@ def _sentence(whole: dict[str, Any], *, has_steps: bool) -> str:
     times = f"{_pair(before, after)}{' a step' if has_steps else ''}"
     low, high = whole["more_low_ns"], whole["more_high_ns"]
     noise = "" if low is None else f" (noise ±{duration((high - low) / 2)})"
-    if whole["outcome"] == "unclear" and whole["reason"] != FEW:
+    if whole["outcome"] == "unclear" and whole["reason"] != REASON_TOO_FEW:
         return f"No more different than noise: {times}{noise}"
     ratio = before / after if after else float("inf")
     if ratio >= 1:
@@ -158,7 +159,7 @@ def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
 
 def _advice(other: Trace) -> str | None:
     """What the new run could do next: a compiled one that waits for launches has its graphs recorded."""
-    ranks = judged_ranks(other)
+    ranks = rank_times(time_model(other))
     if not ranks or ranks[0].is_process or not shows_compilation(other) or has_replays(other):
         return None
     launching = ranks[0].share("launch")
@@ -172,7 +173,7 @@ def _advice(other: Trace) -> str | None:
 
 def _doubts(base: Trace, other: Trace, whole: dict[str, Any]) -> Sequence[str]:
     found = []
-    if whole["reason"] == FEW:
+    if whole["reason"] == REASON_TOO_FEW:
         found.append("fewer than three steps on a side: what is noise cannot be told")
     if (device := other_device(base, other)) is not None:
         found.append(device)

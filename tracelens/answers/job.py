@@ -22,7 +22,8 @@ from tracelens.answers.recorded import about
 from tracelens.answers.words import place_text
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.time.culprits import find_culprits
-from tracelens.derive.time.rank_time import RankTime, judged_ranks
+from tracelens.derive.time.model import TimeModel, time_model
+from tracelens.derive.time.rank_time import RankTime, rank_times
 from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
@@ -34,22 +35,24 @@ _LABEL = 14
 def answer_job(trace: Trace) -> Answer:
     """Answer for all ranks. Raises MissingTableError without kernels and ops."""
     row = job(trace).row(0, named=True)
-    judged = judged_ranks(trace)
+    model = time_model(trace)
+    judged = rank_times(model)
     if row["bound"] == _STRAGGLER:
-        return _of_straggler(trace, judged, row)
+        return _of_straggler(model, judged, row)
     if row["bound"] == _INCONCLUSIVE:
         return _inconclusive(trace, judged, row)
     return _of_all(trace, judged, row)
 
 
-def _of_straggler(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
-    """Who waits for whom, with the culprit's time beside that of the others."""
+def _of_straggler(model: TimeModel, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
+    """Say who waits for whom, with the culprit's time beside that of the others."""
+    trace = model.trace
     sentence, _, more = str(row["evidence"]).partition("; ")
     changes = changes_of(trace, step_of(mean_rank(judged)))
     return Answer(
         sentence[:1].upper() + sentence[1:],
         details=(more,) if more else (),
-        bars=_culprit_bars(trace, judged),
+        bars=_culprit_bars(model, judged),
         changes=changes,
         no_change=None if changes else NO_CHANGE,
         about=_about(trace),
@@ -58,9 +61,9 @@ def _of_straggler(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any])
     )
 
 
-def _culprit_bars(trace: Trace, judged: Sequence[RankTime]) -> tuple[Bar, ...]:
+def _culprit_bars(model: TimeModel, judged: Sequence[RankTime]) -> tuple[Bar, ...]:
     """The mean step of the first culprit's ranks, and of the others; of all ranks without a culprit."""
-    each = find_culprits(trace).each
+    each = find_culprits(model).each
     late = {*each[0].members.ranks} if each else set()
     sides = [
         (each[0].members.text if each else "", [rank for rank in judged if rank.rank in late]),

@@ -24,9 +24,12 @@ from tracelens.answers.words import (
     label_of,
     place_text,
 )
+from tracelens.derive.replay.unprofiled import unprofiled_steps
 from tracelens.derive.time.activity_places import PROFILER
-from tracelens.derive.time.cpu_only import unseen_device
-from tracelens.derive.time.rank_time import RankTime, idle_places, judged_ranks
+from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_device
+from tracelens.derive.time.graph_use import count_captured
+from tracelens.derive.time.model import TimeModel, time_model
+from tracelens.derive.time.rank_time import RankTime, mark_times, rank_times
 from tracelens.trace import Trace
 
 _SECTIONS = {
@@ -37,6 +40,7 @@ _SECTIONS = {
     "launch": ("idle_gaps", "dispatch_depth"),
 }
 """Sections to read next, by what limits the program; else `idle_gaps`."""
+_MOSTLY = 0.8
 NO_CHANGE = "What would help: this trace shows no change that would give 2 % of a step or more"
 
 
@@ -44,7 +48,8 @@ def answer_program(trace: Trace) -> Answer:
     """Answer for the rank that is judged first. Raises MissingTableError without kernels and ops."""
     rows = verdict(trace).sort("rank")
     row = rows.row(0, named=True)
-    rank = next(rank for rank in judged_ranks(trace) if rank.rank == row["rank"])
+    model = time_model(trace)
+    rank = next(rank for rank in rank_times(model) if rank.rank == row["rank"])
     doubts = (*unseen_device(trace), *incomplete(trace))
     if row["bound"] == "too little to judge":
         return Answer(
@@ -55,14 +60,28 @@ def answer_program(trace: Trace) -> Answer:
             doubts=doubts,
             sections=("data_quality",),
         )
-    where = _where(trace, row)
+    if row["bound"] == "inconclusive":
+        return Answer(
+            f"The profiler made a step of {duration(row['unprofiled_step_ns'])} take"
+            f" {duration(row['step_ns'])}",
+            details=("what limits the program without it cannot be told from this recording",),
+            no_change="What would help: record without stacks: tracelens run --no-stacks python train.py",
+            about=about(trace),
+            doubts=doubts,
+            sections=("unprofiled_step",),
+        )
+    calls = rank.is_process and row["bound"] == "launch"
+    reads_at = _read_place(model, rank) if calls else None
+    where = reads_at or _where(model, row)
     changes = changes_of(trace, step_of(rank), where)
     bar = program_bar(rank)
     return Answer(
-        program_sentence(rank, row["bound"], percent_in(bar, rank, row["bound"])),
-        place=place_text(where, is_busy=kind_of(row["bound"]) == WORK),
+        program_sentence(
+            rank, row["bound"], percent_in(bar, rank, row["bound"]), reads=reads_at is not None
+        ),
+        place=_place(trace, rank, where, row["bound"], reads=reads_at is not None),
         bars=(bar,),
-        unprofiled=_profiler_cost(rank),
+        unprofiled=_profiler_cost(rank) or _replayed_step(trace, rank) or _beside_mark(model, rank),
         changes=changes,
         no_change=None if changes else NO_CHANGE,
         about=about(trace),
@@ -71,12 +90,27 @@ def answer_program(trace: Trace) -> Answer:
     )
 
 
-def _where(trace: Trace, row: Mapping[str, Any]) -> str | None:
+def answer_capture(trace: Trace) -> Answer:
+    """Answer for a trace in which a graph was captured, and nothing ran."""
+    n_launches = max(count_captured(trace).values())
+    return Answer(
+        "This is the capture of a CUDA graph, not a run: nothing ran on a device",
+        details=(
+            f"{counted(n_launches, 'kernel')} launched into the graph; no replay is recorded",
+        ),
+        no_change="What would help: record replays of the graph",
+        about=about(trace),
+        doubts=incomplete(trace),
+        sections=("data_quality",),
+    )
+
+
+def _where(model: TimeModel, row: Mapping[str, Any]) -> str | None:
     """The place of the bound; where that is the profiler's own work, the program's next one."""
     what: str | None = row["what"]
     if what != PROFILER:
         return what
-    places = idle_places(trace).filter(
+    places = model.idle.filter(
         (pl.col("rank") == row["rank"])
         & (pl.col("cause") == row["bound"])
         & (pl.col("what") != PROFILER)
@@ -85,14 +119,42 @@ def _where(trace: Trace, row: Mapping[str, Any]) -> str | None:
     return names[0] if names else None
 
 
+def _read_place(model: TimeModel, rank: RankTime) -> str | None:
+    """Say where a process reads single values, if that is nearly all of its calling of ops."""
+    places = model.idle.filter(pl.col("rank") == rank.rank, pl.col("cause") == "launch")
+    times = places.select(pl.col("what").fill_null(""), "idle_ns").rows()
+    reads = reads_of(times)
+    read_ns, all_ns = (sum(ns for _, ns in part) for part in (reads, times))
+    if read_ns < _MOSTLY * all_ns:
+        return None
+    with_line = [what for what, _ in reads if what != READS]
+    return (with_line or [READS])[0]
+
+
+def _place(
+    trace: Trace, rank: RankTime, where: str | None, bound: str, *, reads: bool
+) -> str | None:
+    """The place in words, with how often a step reads a value back there."""
+    text = place_text(where, is_busy=kind_of(bound) == WORK)
+    if text is None or not reads:
+        return text
+    n_reads = count_reads(trace, rank.rank) / max(rank.n_steps, 1)
+    return f"{text}, {n_reads:,.0f} times{' a step' if rank.n_steps else ''}"
+
+
 def step_of(rank: RankTime) -> int | None:
     """The time of one step: without the profiler where that is known, else as recorded."""
     return rank.step_ns if rank.unprofiled_ns is None else rank.unprofiled_ns
 
 
-def program_sentence(rank: RankTime, bound: str, share: str) -> str:
-    """What limits the rank, with its share of a step, or of the time where none is marked."""
+def program_sentence(rank: RankTime, bound: str, share: str, *, reads: bool = False) -> str:
+    """What limits the rank, with its share of a step, or of the time where none is marked.
+
+    `reads`: a process mostly calls ops to read single values.
+    """
     words = (PROCESS_SENTENCES if rank.is_process else DEVICE_SENTENCES)[bound]
+    if reads:
+        words = "The program reads single values back"
     if rank.n_devices > 1:
         words = words.replace("The GPU ", f"Each of {rank.n_devices} GPUs ")
     return f"{words}: {share} of {whole_of(rank)}"
@@ -130,6 +192,30 @@ def _profiler_cost(rank: RankTime) -> str | None:
     if rank.unprofiled_ns is None or rank.step_ns is None:
         return None
     return f"measured without the profiler; under it a step took {duration(rank.step_ns)}"
+
+
+def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
+    """The step without the profiler as replayed, where it is surely shorter than the recorded one."""
+    step = unprofiled_steps(trace).get(rank.rank)
+    if step is None or step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
+        return None
+    if step.high_ns >= step.recorded_ns:
+        return None
+    return (
+        f"without the profiler about {duration(step.unprofiled_ns)}"
+        f" ({duration(step.low_ns)} to {duration(step.high_ns)})"
+    )
+
+
+def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
+    """The length of a step's mark on the host, where that is another time than the step takes."""
+    marks = mark_times(model)
+    if rank.rank not in marks or rank.step_ns is None:
+        return None
+    return (
+        "until the device has done its work; its mark on the host, which a viewer shows, is"
+        f" {duration(marks[rank.rank])} long"
+    )
 
 
 def next_sections(rank: RankTime, bound: str) -> tuple[str, ...]:

@@ -22,23 +22,23 @@ DEVICE_SENTENCES = {
 }
 """The beginning of the sentence on a device, by the part that is largest."""
 PROCESS_SENTENCES = {
-    "compute": "The CPU runs ops",
+    "compute": "The CPU does arithmetic",
     "communication": "The process communicates and computes nothing meanwhile",
     "waiting": "The process waits for other ranks",
-    "copy": "The process copies",
+    "copy": "The CPU copies memory",
     "input": "The process waits for input",
     "allocation": "The process allocates or frees memory",
     "sync": "The process waits for a device",
     "loading": "The process loads or compiles code",
-    "launch": "The framework's Python between ops takes most",
+    "launch": "The process calls ops that do little work",
     "host": "The process does other work than ops, or none",
     "dependency": "The process waits for earlier work",
     "unknown": "The process does something that was not recorded",
 }
 """The same for a process without a device."""
 PROCESS_LABELS = PART_WORDS | {
-    "compute": "ops",
-    "launch": "Python between ops",
+    "compute": "arithmetic",
+    "launch": "calling ops",
     "host": "other work or none",
 }
 """Labels of a bar's parts where a process has no device."""
@@ -72,9 +72,9 @@ def place_text(what: str | None, *, is_busy: bool = False) -> str | None:
     path = _SEPARATOR.join(frames)
     if path.startswith(("between ", "before ", "after ")):
         return path
-    if is_busy:
-        return f"mostly {path}"
-    return f"at {path}" if _FRAME.fullmatch(what.split(_SEPARATOR)[0]) else f"in {path}"
+    if _FRAME.fullmatch(what.split(_SEPARATOR)[0]):
+        return f"at {path}"
+    return f"mostly {path}" if is_busy else f"in {path}"
 
 
 ELLIPSIS = "…"
@@ -87,7 +87,7 @@ def frame_text(frame: str) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words as a list in a sentence: a, b and c."""
+    """Join words as a list in a sentence: a, b and c."""
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from tracelens.analyses.advise import advised_ranks, frame_of, notes
-from tracelens.cli.io import emit, keep_sources, open_any, progress, screen, tell
+from tracelens.cli.io import keep_sources, open_any, progress, screen
+from tracelens.cli.output import emit, tell
 from tracelens.derive.calls.advising import plan_of
 from tracelens.derive.calls.constraints import has_z3
 from tracelens.trace import Trace

@@ -4,6 +4,8 @@ import ctypes
 
 import polars as pl
 
+from tracelens.cli.io import plain
+from tracelens.cli.output import emit
 from tracelens.native import LIBRARY
 from tracelens.running.program import driver_version, package
 from tracelens.storage.table import Column, Table
@@ -25,6 +27,11 @@ FINDINGS = Table(
         ),
     ),
 )
+
+
+def doctor() -> None:
+    """Say which of the tools that tracelens can use are found here."""
+    emit(plain(examine()))
 
 
 def examine() -> pl.DataFrame:

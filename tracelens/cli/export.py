@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli.io import Sources, keep_sources, open_any, progress, tell
+from tracelens.cli.io import Sources, keep_sources, open_any, progress
+from tracelens.cli.output import tell
 from tracelens.errors import UsageError, near
 from tracelens.exports import EXPORTS
 from tracelens.exports.export import Selection
@@ -52,6 +53,7 @@ def export(
     keep_sources(sources, [out])
     trace = open_any(sources)
     target = out or Path(f"{trace.name}{chosen.ending}")
+    keep_sources(sources, [target])
     with progress(f"exporting to {to}"), replacing(target) as part, part.open("wb") as stream:
         written = chosen.write(Selection.of(trace, *wanted), stream)
     tell(f"wrote {target}: {written}; open it with {chosen.opened_by}")

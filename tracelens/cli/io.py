@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -15,22 +15,24 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from tracelens.cli.output import OPENED, emit, tell, warn
+from tracelens.cli.panels import RANKS, READING, SHOWING
 from tracelens.collectors import collect
-from tracelens.derive.rank_ranges import merge_rows
 from tracelens.derive.ranks.validate_ranks import MISSING
 from tracelens.derive.time.step_table import mark_anew
-from tracelens.errors import SourceError, UsageError
+from tracelens.errors import UsageError
 from tracelens.report import Report
 from tracelens.storage.addresses import shown
-from tracelens.storage.atomic_write import replacing
 from tracelens.trace import Trace
 from tracelens.trace.capture import SOURCE_UNREAD
 from tracelens.trace.collector import COLLECTORS
+from tracelens.trace.directory import is_stored_trace
 from tracelens.trace.objects import is_trace
 from tracelens.trace.same_run import NOT_TOGETHER
 from tracelens.trace.sources import SKIPPED, STANDARD_INPUT
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import WIDTH, Format, Screen
+from tracelens.views.formats.text import frame_to_text
 from tracelens.views.values import printable
 
 MAIN_TABLES = ("spans", "api_calls", "kernels", "memcpys", "stacks", "timings")
@@ -39,6 +41,7 @@ Step = Annotated[
     str | None,
     typer.Option(
         metavar="PATTERN",
+        rich_help_panel=READING,
         help=(
             "Regular expression for the names of spans that mark steps, where they are not"
             " ProfilerStep#N, step N or an inference server's; a group in it tells the number."
@@ -59,6 +62,7 @@ Address = Annotated[
     str | None,
     typer.Option(
         metavar="HOST:PORT",
+        rich_help_panel=RANKS,
         help=(
             "Head of a running Ray cluster, or auto for one "
             "that runs here; by default Ray starts on this machine."
@@ -70,13 +74,10 @@ OneFormat = Annotated[
     typer.Option(
         "--format",
         metavar="|".join(FORMATS),
+        rich_help_panel=SHOWING,
         help="What to write: by default what the ending of --out says, else text.",
     ),
 ]
-
-OPENED: list[Trace] = []
-"""Traces that the command at work has opened: what fails of them is theirs to explain, where
-their rows cannot be."""
 
 
 def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
@@ -139,12 +140,10 @@ def summary_line(trace: Trace) -> str:
 
 def losses(trace: Trace) -> list[str]:
     """A sentence for each loss and oddity: diagnostics above info, and an incomplete capture."""
-    rows = merge_rows(
-        trace.frame("diagnostics").filter(pl.col("severity").is_in(["warning", "loss", "error"]))
-    )
+    rows = trace.frame("diagnostics").filter(pl.col("severity").is_in(["warning", "loss", "error"]))
+    counts = rows.group_by("text", maintain_order=True).agg(pl.col("count").sum())
     found = [
-        f"{text} ({count:,} times)" if count > 1 else text
-        for text, count in rows.select("text", "count").iter_rows()
+        f"{text} ({count:,} times)" if count > 1 else text for text, count in counts.iter_rows()
     ]
     if not trace.manifest.complete:
         unread = [
@@ -160,45 +159,6 @@ def losses(trace: Trace) -> list[str]:
         if n_kinds or not unread:
             found.append(f"the capture is incomplete ({n_kinds:,} kinds of events dropped)")
     return found
-
-
-def tell(text: str) -> None:
-    """Write one line to standard error."""
-    typer.echo(printable(text), err=True)
-
-
-def warn(text: str) -> None:
-    """Write one line of warning to standard error."""
-    tell(f"warning: {text}")
-
-
-def emit(result: str | bytes, out: Path | None = None) -> None:
-    """Write the result to standard output, or atomically to a file; a pipe or device is written in place.
-
-    Raises SourceError when either cannot be written.
-    """
-    if out is None:
-        if sys.stdout is None:
-            raise SourceError("standard output: cannot be written: it is closed")
-        try:
-            sys.stdout.write(result if isinstance(result, str) else result.decode())
-            sys.stdout.flush()
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            drop_output()
-            raise SourceError(
-                f"standard output: cannot be written: {error.strerror or error}"
-            ) from error
-    else:
-        with replacing(out) as part:
-            part.write_bytes(result.encode() if isinstance(result, str) else result)
-
-
-def drop_output() -> None:
-    """Discard what standard output still buffers, so that Python's exit does not fail on it again."""
-    with suppress(OSError, AttributeError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
@@ -218,6 +178,11 @@ def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
         return Screen(os.get_terminal_size(2).columns or WIDTH, rows)
     except OSError:
         return Screen(rows=rows)
+
+
+def plain(frame: pl.DataFrame) -> str:
+    """All rows of a small frame, its sentences wrapped."""
+    return frame_to_text(frame, screen())
 
 
 def format_of(name: str | None, out: Path | None) -> Format:
@@ -241,7 +206,7 @@ def format_of(name: str | None, out: Path | None) -> Format:
 
 
 def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> None:
-    """Raise UsageError when a result would replace one of its own sources, lie in it, or replace another result."""
+    """Raise UsageError when a result would replace one of its own sources or another result, or lie in a trace."""
     read = {_real(path) for path in sources}
     written: set[Path] = set()
     for target in targets:
@@ -253,9 +218,12 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
                 f"{target}: is a source of this report and would be replaced by it; name another"
                 " file"
             )
-        within = next((folder for folder in place.parents if folder in read), None)
+        within = next((folder for folder in place.parents if is_stored_trace(folder)), None)
         if within is not None:
-            raise UsageError(f"{target}: lies in {within.name}, which is read; name another place")
+            raise UsageError(f"{target}: lies in the trace {within.name}; name another place")
+        source = next((folder for folder in place.parents if folder in read), None)
+        if source is not None and place.exists():
+            raise UsageError(f"{target}: lies in {source.name}, which is read; name another place")
         if place in written:
             raise UsageError(f"{target}: is named for two results; name another file for one")
         written.add(place)
@@ -270,6 +238,9 @@ def write_report(
     report: Report, form: Format, out: Path | None = None, rows: int | None = None
 ) -> None:
     """Write the report in the format, to standard output or the file; warn where a lone table has no answer."""
+    # Altair imports jsonschema, and that, where a notebook server is installed, 39 grammars of
+    # addresses, which take 3 s to build. Charts hold no addresses to check.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     with progress(f"writing {form.name}"):
         written = form.write(report, screen(rows or form.rows, to_file=out is not None))
     emit(written, out)

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from tracelens.cli.io import tell
+from tracelens.cli.output import tell
 from tracelens.storage.addresses import shown
 
 

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli.io import emit, keep_sources, open_any, progress, tell, warn
+from tracelens.advisor.plan import Plan, make_plan
+from tracelens.cli.io import keep_sources, open_any, progress
+from tracelens.cli.output import emit, tell, warn
 from tracelens.derive.comparing.predicted_vs_measured import planned_outcome, planned_steps
 from tracelens.derive.layers.compilation import other_device
-from tracelens.plan import Plan, make_plan
 from tracelens.schemas.results.layers import ORACLES
 
 
@@ -94,8 +95,8 @@ def _tell(made: Plan) -> None:
         )
     if about.get("n_unclear"):
         tell(
-            f"{about['n_unclear']:,} layers are faster in neither run beyond the spread of their"
-            " times: they count alike in both, in the choice and in what is predicted"
+            f"{about['n_unclear']:,} layers differ by no more than the spread of their times: the plan"
+            " counts each as equally fast in both runs"
         )
     if made.paths == "instance":
         warn(

@@ -18,24 +18,24 @@ from tracelens.cli.io import (
     OneFormat,
     Sources,
     Step,
-    emit,
     format_of,
     keep_sources,
     open_any,
     progress,
     screen,
-    tell,
-    warn,
     write_report,
 )
 from tracelens.cli.next_step import report_command, suggest, suggest_sections
+from tracelens.cli.output import emit, tell, warn
+from tracelens.cli.panels import COMPARING, GATING, RANKS, READING, SHOWING
 from tracelens.derive.comparing.expressions import Expression, parse
 from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict, evaluate
-from tracelens.derive.comparing.significance import DEFAULT, FEW, Rules
+from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, Rules
 from tracelens.derive.kernels.peaks import read_peaks
 from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report, build_report, check_sections, chosen_analyses
 from tracelens.trace import Trace
+from tracelens.trace.baselines import with_runs
 from tracelens.views.answer_text import answer_text
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import Format
@@ -51,22 +51,26 @@ def report(  # noqa: PLR0913 - one parameter an option
     everything: Annotated[
         bool,
         typer.Option(
-            "--all", help="Show every section that the trace answers, not the answer only."
+            "--all",
+            rich_help_panel=SHOWING,
+            help="Show every section that the trace answers, not the answer only.",
         ),
     ] = False,
     against: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="BASE",
+            rich_help_panel=COMPARING,
             help="Trace or source to compare with; speedups "
             "are BASE / TRACE. Several TRACEs are then runs of one program, and several BASEs of"
-            " the other.",
+            " the other; baseline:NAME are the runs that tracelens baseline keeps.",
         ),
     ] = None,
     section: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
+            rich_help_panel=SHOWING,
             help="Show this section only; repeat for several.",
             autocompletion=lambda: [*ANALYSES],
         ),
@@ -75,6 +79,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         Path | None,
         typer.Option(
             metavar="FILE",
+            rich_help_panel=SHOWING,
             help="Write a self-contained HTML page, and print "
             "nothing unless --format or --out is given.",
         ),
@@ -85,6 +90,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             min=1,
             metavar="N",
+            rich_help_panel=SHOWING,
             help="Rows a table, in formats for people (in html, "
             "at a time); by default "
             f"{', '.join(f'{form.rows} in {form.name}' for form in FORMATS.values() if form.rows)},"
@@ -96,6 +102,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         Path | None,
         typer.Option(
             metavar="FILE",
+            rich_help_panel=SHOWING,
             help="Write there, not to standard output; needed by "
             f"{', '.join(form.name for form in FORMATS.values() if not form.is_text)}.",
         ),
@@ -105,6 +112,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         Path | None,
         typer.Option(
             metavar="FILE",
+            rich_help_panel=READING,
             help="The GPU's peaks as tracelens measure-peaks wrote them, not its datasheet's.",
         ),
     ] = None,
@@ -112,6 +120,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         list[str] | None,
         typer.Option(
             metavar="EXPR",
+            rich_help_panel=GATING,
             help="Exit with 3 where the run is judged worse "
             "than BASE by more than this: gpu_time > +5%, exposed_copy > 1 ms,"
             " layer:layer1.*:duration > +10%; repeat for "
@@ -119,33 +128,55 @@ def report(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 where a gate could not be judged.")
+        bool,
+        typer.Option(
+            "--strict", rich_help_panel=GATING, help="Exit with 1 where a gate could not be judged."
+        ),
     ] = False,
     summary: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write gates, differences and what was judged as Markdown."
+            metavar="FILE",
+            rich_help_panel=GATING,
+            help="Write gates, differences and what was judged as Markdown.",
         ),
     ] = None,
     min_effect: Annotated[
         float,
-        typer.Option(min=0, metavar="F", help="Least difference that counts, as a share of BASE."),
+        typer.Option(
+            min=0,
+            metavar="F",
+            rich_help_panel=COMPARING,
+            help="Least difference that counts, as a share of BASE.",
+        ),
     ] = DEFAULT.min_effect,
     across_devices: Annotated[
-        bool, typer.Option("--across-devices", help="Judge runs on two kinds of GPU all the same.")
+        bool,
+        typer.Option(
+            "--across-devices",
+            rich_help_panel=COMPARING,
+            help="Judge runs on two kinds of GPU all the same.",
+        ),
     ] = False,
     any_work: Annotated[
         bool,
-        typer.Option("--any-work", help="Let gates judge runs that did other work all the same."),
+        typer.Option(
+            "--any-work",
+            rich_help_panel=GATING,
+            help="Let gates judge runs that did other work all the same.",
+        ),
     ] = False,
     junit: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the gates as JUnit's XML."),
+        typer.Option(
+            metavar="FILE", rich_help_panel=GATING, help="Write the gates as JUnit's XML."
+        ),
     ] = None,
     engine: Annotated[
         str | None,
         typer.Option(
             metavar="local|ray",
+            rich_help_panel=RANKS,
             help="Look at each rank in a task of its own, as "
             "far as sections look at ranks by themselves: in processes of this machine, or on a Ray"
             " cluster. For a trace "
@@ -160,6 +191,7 @@ def report(  # noqa: PLR0913 - one parameter an option
     section, or those named.
     """
     names = section or []
+    base_runs = with_runs(against or [])
     of_tables = (form, out, rows, peaks, engine, address)
     is_full = everything or bool(names) or any(option is not None for option in of_tables)
     wanted: list[tuple[Format, Path | None]] = [(FORMATS["html"], html)] if html is not None else []
@@ -173,12 +205,10 @@ def report(  # noqa: PLR0913 - one parameter an option
     )
     for one, target in wanted:
         one.check(names, target)
-    keep_sources(
-        [*sources, *(against or []), *([peaks] if peaks else [])], [html, out, summary, junit]
-    )
+    keep_sources([*sources, *base_runs, *([peaks] if peaks else [])], [html, out, summary, junit])
     measured = None if peaks is None else read_peaks(peaks)
     runs = [open_any([path], step) for path in sources] if against else [open_any(sources, step)]
-    bases = [open_any([path], step) for path in against or []]
+    bases = [open_any([path], step) for path in base_runs]
     rules = Rules(min_effect, bases[1:], runs[1:], across_devices, any_work)
     verdicts, blocked = _evaluated(runs, bases, gates, rules)
     base = bases[0] if bases else None
@@ -300,7 +330,7 @@ def _conclude(refused: str | None, gate: list[Verdict] | None, *, strict: bool) 
         raise typer.Exit(EXIT_GATE)
     if UNCLEAR in verdicts:
         n = verdicts.count(UNCLEAR)
-        too_few = any(FEW in one.reason for one in gate if one.verdict == UNCLEAR)
+        too_few = any(REASON_TOO_FEW in one.reason for one in gate if one.verdict == UNCLEAR)
         advice = "; profile three steps or more, or give several runs" if too_few else ""
         failure = "" if strict else "; --strict makes this a failure"
         warn(f"{n} of {len(verdicts)} gates could not be judged{advice}{failure}")

@@ -11,16 +11,20 @@ import typer
 
 from tracelens.answers import make_answer
 from tracelens.cli.collect.request import capture_program, free_name, tell_of
-from tracelens.cli.io import emit, progress, screen, tell, write_report
+from tracelens.cli.io import progress, screen, write_report
 from tracelens.cli.next_step import more_of, report_command, suggest
+from tracelens.cli.output import emit, tell
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.errors import UsageError
 from tracelens.report import build_report
 from tracelens.running.program import script_name
+from tracelens.storage.addresses import url_of
 from tracelens.views.answer_text import answer_text
 from tracelens.views.formats import FORMATS
 
 _KIND = "torch"
+SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+"""How its words are parsed: options after the program are the program's."""
 
 
 def run(  # noqa: PLR0913 - one parameter an option
@@ -63,6 +67,12 @@ def run(  # noqa: PLR0913 - one parameter an option
     trace_path = out or free_name(
         Path(f"{script_name(words)}.tracelens"), force=force, beside=".html"
     )
+    local = trace_path if url_of(trace_path) is None else Path(trace_path.name)
+    page_path = local.with_suffix(".html")
+    if page_path == trace_path or (os.path.lexists(page_path) and not force):
+        raise UsageError(
+            f"{page_path}: the page's place is taken; give another --out, or --force to replace it"
+        )
     settings = Settings("", wait, warmup, active, stacks=stacks)
     trace, done = capture_program(_KIND, words, trace_path, force=force, settings=settings)
     with progress("answering"):
@@ -73,8 +83,8 @@ def run(  # noqa: PLR0913 - one parameter an option
         tell(remark)
     with progress("answering"):
         built = build_report(trace)
-    write_report(built, FORMATS["html"], trace_path.with_suffix(".html"))
-    page = shlex.quote(str(trace_path.with_suffix(".html")))
+    write_report(built, FORMATS["html"], page_path)
+    page = shlex.quote(str(page_path))
     suggest(f"open {page}", "or", report_command([trace_path], (), *more_of(answer.sections)))
     raise typer.Exit(done.exit_code)
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli.io import emit, open_any, progress
+from tracelens.cli.io import open_any, progress
+from tracelens.cli.output import emit
 from tracelens.derive.replay.changes import usages
 from tracelens.derive.replay.predict import Prediction, predict
 from tracelens.errors import printable
@@ -28,8 +29,8 @@ def whatif(
 ) -> None:
     """Say how long a step would take after a change, by replaying the trace.
 
-    The times are without what the profiler adds. Several changes are made at once. Experimental:
-    programs that were really changed lay outside of the range more often than in it.
+    The times are without what the profiler adds. Several changes are made at once. How near
+    predictions came to programs that were really changed: docs/accuracy.md.
     """
     opened = open_any([trace])
     with progress("replaying"):
@@ -48,6 +49,5 @@ def _sentences(one: Prediction, changes: list[str], *, several: bool) -> str:
     place = f": {printable(one.next)}" if one.next else ""
     return (
         f"{first}  without the profiler; then most of it is {one.bound}{place}\n"
-        f"  the replay misses the recorded step by {one.replay_error_frac:.1%}; the range is"
-        " experimental, and too narrow for most changes\n"
+        f"  the replay misses the recorded step by {one.replay_error_frac:.1%}\n"
     )

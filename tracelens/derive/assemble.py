@@ -10,8 +10,7 @@ from tracelens.derive.events.call_tree import nearest
 from tracelens.derive.events.correlation import Callers, fill_process, mark_nodes, spans_of_nodes
 from tracelens.derive.events.launch_sites import find_sites
 from tracelens.derive.events.modules import list_layers, mark_modules
-from tracelens.derive.events.nesting import nest
-from tracelens.derive.events.nesting_walk import as_rows
+from tracelens.derive.events.nesting import as_rows, nest
 from tracelens.derive.events.phases import mark_phases
 from tracelens.derive.events.steps import StepTimes, find_marks, mark_steps
 from tracelens.derive.kernels.device_limits import complete_devices

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import polars as pl
 
 from tracelens.derive.layers.attribution import kernel_layers
-from tracelens.derive.time.breakdown import idle_intervals
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import UsageError
 from tracelens.trace import Trace
@@ -62,7 +62,7 @@ class Selection:
 
         Columns are rank, device_id, start_ns, end_ns, cause and what.
         """
-        return idle_intervals(self.trace)
+        return time_model(self.trace).idle_intervals()
 
     def rows(self, table: str, rank: int, *columns: str) -> pl.DataFrame:
         """Return columns of a rank's chosen rows of a table with a step, strings as Categorical."""

@@ -16,11 +16,11 @@ from tracelens.schemas import TABLES
 from tracelens.storage.folders import OwnFolder
 from tracelens.storage.objects import Objects
 from tracelens.trace import Trace
-from tracelens.trace.capture import Capture, Manifest, Place, SourceFile
+from tracelens.trace.capture import Manifest, SourceFile
 from tracelens.trace.fetching import PREFIX
 from tracelens.trace.objects import upload
-from tracelens.trace.rank_topology import places
-from tracelens.trace.same_run import WORLD_SIZE, refuse_unrelated
+from tracelens.trace.rank_topology import RankPlace, rank_rows
+from tracelens.trace.same_run import WORLD_SIZE, RankFacts, refuse_unrelated
 
 _TOLD_OF_ALL = ("ranks", "diagnostics")
 """Tables whose rows depend on the other ranks: they are written again, beside what the ranks'
@@ -39,17 +39,26 @@ def settled(
         return manifest
     trace = Trace.of_manifest(target, manifest)
     before = {name: trace.frame(name) for name in _TOLD_OF_ALL}
-    captures = _stand_ins(trace, records)
-    for kind in {capture.kind for capture in captures}:
-        refuse_unrelated(
-            [capture for capture in captures if capture.kind == kind], force_mix=force_mix
-        )
-    rows = places(
-        [(record.rank, capture) for record, capture in zip(records, captures, strict=True)]
+    known = {
+        name: trace.frame(name).partition_by("rank", as_dict=True, include_key=False)
+        for name in ("ranks", "devices", "collectives")
+    }
+    facts = [_facts_of(record, known["collectives"].get((record.rank,))) for record in records]
+    for kind in {one.source.kind for one in facts}:
+        refuse_unrelated([one for one in facts if one.source.kind == kind], force_mix=force_mix)
+    rows = rank_rows(
+        [
+            _place_of(
+                record,
+                own,
+                known["ranks"].get((record.rank,)),
+                known["devices"].get((record.rank,), pl.DataFrame()).height,
+            )
+            for record, own in zip(records, facts, strict=True)
+        ]
     )
     warned = [
-        (record.rank, capture.diagnostics.frame())
-        for record, capture in zip(records, captures, strict=True)
+        (record.rank, own.diagnostics.frame()) for record, own in zip(records, facts, strict=True)
     ]
     diagnostics = pl.concat([before["diagnostics"], _with_ranks("diagnostics", warned)])
     trace.amend(
@@ -93,42 +102,31 @@ def _write_changed(
     return n_rows
 
 
-def _stand_ins(trace: Trace, records: Sequence[RankRecord]) -> list[Capture]:
-    """Return the facts that each rank's record and tables have of it.
+def _facts_of(record: RankRecord, collectives: pl.DataFrame | None) -> RankFacts:
+    """Return what a rank's record and its table of collectives say of its program."""
+    about = record.manifest["sources"][0]
+    size = about["settings"].get(WORLD_SIZE)
+    begins, ends = record.first_ns, record.last_ns
+    return RankFacts(
+        source=SourceFile(*(about[key] for key in ("name", "kind", "size_bytes", "sha256"))),
+        rank=record.rank,
+        world_size=size if isinstance(size, int) else None,
+        groups={name: tuple(ranks) for name, ranks in record.groups.items()},
+        extent=None if begins is None or ends is None else (begins, ends),
+        collectives=None if collectives is None else collectives.lazy(),
+    )
 
-    They are as the capture of its source had them.
+
+def _place_of(
+    record: RankRecord, facts: RankFacts, told: pl.DataFrame | None, n_devices: int
+) -> RankPlace:
+    """Return where a rank ran, from its record and its row of the table `ranks`.
+
+    A task knows one host, and numbers it 0; only a launcher's number counts among all.
     """
-    parts = {
-        name: trace.frame(name).partition_by("rank", as_dict=True, include_key=False)
-        for name in ("ranks", "devices", "collectives")
-    }
-    captures = []
-    for record in records:
-        about = record.manifest["sources"][0]
-        tables = {name: own[record.rank,] for name, own in parts.items() if (record.rank,) in own}
-        device = None
-        if "ranks" in tables:
-            # A task knows one host, and numbers it 0; only a launcher's number counts among all.
-            tables["ranks"] = tables["ranks"].with_columns(node=pl.lit(record.node, pl.Int32))
-            device = tables["ranks"]["device_id"][0]
-        is_timed = record.first_ns is not None
-        # Kernels stand for all events: the first one, and the end of the last one.
-        times = {"start_ns": [record.first_ns or 0, record.last_ns or 0], "duration_ns": [0, 0]}
-        tables["kernels"] = pl.DataFrame(
-            {"device_id": pl.Series([device, device], dtype=pl.Int32)} | times
+    if told is None:
+        return RankPlace(
+            record.rank, record.host, None, n_devices, {"world_size": facts.world_size}
         )
-        captures.append(
-            Capture(
-                about["kind"],
-                SourceFile(*(about[key] for key in ("name", "kind", "size_bytes", "sha256"))),
-                tables,
-                about["producer"],
-                rank=record.rank,
-                settings={WORLD_SIZE: about["settings"].get(WORLD_SIZE)},
-                time_base="unix_epoch" if is_timed else "trace_start",
-                place=Place(
-                    record.host, {name: tuple(ranks) for name, ranks in record.groups.items()}
-                ),
-            )
-        )
-    return captures
+    row = told.row(0, named=True) | {"node": record.node}
+    return RankPlace(record.rank, record.host, row["device_id"], n_devices, row)

@@ -6,8 +6,11 @@ Started again, it goes on where it ended.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
+from tracelens.derive.ranks.validate_ranks import settle_ranks
+from tracelens.derive.time.step_table import mark_anew
 from tracelens.errors import SourceError
 from tracelens.jobs.ranks import (
     Options,
@@ -15,6 +18,7 @@ from tracelens.jobs.ranks import (
     TargetError,
     collect_rank,
     made_by,
+    read_sources,
     sources_told,
 )
 from tracelens.jobs.target import commit_trace, finished_ranks, prepare
@@ -22,7 +26,10 @@ from tracelens.jobs.tasks import Task, tasks_of
 from tracelens.storage.addresses import shown
 from tracelens.trace import Trace
 from tracelens.trace.collector import Tell
-from tracelens.trace.sources import Paths
+from tracelens.trace.combine import combine
+from tracelens.trace.directory import build_folder, check_target
+from tracelens.trace.fetching import fetched
+from tracelens.trace.sources import Paths, given_paths
 
 Work: TypeAlias = Callable[[Task], Any]
 Engine: TypeAlias = Callable[[Sequence[Task], Work], Iterator[tuple[Task, Any]]]
@@ -113,6 +120,33 @@ def collect_job(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, 
         force_mix=mix,
     )
     return Trace.open(job.target), failed
+
+
+def collect_together(
+    job: Job, target: Path, limit_bytes: int | None, tell: Tell
+) -> tuple[Trace, dict[str, str]]:
+    """Collect all sources at once, in this process, into a local target.
+
+    A job of one task: what `collect_job` gives, without records of ranks to go on from. Files that
+    would take more than `limit_bytes` are read in processes of their own. Raises SourceError for a
+    source that cannot be read, but for damaged gzip in a folder, which costs its ranks.
+    """
+    check_target(target, force=job.force)
+    is_forced = job.force_mix or bool(job.ranks)
+    with fetched(given_paths(job.paths)) as local, build_folder(target) as folder:
+        try:
+            captures, damaged = read_sources(local, job.kind, folder, limit_bytes, tell)
+        except OSError as error:
+            raise SourceError(f"{target}: cannot be written: {error}") from error
+        trace = combine(
+            captures, ranks=job.ranks, events=job.options.events, force_mix=job.force_mix
+        )
+        settle_ranks(trace, force_mix=is_forced)
+        if job.options.step is not None:
+            trace = mark_anew(trace, job.options.step)
+        trace = trace.write(target, force=job.force)
+    why = "is damaged gzip, of which nothing can be read; write it again"
+    return trace, {str(file): f"{file}: {why}" for file in damaged}
 
 
 def _finished(job: Job, tasks: Sequence[Task]) -> list[RankRecord]:

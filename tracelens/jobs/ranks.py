@@ -21,12 +21,12 @@ from tracelens.storage.addresses import url_of
 from tracelens.storage.folders import OwnFolder
 from tracelens.storage.objects import Listed, Objects
 from tracelens.trace.capture import Capture, Manifest, key_of
-from tracelens.trace.collector import read_by, reading_words
+from tracelens.trace.collector import Tell, read_by, reading_words
 from tracelens.trace.combine import combine, installed_version
 from tracelens.trace.fetching import PREFIX, addressed, fetch
 from tracelens.trace.objects import RANKS, json_bytes, upload
 from tracelens.trace.same_run import extent_of
-from tracelens.trace.sources import note_skipped, read_into, sources_of
+from tracelens.trace.sources import Paths, note_skipped, read_into, sources_of
 
 
 class TargetError(SourceError):
@@ -78,7 +78,7 @@ class RankRecord(msgspec.Struct, frozen=True):
 
 
 def made_by(options: Options) -> dict[str, Any]:
-    """Return the version and options, as a record has them."""
+    """Return the version and options that a rank's record is compared by."""
     return {
         "tracelens_version": installed_version(),
         "schema_version": SCHEMA_VERSION,
@@ -152,12 +152,8 @@ def _read(
     """
     files |= _fetched(task, folder)
     given = [folder / "0" / task.folder] if task.folder else [*files]
-    skipped: list[Path] = []
     with read_by(reading):
-        captures = read_into(
-            folder / "read", sources_of(given, task.kind, skipped), None, lambda _: None
-        )
-    note_skipped(captures, skipped)
+        captures, _ = read_sources(given, task.kind, folder / "read", None, lambda _: None)
     for one in task.sources:
         if url_of(one.place) is None and local(Path(one.place)).etag != one.etag:
             raise SourceError(
@@ -170,6 +166,18 @@ def _read(
                 capture.rank = task.position
                 capture.diagnostics.add("warning", "rank_assumed", text)
     return captures
+
+
+def read_sources(
+    given: Paths, kind: str | None, folder: Path, limit_bytes: int | None, tell: Tell
+) -> tuple[list[Capture], list[Path]]:
+    """Return the captures of local sources, their large tables in the folder, and damaged files.
+
+    Files of a folder that were left out are counted in the first capture's diagnostics.
+    """
+    skipped: list[Path] = []
+    captures = read_into(folder, sources_of(given, kind, skipped), limit_bytes, tell)
+    return captures, note_skipped(captures, skipped)
 
 
 def _fetched(task: Task, folder: Path) -> dict[Path, str]:

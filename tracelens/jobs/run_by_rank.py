@@ -9,8 +9,9 @@ from functools import partial
 import polars as pl
 
 from tracelens.analyses import ANALYSES
-from tracelens.derive.time.breakdown import Breakdown, break_down, put_together
-from tracelens.derive.time.cpu_only import process_ranks
+from tracelens.analyses.analysis import Parallel
+from tracelens.derive.time.breakdown import Breakdown
+from tracelens.derive.time.model import merge_breakdowns, time_model
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.jobs.job import Engine
 from tracelens.jobs.tasks import Task
@@ -25,17 +26,17 @@ _BYTES_A_ROW = 500
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:
     """Return the named analyses' frames that can be put together by rank, by name.
 
-    Their rows of a rank depend on that rank alone. The trace gets the breakdown of time that others
-    of them take. Raises UsageError for a trace that is not in files, and SourceError where a rank's
-    tables cannot be read.
+    Their rows of a rank depend on that rank alone. The trace gets the time model that others of
+    them take, put together from the ranks' breakdowns. Raises UsageError for a trace that is not in
+    files, and SourceError where a rank's tables cannot be read.
     """
     if trace.path is None or not trace.manifest.n_rows:
         raise UsageError(
             "--engine is for a trace that tracelens collect wrote: its tasks read the rank's own"
             " files"
         )
-    by_rank = [name for name in names if ANALYSES[name].by_rank]
-    of_time = any(ANALYSES[name].of_time for name in names)
+    by_rank = [name for name in names if ANALYSES[name].parallel is Parallel.BY_RANK]
+    of_time = any(ANALYSES[name].parallel is Parallel.OF_TIME for name in names)
     if len(trace.manifest.ranks) < 2 or not (by_rank or of_time):
         return {}
     place, answers = shown(trace.path), {}
@@ -52,7 +53,7 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
     ordered = [answers[rank] for rank in trace.manifest.ranks]
     parts = [breakdown for _, breakdown in ordered if breakdown is not None]
     if parts:
-        put_together(trace, parts)
+        merge_breakdowns(trace, parts)
     found = {name: [frames[name] for frames, _ in ordered if name in frames] for name in by_rank}
     return {name: pl.concat(frames) for name, frames in found.items() if frames}
 
@@ -71,5 +72,4 @@ def _ask_rank(
             frames[name] = ANALYSES[name].run(trace)
         except MissingTableError:
             continue
-    is_timed = of_time and (trace.has("kernels") or process_ranks(trace))
-    return frames, break_down(trace) if is_timed else None
+    return frames, time_model(trace).breakdown if of_time else None

@@ -94,9 +94,9 @@ def _one(tasks: Sequence[Task]) -> Task:
 
 
 def _together(tasks: Sequence[Task]) -> list[Task]:
-    """Tasks of the sources with the same rank in their names.
+    """Join tasks whose sources have the same rank in their names.
 
-    One of all where not all names have one.
+    Where not all names have a rank, all become one task.
     """
     by_rank: dict[int | None, list[Task]] = {}
     for task in tasks:

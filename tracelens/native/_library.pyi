@@ -22,6 +22,11 @@ def nest(
     /,
 ) -> tuple[int, int]: ...
 
+# The earliest times of derive/replay/graph.py: fills the time of each moment and its deciding edge.
+def longest_paths(
+    offsets: Buffer, sources: Buffer, weights: Buffer, times: Buffer, deciding: Buffer, /
+) -> None: ...
+
 # One part of a pass up a tree, whose rows start with `first`: whether it could be done. What is 0:
 # nearest, 1: outermost, 2: count, 3: sums within.
 def among(

@@ -101,7 +101,7 @@ int ops_place(struct ops *ops, const struct placing *spans)
         }
         ops->places[row] = around;
     }
-    ops->n_placed += n;
+    WRITE(ops->n_placed, first + n);
     return 1;
 }
 
@@ -144,7 +144,7 @@ int ops_charge_calls(struct ops *ops, struct rows spans, const int64_t *starts, 
 
 int ops_time(struct ops *ops, const int64_t *self_ns, size_t n)
 {
-    if (n > ops->n_placed - ops->n_timed)
+    if (n > READ(ops->n_placed) - ops->n_timed)
         return 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t place = ops->places[ops->n_timed + i];

@@ -13,10 +13,15 @@ Python 3.11 are called. */
 #define OPS "tracelens.native ops"
 #define PARSER "tracelens.native parser"
 
-/* The arguments of a call: arrays lent by other objects, and whole numbers. */
+/* The two sides of what ops_new and parser_new give: each may be used by one thread at a time. */
+enum { PLACING = 1, TIMING = 2, BOTH = 3 };
+
+/* The arguments of a call: arrays lent by other objects, whole numbers, and the sides of a capsule. */
 struct arguments {
     Py_buffer views[MOST];
     int n_views;
+    PyObject *capsule;
+    uintptr_t sides;
     struct {
         void *data; /* NULL for None */
         size_t n;
@@ -28,6 +33,9 @@ static void release(struct arguments *held)
 {
     while (held->n_views)
         PyBuffer_Release(&held->views[--held->n_views]);
+    if (held->capsule)
+        PyCapsule_SetContext(held->capsule, (void *)((uintptr_t)PyCapsule_GetContext(held->capsule) & ~held->sides));
+    held->capsule = NULL;
 }
 
 /* Take the memory of an object as the argument at a place: an array whose items have so many bytes. */
@@ -48,9 +56,26 @@ static int take_array(PyObject *object, size_t item, int flags, int place, struc
     return 0;
 }
 
+/* Take sides of a capsule as the argument at a place; its context says which of them calls are at work on. */
+static int take_capsule(PyObject *object, const char *name, uintptr_t sides, int place, struct arguments *held)
+{
+    if (!(held->at[place].data = PyCapsule_GetPointer(object, name)))
+        return -1;
+    uintptr_t used = (uintptr_t)PyCapsule_GetContext(object);
+    if (used & sides) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread is using it");
+        return -1;
+    }
+    if (PyCapsule_SetContext(object, (void *)(used | sides)))
+        return -1;
+    held->capsule = object;
+    held->sides = sides;
+    return 0;
+}
+
 /* Take a call's arguments, a letter each: n a number, b, i and q arrays of 1, 4 and 8 bytes an item, Q and I ones
 that are written to, ? after one that may be None, = after one as long as the last one without; o and p what ops_new and
-parser_new gave. Returns -1 with an error set. */
+parser_new gave, l and t the placing and the timing side of ops. Returns -1 with an error set. */
 static int take(PyObject *args, const char *letters, struct arguments *held)
 {
     Py_ssize_t n_args = PyTuple_Size(args);
@@ -68,8 +93,9 @@ static int take(PyObject *args, const char *letters, struct arguments *held)
                 goto failed;
             continue;
         }
-        if (letter == 'o' || letter == 'p') {
-            if (!(held->at[place].data = PyCapsule_GetPointer(object, letter == 'o' ? OPS : PARSER)))
+        if (strchr("oplt", letter)) {
+            uintptr_t sides = letter == 'l' ? PLACING : letter == 't' ? TIMING : BOTH;
+            if (take_capsule(object, letter == 'p' ? PARSER : OPS, sides, place, held))
                 goto failed;
             continue;
         }
@@ -131,6 +157,28 @@ static PyObject *py_nest(PyObject *module, PyObject *args)
     return Py_BuildValue("LL", (long long)found.n_overlaps, (long long)found.n_unreturned);
 }
 
+/* --- replay --- */
+
+static PyObject *py_longest_paths(PyObject *module, PyObject *args)
+{
+    struct arguments held;
+    int is_done;
+    (void)module;
+    if (take(args, "qqq=QQ=", &held))
+        return NULL;
+    size_t n_moments = held.at[3].n;
+    if (held.at[0].n != n_moments + 1)
+        return refuse(&held, "an offset more than moments");
+    Py_BEGIN_ALLOW_THREADS
+    is_done = longest_paths(held.at[0].data, n_moments, held.at[1].data, held.at[2].data, held.at[1].n,
+                            held.at[3].data, held.at[4].data);
+    Py_END_ALLOW_THREADS
+    if (!is_done)
+        return refuse(&held, "edges that lead forward");
+    release(&held);
+    Py_RETURN_NONE;
+}
+
 /* --- chains of ops --- */
 
 static PyObject *py_among(PyObject *module, PyObject *args)
@@ -164,7 +212,10 @@ static PyObject *py_ops_new(PyObject *module, PyObject *args)
         return refuse(&held, "a number of spans");
     uint64_t key[2] = {(uint64_t)held.at[1].number, (uint64_t)held.at[2].number};
     struct ops *ops = ops_begin((size_t)held.at[0].number, key);
-    return ops ? PyCapsule_New(ops, OPS, ops_free) : PyErr_NoMemory();
+    PyObject *capsule = ops ? PyCapsule_New(ops, OPS, ops_free) : PyErr_NoMemory();
+    if (ops && !capsule)
+        ops_end(ops);
+    return capsule;
 }
 
 /* The three arguments after the first as a column of rows: words, the bits that say which are there or None, and how
@@ -203,10 +254,10 @@ static int place_rows(struct ops *ops, struct rows parents, const struct argumen
     return ops_place(ops, &spans);
 }
 
-OF_OPS(py_ops_place, "oqb?nq=i=i=ii", 1, place_rows(ops, rows, &held))
-OF_OPS(py_ops_charge_calls, "oqb?nq=q=q=q=", 1,
+OF_OPS(py_ops_place, "lqb?nq=i=i=ii", 1, place_rows(ops, rows, &held))
+OF_OPS(py_ops_charge_calls, "tqb?nq=q=q=q=", 1,
        ops_charge_calls(ops, rows, held.at[4].data, held.at[5].data, held.at[6].data, held.at[7].data))
-OF_OPS(py_ops_time, "oq", 0, ops_time(ops, held.at[1].data, held.at[1].n))
+OF_OPS(py_ops_time, "tq", 0, ops_time(ops, held.at[1].data, held.at[1].n))
 OF_OPS(py_ops_launch, "oqb?nq=", 1, ops_launch(ops, rows, held.at[4].data))
 OF_OPS(py_ops_order, "oqQQ", 0,
        ops_order(ops, held.at[1].data, held.at[1].n, held.at[2].data, held.at[2].n, held.at[3].data, held.at[3].n))
@@ -258,14 +309,15 @@ struct held_parser {
     struct arguments held; /* what the parser was told, and its cells */
 };
 
-static void parser_free(PyObject *capsule)
+static void parser_end(struct held_parser *self)
 {
-    struct held_parser *self = PyCapsule_GetPointer(capsule, PARSER);
     strings_end(&self->parser.strings[0]);
     strings_end(&self->parser.strings[1]);
     release(&self->held);
     free(self);
 }
+
+static void parser_free(PyObject *capsule) { parser_end(PyCapsule_GetPointer(capsule, PARSER)); }
 
 static PyObject *py_parser_new(PyObject *module, PyObject *args)
 {
@@ -287,10 +339,22 @@ static PyObject *py_parser_new(PyObject *module, PyObject *args)
     for (int k = 0; k < 4; k++)
         self->parser.strings[k / 2].key[k % 2] = (uint64_t)held->at[8 + k % 2].number;
     PyObject *capsule = PyCapsule_New(self, PARSER, parser_free);
-    if (!capsule || parser_ready(&self->parser))
+    if (!capsule) {
+        parser_end(self);
+        return NULL;
+    }
+    if (parser_ready(&self->parser))
         return capsule;
     Py_DECREF(capsule);
     return PyErr_Format(PyExc_ValueError, "expected keys, tables and columns that fit together");
+}
+
+/* What one call found, as parse returns it. */
+static PyObject *parsed(const struct parser *parser, enum why why, size_t at)
+{
+    return Py_BuildValue("inniy#y#", (int)why, (Py_ssize_t)at, (Py_ssize_t)parser->n_events, parser->has_fractions,
+                         (const char *)parser->n_rows, (Py_ssize_t)(8 * parser->n_tables),
+                         (const char *)parser->refused, (Py_ssize_t)(8 * parser->n_refused * (2 + parser->n_tables)));
 }
 
 static PyObject *py_parse(PyObject *module, PyObject *args)
@@ -307,12 +371,9 @@ static PyObject *py_parse(PyObject *module, PyObject *args)
     Py_BEGIN_ALLOW_THREADS
     why = parse(parser, held.at[1].data, held.at[1].n, &at);
     Py_END_ALLOW_THREADS
+    PyObject *found = why == NO_MEMORY ? PyErr_NoMemory() : parsed(parser, why, at);
     release(&held);
-    if (why == NO_MEMORY)
-        return PyErr_NoMemory();
-    return Py_BuildValue("inniy#y#", (int)why, (Py_ssize_t)at, (Py_ssize_t)parser->n_events, parser->has_fractions,
-                         (const char *)parser->n_rows, (Py_ssize_t)(8 * parser->n_tables),
-                         (const char *)parser->refused, (Py_ssize_t)(8 * parser->n_refused * (2 + parser->n_tables)));
+    return found;
 }
 
 /* The strings from a number on as a list of bytes: 0 texts, 1 shapes. */
@@ -333,6 +394,7 @@ static PyObject *py_strings(PyObject *module, PyObject *args)
             Py_CLEAR(found);
         Py_XDECREF(text);
     }
+    release(&held);
     return found;
 }
 
@@ -353,7 +415,7 @@ static PyObject *py_hashed(PyObject *module, PyObject *args)
 
 #define FUNCTION(NAME) {#NAME, py_##NAME, METH_VARARGS, NULL}
 static PyMethodDef functions[] = {
-    FUNCTION(among), FUNCTION(idle_time), FUNCTION(nest),
+    FUNCTION(among), FUNCTION(idle_time), FUNCTION(longest_paths), FUNCTION(nest),
     FUNCTION(ops_new), FUNCTION(ops_place), FUNCTION(ops_charge_calls), FUNCTION(ops_time), FUNCTION(ops_launch),
     FUNCTION(ops_totals), FUNCTION(ops_order),
     FUNCTION(parser_new), FUNCTION(parse), FUNCTION(strings), FUNCTION(hashed),

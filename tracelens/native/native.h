@@ -55,6 +55,14 @@ of hints that stand at or after their span are none. Lanes are below the length 
 void nest(struct intervals spans, const int32_t *hints, struct intervals calls, int32_t *tops, int64_t tolerance,
           struct nesting *found);
 
+/* --- replay.c: when each moment of a graph comes at the earliest --- */
+
+/* Moment m waits along edges offsets[m] to offsets[m + 1], each from a moment before it. Fills the time of each, 0 where
+it waits for none, and the first of the edges that decide it (-1 for none). Returns 0 where an edge does not lead
+forward or is none. */
+int longest_paths(const int64_t *offsets, size_t n_moments, const int64_t *sources, const int64_t *weights,
+                  size_t n_edges, int64_t *times, int64_t *deciding);
+
 /* --- chains.c: what a span inherits from the spans around it, and what ops take --- */
 
 enum among { NEAREST, OUTERMOST, COUNT, WITHIN };
@@ -90,7 +98,17 @@ enum { IS_OP = 1, OWNED = 2 };
 #define MOST_NODES (1 << 17)
 #define MOST_LANES (1 << 10)
 
-/* One rank's ops while its tables are read, part by part. */
+/* A number that one thread writes and another one may read meanwhile, with what was written before it. */
+#if defined(__GNUC__)
+#define READ(number) __atomic_load_n(&(number), __ATOMIC_ACQUIRE)
+#define WRITE(number, value) __atomic_store_n(&(number), value, __ATOMIC_RELEASE)
+#else
+#define READ(number) (*(volatile size_t *)&(number))
+#define WRITE(number, value) (*(volatile size_t *)&(number) = (value))
+#endif
+
+/* One rank's ops while its tables are read, part by part. While some spans are placed (ops_place), another thread may
+charge calls and times (ops_charge_calls, ops_time); no others go together. */
 struct ops {
     size_t n_spans, n_placed, n_timed, n_ordered;
     uint32_t *places;   /* of each span four times the node of the innermost op at or above it, IS_OP where that is the

@@ -62,7 +62,7 @@ def replace_folder(new: Path, target: Path) -> None:
 
 
 def restore(target: Path) -> bool:
-    """Move back what a killed `replace_folder` had moved aside; whether there was any.
+    """Move back what a killed `replace_folder` had moved aside, and return whether there was any.
 
     Nothing is done where the target exists, or another process is replacing it.
     """

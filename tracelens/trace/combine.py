@@ -15,8 +15,8 @@ from tracelens.trace import Trace
 from tracelens.trace.capture import SOURCE_UNREAD, Capture, Manifest, is_rank
 from tracelens.trace.cleaning import clean
 from tracelens.trace.collector import COLLECTORS
-from tracelens.trace.rank_topology import places
-from tracelens.trace.same_run import refuse_unrelated
+from tracelens.trace.rank_topology import RankPlace, rank_rows
+from tracelens.trace.same_run import RankFacts, refuse_unrelated
 from tracelens.trace.trace import Collected
 from tracelens.trace.writing import RankPart
 
@@ -58,7 +58,8 @@ def combine(
         dict.fromkeys(capture.kind for capture in profiled) if not (ranks or is_one_run) else ()
     ):
         refuse_unrelated(
-            [capture for capture in profiled if capture.kind == kind], force_mix=force_mix
+            [RankFacts.of(capture) for capture in profiled if capture.kind == kind],
+            force_mix=force_mix,
         )
     kept = [(rank, capture, _tables(rank, capture, chosen)) for rank, capture in settled]
     _renumber(kept)
@@ -71,7 +72,9 @@ def combine(
     parts: dict[str, Sequence[RankPart]] = {
         name: [(rank, frame) for rank, _, frame in own] for name, own in found.items()
     }
-    parts["ranks"] = places([*chosen.items()] or settled)
+    parts["ranks"] = rank_rows(
+        [RankPlace.of(rank, capture) for rank, capture in [*chosen.items()] or settled]
+    )
     return Collected(_manifest(settled, parts), parts)
 
 

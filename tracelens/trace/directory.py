@@ -97,7 +97,7 @@ def check_target(target: Path, *, force: bool) -> None:
             raise SourceError(
                 f"{target}: exists already; give another --out, or --force to replace it"
             )
-        if not _is_trace(target):
+        if not is_stored_trace(target):
             raise SourceError(
                 f"{target}: exists and is not a tracelens trace, so --force does not replace it"
             )
@@ -111,7 +111,7 @@ def check_target(target: Path, *, force: bool) -> None:
         ) from error
 
 
-def _is_trace(folder: Path) -> bool:
+def is_stored_trace(folder: Path) -> bool:
     """Return whether the folder is a trace.
 
     Other programs write a manifest.json too, and --force deletes.

@@ -1,6 +1,10 @@
 """The table of ranks: where each ran, as far as the sources tell, without the names of hosts."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -8,39 +12,55 @@ from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture
 from tracelens.trace.same_run import WORLD_SIZE
 
+_TABLE = TABLES["ranks"].without("rank")
 
-def places(settled: Sequence[tuple[int, Capture]]) -> list[tuple[int, pl.DataFrame]]:
+
+@dataclass(frozen=True, slots=True)
+class RankPlace:
+    """Where a rank ran, as far as its source tells.
+
+    `device_id` is the device that ran most kernels, `n_devices` how many the source describes;
+    `told` are columns of the table `ranks` that it knows.
+    """
+
+    rank: int
+    host: str | None
+    device_id: int | None
+    n_devices: int
+    told: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, rank: int, capture: Capture) -> RankPlace:
+        """Take what a capture tells of its rank: its table, or else its number of ranks."""
+        own, size = capture.table("ranks"), capture.settings.get(WORLD_SIZE)
+        told = {"world_size": size if isinstance(size, int) else None}
+        if own is not None:
+            told |= _TABLE.conform(own.lazy().collect()).row(0, named=True)
+        devices = capture.table("devices")
+        n_devices = 0 if devices is None else devices.lazy().select(pl.len()).collect().item()
+        return cls(rank, capture.place.host, _device(capture), n_devices, told)
+
+
+def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
     """Return one row of the table `ranks` per rank, in their order.
 
-    It comes from the first capture of each. Clocks come later.
+    It comes from the first place of each. Clocks come later.
     """
-    captures: dict[int, Capture] = {}
-    for rank, capture in settled:
-        captures.setdefault(rank, capture)
-    rows = {rank: _row(capture) for rank, capture in sorted(captures.items())}
+    places: dict[int, RankPlace] = {}
+    for place in known:
+        places.setdefault(place.rank, place)
+    places = dict(sorted(places.items()))
+    rows = {
+        rank: {**dict.fromkeys(_TABLE.names), **place.told, "device_id": place.device_id}
+        for rank, place in places.items()
+    }
     if all(row["node"] is None for row in rows.values()):
-        for rank, node in _nodes(
-            captures, {rank: row["device_id"] for rank, row in rows.items()}
-        ).items():
+        for rank, node in _nodes(places).items():
             rows[rank]["node"] = node
-    table = TABLES["ranks"].without("rank")
     return [
-        (rank, table.conform(pl.DataFrame([row], schema=table.schema)))
+        (rank, _TABLE.conform(pl.DataFrame([row], schema=_TABLE.schema)))
         for rank, row in rows.items()
     ]
-
-
-def _row(capture: Capture) -> dict[str, int | None]:
-    """Return the facts that the capture has of its rank.
-
-    Without such a table, its number of ranks and its device.
-    """
-    own, size = capture.table("ranks"), capture.settings.get(WORLD_SIZE)
-    table = TABLES["ranks"].without("rank")
-    row = {"world_size": size if isinstance(size, int) else None}
-    if own is not None:
-        row |= table.conform(own.lazy().collect()).row(0, named=True)
-    return dict.fromkeys(table.names) | row | {"device_id": _device(capture)}
 
 
 def _device(capture: Capture) -> int | None:
@@ -55,23 +75,21 @@ def _device(capture: Capture) -> int | None:
     return devices[0] if devices else None
 
 
-def _nodes(captures: Mapping[int, Capture], devices: Mapping[int, int | None]) -> dict[int, int]:
+def _nodes(places: Mapping[int, RankPlace]) -> dict[int, int]:
     """Return the number of each rank's host.
 
     It is counted by the hosts' names, else from how launchers place ranks. Launchers fill one host
     after another: rank r runs on device r modulo the devices of a host. Empty where nothing tells,
     and for one rank, which has no other to be counted with.
     """
-    if len(devices) == 1:
+    if len(places) == 1:
         return {}
-    hosts = [captures[rank].place.host for rank in devices]
+    hosts = [place.host for place in places.values()]
     if None not in hosts:
         numbers = {host: number for number, host in enumerate(dict.fromkeys(hosts))}
-        return {rank: numbers[captures[rank].place.host] for rank in devices}
-    visible = {
-        0 if (rows := capture.table("devices")) is None else rows.height
-        for capture in captures.values()
-    }
+        return {rank: numbers[place.host] for rank, place in places.items()}
+    visible = {place.n_devices for place in places.values()}
+    devices = {rank: place.device_id for rank, place in places.items()}
     used = {device for device in devices.values() if device is not None}
     # A process that sees one device runs on the first, on every host.
     if len(visible) > 1 or min(visible) < 2 or None in devices.values():

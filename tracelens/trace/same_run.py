@@ -1,12 +1,15 @@
-"""Refusing captures that cannot be ranks of one program, by what they say of themselves."""
+"""Refusing sources that cannot be ranks of one program, by what they say of themselves."""
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import polars as pl
 
 from tracelens.errors import SourceError
-from tracelens.trace.capture import Capture
+from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 
 WORLD_SIZE = "world_size"
 """The setting that holds the number of ranks of the program, where the source knows it."""
@@ -24,8 +27,39 @@ HOW_TO_FORCE = (
 _TIMED = ("kernels", "api_calls", "spans")
 
 
-def refuse_unrelated(captures: Sequence[Capture], *, force_mix: bool = False) -> None:
-    """Raise SourceError where captures of one profiler cannot be ranks of one program.
+@dataclass(frozen=True, slots=True)
+class RankFacts:
+    """What the source of a rank says by which ranks of one program are known.
+
+    `extent` is the start of its first event and the end of its last, None without a common clock;
+    `collectives` are its calls. What is in doubt is counted in `diagnostics`.
+    """
+
+    source: SourceFile
+    rank: int | None
+    world_size: int | None
+    groups: Mapping[str, tuple[int, ...]]
+    extent: tuple[int, int] | None
+    collectives: pl.LazyFrame | None
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+
+    @classmethod
+    def of(cls, capture: Capture) -> RankFacts:
+        """Take the facts of a capture, and share its diagnostics."""
+        size, collectives = capture.settings.get(WORLD_SIZE), capture.table("collectives")
+        return cls(
+            capture.source,
+            capture.rank,
+            size if isinstance(size, int) else None,
+            capture.place.groups,
+            extent_of(capture),
+            None if collectives is None else collectives.lazy(),
+            capture.diagnostics,
+        )
+
+
+def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> None:
+    """Raise SourceError where sources of one profiler cannot be ranks of one program.
 
     Add a warning where in doubt. They cannot be where they state different numbers of ranks, or
     fewer than there are files, or groups of one name with some ranks in common, and where they
@@ -33,7 +67,7 @@ def refuse_unrelated(captures: Sequence[Capture], *, force_mix: bool = False) ->
     `force_mix` that becomes a warning. It is in doubt where they did not run at the same time.
     Device models may differ. Several traces in one file are taken as its ranks.
     """
-    for one, other, why in (*_sizes(captures), *_groups(captures), *_far(captures)):
+    for one, other, why in (*_sizes(ranks), *_groups(ranks), *_far(ranks)):
         if not force_mix:
             raise SourceError(
                 f"{one.source.name} and {other.source.name} are not ranks of one program: {why};"
@@ -45,21 +79,24 @@ def refuse_unrelated(captures: Sequence[Capture], *, force_mix: bool = False) ->
         other.diagnostics.add("warning", FORCED, text)
 
 
-def _sizes(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
-    """Yield the first two captures whose numbers contradict each other, and why.
+def _sizes(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
+    """Yield the first two ranks whose numbers contradict each other, and why.
 
     They state numbers of ranks, which may contradict the number of files, too.
     """
-    n_files = len({capture.source.sha256 for capture in captures})
-    sizes = [(capture, capture.settings.get(WORLD_SIZE)) for capture in captures]
-    stated = [(capture, size) for capture, size in sizes if isinstance(size, int) and size > 0]
+    n_files = len({rank.source.sha256 for rank in ranks})
+    stated = [
+        (rank, rank.world_size)
+        for rank in ranks
+        if rank.world_size is not None and rank.world_size > 0
+    ]
     for (one, size), (other, other_size) in combinations(stated, 2):
         if size != other_size and one.source.sha256 != other.source.sha256:
             yield one, other, f"one is of {size:,} ranks, the other of {other_size:,}"
             return
     if stated and stated[0][1] < n_files:
         one = stated[0][0]
-        other = next(capture for capture in captures if capture.source.sha256 != one.source.sha256)
+        other = next(rank for rank in ranks if rank.source.sha256 != one.source.sha256)
         yield (
             one,
             other,
@@ -68,7 +105,7 @@ def _sizes(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]
         return
     for one, size in stated:
         if one.rank is not None and one.rank >= size and n_files > 1:
-            other = next(capture for capture in captures if capture is not one)
+            other = next(rank for rank in ranks if rank is not one)
             yield (
                 one,
                 other,
@@ -77,25 +114,25 @@ def _sizes(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]
             return
 
 
-def _groups(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
-    """Yield the first two captures that disagree on a group, and why.
+def _groups(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
+    """Yield the first two ranks that disagree on a group, and why.
 
     They have one of one name with different ranks, some in both. Groups that share no rank may
     share a name: some libraries name groups by what they are for.
     """
-    known: dict[str, dict[tuple[int, ...], Capture]] = {}
-    for other in captures:
-        for name, ranks in other.place.groups.items():
+    known: dict[str, dict[tuple[int, ...], RankFacts]] = {}
+    for other in ranks:
+        for name, members in other.groups.items():
             like = known.setdefault(name, {})
-            for of_one, one in like.items() if ranks not in like else ():
-                if not {*ranks}.isdisjoint(of_one):
+            for of_one, one in like.items() if members not in like else ():
+                if not {*members}.isdisjoint(of_one):
                     why = (
-                        f"process group {name[:40]} has {_listed(of_one)} in one, {_listed(ranks)}"
-                        " in the other"
+                        f"process group {name[:40]} has {_listed(of_one)} in one,"
+                        f" {_listed(members)} in the other"
                     )
                     yield one, other, why
                     return
-            like.setdefault(ranks, other)
+            like.setdefault(members, other)
 
 
 def _listed(ranks: Sequence[int]) -> str:
@@ -103,22 +140,18 @@ def _listed(ranks: Sequence[int]) -> str:
     return f"ranks {shown}, … ({len(ranks):,} in all)" if len(ranks) > 8 else f"ranks {shown}"
 
 
-def _far(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
-    """Yield the first two captures that lie hours apart, and why that counts.
+def _far(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
+    """Yield the first two ranks that lie hours apart, and why that counts.
 
-    They do not show otherwise that they belong together. Adds a warning to each capture that began
+    They do not show otherwise that they belong together. Adds a warning to each rank that began
     after all before it had ended.
     """
-    extents = [
-        (capture, extent) for capture in captures if (extent := extent_of(capture)) is not None
-    ]
+    extents = [(rank, rank.extent) for rank in ranks if rank.extent is not None]
     extents.sort(key=lambda pair: pair[1])
-    are_told = all(isinstance(capture.settings.get(WORLD_SIZE), int) for capture in captures)
+    are_told = all(rank.world_size is not None for rank in ranks)
     is_refused = False
     for at, (other, (begins, _)) in enumerate(extents[1:], 1):
-        one, ended = max(
-            ((capture, end) for capture, (_, end) in extents[:at]), key=lambda pair: pair[1]
-        )
+        one, ended = max(((rank, end) for rank, (_, end) in extents[:at]), key=lambda pair: pair[1])
         gap_ns = begins - ended
         is_one_file = one.source.sha256 == other.source.sha256
         if gap_ns >= FAR_NS and not (
@@ -139,15 +172,13 @@ def _far(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
             other.diagnostics.add("warning", NOT_TOGETHER, text)
 
 
-def _kinds(capture: Capture) -> frozenset[tuple[object, ...]]:
-    rows = capture.table("collectives")
+def _kinds(rank: RankFacts) -> frozenset[tuple[object, ...]]:
+    rows = rank.collectives
     columns = ("name", "dtype", "size_in_bytes", "size_out_bytes")
     if rows is None:
         return frozenset()
-    known = [
-        pl.col(name).cast(pl.String) for name in columns if name in rows.lazy().collect_schema()
-    ]
-    return frozenset(rows.lazy().select(known).unique().collect().rows())
+    known = [pl.col(name).cast(pl.String) for name in columns if name in rows.collect_schema()]
+    return frozenset(rows.select(known).unique().collect().rows())
 
 
 def extent_of(capture: Capture) -> tuple[int, int] | None:

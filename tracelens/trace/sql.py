@@ -5,14 +5,17 @@ plan can be looked at: with the user's credentials, where that is an address. So
 query is looked up before anything runs, and those that are no functions of columns are refused.
 """
 
+import os
 import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import polars as pl
 
 from tracelens.errors import UsageError, first_line, near
+from tracelens.limits import QUERY_MIB
 
 _BEGINNINGS = ("SELECT", "WITH", "VALUES")
 """First words of statements that are queries: all others of SQL change something, or show what
@@ -39,6 +42,8 @@ _BEFORE_PARENTHESES = frozenset(
 """Words of SQL that may stand before a parenthesis and name no function."""
 _BEFORE_ALIAS = ("AS", "WITH", "RECURSIVE", ")")
 """What stands before a new name with names of its columns, as `AS sums(name, ns)`."""
+_LOOK_S = 0.02
+"""Time between two looks at the memory that a query takes."""
 _SCAN = " SCAN ["
 """The mark of a line of a plan that reads files; Polars prints one for each file, or one for
 several."""
@@ -119,7 +124,13 @@ def _is_of_columns(name: str) -> bool:
 
 
 def _collect(query: pl.LazyFrame) -> pl.DataFrame:
-    """The rows of a query. Ctrl-C ends the wait at once, which Polars would only see at the end of a join."""
+    """The rows of a query. Ctrl-C ends the wait at once, which Polars would only see at the end of a join.
+
+    Raises UsageError as soon as the process has grown by more than QUERY_MIB. Polars cannot be
+    stopped within a join: the command ends with the error, but a program that goes on has the join
+    go on beside it.
+    """
+    most = _held_bytes() + (QUERY_MIB.value << 20)
     rows: list[pl.DataFrame] = []
     errors: list[BaseException] = []
 
@@ -131,10 +142,25 @@ def _collect(query: pl.LazyFrame) -> pl.DataFrame:
 
     worker = threading.Thread(target=collect, name="query", daemon=True)
     worker.start()
-    worker.join()
+    while worker.is_alive():
+        worker.join(_LOOK_S)
+        if _held_bytes() > most:
+            raise UsageError(
+                f"query: takes more than {QUERY_MIB.value:,} MiB of memory; select fewer rows, or join"
+                f" by more columns (or set {QUERY_MIB.variable} higher)"
+            )
     if errors:
         raise errors[0]
     return rows[0]
+
+
+def _held_bytes() -> int:
+    """Memory of this process that is in use; 0 where the system has no /proc to say it."""
+    try:
+        n_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return 0
+    return n_pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _scans(plan: str) -> Iterator[str]:

@@ -344,6 +344,16 @@ class Trace:
             if part.n_rows
         }
 
+    def kernels_with_context(self) -> pl.DataFrame:
+        """Return the kernels with where they were launched: op, layer and phase of their site."""
+        where = self.frame("sites").select("rank", "site_id", "op", "phase", layer="module_path")
+        return self.frame("kernels").join(
+            where,
+            on=["rank", "site_id"],
+            how="left",
+            maintain_order="left",
+        )
+
     def require(self, analysis: str, *names: str) -> None:
         """Raise MissingTableError when one of the tables is empty.
 

@@ -1,16 +1,13 @@
 """The answer as the first screen of the page: sentence, bars and changes, ready for the template."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
 from tracelens.answers import make_answer
-from tracelens.answers.answer import Answer, Bar, Change, Part, rounded_percents
+from tracelens.answers.answer import Answer, Bar, Change, rounded_percents
 from tracelens.report import Report
 from tracelens.views.answer_text import after_head, after_text
-
-_SHADES = 4
-"""Colours of each kind of part in style.css."""
+from tracelens.views.palette import class_of, part_color
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +43,11 @@ class AnswerBlock:
 def answer_block(report: Report) -> AnswerBlock:
     """Make the answer of a report's trace, compared with its base where it has one."""
     answer = make_answer(report.trace, report.base)
-    colours = _colours(part for bar in answer.bars for part in bar.parts)
-    bars = tuple(_drawn(bar, colours) for bar in answer.bars)
+    bars = tuple(map(_drawn, answer.bars))
     return AnswerBlock(answer, bars, tuple(map(_worded, answer.changes)), after_head(answer))
 
 
-def _colours(parts: Iterable[Part]) -> dict[str, str]:
-    """Name the class of each label, alike in all bars: work0, work1, …, wait0, …, rest0."""
-    colours: dict[str, str] = {}
-    n_used: dict[str, int] = {}
-    for part in parts:
-        if part.label not in colours:
-            shade = n_used.get(part.kind, 0)
-            n_used[part.kind] = shade + 1
-            colours[part.label] = f"{part.kind}{shade % _SHADES}"
-    return colours
-
-
-def _drawn(bar: Bar, colours: dict[str, str]) -> DrawnBar:
+def _drawn(bar: Bar) -> DrawnBar:
     shares = [part.share for part in bar.parts]
     whole = sum(shares) or 1.0
     begins = accumulate(shares, initial=0.0)
@@ -78,7 +62,7 @@ def _drawn(bar: Bar, colours: dict[str, str]) -> DrawnBar:
                 percent,
                 round(begin * scale, 3),
                 round(part.share * scale, 3),
-                colours[part.label],
+                class_of(part_color(part.label, part.kind)),
             )
             for part, percent, begin in parts
         ),

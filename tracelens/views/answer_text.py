@@ -20,6 +20,7 @@ from tracelens.answers.answer import (
     duration,
     rounded_percents,
 )
+from tracelens.views.palette import part_color
 from tracelens.views.values import ELLIPSIS, printable
 
 WIDTH, MOST_LINES = 80, 25
@@ -28,11 +29,6 @@ _MOST_OF = {"sentence": 2, "place": 2, "detail": 2, "change": 2, "fact": 2}
 """Lines of each kind of text; what is longer is cut."""
 _GLYPHS = {WORK: "█▓▆▂", WAIT: "░▒▚▖", REST: "·"}
 """Characters that draw a bar: by kind of part, the first part of the kind first."""
-_STYLES = {
-    WORK: ("green", "cyan", "blue", "bright_green"),
-    WAIT: ("yellow", "magenta", "red", "bright_yellow"),
-    REST: ("dim",),
-}
 
 
 def answer_text(answer: Answer, *, color: bool = False) -> str:
@@ -43,8 +39,9 @@ def answer_text(answer: Answer, *, color: bool = False) -> str:
         file=stream,
         width=WIDTH + 1,
         force_terminal=color,
-        color_system="standard" if color else None,
+        color_system="256" if color else None,
         legacy_windows=False,
+        force_jupyter=False,
     )
     for line in lines:
         line.rstrip()
@@ -123,8 +120,8 @@ def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
         if part.label not in found:
             at = used[part.kind]
             used[part.kind] += 1
-            glyphs, styles = _GLYPHS[part.kind], _STYLES[part.kind]
-            found[part.label] = glyphs[at % len(glyphs)], styles[at % len(styles)]
+            glyphs = _GLYPHS[part.kind]
+            found[part.label] = glyphs[at % len(glyphs)], part_color(part.label, part.kind)
     return found
 
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tracelens.derive.time.rank_time import step_times
+from tracelens.derive.time.model import time_model
+from tracelens.derive.time.rank_time import mark_times, step_times
 from tracelens.trace import Trace
 from tracelens.views.values import quantity
 
@@ -46,8 +47,9 @@ def _devices(trace: Trace) -> str:
 
 
 def _steps(trace: Trace) -> list[tuple[str, str]]:
-    """The number of steps, the time of one with its spread, and the profiler's part of it."""
-    times = step_times(trace)
+    """The number of steps, the time of one with its spread, its mark where that differs, and the profiler's part."""
+    model = time_model(trace)
+    times = step_times(model)
     if times.is_empty():
         return [("steps", "none marked" if trace.has("spans") or trace.has("kernels") else "")]
     numbers = sorted({int(n) for n in times["n_steps"]})
@@ -72,7 +74,13 @@ def _steps(trace: Trace) -> list[tuple[str, str]]:
         cost = (
             f"{slowest:.0%} of a step: {quantity(known[costs.index(slowest)][1], 'ns')} without it"
         )
-    return [steps, ("step time", text), ("profiler's cost", cost)]
+    marks = sorted(mark_times(model).values())
+    mark = (
+        f"{quantity(marks[len(marks) // 2], 'ns')} on the host, which a viewer shows"
+        if marks
+        else ""
+    )
+    return [steps, ("step time", text), ("a step's mark", mark), ("profiler's cost", cost)]
 
 
 def _numbers(ranks: Sequence[int]) -> str:

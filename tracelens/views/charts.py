@@ -11,8 +11,8 @@ from altair.utils.schemapi import debug_mode
 
 from tracelens.analyses.analysis import TOP, Bars, Chart, Density, Lines, Points, SplitBars
 from tracelens.report import Section
-from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.storage.table import Table
+from tracelens.views.palette import COOL, GREY, colors_of
 from tracelens.views.values import (
     Scale,
     columns_of,
@@ -26,63 +26,6 @@ from tracelens.views.values import (
 _LABEL_WIDTH, _LEAST_NAME = 60, 24
 _MOST_POINTS = 500
 _BAR, _THIN_BAR = 20, 12
-
-PALETTE = (
-    "#4c78a8",
-    "#f58518",
-    "#54a24b",
-    "#e45756",
-    "#72b7b2",
-    "#b279a2",
-    "#d6a90e",
-    "#9d755d",
-    "#ff9da6",
-    "#6a7fdb",
-    "#2f9e8f",
-    "#c7609a",
-    "#8cbf88",
-    "#d8902a",
-    "#5d8a9e",
-    "#a0a04a",
-)
-_GREY, _PALE = "#8a919c", "#b9c0ca"
-_CAUSES = {
-    "input": "#4c78a8",
-    "allocation": "#9d755d",
-    "sync": "#e45756",
-    "loading": "#ff9da6",
-    "launch": "#d9822b",
-    "host": "#d6a90e",
-    "dependency": "#72b7b2",
-    "unknown": _PALE,
-}
-COLORS: dict[str, str] = {
-    **_CAUSES,
-    **{f"idle: {cause}": color for cause, color in _CAUSES.items()},
-    **{
-        word: PALETTE[i % len(PALETTE)]
-        for words in (LIBRARIES, PRIMITIVES)
-        for i, word in enumerate(words)
-    },
-    "other": _GREY,
-    "unknown": _PALE,
-    "base": _GREY,
-    "this trace": PALETTE[0],
-    "compute": "#3f9d5f",
-    "exposed communication": "#1fa294",
-    "exposed copy": "#8e6bd6",
-    "exposed": "#8e6bd6",
-    "waiting for the host": "#d9822b",
-    "idle": _PALE,
-    "hidden behind kernels": _PALE,
-    "copy": "#8e6bd6",
-    "op": "#9db7d5",
-    "module": "#b7b0de",
-    "annotation": "#b5cfa6",
-    "nvtx": "#b5cfa6",
-    "api call": "#d9822b",
-}
-"""Colours by word, the same in every chart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +90,7 @@ def _bars(asked: Bars, result: Table) -> Drawing | None:
         encoding["x2"] = alt.X2Datum(1)
     if color is not None:
         encoding["color"] = _color(color, frame[color].unique(maintain_order=True).to_list())
-    chart = _base(rows, frame.height * _BAR).mark_bar(color=PALETTE[0]).encode(**encoding)
+    chart = _base(rows, frame.height * _BAR).mark_bar(color=COOL[0]).encode(**encoding)
     return Drawing(_title(asked.title, n_rows), chart)
 
 
@@ -325,7 +268,7 @@ def _density(asked: Density, result: Table) -> Drawing | None:
             tooltip=[alt.Tooltip("group:N"), alt.Tooltip("ratio:Q", title=axis, format=",.3~g")],
         )
     )
-    even = alt.Chart().mark_rule(strokeDash=[4, 4], color=_GREY).encode(x=alt.XDatum(1))
+    even = alt.Chart().mark_rule(strokeDash=[4, 4], color=GREY).encode(x=alt.XDatum(1))
     chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=[curves, even])
     return Drawing(
         asked.title, chart.properties(width="container", height=220, background="transparent")
@@ -402,7 +345,7 @@ def _color(name: str, words: Sequence[str]) -> alt.Color:
         title=None,
         scale=alt.Scale(
             domain=words,
-            range=[COLORS.get(w, PALETTE[i % len(PALETTE)]) for i, w in enumerate(words)],
+            range=[*colors_of([*words]).values()],
         ),
         legend=alt.Legend(
             orient="top", columns=8, symbolLimit=40, labelLimit=400, symbolType="square"

@@ -1,5 +1,6 @@
 """The columns of a section to show, and their order."""
 
+from tracelens.analyses.analysis import Scope
 from tracelens.report import Section
 from tracelens.views.values import informative
 
@@ -39,5 +40,9 @@ def _informative(section: Section) -> list[str]:
     """The informative columns; of several ranks an only one is an answer, as that which the others wait for."""
     frame = section.frame
     found = informative(frame)
-    is_answer = section.analysis.of_ranks and "rank" in frame.columns and frame["rank"].count() > 0
+    is_answer = (
+        section.analysis.scope is Scope.RANKS
+        and "rank" in frame.columns
+        and frame["rank"].count() > 0
+    )
     return [name for name in frame.columns if name in found or (is_answer and name == "rank")]

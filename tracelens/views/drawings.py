@@ -1,20 +1,27 @@
 """Drawings of events themselves for the page: a step as a timeline, kernel time as an icicle, and stacks by frame."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import polars as pl
-
 from tracelens.derive.layers.icicle import kernel_paths
-from tracelens.derive.rank_ranges import MANY, list_ranks
+from tracelens.derive.rank_ranges import MANY
 from tracelens.derive.stacks.stack_listing import first_hits, pair_stacks, side_by_side
-from tracelens.derive.time.rank_steps import heat_map, ranks_to_draw, same_moment
-from tracelens.derive.time.timeline import Timeline, draw_timeline, first_rank, windows
+from tracelens.derive.time.model import TimeModel, time_model
+from tracelens.derive.time.rank_steps import heat_map, ranks_to_draw
+from tracelens.derive.time.timeline import first_rank
 from tracelens.report import Report
 from tracelens.trace import Trace
-from tracelens.views.charts import COLORS, PALETTE
-from tracelens.views.embedding import clip, packed
+from tracelens.views.embedding import packed
+from tracelens.views.palette import COLORS
+from tracelens.views.timeline_views import (
+    list_chosen,
+    overviews,
+    packed_bars,
+    timelines,
+    view_data,
+    view_names,
+)
 from tracelens.views.values import quantity
 
 _MOST_STACKS = 8
@@ -37,6 +44,8 @@ class Drawn:
     title: str
     notes: list[str]
     views: list[View]
+    overviews: dict[str, str] = field(default_factory=dict)
+    """All steps of a rank, packed, by the words that its views are chosen by."""
 
 
 def draw_events(report: Report) -> Iterator[Drawn]:
@@ -44,25 +53,19 @@ def draw_events(report: Report) -> Iterator[Drawn]:
     if report.is_asked:
         return
     trace = report.trace
-    yield from _heat(trace)
-    together = ranks_to_draw(trace)
-    ranks = _chosen(trace, together)
-    timelines = [
-        *_together(trace, together),
-        *(one for rank in ranks for one in _of_rank(trace, rank)),
-    ]
-    if timelines:
-        notes = [
-            "Python calls are left out. An arrow leads from a launch to the work that it started."
-        ]
-        if not any("idle" in lane for one in timelines[:1] for lane in one.bars["lane"].unique()):
-            notes = ["Python calls are left out."]
-        if len(ranks) < len(trace.manifest.ranks) and len(trace.manifest.ranks) > 1:
-            notes.append(f"To choose from are {list_ranks(ranks)} of {len(trace.manifest.ranks)}.")
-        yield Drawn("timeline", "What ran when?", notes, [_timeline_view(one) for one in timelines])
+    model = time_model(trace)
+    yield from _heat(model)
+    together = ranks_to_draw(model)
+    ranks = _chosen(model, together)
+    drawn = [*timelines(report, together, ranks)]
+    if drawn:
+        views = [View(*view_names(one), view_data(report, one)) for one in drawn]
+        notes = [*filter(None, [list_chosen(ranks, len(trace.manifest.ranks))])]
+        title = "What ran when?"
+        yield Drawn("timeline", title, notes, views, overviews(report, drawn))
     paths = {rank: kernel_paths(trace, rank) for rank in ranks}
     views = [
-        View(f"rank {rank}", "", _packed("icicle", found, total, _icicle_note(rank, total)))
+        View(f"rank {rank}", "", packed_bars("icicle", found, total, _icicle_note(rank, total)))
         for rank, found in paths.items()
         if (total := int(found["duration_ns"].sum()))
     ]
@@ -70,15 +73,16 @@ def draw_events(report: Report) -> Iterator[Drawn]:
         yield Drawn("icicle", "Which layers, ops and kernels make up the time?", [], views)
 
 
-def _chosen(trace: Trace, together: list[int]) -> list[int]:
-    """The ranks that are drawn: all, where they are few, else the first and those that stand together."""
-    if len(trace.manifest.ranks) <= MANY:
-        return [*trace.manifest.ranks] or [first_rank(trace)]
-    return [*dict.fromkeys((*together, first_rank(trace)))]
+def _chosen(model: TimeModel, together: list[int]) -> list[int]:
+    """Choose the ranks to draw: all, where they are few, else the first and those that stand together."""
+    ranks = model.trace.manifest.ranks
+    if len(ranks) <= MANY:
+        return [*ranks] or [first_rank(model)]
+    return [*dict.fromkeys((*together, first_rank(model)))]
 
 
-def _heat(trace: Trace) -> Iterator[Drawn]:
-    found = heat_map(trace)
+def _heat(model: TimeModel) -> Iterator[Drawn]:
+    found = heat_map(model)
     if found is None:
         return
     notes = [
@@ -106,85 +110,10 @@ def _heat(trace: Trace) -> Iterator[Drawn]:
     )
 
 
-def _together(trace: Trace, ranks: list[int]) -> Iterator[Timeline]:
-    """Timelines of the ranks below each other, on aligned clocks."""
-    for window in windows(trace, ranks[0]) if len(ranks) > 1 else []:
-        made = draw_timeline(trace, window, same_moment(trace, ranks[0], window.start_ns, ranks))
-        if made is not None:
-            yield made
-
-
-def _of_rank(trace: Trace, rank: int) -> Iterator[Timeline]:
-    yield from filter(None, (draw_timeline(trace, window) for window in windows(trace, rank)))
-
-
-def _timeline_view(timeline: Timeline) -> View:
-    window, ranks = timeline.window, timeline.ranks
-    where = (
-        "All that was recorded"
-        if window.step is None
-        else f"Step {window.step}, that of {window.place} duration,"
-    )
-    bars = f"{timeline.bars.height:,} bars."
-    note = f"{where} of rank {window.rank}: {bars}"
-    if len(ranks) > 1:
-        roles = zip(
-            ranks, ("loses most by waiting", "is waited for", "loses the median"), strict=False
-        )
-        told = "; ".join(f"rank {rank} {role}" for rank, role in roles)
-        note = (
-            f"{note[: note.index(':')]}, and the others meanwhile, on aligned clocks: {told}."
-            f" {bars}"
-        )
-    if timeline.merged_ns is not None:
-        note += (
-            " There are too many to draw each: those shorter than"
-            f" {quantity(timeline.merged_ns, 'ns')} that begin together are one, with the longest"
-            " one's name."
-        )
-    if timeline.n_left_out:
-        note += (
-            f" The deepest levels and last lanes, with {timeline.n_left_out:,} bars, are left out:"
-            " there are too many to draw."
-        )
-    whose = f"ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"rank {window.rank}"
-    step = "" if window.step is None else f"{window.step} ({window.place})"
-    return View(whose, step, _packed("timeline", timeline.bars, window.duration_ns, note))
-
-
 def _icicle_note(rank: int, total: int) -> str:
     return (
         f"Kernel time of rank {rank}, {quantity(total, 'ns')} in all: by phase, layer, op and"
         " kernel, as launched."
-    )
-
-
-def _packed(kind: str, frame: pl.DataFrame, length: int, note: str) -> str:
-    """The frame's columns, texts as words and places, with a note and the colours of the words that have one."""
-    columns: dict[str, Any] = {}
-    for series in frame:
-        if series.dtype != pl.String:
-            columns[series.name] = series.to_list()
-            continue
-        words = series.unique(maintain_order=True)
-        at = series.to_frame().join(
-            words.to_frame().with_row_index("at"),
-            on=series.name,
-            how="left",
-            nulls_equal=True,
-            maintain_order="left",
-        )["at"]
-        columns[series.name] = {
-            "words": [clip(word) if word is not None else "(none)" for word in words],
-            "at": at.to_list(),
-        }
-    kinds = columns["kind" if "kind" in columns else "primitive"]["words"]
-    colors = {
-        word: COLORS.get(word, PALETTE[at % len(PALETTE)])
-        for at, word in enumerate([*kinds, "module", "op"])
-    }
-    return packed(
-        {"kind": kind, "length": length, "note": note, "columns": columns, "colors": colors}
     )
 
 

@@ -10,13 +10,16 @@ from pathlib import Path
 
 import polars as pl
 
+from tracelens.answers.answer import Bar
 from tracelens.errors import UsageError, near
 from tracelens.report import Report, Section, build_report
 from tracelens.storage.atomic_write import write_text
 from tracelens.trace import Trace
+from tracelens.views.answer_block import AnswerBlock, DrawnBar, answer_block
 from tracelens.views.columns import useful
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import Screen
+from tracelens.views.palette import part_color
 from tracelens.views.values import printable, show
 
 _ROWS = 12
@@ -59,13 +62,47 @@ class ReportView:
         return str(FORMATS["text"].write(self.report, Screen(rows=_ROWS)))
 
     def _repr_html_(self) -> str:
-        """Each section's question, first rows and findings; names are escaped."""
+        """The answer with its bars, and folded below it each section; names are escaped."""
         parts = [
-            f"<h3>{_text(self.report.title)}</h3>",
             *(_section(one) for one in self.report.to_read()),
+            *(f"<p>{_text(line)}</p>" for line in self.report.unanswered()),
         ]
-        parts += [f"<p>{_text(line)}</p>" for line in self.report.unanswered()]
-        return "".join(parts)
+        more = f"<details><summary>All sections</summary>{''.join(parts)}</details>"
+        return f"<h3>{_text(self.report.title)}</h3>{_answer(answer_block(self.report))}{more}"
+
+
+def _answer(block: AnswerBlock) -> str:
+    """The answer: its sentence and place, bars in colours with what they show, and changes."""
+    answer = block.answer
+    lines = [answer.place, *answer.details, answer.unprofiled]
+    parts = [f"<p><b>{_text(answer.sentence)}</b></p>"]
+    parts += [f"<p>{_text(line)}</p>" for line in lines if line]
+    parts += [_bar(drawn, bar) for drawn, bar in zip(block.bars, answer.bars, strict=True)]
+    changes = (
+        " ".join(filter(None, (text, after and f"({after})", place)))
+        for text, after, place in block.changes
+    )
+    if block.changes:
+        items = "".join(f"<li>{_text(change)}</li>" for change in changes)
+        parts.append(f"<p>{_text(answer.changes_head)}</p><ol>{items}</ol>")
+    parts += [f"<p>{_text(line)}</p>" for line in (answer.no_change, answer.about) if line]
+    return "".join(parts)
+
+
+def _bar(drawn: DrawnBar, bar: Bar) -> str:
+    """One bar as a drawing, with its label and the share of each part."""
+    colours = [part_color(part.label, part.kind) for part in bar.parts]
+    rects = "".join(
+        f'<rect x="{part.begin}" width="{part.width}" height="8" fill="{colour}"/>'
+        for part, colour in zip(drawn.parts, colours, strict=True)
+    )
+    legend = ", ".join(
+        f'<span style="color:{colour}">■</span> {_text(part.label)} {part.percent} %'
+        for part, colour in zip(drawn.parts, colours, strict=True)
+    )
+    head = _text(" ".join(filter(None, (drawn.label, drawn.text))))
+    size = 'viewBox="0 0 100 8" preserveAspectRatio="none" width="100%" height="16"'
+    return f"<p>{head}<br><svg {size}>{rects}</svg><br>{legend}</p>"
 
 
 def _section(section: Section) -> str:

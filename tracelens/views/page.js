@@ -12,6 +12,14 @@ function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** The same of a part of a picture. */
+function svgElement(tag, attributes = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
 const count = (number) => number.toLocaleString("en-US");
 
 /** The data in a script: base64 of deflated JSON. */
@@ -51,7 +59,11 @@ function drawAgain(draw, signal) {
 
 /** The first of a place's views, and selects of rank and step for the others. */
 async function drawViews(place) {
-  const views = [...place.querySelectorAll("script")], shown = element("div");
+  const views = [...place.querySelectorAll("script[data-rank]")], shown = element("div"), above = element("div");
+  const overviews = new Map();
+  for (const script of place.querySelectorAll("script[data-overview]")) {
+    overviews.set(script.dataset.overview, drawOverview(await unpacked(script), (step) => controlled("step", step)));
+  }
   const of = (name) => [...new Set(views.map((view) => view.dataset[name]))].filter(Boolean);
   let leave = new AbortController();
   async function show(view) {
@@ -59,8 +71,12 @@ async function drawViews(place) {
     leave = new AbortController();
     const told = await unpacked(view);
     shown.replaceChildren();
-    (told.kind === "heat" ? drawHeat : drawBars)(shown, told, leave.signal);
+    pictures[told.kind](shown, told, leave.signal);
+    const overview = overviews.get(view.dataset.rank);
+    above.replaceChildren(...(overview?.parts ?? []));
+    overview?.mark(view.dataset.step);
   }
+  const pictures = {heat: drawHeat, icicle: drawIcicle, timeline: drawTimeline};
   const controls = ["rank", "step"].filter((name) => of(name).length > 1).map((name) => [name, element("select")]);
   const chosen = {...views[0].dataset};
   /** The steps of the chosen rank, which need not be those of another. */
@@ -72,16 +88,15 @@ async function drawViews(place) {
       select.value = chosen[name];
     }
   }
-  for (const [name, select] of controls) {
-    select.addEventListener("change", async () => {
-      chosen[name] = select.value;
-      fill();
-      await show(views.find((view) => view.dataset.rank === chosen.rank && view.dataset.step === chosen.step));
-    });
+  async function controlled(name, value) {
+    chosen[name] = value;
+    fill();
+    await show(views.find((view) => view.dataset.rank === chosen.rank && view.dataset.step === chosen.step));
   }
+  for (const [name, select] of controls) select.addEventListener("change", () => controlled(name, select.value));
   fill();
   if (controls.length) place.append(element("div", {class: "tools"}, ...controls.map(([name, select]) => element("label", {}, `${name} `, select))));
-  place.append(shown);
+  place.append(above, shown);
   await show(views[0]);
 }
 

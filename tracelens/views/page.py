@@ -7,35 +7,33 @@ hostile. Tables are data that tables.js draws, see embedding.py.
 import base64
 import hashlib
 import re
-import subprocess
 import sys
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import vl_convert
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from tracelens.derive.rank_ranges import merge_rows
 from tracelens.report import Report, Section
+from tracelens.views import palette
 from tracelens.views.answer_block import answer_block
 from tracelens.views.card import card
 from tracelens.views.charts import draw
 from tracelens.views.columns import UNANSWERED, ordered
 from tracelens.views.drawings import draw_events, list_stacks
 from tracelens.views.embedding import clip, embed
+from tracelens.views.step_lanes import step_lanes
 from tracelens.views.values import quantity
+from tracelens.views.vega import vega_script
 from tracelens.views.verdicts import list_cards
 
 _IN_CARDS = ("job", "verdict")
 _FIRST = ("job", "verdict", "worst_ranks", "rank_quartiles")
 """Sections before the drawings."""
-_EMBED = "window.vegaEmbed = vegaEmbed;"
-_SCRIPTS = ("page.js", "tables.js", "bars.js", "heat.js")
+_SCRIPTS = ("page.js", "tables.js", "bars.js", "timeline.js", "icicle.js", "heat.js")
 
 
 def to_html(report: Report, rows: int | None = 25) -> str:
@@ -44,16 +42,18 @@ def to_html(report: Report, rows: int | None = 25) -> str:
     Tables show so many `rows` at a time, all where it is null.
     """
     with ThreadPoolExecutor(1) as pool:  # it waits for another process
-        bundling = pool.submit(_vega)
+        bundling = pool.submit(vega_script)
         sections, empty = _split(report)
         drawings = [*draw_events(report)]
         parts = _parts(sections, sum(len(view.data) for one in drawings for view in one.views))
-        style, script, vega = _file("style.css"), "".join(map(_file, _SCRIPTS)), bundling.result()
+        style = palette.style() + _file("style.css")
+        script, vega = "".join(map(_file, _SCRIPTS)), bundling.result()
     policy = (
         f"default-src 'none'; script-src {_hash(vega)} {_hash(script)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'"
     )
     names = {section.analysis.name for section in sections}
+    block = answer_block(report)
     return (
         _environment(names)
         .from_string(_file("page.html"))
@@ -65,7 +65,8 @@ def to_html(report: Report, rows: int | None = 25) -> str:
             report=report,
             traces=[report.trace] if report.base is None else [report.trace, report.base],
             card=card,
-            block=answer_block(report),
+            block=block,
+            lanes=step_lanes(report, block.answer),
             parts=parts,
             n_first=sum(one.analysis.name in _FIRST for one in sections),
             drawings=drawings,
@@ -121,25 +122,6 @@ def _environment(names: Collection[str] = ()) -> Environment:
 
 def _file(name: str) -> str:
     return files("tracelens.views").joinpath(name).read_text(encoding="utf-8")
-
-
-@cache
-def _vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script.
-
-    Bundling takes 1.7 s in which no other Python of its process runs, so another one does it where
-    one can be started.
-    """
-    code = (
-        "import sys, vl_convert;"
-        f" sys.stdout.buffer.write(vl_convert.javascript_bundle({_EMBED!r}).encode())"
-    )
-    with suppress(OSError, TypeError, subprocess.SubprocessError):
-        done = subprocess.run(  # noqa: S603 - Python, with the words above
-            [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, check=True
-        )
-        return done.stdout.decode()
-    return vl_convert.javascript_bundle(_EMBED)
 
 
 def _code(element: str, code: str) -> Markup:

@@ -1,11 +1,14 @@
 """A comparison in a few lines of Markdown, as for a pull request: gates, what differs, what was judged."""
 
+import textwrap
 from dataclasses import replace
 
 import polars as pl
 
+from tracelens.answers import make_answer
 from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict
 from tracelens.report import Report, Section
+from tracelens.views.answer_text import answer_text
 from tracelens.views.formats.markdown import bullets, escape, table
 
 _MOST = 10
@@ -40,7 +43,9 @@ def _found(one: Verdict) -> str:
 
 def to_summary(report: Report) -> str:
     """Markdown: the gates, what differs between the runs, and the rows that were judged faster or slower."""
-    parts = [f"# {escape(report.title)}"]
+    answer = answer_text(make_answer(report.trace, report.base)).rstrip()
+    # Indented, a block of text holds whatever a name contains.
+    parts = [f"# {escape(report.title)}", textwrap.indent(answer, "    ")]
     if report.gate is not None:
         n = {word: sum(one.verdict == word for one in report.gate) for word in (FAILED, UNCLEAR)}
         unclear = f", {n[UNCLEAR]} could not be judged" if n[UNCLEAR] else ""

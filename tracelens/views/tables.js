@@ -52,6 +52,14 @@ async function copy(text) {
   area.remove();
 }
 
+/** What other parts of the page may do with the tables that are drawn: ask for rows of a name, and show them. */
+const drawnTables = [];
+
+/** The tables that have rows of exactly this name, with how many. */
+function rowsNamed(name) {
+  return drawnTables.map((table) => ({table, n: table.countOf(name)})).filter(({n}) => n > 0);
+}
+
 /** The rows of a table as nodes of a tree by the parts of their paths; numbers in paths become * in `byClass`. */
 function grownTree(paths, rows, byClass) {
   const root = {children: new Map(), rows};
@@ -272,17 +280,34 @@ function drawTable(place, told) {
     which.value = limited;
     tools.append(labelled("where", which), asked);
   }
-  if (height > 8) {
-    tools.append(labelled("search", element("input", {type: "search", oninput: (event) =>
-      draw({search: event.target.value, page: 0})})));
-  }
+  const sought = element("input", {type: "search", oninput: (event) => draw({search: event.target.value, page: 0})});
+  if (height > 8) tools.append(labelled("search", sought));
+  drawnTables.push({
+    name,
+    countOf: (word) => columns.filter((column) => column.words?.includes(word)).reduce((sum, column) => {
+      const at = column.words.indexOf(word);
+      return Math.max(sum, column.at.reduce((n, one) => n + (one === at), 0));
+    }, 0),
+    find: (word) => {
+      if (height > 8) {
+        sought.value = word;
+        draw({search: word, page: 0});
+      }
+      place.closest("section").scrollIntoView();
+    },
+  });
   const button = element("button", {type: "button", onclick: async () => {
     const [column] = [columns[state.sorted ?? 0]], rows = ordered(kept(), column.key, column.known);
     const lines = rows.map((row) => columns.map((one) => csvCell(one, row)).join(","));
     await copy([columns.map((one) => one.name).join(","), ...lines].join("\n") + "\n");
     status.textContent = `copied ${count(rows.length)} rows`;
   }}, "Copy as CSV");
+  const box = element("div", {class: "scroll"}, grid), n_more = told.first.filter((isFirst) => !isFirst).length;
+  if (n_more) {
+    const all = element("input", {type: "checkbox", onchange: () => box.classList.toggle("all", all.checked)});
+    tools.append(element("label", {}, all, ` ${n_more} more ${n_more === 1 ? "column" : "columns"}`));
+  }
   tools.append(button, status, pager);
-  place.append(tools, element("div", {class: "scroll"}, grid));
+  place.append(tools, box);
   draw();
 }

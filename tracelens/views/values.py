@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.derive.time.since_start import MOMENTS
 from tracelens.errors import printable as printable  # noqa: PLC0414 - the views take it from here
 from tracelens.storage.table import Column, Table
 
@@ -34,6 +35,8 @@ _LABELS = {
     "op_name": "op",
     "span_name": "op",
     "kernel_name": "kernel",
+    "what_if_twice": "if twice as fast",
+    "what_if_limit": "if it took no time",
 }
 """Labels that differ from the column's name."""
 
@@ -41,13 +44,25 @@ _IDS = ("rank", "step", "line")
 """Numbers that name something, shown without thousands separators, as are all columns that end
 in _id."""
 
-_MOMENTS = ("start_ns", "time_ns", "example_ns")
-"""Times since the clock began, shown in whole nanoseconds, by which an event can be found."""
+_SINCE_EPOCH_NS = 1e15
+"""Moments from here on are since the clock began, not since the trace's: shown in whole
+nanoseconds."""
 
 _PLACES = ("rank", "device_id")
 _SHARES = ("library_", "primitive_")
 """Beginnings of names of time columns by library and by primitive."""
-_IF_ANY = (*_SHARES, "idle_", "cuda_self_", "cuda_total_")
+_IF_ANY = (
+    *_SHARES,
+    "idle_",
+    "cuda_self_",
+    "cuda_total_",
+    "device_total_",
+    "device_own_",
+    "projected_",
+    "other_threads_",
+    "n_kernels",
+    "n_launches",
+)
 """Beginnings of names of columns that are shown only if they are not all 0."""
 
 _AXES = ("x", "y", "z")
@@ -183,7 +198,7 @@ def quantity(value: float | None, unit: str | None) -> str:
 
 
 def decimals_for(scale: Scale, largest: float) -> int:
-    """Decimals for a column with this largest shown magnitude; the same in all rows, so that points align."""
+    """Return the decimals of a column by its largest magnitude: the same in all rows, so that points align."""
     if scale.symbol == "%":
         return 1
     if scale.symbol in {"ns", "B", "B/s"}:
@@ -260,10 +275,11 @@ def _one(column: Column, whole: pl.Series, head: pl.Series) -> Shown:
         return Shown(
             column.name, label, "", column.doc, [_text(v) for v in head], head.dtype.is_numeric()
         )
-    if column.name in _MOMENTS:
-        return Shown(column.name, label, "ns", column.doc, [_text(v) for v in head], is_number=True)
     largest = largest_of(whole)
-    scale = scale_of(column, largest)
+    is_moment = column.name in MOMENTS
+    if is_moment and largest >= _SINCE_EPOCH_NS:
+        return Shown(column.name, label, "ns", column.doc, [_text(v) for v in head], is_number=True)
+    scale = Scale(1e6, "ms") if is_moment else scale_of(column, largest)
     decimals = (
         0
         if scale.divisor == 1 and _is_whole(whole)

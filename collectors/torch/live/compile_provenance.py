@@ -209,7 +209,7 @@ def _nothing(*_given: Any, **_named: Any) -> None:
 
 
 def _annotated(call: Any) -> Any:
-    """The call, within the annotation that later versions of torch add themselves."""
+    """Wrap a call in the annotation that later versions of torch add themselves."""
     record: Any = importlib.import_module("torch.autograd.profiler").record_function
 
     def annotated(graph: Any, inputs: Any) -> Any:

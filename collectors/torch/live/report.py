@@ -13,7 +13,7 @@ PYTHON, TORCH, RECORDING, DONE = "python", "torch", "recording", "done"
 
 
 def own_rank() -> int | None:
-    """The rank that a launcher gave this process; null without one."""
+    """Return the rank that a launcher gave this process; None without one."""
     return _number("RANK")
 
 

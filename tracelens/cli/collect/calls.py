@@ -7,7 +7,8 @@ import typer
 
 from tracelens.advisor import CallPlan, time_calls
 from tracelens.cli.collect.request import Force, Out, tell_of
-from tracelens.cli.io import progress, tell
+from tracelens.cli.io import progress
+from tracelens.cli.output import tell
 from tracelens.errors import SourceError
 from tracelens.trace.directory import check_target
 

@@ -7,6 +7,7 @@ import typer
 
 from tracelens.cli.collect import request as asked
 from tracelens.cli.io import Address, Step
+from tracelens.cli.panels import RANKS
 from tracelens.errors import UsageError
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.sources import STANDARD_INPUT, stdin_kind
@@ -35,6 +36,7 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
         str,
         typer.Option(
             metavar="|".join(_PROFILERS),
+            rich_help_panel=RANKS,
             help="Profiler whose events are kept where several captured the same rank.",
         ),
     ] = _PROFILERS[0],
@@ -53,7 +55,7 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
     )
 
 
-def collect_one_kind(  # noqa: PLR0913 - one parameter an option
+def collect_one_kind(
     context: typer.Context,
     files: Annotated[
         list[Path] | None, typer.Argument(metavar="FILES", help="What to read.")
@@ -62,13 +64,9 @@ def collect_one_kind(  # noqa: PLR0913 - one parameter an option
     out: asked.Out = None,
     force: asked.Force = False,
     rank: asked.Rank = None,
-    force_mix: asked.ForceMix = False,
-    engine: asked.OnEngine = None,
-    address: Address = None,
-    min_ranks: asked.MinRanks = 0,
 ) -> None:
-    """Collect sources of one kind, or run a program under their collector."""
-    request = asked.Request(
-        out, force, rank, None, None, None, force_mix, engine, address, min_ranks
-    )
-    asked.read_or_run(context, files, request)
+    """Collect sources of one kind, or run a program under their collector.
+
+    Sources of many ranks, or of several kinds, are for `collect files`.
+    """
+    asked.read_or_run(context, files, asked.Request(out, force, rank))

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tracelens.cli.collect.request import Force, Out, Rank, Request, read_or_run
+from tracelens.cli.panels import RUNNING
 from tracelens.collectors import gdb as collector
 from tracelens.errors import UsageError
 
@@ -31,17 +32,23 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
         list[str] | None,
         typer.Option(
             "--break",
+            rich_help_panel=RUNNING,
             metavar="SYMBOL",
             help=f"Function to stop in; repeat for several. By default {collector.DEFAULT_SYMBOL}.",
         ),
     ] = None,
     preset: Annotated[
         list[str] | None,
-        typer.Option(metavar="|".join(collector.PRESETS), help=f"Functions by name ({_PRESETS})."),
+        typer.Option(
+            rich_help_panel=RUNNING,
+            metavar="|".join(collector.PRESETS),
+            help=f"Functions by name ({_PRESETS}).",
+        ),
     ] = None,
     hits: Annotated[
         int,
         typer.Option(
+            rich_help_panel=RUNNING,
             min=1,
             metavar="N",
             help="Stacks to keep of each function; then the program runs "
@@ -51,6 +58,7 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
     skip: Annotated[
         int,
         typer.Option(
+            rich_help_panel=RUNNING,
             min=0,
             metavar="N",
             help="Calls of each function to pass over first; --where-frame counts.",
@@ -59,6 +67,7 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
     where_frame: Annotated[
         str | None,
         typer.Option(
+            rich_help_panel=RUNNING,
             metavar="PATTERN",
             help="Keep a stack only where this function is in it: a name or a pattern.",
         ),
@@ -66,12 +75,15 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
     timeout: Annotated[
         float | None,
         typer.Option(
-            metavar="S", help="Kill the program after so many seconds; what was taken is kept."
+            rich_help_panel=RUNNING,
+            metavar="S",
+            help="Kill the program after so many seconds; what was taken is kept.",
         ),
     ] = None,
     gdb: Annotated[
         str | None,
         typer.Option(
+            rich_help_panel=RUNNING,
             metavar="PATH",
             help="gdb or cuda-gdb to use; by default gdb, else "
             "cuda-gdb, on PATH or in /usr/local/cuda*.",

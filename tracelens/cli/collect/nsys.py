@@ -7,6 +7,7 @@ import typer
 
 from tracelens.cli.collect import request as asked
 from tracelens.cli.io import Address, Step
+from tracelens.cli.panels import RANKS, RUNNING
 from tracelens.collectors import nsys as nsys_collector
 from tracelens.collectors.nsys import live
 
@@ -38,6 +39,7 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
         str,
         typer.Option(
             metavar="|".join(nsys_collector.RANK_BY),
+            rich_help_panel=RANKS,
             help="What a rank is, where a file "
             "has several processes: each process with kernels, or the whole file; auto takes"
             " processes where they use "
@@ -47,35 +49,43 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
     trace: Annotated[
         str,
         typer.Option(
-            metavar="APIS", help="COMMAND: what nsys traces, as its own --trace takes it."
+            metavar="APIS",
+            rich_help_panel=RUNNING,
+            help="What nsys traces, as its own --trace takes it.",
         ),
     ] = live.Options().trace,
     capture_range: Annotated[
         bool,
         typer.Option(
             "--capture-range",
-            help="COMMAND: record only from the program's "
-            "cudaProfilerStart to its cudaProfilerStop.",
+            rich_help_panel=RUNNING,
+            help="Record only from the program's cudaProfilerStart to its cudaProfilerStop.",
         ),
     ] = False,
     nsys_option: Annotated[
         list[str] | None,
         typer.Option(
             metavar="OPTION",
-            help="COMMAND: an option for nsys profile as it is; repeat for several.",
+            rich_help_panel=RUNNING,
+            help="An option for nsys profile as it is; repeat for several.",
         ),
     ] = None,
     nsys: Annotated[
         str | None,
         typer.Option(
             metavar="PATH",
-            help="COMMAND: nsys to use; by default the one on PATH, "
+            rich_help_panel=RUNNING,
+            help="The nsys to use; by default the one on PATH, "
             "or in /opt/nvidia or /usr/local/cuda*.",
         ),
     ] = None,
     keep: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="COMMAND: keep the report of nsys there (.nsys-rep)."),
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=RUNNING,
+            help="Keep the report of nsys there (.nsys-rep).",
+        ),
     ] = None,
 ) -> None:
     """Collect exports of NVIDIA Nsight Systems, or run a program under nsys and collect what it records.

@@ -10,22 +10,21 @@ from typing import Annotated, Any
 
 import typer
 
-from tracelens.cli.io import default_target, losses, progress, summary_line, tell, warn
+from tracelens.cli.io import default_target, losses, progress, summary_line
 from tracelens.cli.next_step import suggest_report
+from tracelens.cli.output import tell, warn
+from tracelens.cli.panels import RANKS, WRITING
 from tracelens.collectors import run_program
-from tracelens.derive.ranks.validate_ranks import settle_ranks
 from tracelens.derive.time.step_table import mark_anew
-from tracelens.errors import SourceError, UsageError
-from tracelens.jobs.job import Engine, Job, collect_job, in_turn
+from tracelens.errors import UsageError
+from tracelens.jobs.job import Engine, Job, collect_job, collect_together, in_turn
 from tracelens.jobs.ranks import Options
 from tracelens.running.program import script_name
 from tracelens.storage.addresses import shown, url_of
 from tracelens.trace import Trace
 from tracelens.trace.collector import COLLECTORS, Run
-from tracelens.trace.combine import combine
-from tracelens.trace.directory import build_folder, check_target
-from tracelens.trace.fetching import fetched
-from tracelens.trace.sources import STANDARD_INPUT, note_skipped, read_into, sources_of, stdin_kind
+from tracelens.trace.directory import check_target
+from tracelens.trace.sources import STANDARD_INPUT, stdin_kind
 
 _UNITS = {
     "": 1,
@@ -44,6 +43,7 @@ Out = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
+        rich_help_panel=WRITING,
         help=(
             "Directory or URL (s3://, gs://, az://) to write; by default, in the current one, the"
             " source's stem (of several sources, the name of the folder they share) with"
@@ -51,12 +51,18 @@ Out = Annotated[
         ),
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace the trace when it exists already.")]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", rich_help_panel=WRITING, help="Replace the trace when it exists already."
+    ),
+]
 Rank = Annotated[
     list[int] | None,
     typer.Option(
         min=0,
         metavar="N",
+        rich_help_panel=RANKS,
         help="Rank of the source, where it does not say; repeat for each source, in order.",
     ),
 ]
@@ -64,6 +70,7 @@ ForceMix = Annotated[
     bool,
     typer.Option(
         "--force-mix",
+        rich_help_panel=RANKS,
         help="Put ranks together although they contradict each other; the trace says so.",
     ),
 ]
@@ -71,6 +78,7 @@ MaxMemory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
+        rich_help_panel=RANKS,
         help=(
             "Memory, such as 2GB, that reading several large traces may take: they are read in"
             " processes of their own, as many at a time as fit. By default half of the machine's."
@@ -82,6 +90,7 @@ OnEngine = Annotated[
     typer.Option(
         "--engine",
         metavar="local|ray",
+        rich_help_panel=RANKS,
         help=(
             "Collect each rank as a task, and keep what is finished: in processes of this machine,"
             " or on a Ray cluster. A trace in an object store is collected so anyway, by default"
@@ -92,7 +101,10 @@ OnEngine = Annotated[
 MinRanks = Annotated[
     int,
     typer.Option(
-        min=0, metavar="N", help="Fail, and write no trace, where fewer ranks can be read."
+        min=0,
+        metavar="N",
+        rich_help_panel=RANKS,
+        help="Fail, and write no trace, where fewer ranks can be read.",
     ),
 ]
 
@@ -223,31 +235,18 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     """Collect the sources into a trace directory and report on standard error what is in it."""
     target = request.out or default_target(paths)
     limit = None if request.max_memory is None else bytes_of(request.max_memory)
-    if url_of(target) is not None or request.engine or request.address or request.min_ranks:
-        _write_job(paths, target, kind, request, _engine(request, limit))
-        return
-    check_target(target, force=request.force)
-    skipped: list[Path] = []
-    reading = progress(f"reading {', '.join(path.name for path in paths)}")
-    with reading, fetched(paths) as local, build_folder(target) as folder:
-        sources = sources_of(local, kind, skipped)
-        try:
-            captures = read_into(folder, sources, limit, tell)
-        except OSError as error:
-            raise SourceError(f"{target}: cannot be written: {error}") from error
-        damaged = note_skipped(captures, skipped)
-        trace = combine(
-            captures, ranks=request.ranks or (), events=request.events, force_mix=request.force_mix
-        )
-        settle_ranks(trace, force_mix=request.force_mix or bool(request.ranks))
-        if request.step is not None:
-            trace = mark_anew(trace, request.step)
-        trace = trace.write(target, force=request.force)
+    options = Options(request.events, request.step)
+    enough = request.force, request.min_ranks, request.force_mix
+    job = Job(paths, shown(target), kind, request.ranks or (), options, *enough)
+    engine = _engine(target, request, limit)
+    with progress(f"reading {', '.join(path.name for path in paths)}"):
+        if engine is None:
+            trace, failed = collect_together(job, target, limit, tell)
+        else:
+            trace, failed = collect_job(job, engine, tell)
     tell_of(trace, target)
     suggest_report([target])
-    _end(
-        f"{file}: is damaged gzip, of which nothing can be read; write it again" for file in damaged
-    )
+    _end(failed.values())
 
 
 def _end(failed: Iterable[str]) -> None:
@@ -258,30 +257,17 @@ def _end(failed: Iterable[str]) -> None:
         raise typer.Exit(1)
 
 
-def _engine(request: Request, limit_bytes: int | None) -> Engine:
-    """The engine that is asked for, else this process.
+def _engine(target: Path, request: Request, limit_bytes: int | None) -> Engine | None:
+    """The engine that collects rank by rank; None where all sources are read together.
 
     Raises UsageError, and ToolError where it is not to be had.
     """
     if request.engine is None and request.address is None:
-        return in_turn
+        is_by_rank = url_of(target) is not None or request.min_ranks
+        return in_turn if is_by_rank else None
     from tracelens.jobs.engines import engine_of  # noqa: PLC0415
 
     return engine_of(request.engine, request.address, limit_bytes)
-
-
-def _write_job(
-    paths: list[Path], target: Path, kind: str | None, request: Request, engine: Engine
-) -> None:
-    """Collect the sources rank by rank; one that cannot be read costs its ranks, and the command exits with 1."""
-    options = Options(request.events, request.step)
-    enough = request.force, request.min_ranks, request.force_mix
-    job = Job(paths, shown(target), kind, request.ranks or (), options, *enough)
-    with progress(f"reading {', '.join(path.name for path in paths)}"):
-        trace, failed = collect_job(job, engine, tell)
-    tell_of(trace, target)
-    suggest_report([target])
-    _end(failed.values())
 
 
 def bytes_of(text: str) -> int:

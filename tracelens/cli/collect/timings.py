@@ -13,18 +13,15 @@ from typing import Annotated, Any
 
 import typer
 
+from tracelens.advisor.measuring import CONFIGURATIONS, METHODS, Protocol, measure
+from tracelens.advisor.plan import Plan, apply_plan
 from tracelens.cli.collect.request import Force, Out, tell_of
-from tracelens.cli.io import progress, tell
+from tracelens.cli.io import progress
+from tracelens.cli.output import AT_END, tell
 from tracelens.derive.comparing.predicted_vs_measured import PLANNED, planned_outcome
 from tracelens.errors import SourceError, TracelensError, UsageError, first_line
-from tracelens.measuring import CONFIGURATIONS, METHODS, Protocol, measure
-from tracelens.plan import Plan, apply_plan
 from tracelens.trace.combine import add_timings
 from tracelens.trace.directory import check_target
-
-BEGUN: list[tuple[str, set[int], set[threading.Thread]]] = []
-"""The subject whose code this process runs, and the processes and threads that were there before
-it."""
 
 
 def collect_timings(  # noqa: PLR0913 - one parameter an option
@@ -78,7 +75,8 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
     target = out or Path(f"{Path(subject.rpartition(':')[0]).stem}.tracelens")
     check_target(target, force=force)
     place = target.absolute()  # the user's code may change the folder
-    BEGUN.append((subject, set(_descendants(os.getpid())), set(threading.enumerate())))
+    before = set(_descendants(os.getpid())), set(threading.enumerate())
+    AT_END.append(lambda ended: _leave(ended, subject, *before))
     chosen_plan = None if plan is None else Plan.read(plan)
     with progress(f"importing {subject}"):
         make = _function(subject)
@@ -100,7 +98,7 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
 
 
 def _function(subject: str) -> Callable[[], Any]:
-    """The named function.
+    """Import the named function.
 
     Raises UsageError for a malformed name, SourceError where there is no such function.
     """
@@ -136,7 +134,7 @@ def _loaded(file: Path) -> Any:
 
 
 def _made(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
-    """The model and its inputs.
+    """Call the function for the model and its inputs.
 
     Raises SourceError where the function fails or returns something else.
     """
@@ -168,11 +166,14 @@ def _users_code(what: str) -> Iterator[None]:
         ) from error
 
 
-def leave(ended: SystemExit) -> None:
-    """End what a subject left running: its processes, and this one at once where Python would wait for its threads."""
-    if not BEGUN:
-        return
-    subject, processes, threads = BEGUN.pop()
+def _leave(
+    ended: SystemExit, subject: str, processes: set[int], threads: set[threading.Thread]
+) -> None:
+    """End what a subject left running.
+
+    That is processes that were not there before, and this process at once where Python would wait
+    for threads that were not.
+    """
     for process_id in _descendants(os.getpid()):
         if process_id not in processes:
             with suppress(OSError):

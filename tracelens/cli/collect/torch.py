@@ -7,6 +7,7 @@ import typer
 
 from tracelens.cli.collect import request as asked
 from tracelens.cli.io import Address, Step
+from tracelens.cli.panels import RUNNING
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.collectors.torch.running import COMPILE_PROVENANCE, GRAPH
 from tracelens.errors import UsageError
@@ -47,41 +48,55 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
     address: Address = None,
     min_ranks: asked.MinRanks = 0,
     wait: Annotated[
-        int, typer.Option(min=0, metavar="N", help="COMMAND: steps to leave out first.")
+        int,
+        typer.Option(min=0, metavar="N", rich_help_panel=RUNNING, help="Steps to leave out first."),
     ] = 2,
     warmup: Annotated[
         int,
         typer.Option(
             min=0,
             metavar="N",
-            help="COMMAND: steps to run under the profiler without keeping them.",
+            rich_help_panel=RUNNING,
+            help="Steps to run under the profiler without keeping them.",
         ),
     ] = 1,
-    active: Annotated[int, typer.Option(min=1, metavar="N", help="COMMAND: steps to keep.")] = 3,
+    active: Annotated[
+        int, typer.Option(min=1, metavar="N", rich_help_panel=RUNNING, help="Steps to keep.")
+    ] = 3,
     window: Annotated[
         str | None,
         typer.Option(
             metavar="START:SECONDS",
-            help="COMMAND: record this time instead of "
+            rich_help_panel=RUNNING,
+            help="Record this time instead of "
             "steps, in seconds since torch was imported; 5: is from the fifth second to the end.",
         ),
     ] = None,
-    shapes: Annotated[bool, typer.Option(help="COMMAND: record the shapes of inputs.")] = True,
+    shapes: Annotated[
+        bool, typer.Option(rich_help_panel=RUNNING, help="Record the shapes of inputs.")
+    ] = True,
     stacks: Annotated[
-        bool, typer.Option(help="COMMAND: record the calls of Python functions.")
+        bool, typer.Option(rich_help_panel=RUNNING, help="Record the calls of Python functions.")
     ] = True,
     modules: Annotated[
-        bool, typer.Option(help="COMMAND: record the calls of modules, with their exact paths.")
+        bool,
+        typer.Option(
+            rich_help_panel=RUNNING, help="Record the calls of modules, with their exact paths."
+        ),
     ] = True,
-    memory: Annotated[bool, typer.Option("--memory", help="COMMAND: record allocations.")] = False,
+    memory: Annotated[
+        bool, typer.Option("--memory", rich_help_panel=RUNNING, help="Record allocations.")
+    ] = False,
     cuda_sync: Annotated[
-        bool, typer.Option("--cuda-sync", help="COMMAND: record what the GPU waits for.")
+        bool,
+        typer.Option("--cuda-sync", rich_help_panel=RUNNING, help="Record what the GPU waits for."),
     ] = False,
     compile_provenance: Annotated[
         bool,
         typer.Option(
             "--compile-provenance",
-            help="COMMAND: record which modules each "
+            rich_help_panel=RUNNING,
+            help="Record which modules each "
             "kernel of torch.compile came from. Everything is compiled anew.",
         ),
     ] = False,
@@ -89,12 +104,15 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         bool,
         typer.Option(
             "--graph",
-            help="COMMAND: record the model's graph, by torch.export, for tracelens advise.",
+            rich_help_panel=RUNNING,
+            help="Record the model's graph, by torch.export, for tracelens advise.",
         ),
     ] = False,
     keep: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="COMMAND: keep the profiler's own files there."),
+        typer.Option(
+            metavar="DIR", rich_help_panel=RUNNING, help="Keep the profiler's own files there."
+        ),
     ] = None,
 ) -> None:
     """Collect traces of torch.profiler: of files, or of a program that is run with the profiler in it.

@@ -17,7 +17,8 @@ from tracelens.derive.calls.graphs import Calls, read_calls
 from tracelens.derive.calls.op_catalog import OTHER, VIEWS
 from tracelens.derive.calls.search import Search, places_of
 from tracelens.derive.calls.sequence import Advised, advise_calls
-from tracelens.derive.time.rank_time import judged_ranks
+from tracelens.derive.time.model import time_model
+from tracelens.derive.time.rank_time import rank_times
 from tracelens.trace import Trace
 
 
@@ -111,7 +112,9 @@ def launch_ns(trace: Trace, rank: int) -> float:
     one after the other; the framework's own time is not in it. Of the calls while the rank's
     devices were idle: a kernel that is launched while others run waits for them.
     """
-    if not any(judged.rank == rank and judged.bound == "launch" for judged in judged_ranks(trace)):
+    if not any(
+        judged.rank == rank and judged.bound == "launch" for judged in rank_times(time_model(trace))
+    ):
         return 0.0
     begin, key = pl.col("start_ns"), ["rank", "api_call_id"]
     calls = trace.select("api_calls", *key, "start_ns", rank=rank).rename({"start_ns": "called_ns"})

@@ -1,7 +1,4 @@
-"""Ratios that are None, and not infinite, where there is nothing to divide by.
-
-And which of two runs has a row.
-"""
+"""Ratios that are None, not infinite, where there is nothing to divide by; and which run has a row."""
 
 import polars as pl
 

@@ -18,7 +18,7 @@ from tracelens.derive.comparing.gate_values import (
     names_of,
 )
 from tracelens.derive.comparing.per_step import of_runs
-from tracelens.derive.comparing.significance import DEFAULT, FEW, TICK_NS, Rules, judge
+from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, TICK_NS, Rules, judge
 from tracelens.derive.layers.rank_pairs import pairs_ranks
 from tracelens.errors import SourceError, near
 from tracelens.trace import Trace
@@ -177,7 +177,7 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
 def _state(asked: Expression) -> pl.Expr:
     """Number each row's verdict: 2 failed, 1 passed, 0 unclear."""
     beyond, worse = pl.col("value") > asked.limit, pl.col("outcome") == "slower"
-    is_known = pl.col("reason").ne_missing(pl.lit(FEW)) & pl.col("value").is_not_null()
+    is_known = pl.col("reason").ne_missing(pl.lit(REASON_TOO_FEW)) & pl.col("value").is_not_null()
     return pl.when(beyond & worse).then(2).when(is_known).then(1).otherwise(0)
 
 

@@ -11,8 +11,8 @@ from tracelens.derive.events.call_tree import count_among, nearest_row
 from tracelens.derive.events.span_trees import of_rank, span_trees
 from tracelens.derive.layers.attribution import layer_step_times
 from tracelens.derive.layers.layer_host import layer_host_times
-from tracelens.derive.time.breakdown import break_down
 from tracelens.derive.time.memory import allocator_events
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.program_phases import in_program, program
 from tracelens.derive.time.self_time import charge
 from tracelens.schemas.events import CAUSES
@@ -169,7 +169,7 @@ def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
 
 def time_values(trace: Trace) -> pl.DataFrame:
     """Return parts of the program's time by step: rank, device (counted from 0), part, value."""
-    frame = break_down(trace).frame.filter(pl.col("phase") == PROGRAM)
+    frame = time_model(trace).device.filter(pl.col("phase") == PROGRAM)
     device = (pl.col("device_id").rank("dense").over("rank") - 1).cast(pl.Int64)
     parts = [pl.col(f"{part}_ns").cast(pl.Float64).alias(part) for part in PARTS]
     wide = frame.sort("step").select("rank", *parts, device=device)

@@ -1,7 +1,4 @@
-"""Significance: which rows of a comparison differ by more than their own spread.
-
-They must differ by more than chance, and by enough to matter.
-"""
+"""Significance: which rows of a comparison differ by more than their own spread, and by enough to matter."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +10,10 @@ import polars as pl
 from tracelens.trace import Trace
 
 LEVEL = 0.05
-"""The chance that any of a comparison's rows is judged where nothing differs."""
-FEWEST = 3
+"""The probability that any of a comparison's rows is judged where nothing differs."""
+MIN_SAMPLES = 3
 """Fewer values than this have no spread to judge by; so many runs are judged by one value each."""
-MOST = 30
+MAX_SAMPLES = 30
 """Values of a row; more are averaged in groups that follow each other, which are less alike than
 neighbours are."""
 TICK_NS = 32
@@ -24,12 +21,12 @@ TICK_NS = 32
 is none."""
 TICKS_EQUAL = 2
 """Both ends of an interval are read off the clock, so a length is known to two ticks."""
-_MOST_FREEDOM = 20
+_MAX_DEGREES = 20
 """From here on a median's spread, which rests on the values in the middle, is known no better."""
-FEW = "fewer than three steps (or runs) on a side"
-SPREAD = "within the spread"
-SMALL = "less than the least effect"
-TICKS = "within two ticks of the clock"
+REASON_TOO_FEW = "fewer than three steps (or runs) on a side"
+REASON_SPREAD = "within the spread"
+REASON_SMALL = "less than the least effect"
+REASON_TICKS = "within two ticks of the clock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +74,16 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     """
     key = list(key)
     n_runs = [side["run"].n_unique() if side.height else 0 for side in (base, other)]
-    by_base = n_runs[0] >= FEWEST > n_runs[1] and bool(rules.base_runs)
-    knows_runs = by_base or min(n_runs) >= FEWEST
-    sides = [_units(side, key, by_run=knows_runs) for side in (base, other)]
-    found = [
+    by_base = n_runs[0] >= MIN_SAMPLES > n_runs[1] and bool(rules.base_runs)
+    knows_runs = by_base or min(n_runs) >= MIN_SAMPLES
+    sides = [_samples(side, key, by_run=knows_runs) for side in (base, other)]
+    medians = [
         side.group_by(key).agg(
             pl.col("value").median().alias(f"{which}_value"), pl.len().alias(f"n_{which}_values")
         )
         for which, side in zip(("base", "other"), sides, strict=True)
     ]
-    rows = found[0].join(found[1], on=key, how="full", coalesce=True, nulls_equal=True)
+    rows = medians[0].join(medians[1], on=key, how="full", coalesce=True, nulls_equal=True)
     difference = pl.col("other_value") - pl.col("base_value")
     effect = (difference.abs() / (pl.col("base_value") if whole is None else whole)).fill_nan(0.0)
     fewest = (
@@ -96,60 +93,73 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     rows = rows.with_columns(effect=effect, difference=difference, tick=ticks).with_columns(
         n=pl.when(pl.col("effect").is_not_null()).then(fewest)
     )
-    variances = [_spread(side, rows, key) for side in sides]
+    variances = [_median_variance(side, rows, key) for side in sides]
     if by_base:
-        variances[1] = _between_runs(sides[0], rows, key)
+        variances[1] = _variance_between_runs(sides[0], rows, key)
     base_variance, other_variance = variances
     rows = rows.with_columns(base_variance=base_variance, other_variance=other_variance)
     # Student's t is computed for even degrees of freedom.
     n = pl.col("n").cast(pl.Int64)
-    freedom = (n - 1) // 2 * 2 if by_base else 2 * (n - 1)
-    rows = rows.with_columns(freedom=freedom.clip(2, _MOST_FREEDOM))
+    degrees = (n - 1) // 2 * 2 if by_base else 2 * (n - 1)
+    rows = rows.with_columns(degrees_of_freedom=degrees.clip(2, _MAX_DEGREES))
     rows = rows.with_columns(
-        error=(pl.col("base_variance") + pl.col("other_variance") + 2 * (tick / 2) ** 2).sqrt()
+        standard_error=(
+            pl.col("base_variance") + pl.col("other_variance") + 2 * (tick / 2) ** 2
+        ).sqrt()
     )
-    return _decided(rows, rules, refusal).drop(
-        *("effect", "difference", "n", "base_variance", "other_variance", "error", "chance"),
-        *("freedom", "tick"),
+    return _with_outcomes(rows, rules, refusal).drop(
+        *(
+            "effect",
+            "difference",
+            "n",
+            "base_variance",
+            "other_variance",
+            "standard_error",
+            "p_value",
+        ),
+        *("degrees_of_freedom", "tick"),
     )
 
 
-def _units(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFrame:
+def _samples(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFrame:
     """Return samples per key.
 
-    They are one median per run, or every run's steps, averaged down to MOST.
+    They are one median per run, or every run's steps, averaged down to MAX_SAMPLES.
     """
     if by_run:
         return side.group_by(*key, "run").agg(pl.col("value").cast(pl.Float64).median()).drop("run")
     values = side.select(*key, pl.col("value").cast(pl.Float64))
-    if not values.height or values.group_by(key).len()["len"].max() <= MOST:  # type: ignore[operator]  # a number
+    if not values.height or values.group_by(key).len()["len"].max() <= MAX_SAMPLES:  # type: ignore[operator]  # a number
         return values
-    at = (pl.int_range(pl.len()) * pl.min_horizontal(pl.len(), MOST) // pl.len()).over(key)
+    n_groups = pl.min_horizontal(pl.len(), MAX_SAMPLES)
+    group = (pl.int_range(pl.len()) * n_groups // pl.len()).over(key)
     return (
-        values.with_columns(group=at)
+        values.with_columns(group=group)
         .group_by(*key, "group")
         .agg(pl.col("value").mean())
         .drop("group")
     )
 
 
-def _spread(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:
+def _median_variance(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:
     """Return the bootstrap variance of the median of each of the rows.
 
-    Return None where it has fewer than FEWEST values.
+    Return None where it has fewer than MIN_SAMPLES values.
     """
-    known = rows.filter(pl.col("n") >= FEWEST).select(key)
-    mine = side.join(known, on=key, how="semi", nulls_equal=True).sort("value")
-    placed = mine.with_columns(
-        n=pl.len().over(key).cast(pl.Int64), at=pl.int_range(pl.len()).over(key)
+    known = rows.filter(pl.col("n") >= MIN_SAMPLES).select(key)
+    samples = side.join(known, on=key, how="semi", nulls_equal=True).sort("value")
+    ranked = samples.with_columns(
+        n=pl.len().over(key).cast(pl.Int64), order=pl.int_range(pl.len()).over(key)
     )
     value, weight = pl.col("value"), pl.col("weight")
-    sums = placed.join(_weights(), on=["n", "at"]).group_by(key)
-    found = sums.agg(variance=((weight * value**2).sum() - (weight * value).sum() ** 2).clip(0))
-    return rows.join(found, on=key, how="left", nulls_equal=True, maintain_order="left")["variance"]
+    weighted = ranked.join(_median_weights(), on=["n", "order"]).group_by(key)
+    variance = ((weight * value**2).sum() - (weight * value).sum() ** 2).clip(0)
+    variances = weighted.agg(variance=variance)
+    joined = rows.join(variances, on=key, how="left", nulls_equal=True, maintain_order="left")
+    return joined["variance"]
 
 
-def _between_runs(base: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:
+def _variance_between_runs(base: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:
     """Estimate the variance of other's median from the variance between runs of base."""
     variance = base.group_by(key).agg(run_variance=pl.col("value").var())
     joined = rows.join(variance, on=key, how="left", nulls_equal=True, maintain_order="left")
@@ -157,63 +167,65 @@ def _between_runs(base: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.
 
 
 @cache
-def _weights() -> pl.DataFrame:
-    """Return n, at, weight: how likely the median of a resample is each value.
+def _median_weights() -> pl.DataFrame:
+    """Return n, order, weight: how likely the median of a resample is each value.
 
-    The weight is the chance that the median of n draws from n values is the one at that place of
-    their order. Of an even number it is the mean of two; the chance of either is taken, which
-    spreads a little more. The outermost tenth counts as the value next to it, so that from ten
-    values on an outlier does no harm. Of medians of equal runs (normal, log-normal and exponential
-    values, 3 to 30 of them) 0.1 to 0.9 of the chance that Student's t says lie beyond it, from 5 %
-    to 0.01 %.
+    The weight is the probability that the median of n draws from n values is the one at that place
+    of their order. Of an even number it is the mean of two; the probability of either is taken,
+    which spreads a little more. The outermost tenth counts as the value next to it, so that from
+    ten values on an outlier does no harm. Of medians of equal runs (normal, log-normal and
+    exponential values, 3 to 30 of them) 0.1 to 0.9 of the probability that Student's t says lie
+    beyond it, from 5 % to 0.01 %.
     """
     rows = []
-    for n in range(1, MOST + 1):
+    for n in range(1, MAX_SAMPLES + 1):
         middles = {(n + 1) // 2, n // 2 + 1}
-        below = [[_at_least(middle, n, at / n) for at in range(n + 1)] for middle in middles]
-        chances = [sum(one[at + 1] - one[at] for one in below) / len(middles) for at in range(n)]
-        rows += [
-            (n, min(max(at, n // 10), n - 1 - n // 10), chance) for at, chance in enumerate(chances)
-        ]
+        below = [[_at_least(middle, n, order / n) for order in range(n + 1)] for middle in middles]
+        for order in range(n):
+            weight = sum(part[order + 1] - part[order] for part in below) / len(middles)
+            rows.append((n, min(max(order, n // 10), n - 1 - n // 10), weight))
     frame = pl.DataFrame(
-        rows, schema={"n": pl.Int64, "at": pl.Int64, "weight": pl.Float64}, orient="row"
+        rows, schema={"n": pl.Int64, "order": pl.Int64, "weight": pl.Float64}, orient="row"
     )
-    return frame.group_by("n", "at").sum()
+    return frame.group_by("n", "order").sum()
 
 
-def _at_least(k: int, n: int, chance: float) -> float:
-    """Return the chance of k or more successes in n trials."""
-    return sum(comb(n, j) * chance**j * (1 - chance) ** (n - j) for j in range(k, n + 1))
+def _at_least(k: int, n: int, probability: float) -> float:
+    """Return the probability of k or more successes in n trials."""
+    return sum(comb(n, j) * probability**j * (1 - probability) ** (n - j) for j in range(k, n + 1))
 
 
-def _decided(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFrame:
-    """Return the rows with low, high, outcome and reason."""
-    known = pl.col("error").is_not_null()
+def _with_outcomes(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFrame:
+    """Add low, high, outcome and reason."""
+    known = pl.col("standard_error").is_not_null()
     reaches_effect = pl.col("effect") >= rules.min_effect
     in_ticks = pl.col("difference").abs() <= TICKS_EQUAL * pl.col("tick")
     large = reaches_effect & ~in_ticks
-    n_rows = rows.filter(known).height
     # Only what is large enough to matter can be judged; the others count as rows all the same.
-    parts = rows.select(
-        pl.when(known & large).then("difference").alias("d"), "error", "freedom"
-    ).iter_rows()
-    chances = [
-        1.0 if d is None else _chance(abs(d) / error if error else inf, freedom)
-        for d, error, freedom in parts
-    ]
-    rows = rows.with_columns(chance=pl.Series(chances, dtype=pl.Float64)).sort(
-        "chance", maintain_order=True
+    tests = rows.select(
+        pl.when(known & large).then(pl.col("difference").abs()).alias("difference"),
+        "standard_error",
+        "degrees_of_freedom",
     )
-    levels: list[float] = []
-    has_failed = False
-    for at, chance in enumerate(rows["chance"]):
-        levels.append(levels[-1] if has_failed else LEVEL / max(n_rows - at, 1))
-        has_failed = chance > levels[-1]
-    is_judged = rows["chance"] <= pl.Series(levels, dtype=pl.Float64)
-    pairs = zip(levels, rows["freedom"], rows["error"].is_null(), strict=True)
-    reach = [None if unknown else _quantile(level, freedom) for level, freedom, unknown in pairs]
+    p_values = [
+        1.0
+        if difference is None
+        else _student_p_value(difference / error if error else inf, degrees)
+        for difference, error, degrees in tests.iter_rows()
+    ]
+    p_value = pl.Series(p_values, dtype=pl.Float64)
+    rows = rows.with_columns(p_value=p_value).sort("p_value", maintain_order=True)
+    levels = _holm_levels(rows["p_value"], rows.filter(known).height)
+    intervals = zip(
+        levels, rows["degrees_of_freedom"], rows["standard_error"].is_null(), strict=True
+    )
+    quantiles = [
+        None if is_unknown else _student_quantile(level, degrees)
+        for level, degrees, is_unknown in intervals
+    ]
     rows = rows.with_columns(
-        reach=pl.Series(reach, dtype=pl.Float64) * pl.col("error"), judged=is_judged
+        half_width=pl.Series(quantiles, dtype=pl.Float64) * pl.col("standard_error"),
+        judged=rows["p_value"] <= pl.Series(levels, dtype=pl.Float64),
     )
     difference = pl.col("difference")
     allowed = pl.lit(refusal is None)
@@ -230,43 +242,56 @@ def _decided(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFr
         pl.when(known)
         .then(
             pl.when(large)
-            .then(pl.lit(SPREAD))
+            .then(pl.lit(REASON_SPREAD))
             .when(reaches_effect)
-            .then(pl.lit(TICKS))
-            .otherwise(pl.lit(SMALL))
+            .then(pl.lit(REASON_TICKS))
+            .otherwise(pl.lit(REASON_SMALL))
         )
-        .otherwise(pl.lit(FEW))
+        .otherwise(pl.lit(REASON_TOO_FEW))
     )
     reason = pl.when(allowed).then(why).otherwise(pl.lit(refusal, pl.String))
     return rows.with_columns(
-        low=difference - pl.col("reach"),
-        high=difference + pl.col("reach"),
+        low=difference - pl.col("half_width"),
+        high=difference + pl.col("half_width"),
         outcome=outcome,
         reason=pl.when(outcome == "unclear").then(reason),
-    ).drop("reach", "judged")
+    ).drop("half_width", "judged")
 
 
-def _chance(t: float, freedom: int) -> float:
-    """Return the chance of Student's t beyond ±t.
+def _holm_levels(p_values: pl.Series, n_tests: int) -> list[float]:
+    """Return the level that each p-value is held against, by Holm's correction; p-values are sorted."""
+    levels: list[float] = []
+    has_failed = False
+    for place, p_value in enumerate(p_values):
+        levels.append(levels[-1] if has_failed else LEVEL / max(n_tests - place, 1))
+        has_failed = p_value > levels[-1]
+    return levels
 
-    Freedom is even (Abramowitz and Stegun, 26.7.4).
+
+def _student_p_value(t: float, degrees_of_freedom: int) -> float:
+    """Return the probability of Student's t beyond ±t.
+
+    The degrees of freedom are even (Abramowitz and Stegun, 26.7.4).
     """
-    angle = atan(t / sqrt(freedom))
+    angle = atan(t / sqrt(degrees_of_freedom))
     cosine2 = 1 - sin(angle) ** 2
     term = total = 1.0
-    for k in range(1, freedom // 2):
+    for k in range(1, degrees_of_freedom // 2):
         term *= cosine2 * (2 * k - 1) / (2 * k)
         total += term
     return max(1 - sin(angle) * total, 0.0)
 
 
 @cache
-def _quantile(level: float, freedom: int) -> float:
-    """Return the t beyond which, on both sides, lies the chance `level`."""
+def _student_quantile(level: float, degrees_of_freedom: int) -> float:
+    """Return the t beyond which, on both sides, lies the probability `level`."""
     low, high = 0.0, 1.0
-    while _chance(high, freedom) > level:
+    while _student_p_value(high, degrees_of_freedom) > level:
         low, high = high, 2 * high
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (middle, high) if _chance(middle, freedom) > level else (low, middle)
+        if _student_p_value(middle, degrees_of_freedom) > level:
+            low = middle
+        else:
+            high = middle
     return high

@@ -104,14 +104,20 @@ class CaptureEdges:
         return busy < _LEADS * (start - self._begin())
 
     def _early_waits(self) -> list[int]:
-        """The ends of long waits for the device before anything was launched whose work is recorded."""
+        """The ends of long waits for the device before anything was launched whose work is recorded.
+
+        None of that work runs yet when the wait ends: another thread may launch meanwhile, and the
+        wait may then be for its work.
+        """
         launching = [part["api_call_id"].min() for part in self.parts]
         first = min(call for call in launching if isinstance(call, int))
         calls = self.read_calls(pl.col("api_call_id") < first)
         waits = calls.filter(
             waits_for_device(pl.col("api").cast(pl.String)), pl.col("duration_ns") >= LATE_NS
         )
-        waits = waits.filter(pl.col("kind") == "sync")
+        launched = [part.drop_nulls("api_call_id")["start_ns"].min() for part in self.parts]
+        first_work = min(start for start in launched if isinstance(start, int))
+        waits = waits.filter(pl.col("kind") == "sync", first_work >= _END)
         return [int(end) for end in waits.select(_END).to_series()]
 
     def _that_would_run(self, launches: pl.DataFrame) -> pl.DataFrame:

@@ -7,8 +7,7 @@ nodes are created.
 import polars as pl
 
 from tracelens.derive.columns.lookup import by_value
-from tracelens.derive.events.nesting import nest
-from tracelens.derive.events.nesting_walk import as_rows
+from tracelens.derive.events.nesting import as_rows, nest
 
 _HAS_ID = pl.col("correlation_id").fill_null(0) != 0
 """CUPTI writes 0 for no correlation."""

@@ -44,44 +44,44 @@ class _Call:
     types: Sequence[tuple[str, int] | None]
     values: Sequence[Any]
 
-    def shape(self, at: int, n_least: int = 2) -> list[int]:
+    def shape(self, position: int, n_least: int = 2) -> list[int]:
         """Return the sizes of a tensor of at least so many dimensions.
 
         Raises _UnknownError where there is none.
         """
-        found = self.shapes[at] if at < len(self.shapes) else None
-        if not _are_sizes(found) or len(found) < n_least:
+        sizes = self.shapes[position] if position < len(self.shapes) else None
+        if not _are_sizes(sizes) or len(sizes) < n_least:
             raise _UnknownError
-        return found
+        return sizes
 
-    def value(self, at: int) -> Any:
+    def value(self, position: int) -> Any:
         """Return an input that is no tensor; None where it was not recorded."""
-        return self.values[at] if at < len(self.values) else None
+        return self.values[position] if position < len(self.values) else None
 
-    def sizes(self, at: int, n: int) -> list[int]:
+    def sizes(self, position: int, n: int) -> list[int]:
         """Return a list of n numbers, where one number may stand for all.
 
         Raises _UnknownError where there is none.
         """
-        found = self.value(at)
-        if not _are_sizes(found) or len(found) not in {1, n}:
+        numbers = self.value(position)
+        if not _are_sizes(numbers) or len(numbers) not in {1, n}:
             raise _UnknownError
-        return found if len(found) == n else found * n
+        return numbers if len(numbers) == n else numbers * n
 
-    def tensor_type(self, at: int) -> tuple[str, int] | None:
-        """Element type of an input and its bytes; None of one that is no tensor."""
-        return self.types[at] if at < len(self.types) else None
+    def tensor_type(self, position: int) -> tuple[str, int] | None:
+        """Return the element type of an input and its bytes; None of one that is no tensor."""
+        return self.types[position] if position < len(self.types) else None
 
-    def bytes_of(self, at: int) -> int:
+    def bytes_of(self, position: int) -> int:
         """Return the memory of an input: 0 of one that is no tensor.
 
         What is expanded (stride 0) counts once.
         """
-        kind = self.tensor_type(at)
-        shape = self.shapes[at] if at < len(self.shapes) else None
+        kind = self.tensor_type(position)
+        shape = self.shapes[position] if position < len(self.shapes) else None
         if kind is None or not _are_sizes(shape):
             return 0
-        strides = self.strides[at] if at < len(self.strides) else None
+        strides = self.strides[position] if position < len(self.strides) else None
         if not isinstance(strides, list) or len(strides) != len(shape):
             strides = [1] * len(shape)
         return kind[1] * prod(
@@ -94,9 +94,9 @@ _Counted = tuple[int, int, Sequence[int], Sequence[int]]
 _Formula = Callable[[_Call], _Counted]
 
 
-def _are_sizes(found: object) -> TypeGuard[list[int]]:
-    return isinstance(found, list) and all(
-        type(size) is int and 0 <= size <= _LARGEST for size in found
+def _are_sizes(value: object) -> TypeGuard[list[int]]:
+    return isinstance(value, list) and all(
+        type(size) is int and 0 <= size <= _LARGEST for size in value
     )
 
 
@@ -104,11 +104,11 @@ def _product(first: int, n_dimensions: int) -> _Formula:
     """Return a product of the matrices, or batches of matrices, at `first` and after it."""
 
     def count(call: _Call) -> _Counted:
-        one, other = call.shape(first), call.shape(first + 1)
-        if len(one) != n_dimensions or one[:-2] != other[:-2] or one[-1] != other[-2]:
+        left, right = call.shape(first), call.shape(first + 1)
+        if len(left) != n_dimensions or left[:-2] != right[:-2] or left[-1] != right[-2]:
             raise _UnknownError
-        flops = 2 * prod(one) * other[-1]
-        return flops, flops, [prod(one[:-1]) * other[-1]], []
+        flops = 2 * prod(left) * right[-1]
+        return flops, flops, [prod(left[:-1]) * right[-1]], []
 
     return count
 
@@ -119,7 +119,7 @@ def _convolution(*, padding: int, stride: int, dilation: int, transposed: int | 
     def count(call: _Call) -> _Counted:
         x, weight = call.shape(0, 3), call.shape(1, 3)
         n = len(x) - 2
-        steps, pads, spread = (call.sizes(at, n) for at in (stride, padding, dilation))
+        steps, pads, spread = (call.sizes(position, n) for position in (stride, padding, dilation))
         is_transposed = False if transposed is None else call.value(transposed)
         if type(is_transposed) is not bool or len(weight) != len(x) or not all(steps):
             raise _UnknownError
@@ -150,7 +150,7 @@ def _convolution_backward(call: _Call) -> _Counted:
     """Return the gradients that the mask asks for: of the input, of the weights, of the bias."""
     grad, x, weight = call.shape(0, 3), call.shape(1, 3), call.shape(2, 3)
     transposed, groups, mask = call.value(7), call.value(9), call.value(10)
-    is_mask = isinstance(mask, list) and len(mask) == 3 and all(type(one) is bool for one in mask)
+    is_mask = isinstance(mask, list) and len(mask) == 3 and all(type(flag) is bool for flag in mask)
     if type(transposed) is not bool or type(groups) is not int or groups < 1 or not is_mask:
         raise _UnknownError
     if not len(grad) == len(x) == len(weight):
@@ -164,7 +164,7 @@ def _convolution_backward(call: _Call) -> _Counted:
         for size, is_asked in zip((prod(x), prod(weight), grad[1]), mask, strict=True)
         if is_asked
     ]
-    unread = [at for at, is_asked in ((1, mask[1]), (2, mask[0])) if not is_asked]
+    unread = [position for position, is_asked in ((1, mask[1]), (2, mask[0])) if not is_asked]
     return of_input + of_weight, of_input + of_weight // groups, outputs, unread
 
 
@@ -176,7 +176,7 @@ def _attention(*, causal: int, backward: bool = False) -> _Formula:
     """
 
     def count(call: _Call) -> _Counted:
-        q, k, v = (call.shape(at + backward, 4) for at in range(3))
+        q, k, v = (call.shape(position + backward, 4) for position in range(3))
         if not len(q) == len(k) == len(v) == 4 or (q[0], q[3]) != (k[0], k[3]) or k[:3] != v[:3]:
             raise _UnknownError
         width = 3 * q[3] + 2 * v[3] if backward else q[3] + v[3]

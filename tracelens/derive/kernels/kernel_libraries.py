@@ -25,7 +25,7 @@ LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"xmma_(fprop|dgrad|wgrad)|^(sm[0-9]+|volta|turing|ampere)_[a-z0-9_]*gcgemm", "cudnn"),
     ("text", r"^cutlass::Kernel2?<cutlass_[a-z0-9_]*(fprop|dgrad|wgrad)", "cudnn"),
     ("head", r"^conv2d_(c[0-9]+_k[0-9]+_n(hwc|chw)|grouped_direct)", "cudnn"),
-    ("head", r"^(LSTM|GRU)_elementWise_", "cudnn"),
+    ("head", r"^(LSTM|GRU)_elementWise_|^elemWiseRNNcell|^RNN_blockPersist|^persistRNN", "cudnn"),
     (
         "head",
         r"^((im|ex)plicit_|precomputed_)?convolve_|^(d|w)grad[0-9_]|^calc_bias_diff|^kern_precompute_indices",

@@ -137,7 +137,9 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         r"scalePackedTensor|op_(generic_)?tensor_kernel|SubTensorOp|^Op[0-9A-Z]?[0-9a-z]*Tensor",
         "elementwise",
     ),
-    ("head", r"epilogue::impl|^scal_kernel", "elementwise"),
+    ("head", r"epilogue::impl|^scal_kernel|^elemWiseRNNcell", "elementwise"),
+    # A recurrent layer whole: products of the hidden state, with the gates between them.
+    ("head", r"^RNN_blockPersist|^persistRNN", "gemm"),
     ("head", r"^cudnn::detail::bn_", "normalization"),
     ("head", r"^cudnn::detail::pooling_", "pooling"),
     ("head", r"^cudnn::detail::softmax_", "softmax"),

@@ -26,7 +26,7 @@ EVIDENCE = "graph capture"
 _OP = ("name", "input_shapes")
 _BEGIN, _END = r"^(cuda|cu|hip)StreamBeginCapture", r"^(cuda|cu|hip)StreamEndCapture"
 _MOST_WRONG = 0.05
-"""A capture is refused where more of what can be compared differs."""
+"""A capture and a replay are of two graphs where a larger share of what can be compared differs."""
 _GRID, _BLOCK = (tuple(f"{what}_{axis}" for axis in "xyz") for what in ("grid", "block"))
 
 
@@ -89,9 +89,9 @@ class Captured:
     def _launches_of(
         self, kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
     ) -> pl.Series | None:
-        """For each kernel of a replay its launch's kernel_id in `work`.
+        """Return for each kernel of a replay the kernel_id of its launch in `work`.
 
-        Return None where no capture is of this graph.
+        None where no capture is of this graph.
         """
         fits = [
             (wrong, ids)

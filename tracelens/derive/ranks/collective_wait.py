@@ -87,6 +87,21 @@ def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFra
     return both.select(pl.col(name).cast(dtype) for name, dtype in WAITS.items())
 
 
+def waits_by_window(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
+    """Return each rank's exposed waiting in each window, on the device that it communicates on.
+
+    `windows` have rank, step, phase, start_ns and end_ns. Columns are rank, device_id, step, phase
+    and collective_wait_ns. Empty without matched collectives.
+    """
+    devices = match_collectives(trace).calls.group_by("rank").agg(pl.col("device_id").mode().min())
+    numbered = windows.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+    length = pl.col("end_ns") - pl.col("start_ns")
+    times = numbered.select("rank", "start_ns", step="row", duration_ns=length)
+    waits = waits_by_step(trace, times).rename({"step": "row"})
+    waits = waits.join(numbered, on=["rank", "row"], how="left").join(devices, on="rank")
+    return waits.select("rank", "device_id", "step", "phase", collective_wait_ns="exposed_ns")
+
+
 def waiting_pairs(trace: Trace) -> pl.DataFrame:
     """Return one row per rank and one that it waited for, sorted by these; columns are WAITING_FOR."""
     pair = ["rank", "awaited_rank"]

@@ -14,6 +14,7 @@ from tracelens.derive.replay.critical import Labels, labels_of
 from tracelens.derive.replay.edges import (
     CALL,
     COPY,
+    KERNEL,
     LAUNCH,
     NONE,
     OP,
@@ -36,6 +37,23 @@ _PINNED_BYTES_PER_S = {"H100": 50e9, "H200": 50e9, "A100": 24e9, "L4": 24e9, "V1
 """Bandwidth of pinned copies by device, where the trace has none: assumed from the device's link."""
 _PINNED_CALL_NS = 8_000
 """The host's time to start a pinned copy: chosen, not measured."""
+
+_BYTES = {
+    "float64": 8,
+    "float32": 4,
+    "bf16": 2,
+    "fp16": 2,
+    "bfloat16": 2,
+    "float16": 2,
+    "fp8": 1,
+    "int8": 1,
+}
+"""Bytes of an element."""
+_FUSED_HOST, _FUSED_DEVICE = 0.05, 0.3
+"""What a fused optimizer keeps of the time of one that goes parameter by parameter: read off four
+programs of samples/whatif, of which docs/accuracy.md has the errors."""
+_SMALL_BYTES = 64
+"""What reads back no more than this reads a number: without the wait there is no copy either."""
 
 
 @dataclass
@@ -131,7 +149,7 @@ def _first_of_each_step(subject: Subject, chosen: Flags) -> Ints:
 
 
 def _no_sync(subject: Subject, place: str | None) -> Change:
-    """The host no longer waits for the device, and calls that only wait are gone."""
+    """Remove the host's waits for the device, and the calls that only wait."""
     table, window = subject.replay.table, subject.replay.window
     names = window.calls["api"].to_list()
     is_sync = (window.calls["waits"] & (window.calls["kind"] != "memcpy")).to_numpy()
@@ -152,12 +170,35 @@ def _no_sync(subject: Subject, place: str | None) -> Change:
         f"no_sync: the host waits for no device work{where} in these steps",
     )
 
+    is_number = _read_numbers(subject, wanted)
+
     def change(weights: Ints) -> Ints:
         changed = np.where(chosen & (table.kinds == WAIT), NEVER, weights)
+        changed = np.where(is_number & (table.kinds != WAIT), 0, changed)
         only_waits = chosen & (table.kinds == CALL) & _picked(is_sync, items)
         return np.where(only_waits, 0, changed)
 
     return change
+
+
+def _read_numbers(subject: Subject, calls: Flags) -> Flags:
+    """Find the edges of ops that read back a number that one of these calls waits for, and of its copy."""
+    replay, table = subject.replay, subject.replay.table
+    work = replay.window.work
+    is_read = work["name"].str.starts_with("d2h") & (work["size_bytes"] <= _SMALL_BYTES)
+    awaited = np.zeros(work.height, bool)
+    awaited[[wait.work for wait in replay.waits if wait.work >= 0 and calls[wait.call]]] = True
+    copies = awaited & (replay.work.calls >= 0) & is_read.fill_null(value=False).to_numpy()
+    own_calls = np.zeros(len(calls), bool)
+    own_calls[replay.work.calls[copies]] = True
+    rows = replay.call_ops[own_calls]
+    in_op = np.zeros(replay.window.ops.height, bool)
+    in_op[rows[rows >= 0]] = True
+    of_op = (table.kinds == OP) & _picked(in_op, table.items)
+    of_call = (table.kinds == CALL) & _picked(own_calls, table.items)
+    of_copy = np.isin(table.kinds, (COPY, LAUNCH, QUEUE)) & _picked(copies, table.items)
+    found: Flags = of_op | of_call | of_copy
+    return found
 
 
 def _words_of_calls(subject: Subject) -> list[str]:
@@ -262,10 +303,12 @@ def _pinned_bandwidth(subject: Subject) -> float:
 
 
 def _dtype(subject: Subject, value: str | None) -> Change:
-    """Copies from the host carry half the bytes, or a quarter: from float32, to 16 or 8 bits."""
-    shares = {"bf16": 0.5, "fp16": 0.5, "float16": 0.5, "bfloat16": 0.5, "fp8": 0.25, "int8": 0.25}
-    if value not in shares:
-        raise UsageError(f"dtype: say one of {', '.join(shares)}")
+    """Shorten copies from the host to the bytes of a smaller type, from float32 unless said."""
+    old, _, new = (value or "").rpartition(":")
+    if new not in _BYTES or (old or "float32") not in _BYTES:
+        raise UsageError(
+            f"dtype: say one of {', '.join(_BYTES)}, as dtype=bf16, or dtype=float64:bf16"
+        )
     table, work = subject.replay.table, subject.replay.window.work
     rows = work["name"].str.starts_with("h2d").fill_null(value=False).to_numpy()
     _require(rows, "dtype: nothing is copied from the host in these steps")
@@ -274,7 +317,7 @@ def _dtype(subject: Subject, value: str | None) -> Change:
     calls = np.unique(subject.replay.work.calls[pageable])
     # The host itself copies what is pageable to where the device reads it.
     chosen |= (table.kinds == CALL) & np.isin(table.items, calls[calls >= 0])
-    share = shares[value]
+    share = _BYTES[new] / _BYTES[old or "float32"]
     usual = subject.replay.usual.launch_ns
 
     def change(weights: Ints) -> Ints:
@@ -284,6 +327,63 @@ def _dtype(subject: Subject, value: str | None) -> Change:
         return np.where(chosen, scaled, weights)
 
     return change
+
+
+def _channels_last(subject: Subject, _: str | None) -> Change:
+    """Take away the kernels that turn tensors round for convolutions; other kernels stay as they are."""
+    table, work = subject.replay.table, subject.replay.window.work
+    rows = work["name"].str.contains("(?i)nchwToNhwc|nhwcToNchw").fill_null(value=False).to_numpy()
+    _require(rows, "channels_last: no kernel of these steps turns a layout round")
+    calls = np.unique(subject.replay.work.calls[rows])
+    gone = np.isin(table.kinds, (KERNEL, LAUNCH, QUEUE)) & _picked(rows, table.items)
+    gone |= (table.kinds == CALL) & np.isin(table.items, calls[calls >= 0])
+    return lambda weights: np.where(gone, 0, weights)
+
+
+def _fused_optimizer(subject: Subject, _: str | None) -> Change:
+    """Shorten the optimizer's steps, of which the trace marks each, to what fused ones were measured to keep."""
+    replay, table = subject.replay, subject.replay.table
+    spans = subject.trace.select(
+        "spans", "name", "start_ns", "duration_ns", where=pl.col("rank") == replay.window.rank
+    )
+    steps = spans.filter(pl.col("name").cast(pl.String).str.starts_with("Optimizer.step#"))
+    begins = np.sort(steps["start_ns"].to_numpy() - replay.window.origin_ns)
+    ends = begins + steps.sort("start_ns")["duration_ns"].to_numpy()
+    _require(begins >= 0, "fused_optimizer: the trace marks no step of an optimizer")
+    rows = _lies_in(replay.work.launched, begins, ends)
+    names = replay.window.work["name"].fill_null("")
+    is_joined = names.str.contains("(?i)multi_tensor|fused").to_numpy() & rows
+    if is_joined.any():
+        raise UsageError(
+            "fused_optimizer: this optimizer is fused, or does several parameters at once already;"
+            " what fusing it would give was not measured, so there is no number"
+        )
+    sources, targets = table.recorded[table.graph.sources], table.recorded[table.targets]
+    inside = _covered(targets, begins, ends) - _covered(sources, begins, ends)
+    shares = np.where(subject.is_host, inside / np.maximum(targets - sources, 1), 0)
+    on_device = np.isin(table.kinds, (KERNEL, QUEUE)) & _picked(rows, table.items)
+
+    def change(weights: Ints) -> Ints:
+        shorter = weights * (1 - shares * (1 - _FUSED_HOST))
+        return np.where(on_device, shorter * _FUSED_DEVICE, shorter).astype(np.int64)
+
+    return change
+
+
+def _covered(moments: Ints, begins: Ints, ends: Ints) -> Ints:
+    """Sum the time of the intervals until each moment; they are in order and do not overlap."""
+    sums = np.concatenate([[0], np.cumsum(ends - begins)])
+    place = np.searchsorted(begins, moments, "right") - 1
+    last = np.maximum(place, 0)
+    covered: Ints = sums[last] + np.minimum(moments, ends[last]) - begins[last]
+    return np.where(place >= 0, covered, 0)
+
+
+def _lies_in(moments: Ints, begins: Ints, ends: Ints) -> Flags:
+    """Tell which moments lie in one of the intervals, which are in order and do not overlap."""
+    place = np.searchsorted(begins, moments, "right") - 1
+    inside: Flags = (place >= 0) & (moments < ends[place])
+    return inside
 
 
 def _faster(subject: Subject, name: str, factor: float) -> Change:
@@ -324,14 +424,20 @@ KINDS_OF_CHANGE = {
     "no_sync": Kind("no_sync[=PLACE]", "the host waits for no results", _no_sync),
     "input_ready": Kind("input_ready", "the input is there when it is asked for", _input_ready),
     "workers": Kind("workers=[OLD:]N", "N workers load the input", _workers),
+    "channels_last": Kind(
+        "channels_last", "no kernels that turn tensors round for convolutions", _channels_last
+    ),
+    "fused_optimizer": Kind(
+        "fused_optimizer",
+        "an optimizer that goes parameter by parameter is fused",
+        _fused_optimizer,
+    ),
     "pinned": Kind("pinned", "batches are copied from pinned memory, without waiting", _pinned),
-    "dtype": Kind("dtype=bf16", "batches are copied with half the bytes", _dtype),
+    "dtype": Kind("dtype=[OLD:]bf16", "batches are copied with fewer bytes an element", _dtype),
 }
 _NO_COST = "what its kernels would cost is not known, so there is no number"
 _UNANSWERED = {
-    "fused_optimizer": _NO_COST,
     "sdpa": _NO_COST,
-    "channels_last": _NO_COST,
     "compile": _NO_COST + "; cuda_graph says what launching costs, which compiling may take away",
     "batch": "one batch size says nothing of another",
     "straggler_fixed": "ranks are replayed one by one, each with its collectives as recorded",

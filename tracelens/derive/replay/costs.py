@@ -10,6 +10,7 @@ from tracelens.derive.replay.device import LEAST_LATENCY_NS
 from tracelens.derive.replay.edges import CALL, LAUNCH, OP, PYTHON
 from tracelens.derive.replay.graph import Ints
 from tracelens.derive.replay.replay import Replay
+from tracelens.trace import Trace
 
 _LEAST_LEFT = 0.05
 """Of a stretch of the host's time at least this share is the program's own."""
@@ -18,32 +19,59 @@ _HOST = (OP, PYTHON, CALL, LAUNCH)
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The host time that a profiler adds to each op, Python call and API call that it records."""
+    """The host time that a profiler adds to each op, Python call and API call that it records.
+
+    `generated_ns` is what it adds to each launch of a kernel that torch.compile generated, besides:
+    Inductor's launcher describes the launch to a profiler.
+    """
 
     op_ns: float
     python_ns: float
     call_ns: float
+    generated_ns: float = 0
 
     def times(self, factor: float) -> Costs:
         """These costs, all by the same factor."""
-        return Costs(self.op_ns * factor, self.python_ns * factor, self.call_ns * factor)
+        return Costs(
+            self.op_ns * factor,
+            self.python_ns * factor,
+            self.call_ns * factor,
+            self.generated_ns * factor,
+        )
 
 
 NO_COSTS = Costs(0, 0, 0)
-TORCH_LOW, TORCH_USUAL, TORCH_HIGH = (
-    Costs(1_500, 700, 1_000),
-    Costs(4_000, 2_000, 3_000),
-    Costs(6_000, 3_000, 8_000),
-)
-"""Costs of torch.profiler, for a trace of which nothing else is known.
+TORCH_COSTS = {
+    "plain": Costs(1_700, 0, 2_500, 12_000),
+    "shapes": Costs(2_500, 0, 1_610, 24_750),
+    "stacks": Costs(2_730, 730, 1_230, 60_000),
+}
+"""Costs of torch.profiler by what it recorded, for a trace of which nothing else is known.
 
-From 70 captures of samples/planted and samples/cross_layer (torch 2.11, the host of an H200), whose
-steps were timed without the profiler too: the usual ones bring the median error of a step's time
-from 10 to 7 %. They were chosen on these captures among about five triples, and judged on no others."""
-HOST_VARIES = 0.12
-"""A host's time varies by so much from one run of a program to the next: chosen, not measured."""
-RUNS_VARY = 0.03
-"""And so does any run as a whole, by the device's clock: chosen, not measured."""
+Fitted by samples/whatif/fit.py on half of the programs of samples/whatif (torch 2.11, the host of
+an H200), and judged on the other half: docs/accuracy.md. The last of stacks is chosen, since a fit
+finds no upper bound for it.
+"""
+_SLOWER_HOST = 1.1
+RUN_SHARE, HOST_SHARE, ADDED_SHARE, CHANGED_SHARE = 0.02, 0.5, 0.2, 0.1
+"""What an error grows with: the step itself, what a host slower by a tenth would add, what was
+taken off for the profiler, and what a change takes off or adds. The shares are chosen; how many
+times their sum a range is wide is measured."""
+STEP_WIDTH, CHANGE_WIDTH = 2.2, 2.2
+"""A range is so many times that sum to both sides: as many as held the truth of nine in ten
+captures of samples/whatif, and of nine in ten changed programs there."""
+
+
+def kind_of_profile(trace: Trace, rank: int) -> str:
+    """Return what torch.profiler recorded besides ops and kernels: stacks, shapes (or memory), or plain."""
+    for source in trace.manifest.sources:
+        settings = source.get("settings")
+        if source.get("rank") == rank and isinstance(settings, dict):
+            if settings.get("with_stack"):
+                return "stacks"
+            if settings.get("record_shapes") or settings.get("profile_memory"):
+                return "shapes"
+    return "plain"
 
 
 def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Ints:
@@ -54,9 +82,28 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
     table = replay.table
     recorded = table.graph.weights
     added = (table.n_ops * costs.op_ns + table.n_python * costs.python_ns) / 2
+    added += table.n_generated * costs.generated_ns / 2
     added += table.n_calls * costs.call_ns
     is_launch = table.kinds == LAUNCH
     least = np.where(is_launch, np.minimum(recorded, LEAST_LATENCY_NS), _LEAST_LEFT * recorded)
     bare = np.maximum(recorded - added, least)
     bare = np.where(is_launch, bare, bare * host_factor).astype(np.int64)
     return np.where(np.isin(table.kinds, _HOST), bare, recorded)
+
+
+def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints]:
+    """Return the weights without the profiler, the same on a slower host, and with the profiler."""
+    return (
+        weights_without(replay, costs),
+        weights_without(replay, costs, _SLOWER_HOST),
+        replay.table.graph.weights,
+    )
+
+
+def uncertainty_ns(usual_ns: float, slower_ns: float, recorded_ns: float) -> float:
+    """Return how large an error to expect of a step, from what it takes in the three scenarios."""
+    return (
+        RUN_SHARE * usual_ns
+        + HOST_SHARE * abs(slower_ns - usual_ns)
+        + ADDED_SHARE * abs(recorded_ns - usual_ns)
+    )

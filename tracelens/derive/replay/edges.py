@@ -33,11 +33,13 @@ class Edges:
         *,
         n_ops: npt.ArrayLike = 0,
         n_python: npt.ArrayLike = 0,
+        n_generated: npt.ArrayLike = 0,
         n_calls: npt.ArrayLike = 0,
         is_inferred: npt.ArrayLike = 0,
     ) -> None:
         """Add edges: one, or columns of them; a single value stands for all."""
-        values = (sources, targets, ns, kind, items, n_ops, n_python, n_calls, is_inferred)
+        counts = (n_ops, n_python, n_generated, n_calls)
+        values = (sources, targets, ns, kind, items, *counts, is_inferred)
         columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, np.int64)) for v in values))
         self.parts.append(tuple(columns))
 
@@ -51,7 +53,7 @@ class EdgeTable:
     """The edges of a graph in its order, beside it.
 
     `items` are rows: of ops for op, of API calls for call, launch and wait, else of device work.
-    `n_ops` and `n_python` count begins and ends of recorded spans, `n_calls` recorded API calls, in
+    `n_ops`, `n_python` and `n_generated` count begins and ends of recorded spans, `n_calls` recorded API calls, in
     each edge's time: what the profiler adds to it.
     """
 
@@ -61,6 +63,7 @@ class EdgeTable:
     items: Ints
     n_ops: Ints
     n_python: Ints
+    n_generated: Ints
     n_calls: Ints
     is_inferred: Ints
     recorded: Ints
@@ -84,10 +87,19 @@ def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, In
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     graph = Graph(offsets, np.ascontiguousarray(sources[by_target]), ns[by_target].copy())
     columns = [column[by_target] for column in (targets, *others)]
-    kinds, items, n_ops, n_python, n_calls, is_inferred = columns[1:]
+    kinds, items, n_ops, n_python, n_generated, n_calls, is_inferred = columns[1:]
     return (
         EdgeTable(
-            graph, columns[0], kinds, items, n_ops, n_python, n_calls, is_inferred, times[order]
+            graph,
+            columns[0],
+            kinds,
+            items,
+            n_ops,
+            n_python,
+            n_generated,
+            n_calls,
+            is_inferred,
+            times[order],
         ),
         place,
     )

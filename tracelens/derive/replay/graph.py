@@ -42,7 +42,7 @@ class Graph:
 
 def earliest_times(graph: Graph) -> tuple[Ints, Ints]:
     """The time of each moment, and the edge that decides it (-1 without any); the first of equals."""
-    if LIBRARY is not None and hasattr(LIBRARY, "longest_paths"):
+    if LIBRARY is not None:
         times = np.empty(graph.n_moments, np.int64)
         deciding = np.empty(graph.n_moments, np.int64)
         LIBRARY.longest_paths(graph.offsets, graph.sources, graph.weights, times, deciding)

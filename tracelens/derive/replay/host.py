@@ -20,8 +20,8 @@ class Chain:
     """Moments of threads that take turns, in order of time, with what lies between them.
 
     Piece i lies between moments i and i + 1: `calls` and `ops` are the rows of the API call and of
-    the op that it is part of (-1 for none); `n_op_edges` and `n_python_edges` count begins and ends
-    of recorded spans in it. `call_begins`, `call_ends` and `marks` are places in `times`.
+    the op that it is part of (-1 for none); `n_op_edges`, `n_python_edges` and `n_generated_edges`
+    count begins and ends of recorded spans in it. `call_begins`, `call_ends` and `marks` are places in `times`.
     """
 
     times: Ints
@@ -29,6 +29,7 @@ class Chain:
     ops: Ints
     n_op_edges: Ints
     n_python_edges: Ints
+    n_generated_edges: Ints
     call_rows: Ints
     call_begins: Ints
     call_ends: Ints
@@ -145,11 +146,11 @@ def _within(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:
     return np.where(lies_in, rows.astype(np.int64)[last], -1)
 
 
-def _span_edges(window: Window, team: pl.DataFrame, times: Ints) -> tuple[Ints, Ints]:
-    """How many begins and ends of ops, and of Python calls, lie in each piece."""
+def _span_edges(window: Window, team: pl.DataFrame, times: Ints) -> tuple[Ints, Ints, Ints]:
+    """How many begins and ends of ops, of Python calls and of generated kernels' ops lie in each piece."""
     spans = window.spans.join(team, on=["process_id", "thread_id"], how="semi")
     counts = []
-    for flag in ("is_op", "is_python"):
+    for flag in ("is_op", "is_python", "is_generated"):
         chosen = spans.filter(flag)
         edges = np.concatenate(
             [
@@ -160,4 +161,4 @@ def _span_edges(window: Window, team: pl.DataFrame, times: Ints) -> tuple[Ints, 
         edges.sort()
         before = np.searchsorted(edges, times, "right")
         counts.append(np.diff(before).astype(np.int64))
-    return counts[0], counts[1]
+    return counts[0], counts[1], counts[2]

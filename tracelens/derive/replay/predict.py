@@ -10,13 +10,14 @@ import polars as pl
 
 from tracelens.derive.replay.changes import Subject, parse_change
 from tracelens.derive.replay.costs import (
-    HOST_VARIES,
+    CHANGE_WIDTH,
+    CHANGED_SHARE,
     NO_COSTS,
-    RUNS_VARY,
-    TORCH_HIGH,
-    TORCH_LOW,
-    TORCH_USUAL,
+    TORCH_COSTS,
     Costs,
+    kind_of_profile,
+    uncertainty_ns,
+    weights_of_scenarios,
     weights_without,
 )
 from tracelens.derive.replay.edges import KINDS
@@ -105,59 +106,60 @@ def _of_rank(
         )
     subject = Subject(trace, replay)
     parsed = [parse_change(subject, text) for text in changes]
-    scale, scenarios = scenarios_of(replay, step)
+    scale, costs = scale_and_costs(trace, replay, step)
     afters = []
-    before, changed = 0.0, replay.table.graph.weights
-    for place, (costs, factor) in enumerate(scenarios):
-        weights = weights_without(replay, costs, factor)
+    scenarios = weights_of_scenarios(replay, costs)
+    changed = scenarios[0]
+    for place, weights in enumerate(scenarios):
         after = weights
         for change in parsed:
             after = change(after)
         afters.append(steady_step_ns(replay, after) * scale)
         if not place:
-            before, changed = steady_step_ns(replay, weights) * scale, after
-    usual, *others = afters
+            changed = after
+    before, usual = steady_step_ns(replay, scenarios[0]) * scale, afters[0]
+    expected = uncertainty_ns(*afters) + CHANGED_SHARE * abs(before - usual)
+    margin = CHANGE_WIDTH * expected
     bound, following = _bound(subject, changed)
     return Prediction(
         replay.window.rank,
         round(before),
         round(usual),
-        round(min(usual, *others) * (1 - RUNS_VARY)),
-        round(max(usual, *others) * (1 + RUNS_VARY)),
+        max(round(usual - margin), 0),
+        round(usual + margin),
         bound,
         following,
         error,
     )
 
 
-def scenarios_of(
-    replay: Replay, step: UnprofiledStep | None
-) -> tuple[float, list[tuple[Costs, float]]]:
-    """A factor from replayed to real time, and the profiler's costs and the host's pace to replay with, likely first.
+def scale_and_costs(
+    trace: Trace, replay: Replay, step: UnprofiledStep | None
+) -> tuple[float, Costs]:
+    """Return a factor from replayed to real time, and the profiler's costs to replay without.
 
     Where the step without the profiler was measured, the costs are fitted to it.
     """
     if step is None or step.evidence == "unknown" or step.unprofiled_ns is None:
-        return 1.0, [(NO_COSTS, 1), (NO_COSTS, 1 - HOST_VARIES), (NO_COSTS, 1 + HOST_VARIES)]
+        return 1.0, NO_COSTS
     recorded = steady_step_ns(replay)
-    scale = step.recorded_ns / recorded if recorded else 1.0
-    if step.evidence == "measured":
-        share = step.unprofiled_ns / max(step.recorded_ns, 1)
-        costs = fitted_costs(replay, share * recorded)
-        fitted = steady_step_ns(replay, weights_without(replay, costs))
-        scale = step.unprofiled_ns / fitted if fitted else scale
-        return scale, [(costs, 1), (costs, 1 - HOST_VARIES), (costs, 1 + HOST_VARIES)]
-    return scale, [(TORCH_USUAL, 1), (TORCH_HIGH, 1 - HOST_VARIES), (TORCH_LOW, 1 + HOST_VARIES)]
+    usual = TORCH_COSTS[kind_of_profile(trace, replay.window.rank)]
+    if step.evidence != "measured":
+        return step.recorded_ns / recorded if recorded else 1.0, usual
+    share = step.unprofiled_ns / max(step.recorded_ns, 1)
+    costs = fitted_costs(replay, usual, share * recorded)
+    fitted = steady_step_ns(replay, weights_without(replay, costs))
+    return step.unprofiled_ns / fitted if fitted else 1.0, costs
 
 
-def fitted_costs(replay: Replay, wanted_ns: float) -> Costs:
-    """The usual costs by the factor with which the replayed step comes nearest to the wanted time."""
+def fitted_costs(replay: Replay, usual: Costs, wanted_ns: float) -> Costs:
+    """Return the usual costs by the factor with which the replayed step comes nearest to the wanted time."""
     low, high = 0.0, 8.0
     for _ in range(12):
         middle = (low + high) / 2
-        step = steady_step_ns(replay, weights_without(replay, TORCH_USUAL.times(middle)))
+        step = steady_step_ns(replay, weights_without(replay, usual.times(middle)))
         low, high = (middle, high) if step > wanted_ns else (low, middle)
-    return TORCH_USUAL.times((low + high) / 2)
+    return usual.times((low + high) / 2)
 
 
 def _bound(subject: Subject, weights: Ints) -> tuple[str, str | None]:
@@ -183,11 +185,15 @@ def _bound(subject: Subject, weights: Ints) -> tuple[str, str | None]:
 
 
 def savings(
-    replay: Replay, step: UnprofiledStep | None, groups: Sequence[Flags], share: float
+    trace: Trace,
+    replay: Replay,
+    step: UnprofiledStep | None,
+    groups: Sequence[Flags],
+    share: float,
 ) -> list[tuple[int, int]]:
     """Of each group of edges its time in a step, and what the step gains where it takes this share less."""
-    scale, scenarios = scenarios_of(replay, step)
-    weights = weights_without(replay, *scenarios[0])
+    scale, costs = scale_and_costs(trace, replay, step)
+    weights = weights_without(replay, costs)
     before = steady_step_ns(replay, weights)
     n_steps = len(replay.marks) - 1
     results = []

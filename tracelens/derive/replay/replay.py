@@ -31,12 +31,13 @@ class Replay:
 
     `work_steps` is the place (in the window) of the step that launched each piece of work, and -1
     where that was before; `call_ops` the row of the op around each call. `chain_ends` has the first
-    and the last moment of each chain of threads.
+    and the last moment of each chain of threads. `origin` is the moment that the window begins at.
     """
 
     window: Window
     table: EdgeTable
     work: Work
+    origin: int
     marks: Ints
     begins: Ints
     work_ends: Ints
@@ -111,6 +112,7 @@ def build(window: Window) -> Replay:
         window,
         table,
         work,
+        int(place[0]),
         place[firsts[0] + chains[0].marks],
         place[work.begin_moments],
         place[work.end_moments],
@@ -153,6 +155,7 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
         items,
         n_ops=chain.n_op_edges,
         n_python=chain.n_python_edges,
+        n_generated=chain.n_generated_edges,
         n_calls=ends_call * in_call,
     )
     edges.add(0, first, chain.times[0], START)
@@ -167,9 +170,8 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
 def step_ends(replay: Replay, times: Ints) -> Ints:
     """When each step of the window ends: the host has begun the next, and the device is done with what came before."""
     ends = times[replay.marks[1:]].copy()
-    for step, end in zip(replay.work_steps.tolist(), times[replay.work_ends].tolist(), strict=True):
-        if 0 <= step < len(ends):
-            ends[step] = max(ends[step], end)
+    is_own = (replay.work_steps >= 0) & (replay.work_steps < len(ends))
+    np.maximum.at(ends, replay.work_steps[is_own], times[replay.work_ends[is_own]])
     return np.maximum.accumulate(ends)
 
 

@@ -26,7 +26,7 @@ def sensitivity_of(trace: Trace, replay: Replay, step: UnprofiledStep | None) ->
         *_largest(subject, "layer", _outer(subject.labels.layers)),
         *_causes(subject),
     ]
-    gains = savings(replay, step, [chosen for *_, chosen in groups], SHARE)
+    gains = savings(trace, replay, step, [chosen for *_, chosen in groups], SHARE)
     rows = [
         (replay.window.rank, subject_kind, name, total, saved)
         for (subject_kind, name, _), (total, saved) in zip(groups, gains, strict=True)

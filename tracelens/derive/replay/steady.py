@@ -24,7 +24,7 @@ def twice(replay: Replay, weights: Ints) -> tuple[Graph, Ints]:
     no_call[begins[earlier]] = no_call[replay.work_ends[earlier]] = True
     has_begun = (replay.table.kinds == START) & np.isin(replay.table.targets, begins)
     later[no_call[replay.table.targets] | has_begun] = 0
-    joints: list[tuple[int, int, int]] = [(end, n, 0)]
+    joints: list[tuple[int, int, int]] = [(end, n + replay.origin, 0)]
     joints += [(last, n + first, 0) for first, last in replay.chain_ends[1:]]
     for queue in np.unique(work.queues):
         rows = np.flatnonzero(work.queues == queue)

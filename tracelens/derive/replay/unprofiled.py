@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.replay.costs import (
-    HOST_VARIES,
-    RUNS_VARY,
-    TORCH_HIGH,
-    TORCH_LOW,
-    TORCH_USUAL,
-    weights_without,
+    STEP_WIDTH,
+    TORCH_COSTS,
+    kind_of_profile,
+    uncertainty_ns,
+    weights_of_scenarios,
 )
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
 from tracelens.derive.replay.steady import steady_step_ns
@@ -67,19 +66,12 @@ def _of_rank(trace: Trace, replay: Replay, recorded_ns: int) -> UnprofiledStep:
         return UnprofiledStep(rank, recorded_ns, *measured, error, "measured")
     if error > LARGEST_ERROR or not is_of_torch(trace, rank):
         return UnprofiledStep(rank, recorded_ns, None, None, None, error, "unknown")
-    recorded = steady_step_ns(replay)
-    shares = [
-        steady_step_ns(replay, weights_without(replay, costs, factor)) / recorded
-        for costs, factor in (
-            (TORCH_USUAL, 1),
-            (TORCH_HIGH, 1 - HOST_VARIES),
-            (TORCH_LOW, 1 + HOST_VARIES),
-        )
-    ]
-    margins = (1, 1 - RUNS_VARY, 1 + RUNS_VARY)
-    usual, low, high = (
-        round(recorded_ns * share * margin) for share, margin in zip(shares, margins, strict=True)
-    )
+    costs = TORCH_COSTS[kind_of_profile(trace, rank)]
+    times = [steady_step_ns(replay, w) for w in weights_of_scenarios(replay, costs)]
+    scale = recorded_ns / times[-1] if times[-1] else 1.0
+    usual = round(times[0] * scale)
+    margin = STEP_WIDTH * uncertainty_ns(*times) * scale
+    low, high = max(round(usual - margin), 0), round(usual + margin)
     return UnprofiledStep(rank, recorded_ns, usual, low, high, error, "table")
 
 

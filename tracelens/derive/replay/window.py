@@ -28,7 +28,8 @@ class Window:
     ended. `calls` (outermost API calls by start): start, end, thread, api, kind, waits, and
     `call_rows`, the row there of every call's id. `work` by start: start, end, queue, call (row of
     calls, null where it came before), kind, name and what else is known. `ops` holds outermost ops,
-    `spans` begin, end, thread and whether it is Python's, of every recorded span.
+    `spans` begin, end, thread, whether it is Python's, and whether a kernel that torch.compile
+    generated is launched in it, of every recorded span.
     """
 
     rank: int
@@ -158,6 +159,8 @@ def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFram
         thread_id="thread_id",
         is_op=pl.col("kind") == "op",
         is_python=pl.col("kind").is_in(["python", "module"]),
+        is_generated=(pl.col("kind") == "op")
+        & pl.col("name").cast(pl.String).str.starts_with("triton_"),
         begins_inside=pl.col("start_ns") >= origin,
         ends_inside=_ENDS.le(until),
         name="name",

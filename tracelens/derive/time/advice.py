@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tracelens.derive.time.advice_rules import RULES, Rule
 from tracelens.derive.time.bounds import place_phrase
 from tracelens.derive.time.judged_program import JudgedProgram, judge_program
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.rank_time import WORTH_IT
 from tracelens.trace import Trace
 
@@ -64,7 +65,7 @@ class Change:
 
     @property
     def _where(self) -> str:
-        """The largest of several places with their times; without times where these are not known."""
+        """Name the largest of several places, with their times where these are known."""
         if len(self.places) < 2:
             return ""
         shown, rest = self.places[:_MOST_PLACES], self.places[_MOST_PLACES:]
@@ -85,7 +86,7 @@ def list_changes(trace: Trace) -> list[Change]:
 
 
 def _list_changes(trace: Trace) -> list[Change]:
-    program = judge_program(trace)
+    program = judge_program(time_model(trace))
     rules = [rule for list_rules in RULES for rule in list_rules(program)]
     worth = [rule for rule in rules if rule.ns >= WORTH_IT * program.total_ns]
     worth.sort(key=lambda rule: -rule.ns)

@@ -7,6 +7,8 @@ import polars as pl
 
 from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.kernels.copy_casts import casts_after_copies
+from tracelens.derive.time.cpu_only import busiest_places, reads_of
+from tracelens.derive.time.cpu_work import COPY
 from tracelens.derive.time.graph_use import GraphUse, graph_use
 from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.derive.time.rank_time import WORTH_IT
@@ -118,14 +120,44 @@ def _launches(program: JudgedProgram) -> Iterator[Rule]:
     of_process = not program.trace.has("kernels")
     if use == GraphUse.CAPTURED:
         return
+    reads = _reads(program) if of_process else None
+    if reads is not None:
+        yield reads
     yield Rule(
-        ns=program.parts["launch"],
+        ns=program.parts["launch"] - (reads.ns if reads is not None else 0),
         text=_OF_PROCESS if of_process else _LAUNCHES[use],
         cause="launch",
         section="idle_gaps, top_ops" if of_process else "idle_gaps, dispatch_depth",
         is_of_host=True,
-        places=program.places_of("launch"),
+        places=[
+            (what, ns)
+            for what, ns in program.places_of("launch")
+            if reads is None or what not in dict(reads.places)
+        ],
     )
+
+
+def _reads(program: JudgedProgram) -> Rule | None:
+    """Reading single values of tensors."""
+    reads = reads_of(program.places_of("launch"))
+    if not reads:
+        return None
+    text = (
+        "Read values back less often: add up tensors and call .item() once a step, or take many at"
+        " once with .tolist()"
+    )
+    ns = sum(ns for _, ns in reads)
+    return Rule(ns, text, "launch", "idle_gaps", is_of_host=True, places=reads)
+
+
+def _process_copies(program: JudgedProgram) -> Iterator[Rule]:
+    """Copies of memory in a process without a device."""
+    if program.trace.has("kernels"):
+        return
+    words = "Copy less memory: keep one buffer and write into it (out=, copy_), or use a view"
+    by_rank = busiest_places(program.trace, COPY).values()
+    places = sorted((place for own in by_rank for place in own), key=lambda place: -place[1])
+    yield Rule(program.parts["copy"], words, "copy", "top_ops", places=places)
 
 
 def _copies(program: JudgedProgram) -> Iterator[Rule]:
@@ -238,4 +270,13 @@ def _communication(program: JudgedProgram) -> Iterator[Rule]:
     yield Rule(program.parts["waiting"], words, "waiting", "waiting")
 
 
-RULES = (_idle, _launches, _copies, _optimizer, _layout, _attention, _communication)
+RULES = (
+    _idle,
+    _launches,
+    _process_copies,
+    _copies,
+    _optimizer,
+    _layout,
+    _attention,
+    _communication,
+)

@@ -37,5 +37,5 @@ def bound_words(
 
 
 def place_phrase(place: str) -> str:
-    """Say a place as part of a sentence; a stretch between two others needs no preposition."""
+    """Say a place as part of a sentence: "in aten::mm", or "between a and b" as it is."""
     return place if place.startswith(("between ", "before ", "after ")) else f"in {place}"

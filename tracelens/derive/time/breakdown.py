@@ -7,16 +7,11 @@ from itertools import accumulate
 import polars as pl
 
 from tracelens.derive.columns.lookup import by_value
-from tracelens.derive.ranks.collective_wait import waits_by_step
-from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.derive.time.cpu_only import break_down_processes, process_idle, process_ranks
 from tracelens.derive.time.host_time import call_rows, host_times
-from tracelens.derive.time.host_tracks import CAUSE_OF_KIND, IDLE_KINDS
-from tracelens.derive.time.idle import COPY, PLACES, UNIONS, Device, DeviceTimes, DeviceWork
-from tracelens.derive.time.idle_fast import idle_of_devices, times_of_devices
-from tracelens.derive.time.judged_parts import PROFILER_KIND, with_shares
-from tracelens.derive.time.program_phases import phases
-from tracelens.derive.time.step_table import steps_of
+from tracelens.derive.time.host_tracks import CAUSE_OF_KIND, IDLE_KINDS, PROFILER_KIND
+from tracelens.derive.time.idle import COPY, PLACES, UNIONS, Device, DeviceWork
+from tracelens.derive.time.idle_sums import idle_of_devices, times_of_devices
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
@@ -43,7 +38,13 @@ _OF_DEVICE: dict[str, type[pl.DataType]] = {
 }
 _CAUSE = pl.Series("cause", CAUSE_OF_KIND)
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
-_KIND = pl.Series("cause", IDLE_KINDS)
+_IDLE = {
+    "rank": pl.Int32,
+    "device_id": pl.Int32,
+    "cause": pl.String,
+    "what": pl.String,
+    **dict.fromkeys(("idle_ns", "n_gaps", "longest_ns", "example_ns"), pl.Int64),
+}
 _INTERVALS = {
     "rank": pl.Int32,
     "device_id": pl.Int32,
@@ -56,114 +57,94 @@ _INTERVALS = {
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """The breakdown of a trace; `frame` has the columns of TIME_BREAKDOWN.
+    """The time of some ranks, each by itself: what the time model is put together from.
 
-    `idle` has idle_ns by rank, device_id, step, phase and cause, the profiler's own work apart from
-    the cause host (PROFILER_KIND); `places` has what, idle_ns, n_gaps, longest_ns and example_ns by
-    rank, device_id, cause and place, for the program.
+    `windows` has the columns of TIME_BREAKDOWN but the shares and collective_wait_ns. `idle` has
+    idle_ns, n_gaps, longest_ns and example_ns by rank, device_id, cause and place (what), for the
+    program. Both can be pickled.
     """
 
-    frame: pl.DataFrame
+    windows: pl.DataFrame
     idle: pl.DataFrame
-    places: pl.DataFrame
 
 
-def break_down(trace: Trace) -> Breakdown:
-    """Break the time of each rank and device down: one row per step and per phase, see `phases`.
+def break_down(
+    trace: Trace, steps: pl.DataFrame, activities: pl.DataFrame, phases: pl.DataFrame
+) -> Breakdown:
+    """Break the time of each rank and device down: one row per step and per phase.
 
     On a rank that marks steps one row more (step and phase None) is from the device's first to its
     last work. Lengths are of interval unions, so overlapping work counts once; exposed time is what
     no other work hides. Work counts in the step in whose time it runs. The definitions of compute
     and idle are those of HTA's temporal breakdown. Ranks without device work are broken down by
-    `break_down_processes`. Computed once for a trace, as several analyses need it.
+    `break_down_processes`.
     """
-    return trace.derived(_of_all_ranks)
-
-
-def _of_all_ranks(trace: Trace) -> Breakdown:
-    parts = [_break_down(trace)] if trace.has("kernels") else []
+    parts = [(TIME_BREAKDOWN.empty(), pl.DataFrame(schema=_IDLE))]
+    if trace.has("kernels"):
+        parts.append(_break_down_devices(trace, steps, activities, phases))
     if process_ranks(trace):
-        parts.append(Breakdown(*break_down_processes(trace)))
-    frames, idle, places = (
-        [getattr(part, name) for part in parts] for name in ("frame", "idle", "places")
-    )
-    whole, every = pl.concat(frames).sort("rank", maintain_order=True), pl.concat(idle)
-    frame = TIME_BREAKDOWN.conform(with_shares(trace, whole, every))
-    return Breakdown(frame, every, pl.concat(places))
+        parts.append(break_down_processes(trace))
+    windows, idle = zip(*parts, strict=True)
+    return Breakdown(pl.concat(windows).sort("rank", maintain_order=True), pl.concat(idle))
 
 
-def put_together(trace: Trace, parts: Sequence[Breakdown]) -> None:
-    """Keep what was found of each rank by itself, in the order of ranks, as the trace's own; only waiting is of all."""
-    frames, idle, places = (
-        pl.concat([getattr(part, name) for part in parts]) for name in ("frame", "idle", "places")
-    )
-    waits = _collective_wait(trace)
-    frame = frames.drop("collective_wait_ns").join(
-        waits, on=_KEY, how="left", nulls_equal=True, maintain_order="left"
-    )
-    trace.set_derived(_of_all_ranks, Breakdown(TIME_BREAKDOWN.conform(frame), idle, places))
+def idle_intervals(trace: Trace, activities: pl.DataFrame, phases: pl.DataFrame) -> pl.DataFrame:
+    """List the program's idle time on each device by start, stretch by stretch.
 
-
-def idle_intervals(trace: Trace) -> pl.DataFrame:
-    """Return the program's idle time on each device, by start: rank, device_id, start_ns, end_ns, cause, what.
-
-    Of the ranks that `process_ranks` names it is that of the process, and device_id is None.
-    Lengths sum to the idle time of `break_down` in the phase program.
+    Columns are rank, device_id, start_ns, end_ns, cause and what. Of the ranks that `process_ranks`
+    names it is that of the process, and device_id is None. Lengths sum to the idle time of
+    `break_down` in the phase program.
     """
-    made = [pl.DataFrame(schema=_INTERVALS)]
-    devices = _devices(trace) if trace.has("kernels") else {}
+    parts = [pl.DataFrame(schema=_INTERVALS)]
+    devices = _devices(trace, activities, phases) if trace.has("kernels") else {}
     idle = idle_of_devices(trace, devices) if devices else []
     for ((rank, device_id), device), pieces in zip(devices.items(), idle, strict=True):
         what = pl.Series("what", [*device.host.places, None], dtype=pl.String).gather(
             pieces["place"]
         )
         key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(device_id, pl.Int32).alias("device_id")]
-        made.append(pieces.select(*key, "start_ns", "end_ns", _CAUSE.gather(pieces["cause"]), what))
+        parts.append(
+            pieces.select(*key, "start_ns", "end_ns", _CAUSE.gather(pieces["cause"]), what)
+        )
     for rank in process_ranks(trace):
         key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(None, pl.Int32).alias("device_id")]
-        made.append(process_idle(trace, rank).select(*key, pl.all()))
-    return pl.concat(made)
+        parts.append(process_idle(trace, rank).select(*key, pl.all()))
+    return pl.concat(parts)
 
 
-def _break_down(trace: Trace) -> Breakdown:
-    devices = _devices(trace)
-    rows, sums, places = _of_devices(trace, devices, times_of_devices(trace, devices))
-    ns = pl.col("idle_ns").sum()
-    is_window = pl.col("phase").is_not_null()
-    in_windows = sums.filter(is_window).group_by(*_KEY, "cause").agg(ns)
-    marked = rows.filter(pl.col("phase").is_null()).select("rank", "device_id").unique()
-    whole = sums.filter("within").group_by(*_KEY[:2], "cause").agg(ns)
-    whole = whole.join(marked, on=_KEY[:2], how="semi").with_columns(
-        step=pl.lit(None, pl.Int64), phase=pl.lit(None, pl.String)
+def _break_down_devices(
+    trace: Trace, steps: pl.DataFrame, activities: pl.DataFrame, phases: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return `windows` and `idle` as in a Breakdown, of all devices."""
+    devices = _devices(trace, activities, phases)
+    times = times_of_devices(trace, devices)
+    windows = _number_windows(devices, phases)
+    rows = _busy_times(trace, pl.concat([_whole(devices, steps, times.ends), windows]), times.busy)
+    kinds = _idle_by_kind(times.idle, windows, rows)
+    frame = rows.join(kinds, on=_KEY, how="left", nulls_equal=True).with_columns(
+        pl.col(IDLE_KINDS).fill_null(0)
     )
-    idle = pl.concat([in_windows, whole.select(in_windows.columns)])
-    by_cause = idle.pivot("cause", index=_KEY, values="idle_ns")
-    frame = rows.join(by_cause, on=_KEY, how="left", nulls_equal=True)
-    kinds = {
-        kind: pl.col(kind).fill_null(0) if kind in frame.columns else pl.lit(0, pl.Int64)
-        for kind in IDLE_KINDS
-    }
-    kinds["host"] += kinds[PROFILER_KIND]
-    frame = frame.with_columns(
-        *(kinds[cause].alias(f"idle_{cause}_ns") for cause in CAUSES),
-        profiler_ns=kinds[PROFILER_KIND],
-    )
-    frame = frame.join(_collective_wait(trace), on=_KEY, how="left", nulls_equal=True).with_columns(
+    frame = frame.with_columns(pl.col("host") + pl.col(PROFILER_KIND)).with_columns(
+        *(pl.col(cause).alias(f"idle_{cause}_ns") for cause in CAUSES),
+        profiler_ns=PROFILER_KIND,
         exposed_communication_ns=pl.col("kernels_ns") - pl.col("compute_ns"),
         exposed_copy_ns=pl.col("all_ns") - pl.col("kernels_ns"),
         idle_ns=pl.col("window_ns") - pl.col("all_ns"),
     )
     order = ["rank", "device_id", "step", pl.col("phase").is_not_null(), "start_ns"]
     frame = TIME_BREAKDOWN.conform(frame.sort(order, nulls_last=False))
-    return Breakdown(frame, in_windows, places)
+    return frame, _idle_by_place(devices, times.places)
 
 
-def _devices(trace: Trace) -> dict[Device, DeviceWork]:
+def _devices(
+    trace: Trace, activities: pl.DataFrame, phases: pl.DataFrame
+) -> dict[Device, DeviceWork]:
     """Return each device's work and windows, by rank and device."""
     kernels = trace.select("kernels", *_WORK, "is_communication").with_columns(kind=_KERNEL_KIND)
     others = pl.concat([trace.select(name, *_WORK) for name in ("memcpys", "memsets")])
     both = kernels, others.with_columns(kind=pl.lit(COPY, pl.UInt8))
-    hosts = host_times(trace, {rank for part in both for rank in part["rank"].unique()})
+    ranks = {rank for part in both for rank in part["rank"].unique()}
+    hosts = host_times(trace, activities, ranks)
     parts = [
         _by_device(
             part.select(
@@ -172,7 +153,7 @@ def _devices(trace: Trace) -> dict[Device, DeviceWork]:
         )
         for part in both
     ]
-    windows = phases(trace).filter(pl.col("end_ns") > pl.col("start_ns"))
+    windows = phases.filter(pl.col("end_ns") > pl.col("start_ns"))
     windows = windows.with_columns(counted=pl.col("phase") == PROGRAM)
     of_rank = dict(by_value(windows, "rank"))
     nothing = pl.DataFrame(schema=_OF_DEVICE)
@@ -202,66 +183,28 @@ def _by_device(work: pl.DataFrame) -> dict[Device, pl.DataFrame]:
     return found
 
 
-def _of_devices(
-    trace: Trace, devices: Mapping[Device, DeviceWork], found: DeviceTimes
-) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Return the measures of each device's windows, and idle time and places as in a Breakdown.
-
-    Idle time is by `within`, too, as the windows do not cover all of it.
-    """
-    numbers = pl.DataFrame(
-        [(at, *key) for at, key in enumerate(devices)],
+def _number_devices(devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
+    """Number the devices: device, rank, device_id."""
+    return pl.DataFrame(
+        [(number, *key) for number, key in enumerate(devices)],
         schema={name: _WINDOWS[name] for name in ("device", "rank", "device_id")},
         orient="row",
     )
-    # Steps without a length are no windows.
+
+
+def _number_windows(devices: Mapping[Device, DeviceWork], phases: pl.DataFrame) -> pl.DataFrame:
+    """List the windows of each device, with their number; None for a step without a length, which is no window."""
     has_length = pl.col("end_ns") > pl.col("start_ns")
     number = pl.when(has_length).then(has_length.cum_sum().over("rank").cast(pl.Int64) - 1)
-    each = phases(trace).with_columns(window=number)
-    each = numbers.join(each, on="rank").select(*_WINDOWS)
-    windows = pl.concat([_whole(trace, devices, found.ends), each])
-    measures = windows.join(found.busy, on=["device", "window"], how="left").sort("end_ns")
-    # The last communication kernel that starts in each window.
-    calls = trace.select(
-        "kernels", "rank", "device_id", "start_ns", "duration_ns", "is_communication"
-    )
-    calls = calls.filter("is_communication").sort("start_ns", "duration_ns")
-    calls = calls.select(*_KEY[:2], begun="start_ns", last_collective_ns="duration_ns")
-    measures = measures.join_asof(
-        calls,
-        left_on="end_ns",
-        right_on="begun",
-        by=_KEY[:2],
-        allow_exact_matches=False,
-        check_sortedness=False,
-    ).select(
-        *_KEY,
-        "start_ns",
-        pl.col(*UNIONS).fill_null(0),
-        pl.when(pl.col("begun") >= pl.col("start_ns"))
-        .then("last_collective_ns")
-        .alias("last_collective_ns"),
-        window_ns=pl.col("end_ns") - pl.col("start_ns"),
-    )
-    known = each.drop_nulls("window").select("device", "window", "step", "phase")
-    idle = found.idle.join(known, on=["device", "window"], how="left").join(numbers, on="device")
-    idle = idle.select(*_KEY, _KIND.gather(idle["cause"]), "within", "idle_ns")
-    what = [[*device.host.places, None] for device in devices.values()]
-    firsts = numbers.with_columns(first=pl.Series([0, *accumulate(map(len, what))]).head(len(what)))
-    places = found.places.join(firsts, on="device").with_columns(pl.col("first") + pl.col("place"))
-    texts = pl.Series("what", [text for own in what for text in own], dtype=pl.String).gather(
-        places["first"]
-    )
-    return (
-        measures,
-        idle,
-        places.select(_CAUSE.gather(places["cause"]), texts, *PLACES[2:], *_KEY[:2]),
-    )
+    numbered = phases.with_columns(window=number)
+    return _number_devices(devices).join(numbered, on="rank").select(*_WINDOWS)
 
 
-def _whole(trace: Trace, devices: Mapping[Device, DeviceWork], ends: Sequence[int]) -> pl.DataFrame:
+def _whole(
+    devices: Mapping[Device, DeviceWork], steps: pl.DataFrame, ends: Sequence[int]
+) -> pl.DataFrame:
     """Return the windows from the first to the last work of each device whose rank marks steps."""
-    marked = {*steps_of(trace)["rank"].unique()}
+    marked = {*steps["rank"].unique()}
     rows = []
     for number, ((key, device), end_ns) in enumerate(zip(devices.items(), ends, strict=True)):
         start_ns = min(part["start_ns"][0] for part in device.work if part.height)
@@ -270,15 +213,60 @@ def _whole(trace: Trace, devices: Mapping[Device, DeviceWork], ends: Sequence[in
     return pl.DataFrame(rows, schema=_WINDOWS, orient="row")
 
 
-def _collective_wait(trace: Trace) -> pl.DataFrame:
-    """Return each rank's exposed waiting for others in each row, on the device that it communicates on."""
-    calls = match_collectives(trace).calls
-    if not calls.height:
-        schema = {name: _WINDOWS[name] for name in _KEY} | {"collective_wait_ns": pl.Int64}
-        return pl.DataFrame(schema=schema)
-    devices = calls.group_by("rank").agg(pl.col("device_id").mode().min())
-    windows = phases(trace).with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
-    times = windows.select("rank", pl.col("row").alias("step"), "start_ns", duration_ns=_LENGTH)
-    waits = waits_by_step(trace, times).rename({"step": "row"})
-    waits = waits.join(windows, on=["rank", "row"], how="left").join(devices, on="rank")
-    return waits.select(*_KEY, collective_wait_ns="exposed_ns")
+def _busy_times(trace: Trace, windows: pl.DataFrame, busy: pl.DataFrame) -> pl.DataFrame:
+    """Return the lengths of UNIONS in each window, with window_ns and last_collective_ns."""
+    measures = windows.join(busy, on=["device", "window"], how="left").sort("end_ns")
+    # The last communication kernel that starts in each window.
+    columns = ("rank", "device_id", "start_ns", "duration_ns", "is_communication")
+    kernels = trace.select("kernels", *columns).filter("is_communication")
+    kernels = kernels.sort("start_ns", "duration_ns")
+    kernels = kernels.select(*_KEY[:2], begun="start_ns", last_collective_ns="duration_ns")
+    measures = measures.join_asof(
+        kernels,
+        left_on="end_ns",
+        right_on="begun",
+        by=_KEY[:2],
+        allow_exact_matches=False,
+        check_sortedness=False,
+    )
+    is_inside = pl.col("begun") >= pl.col("start_ns")
+    return measures.select(
+        *_KEY,
+        "start_ns",
+        pl.col(*UNIONS).fill_null(0),
+        pl.when(is_inside).then("last_collective_ns").alias("last_collective_ns"),
+        window_ns=_LENGTH,
+    )
+
+
+def _idle_by_kind(idle: pl.DataFrame, windows: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Sum idle time by kind: the columns of _KEY and one per kind of IDLE_KINDS.
+
+    `idle` is that of DeviceTimes. The rows from a device's first to its last work (phase None) hold
+    what lies within all work, whether or not a window covers it.
+    """
+    known = windows.drop_nulls("window").select("device", "window", "step", "phase")
+    devices = windows.select("device", "rank", "device_id").unique()
+    sums = idle.join(known, on=["device", "window"], how="left").join(devices, on="device")
+    in_windows = sums.drop_nulls("phase")
+    marked = rows.filter(pl.col("phase").is_null()).select(_KEY[:2])
+    within = sums.filter("within").join(marked, on=_KEY[:2], how="semi")
+    within = within.with_columns(step=pl.lit(None, pl.Int64), phase=pl.lit(None, pl.String))
+    both = pl.concat([in_windows, within.select(in_windows.columns)])
+    ns = pl.col("idle_ns")
+    return both.group_by(_KEY).agg(
+        ns.filter(pl.col("cause") == code).sum().alias(kind) for code, kind in enumerate(IDLE_KINDS)
+    )
+
+
+def _idle_by_place(devices: Mapping[Device, DeviceWork], places: pl.DataFrame) -> pl.DataFrame:
+    """Name the causes and places of idle time; `places` is that of DeviceTimes."""
+    names = [[*device.host.places, None] for device in devices.values()]
+    first_name = pl.Series("first", [0, *accumulate(map(len, names))]).head(len(names))
+    numbers = _number_devices(devices).with_columns(first_name)
+    placed = places.join(numbers, on="device").with_columns(pl.col("first") + pl.col("place"))
+    every_name = pl.Series("what", [name for own in names for name in own], dtype=pl.String)
+    what = every_name.gather(placed["first"])
+    return placed.select(_CAUSE.gather(placed["cause"]), what, *PLACES[2:], *_KEY[:2]).select(
+        *_IDLE
+    )

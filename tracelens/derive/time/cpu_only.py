@@ -1,28 +1,35 @@
-"""Time of a process without a device: computing in ops, or something else for a cause."""
+"""Time of a process without a device: arithmetic, copies, communication, or something else for a cause."""
+
+from collections.abc import Sequence
 
 import polars as pl
 
-from tracelens.derive.columns.intervals import END, covered_by, union
 from tracelens.derive.columns.per_unique import matching
-from tracelens.derive.columns.split_intervals import cut_rows, overlay
+from tracelens.derive.columns.split_intervals import cut_rows
 from tracelens.derive.time.activity_places import PROFILER
-from tracelens.derive.time.cpu_busy import (
-    COMMUNICATION,
-    COMPUTES,
-    communication_spans,
-    outermost_ops,
+from tracelens.derive.time.cpu_busy import COMMUNICATION, COMPUTES
+from tracelens.derive.time.cpu_work import (
+    ARITHMETIC,
+    CALLS,
+    COLUMNS,
+    COMMUNICATES,
+    COPY,
+    SHAPES,
+    process_work,
 )
-from tracelens.derive.time.judged_parts import PROFILER_KIND
 from tracelens.derive.time.op_times import op_times
-from tracelens.derive.time.program_phases import phases
+from tracelens.derive.time.program_phases import in_program, phases
 from tracelens.derive.time.step_table import activities_of
 from tracelens.errors import MissingTableError
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
 
+READS = "aten::item"
+"""The op that reads a single value of a tensor, as `.item()` and `float()` do."""
+_WITHIN = " > "
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
-_IDLE = _LENGTH - pl.col("op_ns") - pl.col("communication_ns")
+_IS_IDLE = pl.col("work").is_null() | (pl.col("work") == CALLS)
 _IS_PROFILER = pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
 
 
@@ -52,9 +59,9 @@ def process_sentences(trace: Trace) -> list[str]:
     )
     said = (
         f"Nothing was recorded on a device, so this is the time{which} of the process: it computes"
-        " while any of its "
+        " while any of its threads runs an op that does arithmetic, and copies while one copies"
     )
-    return [said + "threads runs an op, and launch is the framework's Python between ops."]
+    return [said + " memory. Launch is calling ops: small ones, and the pauses between two."]
 
 
 def unseen_device(trace: Trace) -> list[str]:
@@ -73,14 +80,15 @@ def count_ops(trace: Trace) -> dict[int, int]:
     return {rank: int(ops["n_calls"].sum()) for rank, ops in trace.derived(_ops).items()}
 
 
-def heaviest_ops(trace: Trace) -> dict[int, str]:
-    """The op with most self time on each rank whose process's time is judged."""
-    communicates = pl.col("name").cast(pl.String).str.contains(COMMUNICATION)
-    ordered = {
-        rank: ops.filter(~communicates).sort("cpu_self_ns", "name", descending=[True, False])
-        for rank, ops in trace.derived(_ops).items()
-    }
-    return {rank: str(ops["name"][0]) for rank, ops in ordered.items() if ops.height}
+def reads_of(places: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Of the places of calling ops, with their times, those that read single values of tensors."""
+    return [(what, ns) for what, ns in places if what.rpartition(_WITHIN)[2] == READS]
+
+
+def count_reads(trace: Trace, rank: int) -> int:
+    """How many single values of tensors the rank's program reads, in its steps where it marks any."""
+    is_read = (pl.col("name") == READS) & in_program(trace)
+    return trace.select("spans", "rank", "step", where=is_read, rank=rank).height
 
 
 def longest_communication(trace: Trace) -> dict[int, str]:
@@ -103,68 +111,87 @@ def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
     return {rank: by_rank[rank] for rank in ranks}
 
 
-def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """For the `process_ranks`: rows of TIME_BREAKDOWN with device_id null, and `idle` and `places` as in a Breakdown.
+def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Break the time of the `process_ranks` down: `windows` and `idle` as in a Breakdown, device_id None.
 
-    A process computes while any of its threads runs an op and its main thread does not load data,
-    compile, allocate or wait for a device. Else it communicates while any of its threads does. The
-    rest of the time has the cause of what the main thread does.
+    While the main thread does not load data, compile, allocate or wait for a device, a process
+    computes if an op of any thread does arithmetic; else it copies if one copies memory; else it
+    communicates if one communicates. The time in ops that do no more than being called has the
+    cause launch. The rest of the time has the cause of what the main thread does.
     """
-    made = []
-    for rank in process_ranks(trace):
-        lane, own = _lane_and_steps(trace, rank)
-        tiles = _with_communication(_tiles(lane, own), _work_of(trace, rank, lane))
-        idle = tiles.with_columns(idle_ns=_IDLE).filter(pl.col("idle_ns") > 0)
-        places = _places(idle.filter(pl.col("phase") == PROGRAM))
-        kind = pl.when(_IS_PROFILER).then(pl.lit(PROFILER_KIND)).otherwise("cause")
-        by_cause = idle.drop_nulls("phase").group_by("step", "phase", kind.alias("cause"))
-        idle = by_cause.agg(pl.col("idle_ns").sum())
+    parts = []
+    for rank, tiles in trace.derived(_tiles_by_rank).items():
+        places = _places(tiles.filter(_IS_IDLE & (pl.col("phase") == PROGRAM)))
         key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(None, pl.Int32).alias("device_id")]
-        made.append([part.with_columns(key) for part in (_sums(tiles), idle, places)])
-    frame, idle, places = (pl.concat(parts) for parts in zip(*made, strict=True))
-    order = ["rank", "device_id", "step", "phase", "cause", "idle_ns"]
-    return TIME_BREAKDOWN.conform(frame), idle.select(order), places
+        parts.append([part.select(*key, pl.all()) for part in (_sums(tiles), places)])
+    windows, idle = (pl.concat(frames) for frames in zip(*parts, strict=True))
+    return TIME_BREAKDOWN.conform(windows), idle
 
 
 def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
-    """Return the program's time in which a process of `process_ranks` does not compute, by start.
+    """Return the program's time in which a process of `process_ranks` does no work, by start.
 
     The columns are start_ns, end_ns, cause and what; the length is the idle time of
     `break_down_processes` in the phase program.
     """
-    lane, own = _lane_and_steps(trace, rank)
-    pieces = cut_rows(
-        _tiles(lane, own), union(pl.concat(_work_of(trace, rank, lane)).sort("start_ns"))
+    tiles = trace.derived(_tiles_by_rank)[rank]
+    idle = tiles.filter(_IS_IDLE & (pl.col("phase") == PROGRAM))
+    return idle.select("start_ns", "end_ns", "cause", "what")
+
+
+def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
+    """By rank what a kind of work takes time for, most first: the ops of arithmetic, the places of copies."""
+    found = {}
+    for rank, tiles in trace.derived(_tiles_by_rank).items():
+        own = tiles.filter((pl.col("work") == work) & (pl.col("phase") == PROGRAM))
+        name = pl.col("op") if work == ARITHMETIC else pl.coalesce("what", "op")
+        most = own.group_by(name=name).agg(ns=_LENGTH.sum()).drop_nulls("name")
+        most = most.sort("ns", "name", descending=[True, False])
+        found[rank] = [(str(name), int(ns)) for name, ns in most.iter_rows()]
+    return found
+
+
+def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
+    """By rank of `process_ranks` all its time as tiles, by start: see `_with_work`."""
+    found = {}
+    for rank in process_ranks(trace):
+        lane, steps = _lane_and_steps(trace, rank)
+        spans = trace.select("spans", *COLUMNS, *SHAPES, rank=rank)
+        work = process_work(spans, lane["process_id"].first())  # type: ignore[arg-type]
+        found[rank] = _with_work(_tiles(lane, steps), work)
+    return found
+
+
+def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
+    """Cut tiles where the work changes: start_ns, end_ns, step, phase, cause, what, work and op.
+
+    `work` is None where the process does none, or where its main thread does something else that
+    counts before it. Ops that are only called have the cause launch, and the outermost op at the
+    end of their place; a pause between two ops belongs to the one before.
+    """
+    pieces = cut_rows(tiles, work)
+    at, cause = pieces["at"], pl.col("cause").cast(pl.String)
+    pieces = pieces.drop("at").with_columns(
+        pl.when(cause.is_in(COMPUTES) & ~_IS_PROFILER).then(work["work"].gather(at)).alias("work"),
+        cause=cause,
+        what=pl.col("what").cast(pl.String),
+        op=work["op"].cast(pl.String).gather(at),
+        call=work["call"].cast(pl.String).gather(at),
     )
-    cause = pl.col("cause").cast(pl.String)
-    pieces = pieces.filter(pl.col("at").is_null() | ~cause.is_in(COMPUTES))
-    pieces = pieces.filter(pl.col("phase") == PROGRAM)
-    return pieces.select("start_ns", "end_ns", cause, pl.col("what").cast(pl.String))
-
-
-def _work_of(trace: Trace, rank: int, lane: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """When a process runs ops, and when it communicates: start_ns and end_ns, disjoint and by start."""
-    columns = ("kind", "name", "parent_id", "process_id", "start_ns", "duration_ns")
-    spans = trace.select("spans", *columns, rank=rank)
-    is_own = pl.col("process_id") == lane["process_id"].first()
-    computing, communicating = (
-        union(part.filter(is_own).select("start_ns", end_ns=END).sort("start_ns"))
-        for part in (outermost_ops(spans), communication_spans(spans))
-    )
-    return computing, communicating
-
-
-def _with_communication(
-    tiles: pl.DataFrame, work: tuple[pl.DataFrame, pl.DataFrame]
-) -> pl.DataFrame:
-    """The tiles with communication_ns: communication while nothing computes, and the main thread does nothing else."""
-    layers = [part.select("start_ns", "end_ns") for part in work]
-    alone = overlay(layers).filter(pl.col("layer") == 1).select("start_ns", "end_ns")
-    counts = pl.col("cause").cast(pl.String).is_in(COMPUTES)
-    return tiles.with_columns(covered_by(alone, tiles).alias("communication_ns")).with_columns(
-        communication_ns=pl.when(counts)
-        .then(pl.col("communication_ns").clip(0, _LENGTH - pl.col("op_ns")))
-        .otherwise(0)
+    is_work = pl.col("work").is_not_null()
+    is_pause = ~is_work & (pl.col("cause") == "launch")
+    last_call = pl.col("call").forward_fill()
+    pieces = pieces.with_columns(call=pl.when(is_pause).then(last_call).otherwise("call"))
+    path = pl.concat_str("what", "call", separator=_WITHIN, ignore_nulls=True)
+    return pieces.select(
+        "start_ns",
+        "end_ns",
+        "step",
+        "phase",
+        "work",
+        pl.when(is_work).then("op").alias("op"),
+        cause=pl.when(pl.col("work") == CALLS).then(pl.lit("launch")).otherwise("cause"),
+        what=pl.when(is_work | is_pause).then(path).otherwise("what"),
     )
 
 
@@ -178,13 +205,12 @@ def _lane_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.DataFrame
 
 
 def _places(tiles: pl.DataFrame) -> pl.DataFrame:
-    """The idle time of tiles, which are by start, by cause and place."""
-    ns = pl.col("idle_ns")
+    """The time of tiles, which are by start, by cause and place."""
     return tiles.group_by("cause", "what").agg(
-        ns.sum(),
+        idle_ns=_LENGTH.sum(),
         n_gaps=pl.len().cast(pl.Int64),
-        longest_ns=ns.max(),
-        example_ns=pl.col("start_ns").get(ns.arg_max()),
+        longest_ns=_LENGTH.max(),
+        example_ns=pl.col("start_ns").get(_LENGTH.arg_max()),
     )
 
 
@@ -198,7 +224,7 @@ def _main_lane(lanes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """Cut all time of steps and main thread into tiles, by start: times, step, phase, cause, what, op_ns.
+    """Cut all time of steps and main thread into tiles, by start: times, step, phase, cause, what.
 
     Without steps, everything is in the phase program.
     """
@@ -212,42 +238,43 @@ def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     by_activity = cut_rows(whole, lane)
     at = by_activity["at"]
     tiles = by_activity.drop("at").with_columns(
-        lane["cause"].gather(at).fill_null("host"),
-        lane["what"].gather(at),
-        lane["op_ns"].gather(at).fill_null(0),
-        begins=pl.col("start_ns"),
+        lane["cause"].gather(at).fill_null("host"), lane["what"].gather(at)
     )
     ordered = steps.filter(pl.col("end_ns") > pl.col("start_ns")).sort("start_ns")
     placed = cut_rows(tiles, ordered)
-    # Activities are cut where steps begin and end. Where a step cuts one all the same, its ops
-    # count first.
-    own = pl.col("op_ns") - (pl.col("start_ns") - pl.col("begins"))
     phase = ordered["phase"].gather(placed["at"])
     return placed.with_columns(
-        step=ordered["step"].gather(placed["at"]),
-        phase=phase if steps.height else pl.lit(PROGRAM),
-        op_ns=own.clip(0, pl.col("end_ns") - pl.col("start_ns")),
-    ).drop("at", "begins")
+        step=ordered["step"].gather(placed["at"]), phase=phase if steps.height else pl.lit(PROGRAM)
+    ).drop("at")
 
 
 def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
     """Add up each step and all, with the columns of TIME_BREAKDOWN without the rank and the shares."""
-    idle = _IDLE
+
+    def spent(condition: pl.Expr) -> pl.Expr:
+        return _LENGTH.filter(condition).sum()
+
+    work = {
+        name: spent(pl.col("work") == kind)
+        for name, kind in (
+            ("compute", ARITHMETIC),
+            ("copy", COPY),
+            ("exposed_copy", COPY),
+            ("communication", COMMUNICATES),
+            ("exposed_communication", COMMUNICATES),
+        )
+    }
     measures = [
         _LENGTH.sum().alias("window_ns"),
-        pl.col("op_ns").sum().alias("compute_ns"),
-        pl.col("communication_ns").sum(),
-        pl.col("communication_ns").sum().alias("exposed_communication_ns"),
-        idle.sum().alias("idle_ns"),
-        idle.filter(_IS_PROFILER).sum().alias("profiler_ns"),
+        *(time.alias(f"{name}_ns") for name, time in work.items()),
+        spent(_IS_IDLE).alias("idle_ns"),
+        spent(_IS_IDLE & _IS_PROFILER).alias("profiler_ns"),
         *(
-            idle.filter(pl.col("cause") == cause).sum().alias(f"idle_{cause}_ns")
+            spent(_IS_IDLE & (pl.col("cause") == cause)).alias(f"idle_{cause}_ns")
             for cause in CAUSES
         ),
     ]
     phase = pl.lit(None if tiles["step"].count() else PROGRAM, pl.String).alias("phase")
     whole = tiles.select(pl.lit(None, pl.Int64).alias("step"), phase, *measures)
     of_steps = tiles.drop_nulls("step").group_by("step", "phase").agg(measures).sort("step")
-    return pl.concat([whole, of_steps]).with_columns(
-        pl.lit(0, pl.Int64).alias(f"{name}_ns") for name in ("copy", "exposed_copy")
-    )
+    return pl.concat([whole, of_steps])

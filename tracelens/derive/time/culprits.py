@@ -22,6 +22,7 @@ from tracelens.derive.time.late_ranks import (
     find_late_transfers,
     own_delays,
 )
+from tracelens.derive.time.model import TimeModel
 from tracelens.trace import Trace
 
 _GAP = 1.5
@@ -32,7 +33,8 @@ _ROTATES, _MOST_OF_ONE = 0.6, 0.6
 """Another rank is late each step: in at least this share of the steps, none in more than this share
 of the late ones."""
 _MANY = 4
-"""Else it takes so many ranks, each late in one or two steps."""
+"""Ranks that are late in fewer steps also count as late in turn where they are so many, each late in
+one or two steps."""
 _MOST = 8
 """Culprits that are looked at, the greatest delays first."""
 _FELT = 0.5
@@ -85,18 +87,19 @@ class Culprits:
     cost_frac: float
 
 
-def find_culprits(trace: Trace) -> Culprits:
+def find_culprits(model: TimeModel) -> Culprits:
     """Return who makes the others wait; none where no delay is BLAMED of a step."""
-    delays = own_delays(trace)
-    late = find_late_ranks(trace, delays)
+    trace = model.trace
+    delays = own_delays(model)
+    late = find_late_ranks(model, delays)
     steps = sorted({*delays["step"].drop_nulls()})
     groups = _group_late_ranks(trace, late, steps)
     groups += _slow_groups(trace, find_late_transfers(delays), steps)
     shared = _slow_network(trace, delays)
     if not groups and shared is None:
         return Culprits((), 0.0, 0.0)
-    greatest = sorted(groups, key=lambda one: -one.excess_ns * one.n_steps)[:_MOST]
-    blamed = _with_costs(trace, delays, [_with_part(one, delays) for one in greatest])
+    greatest = sorted(groups, key=lambda culprit: -culprit.excess_ns * culprit.n_steps)[:_MOST]
+    blamed = _with_costs(trace, delays, [_with_part(culprit, delays) for culprit in greatest])
     total = float(delays.group_by("rank").agg(pl.col("step_ns").sum())["step_ns"].mean() or 1)  # type: ignore[arg-type]
     cost = blamed.cost_ns
     each = [*blamed.each]
@@ -104,7 +107,11 @@ def find_culprits(trace: Trace) -> Culprits:
         each.append(shared)
         cost += shared.cost_ns * shared.n_steps
     each.sort(
-        key=lambda one: (-max(one.cost_ns, 0) * one.n_steps, -one.excess_ns, one.members.ranks)
+        key=lambda culprit: (
+            -max(culprit.cost_ns, 0) * culprit.n_steps,
+            -culprit.excess_ns,
+            culprit.members.ranks,
+        )
     )
     return Culprits(tuple(each), cost, cost / total)
 
@@ -116,15 +123,15 @@ def _group_late_ranks(trace: Trace, late: Sequence[LateRank], steps: list[int]) 
     """Return late ranks as culprits: of like delay, for one cause, in the same steps."""
     if not late:
         return []
-    rotating = _rotating([one for one in late if one.steps is not None], len(steps))
-    groups = [_merge(rotating, list_set(one.rank for one in rotating), steps)] if rotating else []
-    groups = [replace(one, rotates=True, when="another rank each step") for one in groups]
+    rotating = _rotating([rank for rank in late if rank.steps is not None], len(steps))
+    groups = [_merge(rotating, list_set(rank.rank for rank in rotating), steps)] if rotating else []
+    groups = [replace(group, rotates=True, when="another rank each step") for group in groups]
     sets = trace.derived(named_sets)
-    for pool in _pools([one for one in late if one not in rotating]):
-        by_rank = {one.rank: one for one in pool}
+    for pool in _pools([rank for rank in late if rank not in rotating]):
+        by_rank = {rank.rank: rank for rank in pool}
         groups += [
-            _merge([by_rank[rank] for rank in one.ranks], one, steps)
-            for one in _sets(by_rank, sets)
+            _merge([by_rank[rank] for rank in members.ranks], members, steps)
+            for members in _sets(by_rank, sets)
         ]
     return groups
 
@@ -132,38 +139,38 @@ def _group_late_ranks(trace: Trace, late: Sequence[LateRank], steps: list[int]) 
 def _rotating(late: list[LateRank], n_steps: int) -> list[LateRank]:
     """Return the ranks that are late in turn, empty where they are not."""
     by_step: dict[int, set[int]] = {}
-    for one in late:
-        for step in one.steps or ():
-            by_step.setdefault(step, set()).add(one.rank)
+    for late_rank in late:
+        for step in late_rank.steps or ():
+            by_step.setdefault(step, set()).add(late_rank.rank)
     sets = [by_step[step] for step in sorted(by_step)]
-    most = max((len(one.steps or ()) for one in late), default=0)
+    most = max((len(late_rank.steps or ()) for late_rank in late), default=0)
     if len(late) < 2 or len(sets) < 3:
         return []
-    if any(one & other and one != other for one, other in combinations(sets, 2)):
+    if any(before & after and before != after for before, after in combinations(sets, 2)):
         return []
     is_dense = len(sets) >= _ROTATES * n_steps and most <= _MOST_OF_ONE * len(sets)
     is_scattered = len(late) >= _MANY and most <= 2 and len(sets) >= _MANY
-    n_changes = sum(one != after for one, after in pairwise(sets))
+    n_changes = sum(before != after for before, after in pairwise(sets))
     return late if (is_dense or is_scattered) and 2 * n_changes >= len(sets) - 1 else []
 
 
 def _pools(late: Iterable[LateRank]) -> list[list[LateRank]]:
     """Return late ranks together that are late in about the same steps for the same cause."""
     pools: list[list[LateRank]] = []
-    for one in sorted(late, key=lambda one: (-len(one.steps or ()), one.rank)):
+    for rank in sorted(late, key=lambda rank: (-len(rank.steps or ()), rank.rank)):
         for pool in pools:
-            if pool[0].cause == one.cause and _same_steps(pool[0].steps, one.steps):
-                pool.append(one)
+            if pool[0].cause == rank.cause and _same_steps(pool[0].steps, rank.steps):
+                pool.append(rank)
                 break
         else:
-            pools.append([one])
+            pools.append([rank])
     return pools
 
 
-def _same_steps(one: frozenset[int] | None, other: frozenset[int] | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return len(one & other) >= _SAME_STEPS * len(one | other)
+def _same_steps(steps: frozenset[int] | None, other: frozenset[int] | None) -> bool:
+    if steps is None or other is None:
+        return steps is other
+    return len(steps & other) >= _SAME_STEPS * len(steps | other)
 
 
 def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> list[Culprit]:
@@ -173,7 +180,7 @@ def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> li
     """
     culprits = []
     for pool in _pools(late):
-        left = {one.rank: one for one in pool}
+        left = {rank.rank: rank for rank in pool}
         # That stages on two hosts send more slowly than those on one is nobody's delay.
         leads_out = (pl.col("name") == "send/recv") & (pl.col("slow") == "network")
         transfers = trace.derived(group_transfers, pool[0].steps)
@@ -197,29 +204,31 @@ def _sets(late: dict[int, LateRank], sets: Sequence[RankSet]) -> list[RankSet]:
     Each has the name of the node, stage or group, or of several, whose ranks it is; else it is a
     list.
     """
-    causes = {one.cause for one in late.values()}
+    causes = {rank.cause for rank in late.values()}
     first = "node" if causes & {*_HOST_CAUSES} else "stage"
-    ordered = sorted(sets, key=lambda one: (one.kind != first, one.kind == "group", one.name))
-    parts = _split_by_gaps({rank: one.excess_ns for rank, one in late.items()})
+    ordered = sorted(
+        sets, key=lambda members: (members.kind != first, members.kind == "group", members.name)
+    )
+    parts = _split_by_gaps({rank: delay.excess_ns for rank, delay in late.items()})
     return [_name_set(frozenset(part), ordered) for part in parts]
 
 
 def _name_set(ranks: frozenset[int], sets: Sequence[RankSet]) -> RankSet:
     """Return the ranks as the set that they are, as several sets of a kind, or as a list."""
-    inside = [one for one in sets if ranks.issuperset(one.ranks)]
-    for one in inside:
-        if len(one.ranks) == len(ranks):
-            return one
-    for kind in dict.fromkeys((one.kind, _kind_name(one)) for one in inside):
-        several = [one for one in inside if (one.kind, _kind_name(one)) == kind]
-        if sum(len(one.ranks) for one in several) == len(ranks):
+    inside = [members for members in sets if ranks.issuperset(members.ranks)]
+    for members in inside:
+        if len(members.ranks) == len(ranks):
+            return members
+    for kind in dict.fromkeys(map(_kind_of, inside)):
+        several = [members for members in inside if _kind_of(members) == kind]
+        if sum(len(members.ranks) for members in several) == len(ranks):
             return join_sets(several)
     return list_set(ranks)
 
 
-def _kind_name(one: RankSet) -> str:
-    """Return what tells groups of one kind of parallelism from others': their name."""
-    return one.name if one.kind == "group" else ""
+def _kind_of(members: RankSet) -> tuple[str, str]:
+    """Return the kind of a set; groups of one kind of parallelism are told from others' by their name."""
+    return members.kind, members.name if members.kind == "group" else ""
 
 
 def _split_by_gaps(values: dict[int, float]) -> list[list[int]]:
@@ -237,12 +246,12 @@ def _split_by_gaps(values: dict[int, float]) -> list[list[int]]:
 def _merge(late: Sequence[LateRank], members: RankSet, steps: list[int]) -> Culprit:
     """Return late ranks as one culprit, with the cause of most of their delay."""
     chosen: set[int] = set()
-    for one in late:
-        chosen |= one.steps or set()
-    is_always = any(one.steps is None for one in late)
+    for rank in late:
+        chosen |= rank.steps or set()
+    is_always = any(rank.steps is None for rank in late)
     causes = Counter[str | None]()
-    for one in late:
-        causes[one.cause] += round(one.excess_ns * len(one.steps or steps or [0]))
+    for rank in late:
+        causes[rank.cause] += round(rank.excess_ns * len(rank.steps or steps or [0]))
     when = describe_steps(None if is_always else chosen, steps)
     return Culprit(
         members,
@@ -250,7 +259,7 @@ def _merge(late: Sequence[LateRank], members: RankSet, steps: list[int]) -> Culp
         None if is_always else frozenset(chosen),
         when,
         causes.most_common(1)[0][0],
-        sum(one.excess_ns for one in late) / len(late),
+        sum(rank.excess_ns for rank in late) / len(late),
         max(len(steps), 1) if is_always else len(chosen),
     )
 
@@ -271,7 +280,7 @@ def _late_rows(culprit: Culprit) -> pl.Expr:
 def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
     """Return the delays to think away; ranks that are late in turn each have their own steps."""
     if culprit.rotates:
-        return [Removal(frozenset([one.rank]), one.steps, excess_frac) for one in culprit.late]
+        return [Removal(frozenset([rank.rank]), rank.steps, excess_frac) for rank in culprit.late]
     return [Removal(frozenset(culprit.members.ranks), culprit.steps, excess_frac)]
 
 
@@ -280,9 +289,9 @@ def _with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
     if culprit.part is None:
         return culprit
     rows = delays.filter(_late_rows(culprit))
-    own = float(rows[f"{culprit.part}_ns"].mean() or 0)  # type: ignore[arg-type]
+    part_ns = float(rows[f"{culprit.part}_ns"].mean() or 0)  # type: ignore[arg-type]
     more = float(rows[f"{culprit.part}_excess_ns"].mean() or 0)  # type: ignore[arg-type]
-    return replace(culprit, part_ns=own, usual_ns=own - more)
+    return replace(culprit, part_ns=part_ns, usual_ns=part_ns - more)
 
 
 def _with_costs(trace: Trace, delays: pl.DataFrame, culprits: list[Culprit]) -> Culprits:
@@ -290,11 +299,11 @@ def _with_costs(trace: Trace, delays: pl.DataFrame, culprits: list[Culprit]) -> 
     replay = prepare_replay(trace, delays["rank"].unique()) if culprits else None
     if replay is None:
         return Culprits((), 0.0, 0.0)
-    removals = [_removals(one, delays) for one in culprits]
+    removals = [_removals(culprit, delays) for culprit in culprits]
     whole = replay.duration_ns()
     kept = []
     for place, (culprit, removal) in enumerate(zip(culprits, removals, strict=True)):
-        others = [one for other, part in enumerate(removals) if other != place for one in part]
+        others = [delay for other, part in enumerate(removals) if other != place for delay in part]
         alone = whole - replay.duration_ns(removal)
         last = _gain(replay, others, removal) if others else alone
         step_ns = float(delays.filter(_in_steps(culprit.steps))["step_ns"].mean() or 1)  # type: ignore[arg-type]
@@ -353,12 +362,12 @@ def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
     late = frozenset(usual["step"])
     excess, step_ns = (float(usual[name].mean() or 0) for name in ("more", "step_ns"))  # type: ignore[arg-type]
     everyone = RankSet("ranks", "the network", tuple(sorted({*delays["rank"]})))
-    own = float(usual["communication_ns"].mean() or 0)  # type: ignore[arg-type]
-    found = Culprit(everyone, (), late, describe_steps(late, steps), NETWORK, excess, len(late))
+    part_ns = float(usual["communication_ns"].mean() or 0)  # type: ignore[arg-type]
+    culprit = Culprit(everyone, (), late, describe_steps(late, steps), NETWORK, excess, len(late))
     return replace(
-        found,
-        part_ns=own,
-        usual_ns=own - excess,
+        culprit,
+        part_ns=part_ns,
+        usual_ns=part_ns - excess,
         cost_ns=excess,
         step_ns=step_ns,
     )

@@ -26,6 +26,18 @@ def graph_use(trace: Trace) -> GraphUse:
     return trace.derived(_graph_use)
 
 
+def is_capture_alone(trace: Trace) -> bool:
+    """Whether nothing ran, as all launches were captured into a graph."""
+    return not trace.has("kernels") and graph_use(trace) == GraphUse.CAPTURED
+
+
+def count_captured(trace: Trace) -> dict[int, int]:
+    """Return by rank how many kernels were launched, of a trace that is a capture alone."""
+    calls = trace.select("api_calls", "rank", where=pl.col("kind") == "kernel_launch")
+    counts = dict(calls.group_by("rank").len().iter_rows())
+    return {rank: counts.get(rank, 0) for rank in trace.manifest.ranks}
+
+
 def _graph_use(trace: Trace) -> GraphUse:
     calls = trace.select("api_calls", "kind", "api").unique()
     if (calls["kind"] == "graph_launch").any():

@@ -16,7 +16,6 @@ from tracelens.derive.time.host_tracks import (
     Tracks,
     tracks_by_rank,
 )
-from tracelens.derive.time.step_table import activities_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
@@ -94,7 +93,7 @@ def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
     return ids.fill_null(-1) if ids.null_count() else ids
 
 
-def host_times(trace: Trace, ranks: Iterable[int]) -> dict[int, HostTime]:
+def host_times(trace: Trace, activities: pl.DataFrame, ranks: Iterable[int]) -> dict[int, HostTime]:
     """The hosts of these ranks, by rank.
 
     Calls are read some at a time, and only what is needed of each is kept: see `Trace.chunks`.
@@ -103,12 +102,12 @@ def host_times(trace: Trace, ranks: Iterable[int]) -> dict[int, HostTime]:
     for calls in trace.chunks("api_calls", *_CALLS):
         reading.take(calls)
     return reading.finished(
-        activities_of(trace),
+        activities,
         None if reading.are_rows else trace.select("api_calls", "rank", "api_call_id"),
     )
 
 
-def host_of_calls(trace: Trace, rank: int, ids: pl.Series) -> HostTime:
+def host_of_calls(trace: Trace, activities: pl.DataFrame, rank: int, ids: pl.Series) -> HostTime:
     """The host of a rank, of whose calls only those with these ids are known: for a step of many."""
     reading = _Reading([rank], trace.select("sites", "rank", "site_id", "op", rank=rank))
     near = pl.col("api_call_id").is_between(ids.min(), ids.max()) & pl.col("api_call_id").is_in(
@@ -116,7 +115,7 @@ def host_of_calls(trace: Trace, rank: int, ids: pl.Series) -> HostTime:
     )
     calls = trace.select("api_calls", *_CALLS, where=near, rank=rank)
     reading.take(calls)
-    return reading.finished(activities_of(trace), calls)[rank]
+    return reading.finished(activities, calls)[rank]
 
 
 class _Reading:

@@ -15,12 +15,13 @@ import polars as pl
 
 from tracelens.derive.columns.lookup import numbered
 from tracelens.derive.columns.split_intervals import cut_rows, overlay
-from tracelens.derive.time.judged_parts import PROFILER_KIND
 from tracelens.schemas.events import CAUSES
 
 Thread: TypeAlias = tuple[int | None, int | None]
 """A process id and a thread id."""
 
+PROFILER_KIND = "profiler"
+"""Idle time that the profiler takes for itself, apart from the causes; it is part of `host`."""
 IDLE_KINDS = (*CAUSES, PROFILER_KIND)
 """Kinds of idle time by their codes: the causes, and the profiler's own work apart from `host`."""
 CAUSE_OF_KIND = (*CAUSES, "host")
@@ -56,7 +57,7 @@ class Tracks:
         """Cut disjoint intervals where what held their thread up changes; any order.
 
         `intervals` has start_ns, end_ns, `thread` and further columns. Adds `cause` and `place`,
-        both null where nothing is known.
+        both None where nothing is known.
         """
         if not intervals.height:
             return intervals.with_columns(

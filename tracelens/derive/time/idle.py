@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 import polars as pl
 
-from tracelens.derive.columns.intervals import covered_by, union
 from tracelens.derive.columns.split_intervals import cut_rows
 from tracelens.derive.time.host_time import HostTime, call_rows
 from tracelens.derive.time.host_tracks import UNKNOWN
@@ -34,10 +33,10 @@ UNIONS = {
     "all_ns": (COMPUTE, COMMUNICATION, COPY),
 }
 PLACES = ("cause", "place", "idle_ns", "n_gaps", "longest_ns", "example_ns")
-_SYNC, _LOADING, _LAUNCH, _DEPENDENCY = (
+_SYNC, _LOADING, LAUNCH, _DEPENDENCY = (
     CAUSES.index(name) for name in ("sync", "loading", "launch", "dependency")
 )
-_LENGTH = pl.col("end_ns") - pl.col("start_ns")
+LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,84 +95,62 @@ def joined(parts: Sequence[DeviceTimes]) -> DeviceTimes:
     )
 
 
-def first_uses(
+def mark_lazy_module_loads(
     trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl.Series
 ) -> pl.Series:
-    """For all devices' work, whether a kernel was loaded for it: its first use, whose launch took by far the longest.
+    """Mark the work for which a kernel was loaded: its first use, whose launch took by far the longest.
 
     Libraries and kernels are loaded when they are first used, inside op or launch, and no profiler
-    records it.
+    records it. `launching` is the time of launching before each work of all devices.
     """
-    nothing = pl.repeat(False, len(launching), dtype=pl.Boolean, eager=True)
+    is_loaded = pl.repeat(False, len(launching), dtype=pl.Boolean, eager=True)
     if not (launching >= LOADING_NS).any():
-        return nothing
-    about = pl.DataFrame(
-        [
-            (rank, at, one.host.calls.height, len(one.calls))
-            for at, ((rank, _), one) in enumerate(devices.items())
-        ],
-        schema={"rank": pl.Int32, "device": pl.Int64, "n_calls": pl.Int64, "n_work": pl.Int64},
-        orient="row",
-    )
-    each = about.select("rank", "device", "n_calls", work=pl.int_ranges("n_work")).explode("work")
-    each = each.select("rank", "device", "n_calls", gap=pl.int_range(pl.len()), ns=launching)
-    each = each.with_columns(call=pl.concat([one.calls for one in devices.values()]))
-    each = each.filter((pl.col("ns") > 0) & pl.col("call").is_between(0, pl.col("n_calls") - 1))
-    long = each.filter(pl.col("ns") >= LOADING_NS)
-    own = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
-    own = own.filter(pl.col("rank").is_in(long["rank"].unique().implode())).sort("rank", "start_ns")
+        return is_loaded
+    gaps = _launching_gaps(devices, launching)
+    long_gaps = gaps.filter(pl.col("ns") >= LOADING_NS)
+    launches = _kernel_launches(trace, devices, long_gaps)
+    first_launches = launches.unique(["rank", "name"], keep="first", maintain_order=True)
+    named_gaps = gaps.join(launches, on=["rank", "call"])
+    repeat_launches = named_gaps.join(first_launches, on=["rank", "call"], how="anti")
+    longest_repeat = repeat_launches.group_by("device", "name").agg(repeat_ns=pl.col("ns").max())
+    first_gaps = named_gaps.join(first_launches, on=["rank", "call"], how="semi")
+    compared = first_gaps.join(longest_repeat, on=["device", "name"], how="left")
+    much_longer = pl.col("ns") >= _MUCH_LONGER * pl.col("repeat_ns").fill_null(0)
+    loads = compared.filter((pl.col("ns") >= LOADING_NS) & much_longer)
+    return is_loaded.scatter(loads["gap"], True)
+
+
+def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) -> pl.DataFrame:
+    """List the gaps before work in which the host launched: rank, device, gap, ns and the work's call."""
+    sizes = [
+        (rank, number, device.host.calls.height, len(device.calls))
+        for number, ((rank, _), device) in enumerate(devices.items())
+    ]
+    schema = {"rank": pl.Int32, "device": pl.Int64, "n_calls": pl.Int64, "n_work": pl.Int64}
+    work = pl.DataFrame(sizes, schema=schema, orient="row")
+    work = work.with_columns(work=pl.int_ranges("n_work")).explode("work")
+    gaps = work.select("rank", "device", "n_calls", gap=pl.int_range(pl.len()), ns=launching)
+    gaps = gaps.with_columns(call=pl.concat([device.calls for device in devices.values()]))
+    has_call = pl.col("call").is_between(0, pl.col("n_calls") - 1)
+    return gaps.filter((pl.col("ns") > 0) & has_call)
+
+
+def _kernel_launches(
+    trace: Trace, devices: Mapping[Device, DeviceWork], suspects: pl.DataFrame
+) -> pl.DataFrame:
+    """List all launches, by start, of the kernels that the suspected calls launch: rank, name, call."""
+    kernels = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
+    ranks = suspects["rank"].unique()
+    kernels = kernels.filter(pl.col("rank").is_in(ranks.implode())).sort("rank", "start_ns")
     # The first launch of a graph is long, as it runs whole, but its kernels were loaded before.
-    graphs = trace.select(
-        "api_calls", "rank", "api_call_id", where=pl.col("kind") == "graph_launch"
-    )
-    own = own.join(graphs, on=["rank", "api_call_id"], how="anti", maintain_order="left")
-    call = call_rows(
-        {rank: one.host for (rank, _), one in devices.items()}, own.select("rank", "api_call_id")
-    )
-    uses = own.select("rank", pl.col("name").to_physical(), call=call)
-    names = uses.join(long, on=["rank", "call"], how="semi")
-    uses = uses.join(names, on=["rank", "name"], how="semi", maintain_order="left")
-    firsts = uses.unique(["rank", "name"], keep="first", maintain_order=True)
-    named = each.join(uses, on=["rank", "call"])
-    later = named.join(firsts, on=["rank", "call"], how="anti")
-    later = later.group_by("device", "name").agg(later_ns=pl.col("ns").max())
-    found = named.join(firsts, on=["rank", "call"], how="semi").join(
-        later, on=["device", "name"], how="left"
-    )
-    is_loaded = (pl.col("ns") >= LOADING_NS) & (
-        pl.col("ns") >= _MUCH_LONGER * pl.col("later_ns").fill_null(0)
-    )
-    return nothing.scatter(found.filter(is_loaded)["gap"], True)
-
-
-def by_columns(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
-    """The breakdown in Polars, the reference for the C code; launching before work in `loaded` counts as loading."""
-    return joined(
-        [_by_columns(number, device, loaded.get(number)) for number, device in devices.items()]
-    )
-
-
-def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> DeviceTimes:
-    work = _in_time_order(device)
-    n_work = work.height
-    pieces = _pieces(work, device)
-    launches = pieces.filter((pl.col("cause") == _LAUNCH) & (pl.col("gap") < n_work))
-    launches = launches.group_by("gap").agg(ns=_LENGTH.sum())
-    launching = pl.repeat(0, n_work, dtype=pl.Int64, eager=True).scatter(
-        launches["gap"], launches["ns"]
-    )
-    pieces = _with_loading(pieces, loaded)
-    ends = work["end_ns"].max()
-    assert isinstance(ends, int)
-    counted = pieces.filter(_is_counted(device))
-    frames = (
-        _busy(work, device.windows).with_row_index("window"),
-        pieces.group_by("window", "within", "cause").agg(idle_ns=_LENGTH.sum()),
-        _places(counted, len(device.host.places)),
-    )
-    of_device = pl.lit(number, pl.Int64).alias("device")
-    busy, idle, places = (frame.with_columns(of_device) for frame in frames)
-    return DeviceTimes(busy, idle, places, launching, [ends])
+    is_graph = pl.col("kind") == "graph_launch"
+    graphs = trace.select("api_calls", "rank", "api_call_id", where=is_graph)
+    kernels = kernels.join(graphs, on=["rank", "api_call_id"], how="anti", maintain_order="left")
+    hosts = {rank: device.host for (rank, _), device in devices.items()}
+    call = call_rows(hosts, kernels.select("rank", "api_call_id"))
+    launches = kernels.select("rank", pl.col("name").to_physical(), call=call)
+    suspected_names = launches.join(suspects, on=["rank", "call"], how="semi")
+    return launches.join(suspected_names, on=["rank", "name"], how="semi", maintain_order="left")
 
 
 def idle_pieces(device: DeviceWork, loaded: pl.Series | None) -> pl.DataFrame:
@@ -181,18 +158,18 @@ def idle_pieces(device: DeviceWork, loaded: pl.Series | None) -> pl.DataFrame:
 
     It lies in windows that count.
     """
-    pieces = _with_loading(_pieces(_in_time_order(device), device), loaded)
-    counted = pieces.filter(_is_counted(device))
-    return counted.select("start_ns", "end_ns", "cause", _place(len(device.host.places)))
+    pieces = with_loading(cut_gaps(in_time_order(device), device), loaded)
+    counted = pieces.filter(is_counted(device))
+    return counted.select("start_ns", "end_ns", "cause", place_of_piece(len(device.host.places)))
 
 
-def _is_counted(device: DeviceWork) -> pl.Expr:
+def is_counted(device: DeviceWork) -> pl.Expr:
     """Return a condition for pieces that lie in a window in which places count."""
     rows = device.windows["counted"].arg_true().cast(pl.Int64)
     return pl.col("window").is_in(rows.implode())
 
 
-def _in_time_order(device: DeviceWork) -> pl.DataFrame:
+def in_time_order(device: DeviceWork) -> pl.DataFrame:
     """All work by start, with its number as `gap`, that of the gap before it, and its end."""
     work = pl.concat(device.work).with_row_index("gap").sort("start_ns", "duration_ns", "gap")
     return work.with_columns(
@@ -200,7 +177,7 @@ def _in_time_order(device: DeviceWork) -> pl.DataFrame:
     )
 
 
-def _pieces(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
+def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
     """The gaps between work, cut where windows, causes and places change."""
     pieces = cut_rows(_gaps(work, device), device.windows).rename({"at": "window"})
     return _refilled(
@@ -208,45 +185,21 @@ def _pieces(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
     )
 
 
-def _with_loading(pieces: pl.DataFrame, loaded: pl.Series | None) -> pl.DataFrame:
-    """The pieces with launching before work in `loaded` as loading."""
+def with_loading(pieces: pl.DataFrame, loaded: pl.Series | None) -> pl.DataFrame:
+    """Give pieces of launching the cause loading where a kernel was loaded for the work after them.
+
+    `loaded` says so of each work; None where nothing was loaded.
+    """
     if loaded is None:
         return pieces
-    is_loading = (pl.col("cause") == _LAUNCH) & pl.col("gap").is_in(loaded.arg_true().implode())
+    is_loading = (pl.col("cause") == LAUNCH) & pl.col("gap").is_in(loaded.arg_true().implode())
     return pieces.with_columns(cause=pl.when(is_loading).then(_LOADING).otherwise("cause"))
 
 
-def _place(n_places: int) -> pl.Expr:
+def place_of_piece(n_places: int) -> pl.Expr:
     """A piece's own place, else that of its call; `n_places` for none."""
     place = pl.when(pl.col("place") < 0).then("call_place").otherwise("place")
     return pl.when(place < 0).then(n_places).otherwise(place).alias("place")
-
-
-def _places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
-    """PLACES of idle pieces, by start: pieces of one gap, cause and place count as one."""
-    gaps = pieces.group_by("gap", "cause", _place(n_places), maintain_order=True)
-    ns = pl.col("ns")
-    return (
-        gaps.agg(pl.col("start_ns").first(), ns=_LENGTH.sum())
-        .group_by("cause", "place", maintain_order=True)
-        .agg(
-            ns.sum().alias("idle_ns"),
-            pl.len().cast(pl.Int64).alias("n_gaps"),
-            ns.max().alias("longest_ns"),
-            pl.col("start_ns").get(ns.arg_max()).alias("example_ns"),
-        )
-    )
-
-
-def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """For each window, and last for all time, the time that the union of each of UNIONS covers."""
-    whole = work.select(start_ns=pl.col("start_ns").min(), end_ns=pl.col("end_ns").max())
-    every = pl.concat([windows.select("start_ns", "end_ns"), whole])
-    sums = {}
-    for name, kinds in UNIONS.items():
-        pieces = union(work.filter(pl.col("kind").is_in(kinds)).select("start_ns", "end_ns"))
-        sums[name] = covered_by(pieces, every)
-    return pl.DataFrame(sums)
 
 
 def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
@@ -306,7 +259,7 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
     )
     on_host = _on_host(gaps, host)
     # Launching that lasts until the call returned goes on for as long as work takes to start.
-    goes_on = (pl.col("cause") == _LAUNCH) & (pl.col("end_ns") == pl.col("host_end"))
+    goes_on = (pl.col("cause") == LAUNCH) & (pl.col("end_ns") == pl.col("host_end"))
     on_host = on_host.with_columns(
         end_ns=pl.when(goes_on).then("launch_end").otherwise("end_ns"), goes_on=goes_on
     )
@@ -316,7 +269,7 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
     )
     parts = [
         on_host.drop("goes_on"),
-        late.with_columns(*_cause(_LAUNCH), start_ns="host_end", end_ns="launch_end"),
+        late.with_columns(*_cause(LAUNCH), start_ns="host_end", end_ns="launch_end"),
         gaps.filter(pl.col("end_ns") > pl.col("launch_end")).with_columns(
             *_cause(_DEPENDENCY), start_ns="launch_end"
         ),
@@ -341,7 +294,7 @@ def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
     """The pieces, with launching that follows a wait for the device in the same gap counted as part of that wait."""
     is_new = (pl.col("gap") != pl.col("gap").shift(1)).fill_null(value=True)
-    is_launch, is_wait = pl.col("cause") == _LAUNCH, pl.col("cause") == _SYNC
+    is_launch, is_wait = pl.col("cause") == LAUNCH, pl.col("cause") == _SYNC
     # For each piece, the place of the wait that it follows; null after none.
     run = (is_new | ~is_launch).cum_sum()
     pieces = pieces.with_columns(

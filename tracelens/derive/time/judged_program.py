@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.time.activity_places import PROFILER
+from tracelens.derive.time.model import TimeModel
 from tracelens.derive.time.program_phases import in_program
-from tracelens.derive.time.rank_time import idle_places, judged_ranks
+from tracelens.derive.time.rank_time import rank_times
 from tracelens.derive.time.slowdown import slowed_parts
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import PARTS
@@ -63,22 +64,22 @@ class JudgedProgram:
         return (least / total, most / total) if total else None
 
 
-def judge_program(trace: Trace) -> JudgedProgram:
-    """Collect what the rules of advice need of a trace."""
-    ranks = judged_ranks(trace)
+def judge_program(model: TimeModel) -> JudgedProgram:
+    """Collect what the rules of advice need."""
+    ranks = rank_times(model)
     parts = {part: sum(rank.parts[part] for rank in ranks) for part in PARTS}
     recorded = {part: max(sum(rank.recorded[part] for rank in ranks), 1) for part in PARTS}
     kept = pl.col("cause").replace_strict({name: parts[name] / recorded[name] for name in CAUSES})
-    places = idle_places(trace).filter(pl.col("what").ne_missing(PROFILER))
+    places = model.idle.filter(pl.col("what").ne_missing(PROFILER))
     places = places.with_columns(idle_ns=(pl.col("idle_ns") * kept).round().cast(pl.Int64))
-    is_judged = in_program(trace)
+    is_judged = in_program(model.trace)
     n_steps = sum(rank.n_steps for rank in ranks)
     of_devices = sum(sum(rank.parts.values()) / max(rank.n_devices, 1) for rank in ranks)
     return JudgedProgram(
-        trace=trace,
+        trace=model.trace,
         parts=parts,
         places=places,
-        kernels=_kernels(trace, is_judged),
+        kernels=_kernels(model.trace, is_judged),
         n_steps=n_steps,
         step_ns=round(of_devices / max(n_steps or len(ranks), 1)),
         is_judged=is_judged,

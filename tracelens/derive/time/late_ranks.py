@@ -14,11 +14,10 @@ from statistics import median
 import polars as pl
 
 from tracelens.derive.time.activity_places import PROFILER
+from tracelens.derive.time.model import TimeModel
 from tracelens.derive.time.rank_steps import rank_steps
-from tracelens.derive.time.step_table import activities_of, steps_of
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import PARTS
-from tracelens.trace import Trace
 
 BLAMED = 0.05
 """Nobody is blamed for a delay below this share of a step."""
@@ -50,13 +49,13 @@ class LateRank:
     cause: str | None
 
 
-def own_delays(trace: Trace) -> pl.DataFrame:
+def own_delays(model: TimeModel) -> pl.DataFrame:
     """Return the rows of `rank_steps` with own_ns, excess_ns and `PART_excess_ns`.
 
     Excess is over the lower median of all ranks in that step: half of the ranks take no longer.
     """
     own = pl.col("step_ns") - pl.col("waiting_ns") - pl.col("communication_ns")
-    steps = rank_steps(trace).with_columns(own_ns=own)
+    steps = rank_steps(model).with_columns(own_ns=own)
     parts = (*_OWN_PARTS, "communication")
     excess = {OWN: "own_ns"} | {f"{part}_excess_ns": f"{part}_ns" for part in parts}
     return steps.with_columns(
@@ -65,12 +64,12 @@ def own_delays(trace: Trace) -> pl.DataFrame:
     )
 
 
-def find_late_ranks(trace: Trace, delays: pl.DataFrame) -> list[LateRank]:
+def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
     """Return the ranks whose own time exceeds others' by BLAMED of a step, and by more than noise."""
     late = _late_steps(delays, OWN)
     if late.is_empty():
         return []
-    late = _with_host_excess(trace, late, delays)
+    late = _with_host_excess(model, late, delays)
     columns = [f"{part}_excess_ns" for part in _OWN_PARTS]
     means = late.group_by("rank").agg("step", pl.col(OWN, *columns).mean()).sort("rank")
     n_steps, found = delays["step"].n_unique(), []
@@ -132,7 +131,7 @@ def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
     )
 
 
-def _with_host_excess(trace: Trace, late: pl.DataFrame, delays: pl.DataFrame) -> pl.DataFrame:
+def _with_host_excess(model: TimeModel, late: pl.DataFrame, delays: pl.DataFrame) -> pl.DataFrame:
     """Limit delays by causes of idle time to what the host did so more than other ranks' hosts.
 
     On a rank that waits for others, waiting hides what its host does meanwhile.
@@ -140,7 +139,7 @@ def _with_host_excess(trace: Trace, late: pl.DataFrame, delays: pl.DataFrame) ->
     idle = pl.sum_horizontal(f"{cause}_excess_ns" for cause in CAUSES)
     if not late.select((idle > _EXPLAINS * pl.col("excess_ns")).any()).item():
         return late
-    hosts = host_times(trace)
+    hosts = host_times(model)
     recorded = [cause for cause in CAUSES if cause in {*hosts["cause"].unique()}]
     key = ["rank", "step"]
     for cause in recorded:
@@ -162,14 +161,14 @@ def _with_host_excess(trace: Trace, late: pl.DataFrame, delays: pl.DataFrame) ->
     return late
 
 
-def host_times(trace: Trace) -> pl.DataFrame:
+def host_times(model: TimeModel) -> pl.DataFrame:
     """Return one row per rank, step and cause: spent_ns, without the profiler's work.
 
     An activity counts in the step in which it begins. On a rank without steps, step is None.
     """
     end = pl.col("start_ns") + pl.col("duration_ns")
-    steps = steps_of(trace).select("rank", "step", begin_ns="start_ns", last_ns=end)
-    did = activities_of(trace).filter(pl.col("what").ne_missing(PROFILER))
+    steps = model.steps.select("rank", "step", begin_ns="start_ns", last_ns=end)
+    did = model.host.filter(pl.col("what").ne_missing(PROFILER))
     did = did.select("rank", "cause", "start_ns", end_ns=end)
     marked = did.join(steps, on="rank", how="semi").sort("start_ns")
     inside = marked.join_asof(

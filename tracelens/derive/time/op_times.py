@@ -1,12 +1,24 @@
-"""Time of ops on the host and on the device by name: in C where there are many spans."""
+"""Time of ops on the host and on the device by name: in C where there are many spans, else in Polars.
+
+`by_columns` defines the result. `in_batches` gives the same in C, and keeps only 12 bytes per span
+in memory: touching fresh memory costs more than reading and adding up. See `struct ops` in
+native.h.
+"""
+
+from array import array
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 
 import polars as pl
+import pyarrow as pa
 
 from tracelens.derive.columns.intervals import durations
 from tracelens.derive.events.call_tree import nearest_row, repeats, sum_within
 from tracelens.derive.events.span_trees import of_rank, span_trees
-from tracelens.derive.time import op_times_fast
 from tracelens.derive.time.self_time import charge, charge_calls
+from tracelens.native import LIBRARY, random_key
+from tracelens.native.columns import series, values
 from tracelens.schemas import DEVICE_WORK
 from tracelens.trace import Trace
 
@@ -15,13 +27,16 @@ _MANY_SPANS = 1 << 10
 
 
 def op_times(trace: Trace) -> list[pl.DataFrame]:
-    """A frame a rank with ops, a row a name: rank, name, `durations`, cpu_self_ns, cuda_self_ns, cuda_total_ns."""
-    found = op_times_fast.op_times(trace) if trace.height("spans") >= _MANY_SPANS else None
-    return _by_columns(trace) if found is None else found
+    """Return one frame per rank with ops, with one row per name of an op.
+
+    Columns are rank, name, `durations`, cpu_self_ns, cuda_self_ns and cuda_total_ns.
+    """
+    times = in_batches(trace) if trace.height("spans") >= _MANY_SPANS else None
+    return by_columns(trace) if times is None else times
 
 
-def _by_columns(trace: Trace) -> list[pl.DataFrame]:
-    """As `op_times`, in Polars: the reference for the C code."""
+def by_columns(trace: Trace) -> list[pl.DataFrame]:
+    """Add up by whole columns, in Polars: the reference for the C code."""
     spans = trace.select(
         "spans", "rank", "span_id", "parent_id", "kind", "name", "duration_ns", "self_ns"
     )
@@ -70,3 +85,175 @@ def _owners(tree: pl.DataFrame, chosen: pl.Series) -> pl.Series:
         return tree["name"].clear()
     owner = nearest_row(tree["parent_id"], ~tree["is_python"]).filter(chosen)
     return tree["name"].gather(owner.set(~tree["is_op"].gather(owner), None))
+
+
+# The same in C.
+
+_IS_OP, _OWNED = 1, 2
+_FLAGS = {"op": _IS_OP | _OWNED, "python": _OWNED, "module": _OWNED}
+_PLACING = ("span_id", "parent_id", "kind", "name")
+_CALLS = ("process_id", "thread_id", "span_id", "start_ns", "duration_ns")
+_SUMS = ("n_calls", "cuda_self_ns", "cpu_self_ns", "cuda_total_ns")
+_MEASURES = {
+    "duration_total_ns": pl.Int64,
+    "duration_mean_ns": pl.Float64,
+    "duration_median_ns": pl.Float64,
+    "duration_min_ns": pl.Int64,
+    "duration_max_ns": pl.Int64,
+}
+_PLACE_BITS = 32
+
+
+class _Ops:
+    """One rank's ops while its tables are read."""
+
+    def __init__(self, n_spans: int) -> None:
+        assert LIBRARY is not None
+        self.library, self.ops = LIBRARY, LIBRARY.ops_new(n_spans, *random_key())
+        self.words: dict[str, int] = {}
+
+    def place(self, spans: pa.RecordBatch) -> bool:
+        """Find the chain of each span; false where that fails."""
+        names, kinds = spans.column("name"), spans.column("kind")
+        try:
+            texts, words = names.dictionary.to_pylist(), kinds.dictionary.to_pylist()
+        except UnicodeDecodeError:  # of a damaged file
+            return False
+        codes = array("I", [self.words.setdefault(name, len(self.words)) for name in texts])
+        flags = array("I", [_FLAGS.get(word, 0) for word in words])
+        places = values(names.indices), values(kinds.indices)
+        return bool(
+            self.library.ops_place(
+                self.ops,
+                *_rows(spans.column("parent_id")),
+                values(spans.column("span_id")),
+                *places,
+                codes,
+                flags,
+            )
+        )
+
+    def charge_calls(self, calls: pa.RecordBatch) -> bool:
+        """Subtract calls from the spans that they are made in; false where that fails."""
+        columns = (
+            values(calls.column(name))
+            for name in ("start_ns", "duration_ns", "process_id", "thread_id")
+        )
+        return bool(
+            self.library.ops_charge_calls(self.ops, *_rows(calls.column("span_id")), *columns)
+        )
+
+    def launch(self, work: pa.RecordBatch) -> bool:
+        """Add device work to the chains of its spans; false where that fails."""
+        return bool(
+            self.library.ops_launch(
+                self.ops, *_rows(work.column("span_id")), values(work.column("duration_ns"))
+            )
+        )
+
+    def time(self, spans: pa.RecordBatch) -> bool:
+        """Add the spans' own times to their chains; false where spans are not placed."""
+        return bool(self.library.ops_time(self.ops, values(spans.column("self_ns"))))
+
+    def expect(self) -> bool:
+        """Sum the chains by name, after all times were added, and make room for the durations of each name's ops."""
+        n_codes = len(self.words)
+        totals = bytearray(8 * len(_SUMS) * n_codes)
+        if not self.library.ops_totals(self.ops, totals, bytearray(4 * n_codes)):
+            return False
+        words = series(totals, pl.Int64())
+        self.sums = pl.DataFrame(
+            {name: words.gather_every(len(_SUMS), at) for at, name in enumerate(_SUMS)}
+        )
+        counts = self.sums["n_calls"].to_list()
+        self.ends = array("q", accumulate(counts, initial=0))
+        self.durations = bytearray(8 * self.ends.pop())
+        return True
+
+    def order(self, spans: pa.RecordBatch) -> bool:
+        """Sort the durations of ops by name; false where that fails."""
+        return bool(
+            self.library.ops_order(
+                self.ops, values(spans.column("duration_ns")), self.ends, self.durations
+            )
+        )
+
+    def measures(self) -> Iterator[pl.Series]:
+        """The durations of each name's ops, after all were ordered."""
+        durations, begin = series(self.durations, pl.Int64()), 0
+        for end in self.ends:
+            yield durations.slice(begin, end - begin)
+            begin = end
+
+
+def in_batches(trace: Trace) -> list[pl.DataFrame] | None:
+    """Add up in C, batch by batch; None without the library, or where ids are not rows."""
+    if LIBRARY is None:
+        return None
+    ranks = {rank: _Ops(n) for rank, n in trace.heights("spans").items()}
+    with ThreadPoolExecutor(1) as pool:
+        timed = [pool.submit(all, _each(trace, ranks, _Ops.charge_calls, "api_calls", *_CALLS))]
+        times = _each(
+            trace, ranks, _Ops.time, "spans", "self_ns"
+        )  # by the pool, group by group once they are placed
+        for is_placed in _each(trace, ranks, _Ops.place, "spans", *_PLACING):
+            if not is_placed:
+                return None
+            timed.append(pool.submit(next, times, False))
+        if not all(future.result() for future in timed):
+            return None
+        launched = (
+            _each(trace, ranks, _Ops.launch, name, "span_id", "duration_ns") for name in DEVICE_WORK
+        )
+        if not all(map(all, launched)) or not all(ops.expect() for ops in ranks.values()):
+            return None
+        if not all(_each(trace, ranks, _Ops.order, "spans", "duration_ns")):
+            return None
+    return [names for rank, ops in ranks.items() if (names := _names(rank, ops)).height]
+
+
+def _names(rank: int, ops: _Ops) -> pl.DataFrame:
+    """The result for one rank."""
+    with ThreadPoolExecutor(2) as pool:
+        of_each = pool.map(
+            lambda ns: (ns.sum(), ns.mean(), ns.median(), ns.min(), ns.max()), ops.measures()
+        )
+        measures = pl.DataFrame(list(of_each), _MEASURES, orient="row")
+    names = (
+        pl.DataFrame({"name": [*ops.words]}, {"name": pl.String}).hstack(measures).hstack(ops.sums)
+    )
+    # The other names are of spans that are no ops.
+    return names.with_columns(rank=pl.lit(rank, pl.Int32)).filter(pl.col("n_calls") > 0)
+
+
+def _each(
+    trace: Trace,
+    ranks: dict[int, _Ops],
+    take: Callable[[_Ops, pa.RecordBatch], bool],
+    name: str,
+    *columns: str,
+) -> Iterator[bool]:
+    """Pass each batch of a table to the method `take` of its rank's ops, and yield whether that succeeded."""
+    for rank, batches in trace.batches(name, *columns, use_threads=False):
+        ops = ranks.get(rank)
+        yield ops is None or all(_can_be_read(batch) and take(ops, batch) for batch in batches)
+
+
+def _can_be_read(batch: pa.RecordBatch) -> bool:
+    """Whether the columns have the expected types, with nulls only in span_id and parent_id."""
+    return all(
+        (_is_coded(column.type) if name in {"kind", "name"} else column.type == pa.int64())
+        and (name in {"span_id", "parent_id"} or not column.null_count)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    )
+
+
+def _is_coded(kind: pa.DataType) -> bool:
+    """Whether a column holds strings as a dictionary with 32-bit indices."""
+    is_dictionary = pa.types.is_dictionary(kind) and kind.index_type.bit_width == _PLACE_BITS
+    return is_dictionary and kind.value_type in {pa.string(), pa.large_string()}
+
+
+def _rows(column: pa.Array) -> tuple[pa.Buffer, pa.Buffer | None, int]:
+    """A column of row numbers: its values, its validity bits (null if nothing is null), and their offset."""
+    return values(column), column.buffers()[0] if column.null_count else None, column.offset

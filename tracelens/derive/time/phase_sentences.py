@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from tracelens.derive.rank_ranges import list_ranks
-from tracelens.derive.time.program_phases import EARLIER, LATER, START_UP, TEAR_DOWN, phases
+from tracelens.derive.time.model import TimeModel
+from tracelens.derive.time.program_phases import EARLIER, LATER, START_UP, TEAR_DOWN
 from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
@@ -16,12 +17,12 @@ _UNLIKE = (
 _NS = (pl.col("end_ns") - pl.col("start_ns")).sum()
 
 
-def phase_sentences(trace: Trace) -> list[str]:
+def phase_sentences(model: TimeModel) -> list[str]:
     """Say what is judged on ranks without steps, and on all ranks what belongs to no step and no share.
 
     Times are medians where a sentence is on several ranks.
     """
-    found = phases(trace)
+    found, trace = model.phases, model.trace
     marked = found.drop_nulls("step")["rank"].unique()
     bare = found.filter(~pl.col("rank").is_in(marked.implode()))
     sentences = [*_on_program(bare, trace)] if bare.height else []

@@ -9,8 +9,10 @@ import polars as pl
 from tracelens.derive.columns.intervals import END, union
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.events.capture_edges import CALLS, LATE_NS, CaptureEdges, calls_of
+from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.start_up import (
+    LONG_NS,
     Gaps,
     HostPieces,
     start_up_calls,
@@ -32,11 +34,13 @@ WINDOWS = {
 }
 EARLIER, START_UP, _, TEAR_DOWN, LATER = PHASES
 _MUCH_LONGER = 2
-"""A first step this much longer than the others' median holds start-up, if start-up calls take
-most of what it is longer by."""
+"""A first step this many times the others' median may hold start-up. A shorter one can be counted:
+it moves no median, and less than half of it is anything else than a step."""
 _MOST = 0.5
+"""The share of what a first step is longer by that start-up must take: more than any other reason."""
 _TAIL = 0.1
-"""A last step that takes less than this share of the others' median, and launches less, is a tail."""
+"""A last step that takes less than this share of the others' median, and launches less, is a tail.
+Steps of a program differ by less than ten times, unless one was not run to its end."""
 _WORK = ("device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "link")
 
 
@@ -63,12 +67,15 @@ def program(trace: Trace) -> pl.DataFrame:
     return phases(trace).filter(pl.col("phase") == PROGRAM)
 
 
-def program_steps(trace: Trace) -> pl.DataFrame:
-    """Return the rows of the table of steps that medians are made of: the program's, whole where any is."""
-    own = program(trace).drop_nulls("step")
+def program_steps(steps: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
+    """Return the steps that medians are made of: the program's, whole ones where there is any.
+
+    `steps` is the table of steps, `windows` are as from `phases`.
+    """
+    in_program = windows.filter(pl.col("phase") == PROGRAM).drop_nulls("step")
     is_chosen = pl.col("is_whole") | ~pl.col("is_whole").any().over("rank")
-    chosen = own.filter(is_chosen).select("rank", "step")
-    return steps_of(trace).join(chosen, on=["rank", "step"], how="semi", maintain_order="left")
+    chosen = in_program.filter(is_chosen).select("rank", "step")
+    return steps.join(chosen, on=["rank", "step"], how="semi", maintain_order="left")
 
 
 def in_program(trace: Trace) -> pl.Expr:
@@ -96,6 +103,8 @@ class _Rank:
     activities: pl.DataFrame
     work: Mapping[str, pl.DataFrame]
     calls: pl.DataFrame
+    awaited_from: int | None = None
+    """When another rank first waits for this one in a collective, on this one's clock."""
 
     @cached_property
     def edges(self) -> CaptureEdges:
@@ -160,6 +169,7 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
         **{name: trace.select(name, "rank", *_WORK) for name in DEVICE_WORK if name != "kernels"},
     }
     by_rank = {name: dict(by_value(frame, "rank")) for name, frame in tables.items()}
+    awaited = _awaited_from(trace)
     rows = []
     for rank in trace.manifest.ranks:
         steps, activities, calls = (
@@ -171,13 +181,28 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
             for name in DEVICE_WORK
             if rank in by_rank[name]
         }
-        known = _Rank(rank, steps.sort("start_ns"), activities, work, calls.sort("start_ns"))
+        known = _Rank(
+            rank,
+            steps.sort("start_ns"),
+            activities,
+            work,
+            calls.sort("start_ns"),
+            awaited.get(rank),
+        )
         if steps.height:
             rows += [(rank, *row) for row in _of_steps(known)]
         elif activities.height or work:
             rows += [(rank, *row) for row in _of_recorded(known)]
     found = pl.DataFrame(rows, schema=WINDOWS, orient="row")
     return found.sort("rank", "start_ns", "end_ns")
+
+
+def _awaited_from(trace: Trace) -> dict[int, int]:
+    """Return by rank when another one first waits for it for long, on the rank's own clock."""
+    calls = match_collectives(trace).calls.filter(pl.col("rank") == pl.col("awaited_rank"))
+    wait = pl.col("last_start_ns") - pl.col("first_start_ns")
+    long = calls.filter(wait >= LONG_NS)
+    return dict(long.group_by("rank").agg((pl.col("own_start_ns") - wait).min()).iter_rows())
 
 
 _Row = tuple[int | None, str, int, int, bool]
@@ -192,7 +217,8 @@ def _of_recorded(known: _Rank) -> Iterable[_Row]:
     ends = [int(part.select(END.max()).item()) for part in known.work.values()]
     earlier, stop = known.edges.earlier_end(), known.later or max(ends)
     first = min(starts) if earlier is None else earlier
-    start = start_up_end(known.gaps(known.begin if earlier is None else earlier, stop), first)
+    gaps = known.gaps(known.begin if earlier is None else earlier, stop)
+    start = start_up_end(gaps, first, known.awaited_from)
     edges = (known.begin, earlier or known.begin, start, stop, known.later or known.end, known.end)
     found = zip(PHASES, edges, edges[1:], strict=False)
     return [

@@ -15,8 +15,7 @@ from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import is_each_once, numbered, rows_of
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.call_tree import below, joined_paths
-from tracelens.derive.events.nesting import nest
-from tracelens.derive.events.nesting_walk import as_rows
+from tracelens.derive.events.nesting import as_rows, nest
 from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.time.self_time import charge
 from tracelens.schemas import DEVICE_WORK

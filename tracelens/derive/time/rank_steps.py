@@ -4,67 +4,51 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.ranks.collective_wait import waiting_pairs, waits_by_step
 from tracelens.derive.ranks.collectives import match_collectives
-from tracelens.derive.time.breakdown import break_down
-from tracelens.derive.time.cpu_only import process_ranks
+from tracelens.derive.time.model import TimeModel
 from tracelens.schemas.events import CAUSES
-from tracelens.schemas.results.time import PROGRAM
+from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
 _MOST_ROWS, _MOST_COLUMNS = 128, 500  # so many rows of 5 pixels are seen without scrolling
 
 
-def rank_steps(trace: Trace) -> pl.DataFrame:
+def rank_steps(model: TimeModel) -> pl.DataFrame:
     """Return one row per rank and step with step_ns and `PART_ns` for each of PARTS.
 
     A rank without steps has one row (step None). Of a rank with several devices, the one that computes most.
     """
-    kept = break_down(trace).frame.filter(pl.col("phase") == PROGRAM)
+    steps = model.by("rank", "device_id", "step")
     busiest = (
-        kept.group_by("rank", "device_id")
+        steps.group_by("rank", "device_id")
         .agg(pl.col("compute_ns").sum())
         .sort("compute_ns", "device_id")
     )
     device = busiest.group_by("rank", maintain_order=True).last().select("rank", "device_id")
-    of_device = kept.join(device, on=["rank", "device_id"], how="semi", nulls_equal=True)
-    waits = waits_by_step(trace).select("rank", "step", waiting_ns="exposed_ns")
-    steps = of_device.join(waits, on=["rank", "step"], how="left", nulls_equal=True)
-    # A wait between two kernels that communicate is no communication.
-    waiting = pl.min_horizontal(pl.col("waiting_ns").fill_null(0), "exposed_communication_ns")
-    return steps.select(
-        "rank",
-        "step",
-        step_ns="window_ns",
-        compute_ns="compute_ns",
-        communication_ns=pl.col("exposed_communication_ns") - waiting,
-        waiting_ns=waiting,
-        copy_ns="exposed_copy_ns",
-        **{f"{cause}_ns": f"idle_{cause}_ns" for cause in CAUSES},
-    ).sort("rank", "step")
+    of_device = steps.join(device, on=["rank", "device_id"], how="semi", nulls_equal=True)
+    parts = [f"{part}_ns" for part in PARTS]
+    return of_device.select("rank", "step", *parts, step_ns="window_ns").sort("rank", "step")
 
 
-def rank_averages(trace: Trace) -> pl.DataFrame:
+def rank_averages(model: TimeModel) -> pl.DataFrame:
     """Return one row per rank, all times of a step on average: as `rank_steps`, and delays_ns.
 
     delays_ns is the time that the other ranks together lost by waiting for this one.
     """
-    steps = rank_steps(trace)
+    steps = rank_steps(model)
     means = steps.group_by("rank").agg(pl.exclude("step").mean(), n=pl.len())
-    lost = waiting_pairs(trace).group_by(pl.col("awaited_rank").alias("rank"))
+    lost = model.waits.group_by(pl.col("awaited_rank").alias("rank"))
     delays = lost.agg(delays_ns=pl.col("exposed_ns").sum())
     delays_ns = pl.col("delays_ns").fill_null(0) / pl.col("n")
     return means.join(delays, on="rank", how="left").with_columns(delays_ns).drop("n").sort("rank")
 
 
-def ranks_to_draw(trace: Trace) -> list[int]:
+def ranks_to_draw(model: TimeModel) -> list[int]:
     """Return the rank that loses most by waiting, the one it waits for, and one that loses the median.
 
     Empty where no rank waits for another.
     """
-    pairs = waiting_pairs(trace).sort(
-        "exposed_ns", "rank", "awaited_rank", descending=[True, False, False]
-    )
+    pairs = model.waits.sort("exposed_ns", "rank", "awaited_rank", descending=[True, False, False])
     losses = pairs.group_by("rank").agg(pl.col("exposed_ns").sum(), pl.col("awaited_rank").first())
     losses = losses.sort("exposed_ns", "rank", descending=[True, False])
     if losses.is_empty():
@@ -117,17 +101,17 @@ class HeatMap:
 
 
 def heat_map(
-    trace: Trace, most_rows: int = _MOST_ROWS, most_columns: int = _MOST_COLUMNS
+    model: TimeModel, most_rows: int = _MOST_ROWS, most_columns: int = _MOST_COLUMNS
 ) -> HeatMap | None:
     """Return the times of all ranks and steps; None with one rank, or without steps."""
-    if len(trace.manifest.ranks) < 2 or not (trace.has("kernels") or process_ranks(trace)):
+    if len(model.trace.manifest.ranks) < 2:
         return None
-    steps = rank_steps(trace).drop_nulls("step")
+    steps = rank_steps(model).drop_nulls("step")
     if steps.is_empty():
         return None
     keys, labels = [], []
     for name, most, alone in (
-        ("rank", most_rows, ranks_to_draw(trace)[1:2]),
+        ("rank", most_rows, ranks_to_draw(model)[1:2]),
         ("step", most_columns, []),
     ):
         values = steps[name].unique().sort().to_list()

@@ -6,23 +6,30 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.time.breakdown import break_down
+from tracelens.derive.columns.ratios import over
 from tracelens.derive.time.cpu_only import (
+    busiest_places,
     count_ops,
-    heaviest_ops,
     longest_communication,
     process_ranks,
 )
-from tracelens.derive.time.judged_parts import SLOWED, kept_shares, parts_of
+from tracelens.derive.time.cpu_work import ARITHMETIC, COPY
+from tracelens.derive.time.model import TimeModel
 from tracelens.derive.time.program_phases import program_steps
-from tracelens.schemas.results.time import PARTS
+from tracelens.schemas.results.time import PARTS, TIME_BREAKDOWN
 from tracelens.trace import Trace
 
 WORTH_IT = 0.02
 """A part that takes less than this share of the time is not worth a change, nor a word."""
 _SAME = 0.02
 """A step's mark is as long as the step if it differs by no more than this share."""
+SLOWED = ("launch", "host")
+"""The parts that a profiler slows, as it runs inside ops, API calls and Python calls."""
+_SHARES = ("compute", "exposed_communication", "exposed_copy", "idle")
 _LONGEST = 60
+_BEYOND_JUDGING = 20
+"""A process whose step the profiler makes so many times as long is not judged: nearly all of it is
+the profiler's."""
 _MANY_RANKS = 4
 
 
@@ -55,6 +62,13 @@ class RankTime:
         return self.parts[part] / max(sum(self.parts.values()), 1)
 
     @property
+    def is_slowed_beyond_judging(self) -> bool:
+        """Whether nearly all of a process's recorded step is the profiler's."""
+        if not self.is_process or self.unprofiled_ns is None or self.step_ns is None:
+            return False
+        return self.step_ns > _BEYOND_JUDGING * self.unprofiled_ns
+
+    @property
     def bound(self) -> str:
         """The part that takes most of the judged time."""
         return max(PARTS, key=self.share)
@@ -66,52 +80,80 @@ class RankTime:
         return rest if self.share(rest) >= WORTH_IT else None
 
 
-def judged_ranks(trace: Trace) -> list[RankTime]:
+def rank_times(model: TimeModel) -> list[RankTime]:
     """Return every rank's time in the program: over its steps, or where it marks none over the phase program.
 
     The time that the profiler is known to add is subtracted: its own recorded work, and, where the
     time of a step without it is known, the rest of the difference, from launching and the host's
     other work in proportion. Device work takes as long either way.
     """
-    steps = {rank: (n, round(median)) for rank, n, median, *_ in step_times(trace).iter_rows()}
+    trace = model.trace
+    steps = {rank: (n, round(median)) for rank, n, median, *_ in step_times(model).iter_rows()}
     n_work = trace.heights("kernels") | count_ops(trace)
     processes = process_ranks(trace)
-    times = judged_time(trace)
-    kept = kept_shares(trace, times)
-    found = []
+    times = model.by("rank")
+    kept = kept_shares(model, times)
+    ranks = []
     for row in times.iter_rows(named=True):
-        rank, n_devices = row["rank"], row["n_devices"]
+        rank = row["rank"]
         n_steps, step_ns = steps.get(rank, (0, None))
         recorded = {name: row[f"{name}_ns"] for name in PARTS}
         parts = recorded | {"host": recorded["host"] - row["profiler_ns"]}
         unprofiled = trace.manifest.unprofiled_step_ns(rank) if n_steps else None
         if unprofiled is not None:
             parts |= {name: round(parts[name] * kept.get(rank, 1.0)) for name in SLOWED}
-        known = (n_work.get(rank, 0), n_steps, step_ns, unprofiled)
-        found.append(
+        ranks.append(
             RankTime(
-                rank, parts, recorded, *known, is_process=rank in processes, n_devices=n_devices
+                rank,
+                parts,
+                recorded,
+                n_work=n_work.get(rank, 0),
+                n_steps=n_steps,
+                step_ns=step_ns,
+                unprofiled_ns=unprofiled,
+                is_process=rank in processes,
+                n_devices=row["n_devices"],
             )
         )
-    return found
+    return ranks
 
 
-def judged_time(trace: Trace, by: tuple[str, ...] = ("rank",)) -> pl.DataFrame:
-    """Return the program's time by part, see `parts_of`: one row per rank, or combination of `by`; sorted."""
-    made = break_down(trace)
-    return parts_of(made.frame, made.idle, by)
+def kept_shares(model: TimeModel, times: pl.DataFrame) -> dict[int, float]:
+    """Return by rank the share of launching and of the host's other work that is the program's own.
 
-
-def idle_places(trace: Trace) -> pl.DataFrame:
-    """Return the program's idle time by rank, device, cause and place (what), most first.
-
-    Columns: idle_ns, n_gaps, longest_ns, example_ns. The place of an activity is its own; the
-    place of launching is the outermost op around the call that launched the next work, or the API
-    function without such an op. `longest_ns` is the most that one gap has of it, `example_ns` the
-    start of that gap.
+    Where the time of a step without the profiler is known, the rest of the difference to the
+    recorded steps was added by the profiler, beside the work that it recorded of itself. `times`
+    are those of the model by rank.
     """
-    order = ["rank", "device_id", "idle_ns", "cause", "what"]
-    return break_down(trace).places.sort(order, descending=[False, False, True, False, False])
+    kept = {}
+    for row in times.iter_rows(named=True):
+        unprofiled = model.trace.manifest.unprofiled_step_ns(row["rank"])
+        recorded = sum(row[f"{part}_ns"] for part in PARTS) - row["profiler_ns"]
+        slowed = sum(row[f"{part}_ns"] for part in SLOWED) - row["profiler_ns"]
+        if unprofiled is not None and slowed:
+            added = max(recorded - unprofiled * row["n_windows"], 0)
+            kept[row["rank"]] = max(1 - added / slowed, 0.0)
+    return kept
+
+
+def with_shares(model: TimeModel) -> pl.DataFrame:
+    """Return the model's windows with all of TIME_BREAKDOWN: shares of the time without the profiler's."""
+    marked = model.device.drop_nulls("step")["rank"].unique()
+    times = model.by("rank").filter(pl.col("rank").is_in(marked.implode()))
+    kept = pl.DataFrame(
+        [*kept_shares(model, times).items()],
+        schema={"rank": pl.Int32, "kept": pl.Float64},
+        orient="row",
+    )
+    windows = model.device.join(kept, on="rank", how="left", maintain_order="left")
+    slowed = pl.sum_horizontal(f"idle_{part}_ns" for part in SLOWED) - pl.col("profiler_ns")
+    added = (slowed * (1 - pl.col("kept").fill_null(1.0))).round().cast(pl.Int64)
+    windows = windows.with_columns(profiler_ns=pl.col("profiler_ns") + added)
+    unprofiled = pl.col("window_ns") - pl.col("profiler_ns")
+    measures = {name: pl.col(f"{name}_ns") for name in _SHARES}
+    measures["idle"] -= pl.col("profiler_ns")
+    shares = {f"{name}_frac": over(ns, unprofiled) for name, ns in measures.items()}
+    return TIME_BREAKDOWN.conform(windows.with_columns(**shares))
 
 
 def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
@@ -141,9 +183,13 @@ def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
     communicates = {
         (rank, "communication"): op for rank, op in longest_communication(trace).items()
     }
-    return (
-        found | communicates | {(rank, "compute"): op for rank, op in heaviest_ops(trace).items()}
-    )
+    works = {
+        (rank, part): places[0][0]
+        for part, kind in (("compute", ARITHMETIC), ("copy", COPY))
+        for rank, places in busiest_places(trace, kind).items()
+        if places
+    }
+    return found | communicates | works
 
 
 def short_kernel(name: str) -> str:
@@ -153,7 +199,7 @@ def short_kernel(name: str) -> str:
     return bare if len(bare) <= _LONGEST else bare[: _LONGEST - 1] + "…"
 
 
-def step_times(trace: Trace) -> pl.DataFrame:
+def step_times(model: TimeModel) -> pl.DataFrame:
     """Describe the program's steps by rank: n_steps; median_ns, low_ns and high_ns of their durations; mark_ns.
 
     `mark_ns` is the median length of their marks. A first step that is start-up and a last one in
@@ -161,7 +207,7 @@ def step_times(trace: Trace) -> pl.DataFrame:
     """
     ns = pl.col("duration_ns")
     found = (
-        program_steps(trace)
+        program_steps(model.steps, model.phases)
         .group_by("rank")
         .agg(
             n_steps=pl.len(),
@@ -174,11 +220,17 @@ def step_times(trace: Trace) -> pl.DataFrame:
     return found.sort("rank")
 
 
-def step_sentences(trace: Trace) -> list[str]:
+def mark_times(model: TimeModel) -> dict[int, int]:
+    """Return by rank the median length of its steps' marks, where that is another time than a step takes."""
+    times = step_times(model).select("rank", "median_ns", "mark_ns").drop_nulls("mark_ns")
+    return {rank: round(mark) for rank, median, mark in times.iter_rows() if _differs(median, mark)}
+
+
+def step_sentences(model: TimeModel) -> list[str]:
     """Say how long each rank's steps take, and how much that varies; for many ranks in one sentence on all."""
-    found = step_times(trace)
+    found = step_times(model)
     if found.height <= _MANY_RANKS:
-        several = len(trace.manifest.ranks) > 1
+        several = len(model.trace.manifest.ranks) > 1
         return [
             _sentence(f"Rank {row['rank']}: a" if several else "A", row)
             for row in found.iter_rows(named=True)
@@ -196,12 +248,17 @@ def step_sentences(trace: Trace) -> list[str]:
 
 def _beside_mark(median: float, mark: float | None) -> str:
     """Say how long the steps' marks are, where that is another time than the steps take."""
-    if not mark or abs(median - mark) <= _SAME * mark:
+    if mark is None or not _differs(median, mark):
         return ""
     return (
         ", until the device has done the step's work; its mark on the host, which a viewer shows,"
         f" is {mark / 1e6:.2f} ms long"
     )
+
+
+def _differs(median: float, mark: float) -> bool:
+    """Whether a step's mark is another time than the step takes."""
+    return bool(mark) and abs(median - mark) > _SAME * mark
 
 
 def _sentence(subject: str, row: dict[str, Any]) -> str:

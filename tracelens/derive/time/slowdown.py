@@ -34,6 +34,8 @@ def _slowed_parts(trace: Trace) -> pl.DataFrame:
     if calls.is_empty() or did.is_empty():
         return pl.DataFrame(schema=_SLOWED)
     did = did.select(*_THREAD, "start_ns", "duration_ns", pl.col(_PLACE).cast(pl.String))
+    # Only a process without a device has places of launching, and they are judged together.
+    did = did.with_columns(what=pl.when(pl.col("cause") != "launch").then("what"))
     during = did.drop("duration_ns").with_columns(end_ns=did.select(_END).to_series())
     placed = calls.sort("start_ns").join_asof(
         during.sort("start_ns"), on="start_ns", by=_THREAD, check_sortedness=False

@@ -9,12 +9,16 @@ import polars as pl
 from tracelens.derive.columns.intervals import covered_by, union
 
 LONG_NS = 1_000_000
-"""A call or gap that takes this long may be start-up: calls take microseconds."""
+"""A call or gap that takes this long may be start-up. Calls take microseconds, contexts and
+libraries tens of milliseconds and more: a hundred times to either side."""
 _MUCH_LONGER = 3
-"""A first call is start-up if later calls of the function take less than one part in so many."""
+"""A first call, or gap, is start-up if later ones of its kind take less than one part in so many:
+what varies by itself, such as an allocation of another size, stays within that."""
 _MOST = 0.5
+"""More than any other reason: the share of a gap that start-up, or input, must take to be its reason."""
 _SPARSE = 0.1
-"""A device that works less than this share of what it works later does not work steadily yet."""
+"""A device that works less than this share of what it works later does not work steadily yet. One
+that only computes less, as in a first phase of a program, works more than a tenth as much."""
 _WAITING = ("sync", "memcpy", "memset")
 """Kinds of calls that last as long as the work that they wait for or do."""
 
@@ -118,12 +122,14 @@ def start_up_ns(gaps: Gaps) -> int:
     return int(gaps.frame["load_ns"].sum())
 
 
-def start_up_end(gaps: Gaps, first: int) -> int:
+def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int:
     """Return when the device first works steadily, after its first work.
 
     Start-up goes on until the end of the last gap that start-up takes most of, as long as such gaps
     take most of the time until then; and until the end of a gap much longer than all later ones
-    before which the device hardly worked. Waiting for input is no start-up.
+    before which the device hardly worked. Waiting for input is no start-up, nor is, without a sign
+    of loading, what goes on after `awaited_from`: another rank works already, and waits for this
+    one, which is late.
     """
     start = first
     lead = gaps.frame.filter(pl.col("end_ns") <= first)
@@ -139,6 +145,8 @@ def start_up_end(gaps: Gaps, first: int) -> int:
             if loading_ns >= _MOST * (row["end_ns"] - first):
                 start = row["end_ns"]
     longest = 0
+    if awaited_from is not None:
+        later = [row for row in later if row["end_ns"] <= awaited_from]
     for row in reversed(later):
         length = row["end_ns"] - row["start_ns"]
         if length >= _MUCH_LONGER * max(longest, LONG_NS) and _is_sparse(row, gaps, first):

@@ -10,7 +10,6 @@ import polars as pl
 
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.clocks import doubt_of
-from tracelens.derive.ranks.collective_wait import waiting_pairs
 from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.derive.ranks.missing import describe_missing, find_missing_straggler
 from tracelens.derive.ranks.pipeline import find_pipeline
@@ -18,7 +17,8 @@ from tracelens.derive.ranks.rank_sets import tied_ranks
 from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.culprits import LINK, NETWORK, Culprit, Culprits, find_culprits
 from tracelens.derive.time.late_ranks import BLAMED
-from tracelens.derive.time.rank_time import RankTime, judged_ranks
+from tracelens.derive.time.model import TimeModel
+from tracelens.derive.time.rank_time import RankTime, rank_times
 from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
@@ -39,15 +39,16 @@ _ON_ITS_CLOCK = {*PARTS, LINK, NETWORK} - {"communication", "waiting", "dependen
 _ALL_OTHERS = "another rank each step"
 
 
-def judge_job(trace: Trace) -> list[dict[str, object]]:
+def judge_job(model: TimeModel) -> list[dict[str, object]]:
     """Return the rows of the analysis `job`: one per culprit, or one without any.
 
     The first row has the bound of the job and its sentence. The trace must be of several ranks with
     time to judge.
     """
-    judged = judged_ranks(trace)
-    culprits = find_culprits(trace)
-    exposed = int(waiting_pairs(trace)["exposed_ns"].sum())
+    trace = model.trace
+    judged = rank_times(model)
+    culprits = find_culprits(model)
+    exposed = int(model.waits["exposed_ns"].sum())
     shared: dict[str, object] = {"n_ranks": len(trace.manifest.ranks), "exposed_ns": exposed}
     lacking = describe_missing(trace)
     missing = _missing_straggler(trace, judged)
@@ -56,7 +57,7 @@ def judge_job(trace: Trace) -> list[dict[str, object]]:
     elif culprits.each:
         rows = _rows_of_culprits(trace, culprits, judged)
     else:
-        rows = [_evenly(trace, judged)]
+        rows = [_evenly(model, judged)]
     if lacking is not None and "not given" not in str(rows[0]["evidence"]):
         rows[0]["evidence"] = f"{rows[0]['evidence']}; {lacking}, and counts as communication"
     return [row | shared | {"unit": "1"} for row in rows]
@@ -189,7 +190,7 @@ def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[fl
     return first, shares[first]
 
 
-def _evenly(trace: Trace, judged: list[RankTime]) -> dict[str, object]:
+def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
     """Return the row of a job without a culprit: the bound of most ranks, and what comes second."""
     bounds = Counter(time.bound for time in judged)
     bound = max(bounds, key=lambda name: (bounds[name], name))
@@ -207,13 +208,13 @@ def _evenly(trace: Trace, judged: list[RankTime]) -> dict[str, object]:
     if is_even:
         nobody = f"no rank's delay is {100 * BLAMED:.0f} % of {of}"
         evidence = f"{bound}-bound, evenly: {evidence}; {nobody}"
-    bubble = _bubble(trace, judged)
+    bubble = _bubble(model.trace, judged)
     if bubble is not None and bound == "waiting":
         evidence = bubble
     elif bubble is not None:
         evidence = f"{evidence}; {bubble}"
     elif bound == "waiting":
-        evidence += _mostly_for(trace)
+        evidence += _mostly_for(model)
     return {
         "bound": bound,
         "value": value,
@@ -224,9 +225,9 @@ def _evenly(trace: Trace, judged: list[RankTime]) -> dict[str, object]:
     }
 
 
-def _mostly_for(trace: Trace) -> str:
+def _mostly_for(model: TimeModel) -> str:
     """Say which rank most of the waiting is for, though its own time is not longer."""
-    pairs = waiting_pairs(trace).group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
+    pairs = model.waits.group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
     pairs = pairs.sort("exposed_ns", "awaited_rank", descending=[True, False])
     if pairs.is_empty() or 2 * int(pairs["exposed_ns"][0]) < int(pairs["exposed_ns"].sum()):
         return ""

@@ -1,7 +1,7 @@
 """One step as bars: what each stream ran, what the host's threads did, and why the device was idle."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -10,14 +10,18 @@ from tracelens.derive.events.nesting import nest
 from tracelens.derive.time.host_time import call_rows, host_of_calls
 from tracelens.derive.time.host_tracks import CAUSE_OF_KIND
 from tracelens.derive.time.idle import COMMUNICATION, COMPUTE, COPY, DeviceWork, idle_pieces
-from tracelens.derive.time.program_phases import program, program_steps
-from tracelens.derive.time.step_table import steps_of
+from tracelens.derive.time.model import TimeModel
+from tracelens.derive.time.program_phases import program_steps
+from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
 MOST_BARS = 20_000
 """More bars than this are put together where they are short."""
 _HOST_KINDS = ("op", "module", "annotation", "nvtx")
-"""Spans that are drawn; Python calls would hide them."""
+"""Spans that are drawn; Python calls would hide them, and have lanes of their own."""
+PYTHON_LANE = ", Python calls"
+"""End of the name of a lane of a thread's Python calls."""
+_IDS = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
 _FIRST_WIDTH = 1 / 4_000
 BARS = {
     "lane": pl.String,
@@ -28,10 +32,13 @@ BARS = {
     "kind": pl.String,
     "api_call_id": pl.Int64,
     "n": pl.Int64,
+    "rank": pl.Int32,
+    "source": pl.String,
+    "event_id": pl.Int64,
 }
 """Columns of bars; `kind` is a kernel's primitive, a cause of idle time, or what else it is; `n`
 counts the bars that a bar stands for. The bars of a launch and of the work that it started have
-one api_call_id."""
+one api_call_id. `source` and `event_id` name the row of a table that a bar shows, if any."""
 _BAR = list(BARS)
 _CODED: dict[Any, Any] = {pl.String: pl.Categorical}
 _AS_TEXT: dict[Any, Any] = {pl.Categorical: pl.String}
@@ -71,38 +78,45 @@ class Timeline:
     merged_ns: int | None
     n_left_out: int = 0
     """Bars on the deepest levels, which are not drawn where there are too many lanes and levels."""
+    calls: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=BARS))
+    """Bars of Python calls, where they were recorded and one rank is drawn: a lane for each
+    thread."""
 
 
-def first_rank(trace: Trace) -> int:
-    """The first rank that marks steps, else the first of all."""
-    steps = steps_of(trace)
-    return int(steps["rank"].min() if steps.height else min(trace.manifest.ranks, default=0))  # type: ignore[arg-type]
+def first_rank(model: TimeModel) -> int:
+    """Return the first rank that marks steps, else the first of all."""
+    if model.steps.height:
+        return int(model.steps["rank"].min())  # type: ignore[arg-type]  # a number
+    return min(model.trace.manifest.ranks, default=0)
 
 
-def windows(trace: Trace, rank: int) -> list[Window]:
+def windows(model: TimeModel, rank: int) -> list[Window]:
     """Return the program's steps of median and of longest duration, else the program's only window."""
-    own = program_steps(trace).filter(pl.col("rank") == rank).sort("duration_ns", "step")
-    if own.height:
-        rows = {(own.height - 1) // 2: "median", own.height - 1: "longest"} | {
-            (own.height - 1) // 2: "median"
-        }
-        found = [(place, own.row(at, named=True)) for at, place in rows.items()]
-        made = [
+    steps = program_steps(model.steps, model.phases).filter(pl.col("rank") == rank)
+    if steps.height:
+        steps = steps.sort("duration_ns", "step")
+        middle, last = (steps.height - 1) // 2, steps.height - 1
+        chosen = {middle: "median"} if middle == last else {middle: "median", last: "longest"}
+        rows = [(place, steps.row(number, named=True)) for number, place in chosen.items()]
+        drawn = [
             Window(rank, row["step"], place, row["start_ns"], row["duration_ns"])
-            for place, row in found
+            for place, row in rows
         ]
     else:
-        own = program(trace).filter(pl.col("rank") == rank)
+        program = model.phases.filter(pl.col("rank") == rank, pl.col("phase") == PROGRAM)
         length = pl.col("end_ns") - pl.col("start_ns")
-        edges = [*own.select("start_ns", length).iter_rows()] or [_recorded(trace, rank)]
-        made = [Window(rank, None, "", *edge) for edge in edges]
-    return [one for one in made if one.duration_ns > 0]
+        edges = program.select("start_ns", length).rows() or [_recorded(model.trace, rank)]
+        drawn = [Window(rank, None, "", *edge) for edge in edges]
+    return [window for window in drawn if window.duration_ns > 0]
 
 
 def draw_timeline(
-    trace: Trace, window: Window, begins: Mapping[int, int] | None = None, most: int = MOST_BARS
+    model: TimeModel,
+    window: Window,
+    begins: Mapping[int, int] | None = None,
+    most: int = MOST_BARS,
 ) -> Timeline | None:
-    """The bars of the window; null without any.
+    """Draw the bars of the window; None without any.
 
     Lanes are in the order in which they are drawn: each device's streams and its idle time by
     cause, as in `time_breakdown` but for code that is loaded at a kernel's first use; then threads,
@@ -111,7 +125,7 @@ def draw_timeline(
     """
     starts = {window.rank: window.start_ns} if begins is None else begins
     parts = [
-        (rank, _bars(trace, rank, begin, window.duration_ns)) for rank, begin in starts.items()
+        (rank, _bars(model, rank, begin, window.duration_ns)) for rank, begin in starts.items()
     ]
     if begins is not None:
         # Calls are numbered by rank.
@@ -127,8 +141,13 @@ def draw_timeline(
     bars = pl.concat([bars for _, bars in parts])
     shallow = _without_deepest(bars, most)
     drawn, merged_ns = _merged(shallow, window.duration_ns, most)
-    n_left_out = bars.height - shallow.height
-    return Timeline(window, [*starts], drawn, merged_ns, n_left_out) if drawn.height else None
+    if not drawn.height:
+        return None
+    calls = pl.DataFrame(schema=BARS)
+    if begins is None:
+        recorded = _python_calls(model.trace, window.rank, window.start_ns, window.duration_ns)
+        calls, _ = _merged(_without_deepest(recorded, most), window.duration_ns, most)
+    return Timeline(window, [*starts], drawn, merged_ns, bars.height - shallow.height, calls)
 
 
 def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
@@ -145,15 +164,18 @@ def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
     )
 
 
-def _bars(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFrame:
-    """The bars of the rank's time, lane after lane, with times since its begin."""
-    work, host = (
-        _work(trace, rank, begin, begin + length),
-        _host(trace, rank, begin, begin + length),
-    )
+def _bars(model: TimeModel, rank: int, begin: int, length: int) -> pl.DataFrame:
+    """List the bars of the rank's time, lane after lane, with times since its begin."""
+    work = _work(model.trace, rank, begin, begin + length)
+    host = _host(model.trace, rank, begin, begin + length)
     stream = pl.format("GPU {} stream {}", "device_id", pl.col("stream_id").fill_null(0))
     on_device = _as_bars(work, lane=stream, kind="drawn")
-    bars = pl.concat([on_device, _idle(trace, rank, work, (begin, begin + length)), host])
+    bars = pl.concat([on_device, _idle(model, rank, work, (begin, begin + length)), host])
+    return _clipped(bars, begin, length).with_columns(rank=pl.lit(rank, pl.Int32))
+
+
+def _clipped(bars: pl.DataFrame, begin: int, length: int) -> pl.DataFrame:
+    """The bars' parts within a stretch of time, with times since its begin."""
     return bars.filter(begin < _END, pl.col("start_ns") < begin + length).with_columns(
         start_ns=pl.col("start_ns").clip(begin) - begin,
         duration_ns=_END.clip(upper_bound=begin + length) - pl.col("start_ns").clip(begin),
@@ -176,9 +198,10 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
         ("memsets", (), pl.lit("memset"), pl.lit(COPY, pl.UInt8)),
     ):
         near = _within(begin - _AROUND_NS, end + _AROUND_NS)
-        found = trace.select(table, *shared, *columns, where=near, rank=rank)
+        found = trace.select(table, *shared, _IDS[table], *columns, where=near, rank=rank)
         drawn = pl.col("primitive") if table == "kernels" else pl.lit("copy")
-        parts.append(found.select(*shared, name=name, drawn=drawn, kind=kind).cast(_CODED))
+        own = {"source": pl.lit(table), "event_id": pl.col(_IDS[table])}
+        parts.append(found.select(*shared, name=name, drawn=drawn, kind=kind, **own).cast(_CODED))
     work = pl.concat(parts).sort("device_id", "start_ns")
     before = work.filter(begin >= _END).group_by("device_id", maintain_order=True).last()
     after = (
@@ -193,19 +216,17 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
 def _as_bars(rows: pl.DataFrame, **own: pl.Expr | str) -> pl.DataFrame:
     """The rows as bars: columns of BARS in `own`, else their own; level 0, and one bar each, where there is none."""
     known = {name: pl.col(name) for name in rows.columns if name in BARS}
-    return (
-        rows.select(**({"level": pl.lit(0, pl.Int64), "n": pl.lit(1, pl.Int64)} | known | own))
-        .select(_BAR)
-        .cast(_CODED)
-    )
+    absent = {name: pl.lit(None, BARS[name]) for name in ("rank", "source", "event_id")}
+    absent |= {"level": pl.lit(0, pl.Int64), "n": pl.lit(1, pl.Int64)}
+    return rows.select(**(absent | known | own)).select(_BAR).cast(_CODED)
 
 
-def _idle(trace: Trace, rank: int, work: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
-    """A bar for each piece of idle time of the devices that ran anything, its place as the name."""
+def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
+    """Draw a bar for each piece of idle time of the devices that ran anything, its place as the name."""
     parts = [pl.DataFrame(schema=BARS).cast(_CODED)]
     edges = {"start_ns": [window[0]], "end_ns": [window[1]], "counted": [True]}
     windows = pl.DataFrame(edges)
-    host = host_of_calls(trace, rank, work["api_call_id"])
+    host = host_of_calls(model.trace, model.host, rank, work["api_call_id"])
     for (device_id,), own in work.partition_by("device_id", as_dict=True).items():
         wanted = own.select(pl.lit(rank, pl.Int32).alias("rank"), "api_call_id")
         columns = own.select(*_TIMES, "kind", call=call_rows({rank: host}, wanted)).sort("start_ns")
@@ -236,27 +257,51 @@ def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
         *shared,
         "name",
         "kind",
+        "span_id",
         where=within & pl.col("kind").is_in(_HOST_KINDS),
         rank=rank,
-    )
+    ).rename({"span_id": "event_id"})
     calls = trace.select("api_calls", *shared, "api", "api_call_id", where=within, rank=rank)
     both = pl.concat(
         [
-            spans.with_columns(api_call_id=pl.lit(None, pl.Int64)),
+            spans.with_columns(
+                api_call_id=pl.lit(None, pl.Int64), source=pl.lit("spans", pl.Categorical)
+            ),
             calls.select(
                 *shared,
                 pl.col("api").alias("name"),
                 pl.lit("api call").alias("kind"),
+                pl.col("api_call_id").alias("event_id"),
                 "api_call_id",
+                pl.lit("api_calls").alias("source"),
             ).cast(_CODED),
         ]
-    ).sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
-    times = both.select(*shared, parent_hint=pl.lit(None, pl.Int64))
-    depth = pl.Series("level", nest(times, times.clear().drop("parent_hint")).depth, dtype=pl.Int64)
+    )
+    return _nested(both, "")
+
+
+def _nested(rows: pl.DataFrame, lane: str) -> pl.DataFrame:
+    """The rows of host threads as bars, nested by thread; threads with most time first."""
     thread = ["process_id", "thread_id"]
-    bars = both.with_columns(depth, busy=pl.col("duration_ns").sum().over(thread))
+    rows = rows.sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
+    times = rows.select(*thread, *_TIMES, parent_hint=pl.lit(None, pl.Int64))
+    depth = pl.Series("level", nest(times, times.clear().drop("parent_hint")).depth, dtype=pl.Int64)
+    bars = rows.with_columns(depth, busy=pl.col("duration_ns").sum().over(thread))
     bars = bars.sort("busy", *thread, descending=[True, False, False], maintain_order=True)
-    return _as_bars(bars, lane=pl.format("thread {}", pl.col("thread_id").fill_null(0)))
+    return _as_bars(bars, lane=pl.format(f"thread {{}}{lane}", pl.col("thread_id").fill_null(0)))
+
+
+def _python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFrame:
+    """A bar for each Python call in the time, nested by thread."""
+    within = _within(begin, begin + length) & (pl.col("kind") == "python")
+    columns = ("process_id", "thread_id", *_TIMES, "name", "kind", "span_id")
+    found = trace.select("spans", *columns, where=within, rank=rank)
+    named = found.rename({"span_id": "event_id"}).with_columns(
+        source=pl.lit("spans", pl.Categorical),
+        rank=pl.lit(rank, pl.Int32),
+        api_call_id=pl.lit(None, pl.Int64),
+    )
+    return _clipped(_nested(named, PYTHON_LANE), begin, length)
 
 
 def _without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
@@ -287,7 +332,7 @@ def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, i
                 duration_ns=_END.max() - pl.col("start_ns").min(),
                 **{
                     name: pl.col(name).sort_by("duration_ns").last()
-                    for name in ("name", "kind", "api_call_id")
+                    for name in ("name", "kind", "api_call_id", "rank", "source", "event_id")
                 },
                 n=pl.len().cast(pl.Int64),
             )

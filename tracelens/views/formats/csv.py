@@ -38,7 +38,7 @@ def to_csv(report: Report) -> str:
 
 
 def _cell(text: str) -> str:
-    """The text without invisible characters, quoted where it begins as a formula does."""
+    """Remove invisible characters from a text, and quote it where a spreadsheet would run it as a formula."""
     seen = printable(text)
     return f"'{seen}" if re.match(_FORMULA, seen) else seen
 

@@ -56,6 +56,7 @@ def _render(what: RenderableType, screen: Screen) -> str:
         markup=False,
         emoji=False,
         legacy_windows=False,
+        force_jupyter=False,  # else a notebook shows what is only written into the stream
     ).print(what)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 

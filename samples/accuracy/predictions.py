@@ -1,0 +1,151 @@
+"""The second part of docs/accuracy.md: predicted times beside measured ones, from the captures of samples/whatif."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import tracelens as tl
+from tracelens.derive.replay.predict import predict
+from tracelens.derive.replay.unprofiled import unprofiled_steps
+from tracelens.errors import TracelensError
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "whatif"))
+
+from measured import Case, Change, cases, changes
+
+_LARGE = 0.05
+"""A change of a step by less may have either sign."""
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """A prediction beside what was measured, in ms, and the line of the table that says so."""
+
+    group: str
+    predicted_ms: float
+    measured_ms: float
+    is_held: bool
+    line: str
+    has_sign: bool = True
+
+    @property
+    def error(self) -> float:
+        """How far the prediction is from what was measured, over the latter."""
+        return self.predicted_ms / self.measured_ms - 1
+
+
+def step_row(case: Case) -> Predicted | None:
+    """The step of a capture without the profiler; None where the trace says nothing of it."""
+    step = unprofiled_steps(tl.collect(case.path)).get(0)
+    if step is None or step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
+        return None
+    predicted, measured = step.unprofiled_ns / 1e6, case.step_ns / 1e6
+    low, high = step.low_ns / 1e6, step.high_ns / 1e6
+    is_held = low <= measured <= high
+    half = "fitted on" if case.is_fitted else "judged"
+    alone = " / ".join(f"{ms:.3f}" for ms in case.steps_ms)
+    line = (
+        f"| {case.name} | {step.recorded_ns / 1e6:.3f} | {predicted:.3f} ({low:.3f} to {high:.3f}) |"
+        f" {alone} | {predicted / measured - 1:+.1%} | {'' if is_held else 'outside'} | {half} |"
+    )
+    return Predicted(f"{case.kind}, {half}", predicted, measured, is_held, line)
+
+
+def change_row(change: Change) -> Predicted | str:
+    """A change of a program, predicted from the trace before it; the line that says why not."""
+    head = f"| `{change.expression}` | {change.program} | {change.before_ms:.3f}"
+    try:
+        (found,) = predict(tl.collect(change.path), [change.expression])
+    except TracelensError as error:
+        why = str(error).split(";")[0].split(": ", 1)[-1]
+        return f"{head} | none: {why} | {change.after_ms:.3f} | | |"
+    low, high, after = found.low_ns / 1e6, found.high_ns / 1e6, found.after_ns / 1e6
+    is_held = low <= change.after_ms <= high
+    gain, predicted_gain = change.after_ms - change.before_ms, after - found.before_ns / 1e6
+    has_sign = gain * predicted_gain > 0 or abs(gain) < _LARGE * change.before_ms
+    line = (
+        f"{head} | {after:.3f} ({low:.3f} to {high:.3f}) | {change.after_ms:.3f} |"
+        f" {after / change.after_ms - 1:+.1%} | {'' if is_held else 'outside'} |"
+    )
+    return Predicted(change.option, after, change.after_ms, is_held, line, has_sign)
+
+
+def step_rows() -> list[Predicted]:
+    """A row for each capture."""
+    rows = (step_row(case) for case in sorted(cases(), key=lambda case: case.name))
+    return [row for row in rows if row is not None]
+
+
+def change_rows() -> list[Predicted | str]:
+    """A row for each changed program."""
+    return [change_row(change) for change in changes()]
+
+
+def summary(rows: Iterable[Predicted]) -> list[str]:
+    """The table of errors by group."""
+    groups: dict[str, list[Predicted]] = {"all": []}
+    for row in rows:
+        groups.setdefault(row.group, []).append(row)
+        groups["all"].append(row)
+    lines = [
+        "| | number | median error | 90th percentile | the range holds | sign right |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name in [*sorted(groups.keys() - {"all"}), "all"]:
+        group = groups[name]
+        errors = sorted(abs(row.error) for row in group)
+        ninth = errors[math.ceil(0.9 * len(errors)) - 1]
+        held = sum(row.is_held for row in group) / len(group)
+        signs = sum(row.has_sign for row in group) / len(group)
+        lines.append(
+            f"| {name} | {len(group)} | {statistics.median(errors):.1%} | {ninth:.1%} |"
+            f" {held:.0%} | {signs:.0%} |"
+        )
+    return lines
+
+
+_STEPS = """\
+## A step without the profiler
+
+Captures of [samples/whatif](../samples/whatif/README.md), whose steps were timed without the profiler on an H200, in
+the same process before and in one that never profiled. What the profiler adds to an op, a Python call and an API call
+was fitted on half of the programs (*fitted on*), and never on those that are *judged*; larger captures than are
+bundled took part in both. Times are in ms. The range is as wide as held nine in ten of all captures. The two measured
+times themselves differ by {apart:.1%} in the median.
+"""
+
+_CHANGES = """\
+## What a change gives
+
+The same programs before and after a change that was really made, both timed without the profiler; predicted from the
+plain trace taken before. Times are in ms. *Sign right* counts a change of less than 5 % as right either way.
+"""
+
+
+def page() -> str:
+    """Both sections."""
+    steps, found = step_rows(), change_rows()
+    pairs = [case.steps_ms for case in cases() if len(case.steps_ms) > 1]
+    apart = statistics.median(abs(times[1] / times[0] - 1) for times in pairs)
+    predicted = [row for row in found if isinstance(row, Predicted)]
+    parts = [
+        _STEPS.format(apart=apart),
+        *summary(steps),
+        "",
+        "| Capture | recorded | predicted | measured | error | | |",
+        "| --- | ---: | ---: | ---: | ---: | --- | --- |",
+        *(row.line for row in steps),
+        "",
+        _CHANGES,
+        *summary(predicted),
+        "",
+        "| Change | program | before | predicted | measured | error | |",
+        "| --- | --- | ---: | ---: | ---: | ---: | --- |",
+        *(row if isinstance(row, str) else row.line for row in found),
+    ]
+    return "\n".join(parts) + "\n"

@@ -1,0 +1,66 @@
+"""The charts of the advisor's page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import altair as alt
+
+from samples.kit.drawing import COLORS, even_line, legend
+
+ORDER = (
+    "channels_last",
+    "advised",
+    "eager, CUDA graph",
+    "advised, CUDA graph",
+    "torch.compile, default",
+    "torch.compile, reduce-overhead",
+    "torch.compile, max-autotune",
+    "jax.jit",
+)
+"""The ways beside eager, each with one colour in every chart."""
+
+
+def orders(rows: Mapping[str, Mapping[str, float]]) -> alt.LayerChart:
+    """Kernel time of a greedy order and of the search, over that of eager execution."""
+    values = [
+        {"model": model, "order": order, "ratio": us / times["eager"]}
+        for model, times in rows.items()
+        for order, us in times.items()
+        if order != "eager"
+    ]
+    base = alt.Chart(alt.InlineData(values=values)).encode(
+        y=alt.Y("model:N", title=None, sort=list(rows), axis=alt.Axis(labelLimit=0)),
+        yOffset=alt.YOffset("order:N"),
+        x=alt.X("ratio:Q", title="kernel time over eager's", scale=alt.Scale(domain=[0, 2.2])),
+    )
+    color = alt.Color("order:N", title=None, legend=legend())
+    words = base.mark_text(align="left", dx=3).encode(text=alt.Text("ratio:Q", format=".2f"))
+    return (base.mark_bar().encode(color=color) + words + even_line()).properties(
+        width=560, height=180
+    )
+
+
+def ways(rows: Mapping[str, Mapping[str, float]]) -> alt.LayerChart:
+    """How many times as fast as eager each way is, by wall clock: as the paper's Figures 2 to 4."""
+    values = [
+        {"subject": subject, "way": way, "speedup": times["eager"] / us}
+        for subject, times in rows.items()
+        for way, us in times.items()
+        if way != "eager" and us
+    ]
+    colors = alt.Scale(domain=list(ORDER), range=list(COLORS))
+    points = (
+        alt.Chart(alt.InlineData(values=values))
+        .mark_point(filled=True, size=70, opacity=0.85)
+        .encode(
+            y=alt.Y("subject:N", title=None, sort=list(rows), axis=alt.Axis(labelLimit=0)),
+            x=alt.X(
+                "speedup:Q",
+                title="times as fast as eager, by wall clock",
+                scale=alt.Scale(type="log", base=2),
+            ),
+            color=alt.Color("way:N", title=None, scale=colors, legend=legend(4)),
+        )
+    )
+    return (points + even_line()).properties(width=560, height={"step": 24})

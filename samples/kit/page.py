@@ -1,0 +1,131 @@
+"""A study's page: a Jinja template, the values that its captures give, verdicts one line each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from samples.kit.significance import LEAST, NEAR, Verdict, spearman_limit
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDEST_ROW = 200
+"""Characters of a table's row, beyond which nobody reads it."""
+
+
+class PageError(ValueError):
+    """A page that would not say what its captures do."""
+
+
+class Verdicts:
+    """The verdicts of a page by key, each shown once: one line, with what it rests on folded behind it."""
+
+    def __init__(self, by_key: Mapping[str, Verdict]) -> None:
+        self.by_key = dict(by_key)
+        self.shown: Counter[str] = Counter()
+
+    def __call__(  # noqa: PLR0913 - what a verdict consists of
+        self, key: str, claim: str, where: str, *, there: str, here: str, caller: Callable[[], str]
+    ) -> str:
+        """One verdict; `caller` gives what it rests on.
+
+        `where`: the source's section or figure, `there`: what the source says, `here`: the captures.
+        Raises PageError for a key that nobody judged.
+        """
+        if key not in self.by_key:
+            raise PageError(f"nobody judged {key!r}")
+        self.shown[key] += 1
+        line = f"<b>{self.by_key[key]}</b> · {claim}: {here}"
+        behind = f"There ({where}): {there}. {caller().strip()}"
+        return f"<details><summary>{line}</summary>\n\n{behind}\n\n</details>\n"
+
+    def counts(self) -> str:
+        """`6 hold, 2 are open`: how many verdicts of each kind there are."""
+        numbers = Counter(self.by_key.values())
+        return ", ".join(f"{numbers[kind]} × *{kind}*" for kind in Verdict if numbers[kind])
+
+    def check(self) -> None:
+        """Raise PageError where a verdict is shown twice, or never."""
+        wrong = [key for key in self.by_key if self.shown[key] != 1]
+        if wrong:
+            raise PageError(f"to be shown once each: {', '.join(wrong)}")
+
+
+def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs by key. Raises PageError for a key that two of them have."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise PageError(f"two values have the key {key!r}")
+        found[key] = value
+    return found
+
+
+def render(template: Path, values: Mapping[str, Any], verdicts: Mapping[str, Verdict]) -> str:
+    """The page. Raises PageError for a value that is missing, and for a table's row that nobody reads."""
+    shown = Verdicts(verdicts)
+    environment = Environment(
+        loader=FileSystemLoader([template.parent, ROOT / "samples/kit"]),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 - Markdown of our own
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"f": fixed, "listed": listed, "percent": percent, "spread": spread}
+    environment.globals |= {
+        "finding": shown,
+        "counts": shown.counts,
+        "table": table,
+        "least": LEAST,
+        "near": NEAR,
+        "limit": spearman_limit,
+    }
+    text = environment.get_template(template.name).render(values)
+    shown.check()
+    wide = [line for line in text.splitlines() if line.startswith("|") and len(line) > WIDEST_ROW]
+    if wide:
+        raise PageError(f"rows above {WIDEST_ROW} characters: {wide[0][:60]}…")
+    return text
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table; numbers stand on the right, and what is None is a dash."""
+    kept = [["-" if cell is None else str(cell) for cell in row] for row in rows]
+    rights = [
+        "---:" if any(_is_number(row[i]) for row in kept) else "---" for i in range(len(headings))
+    ]
+    lines = [list(headings), rights, *kept]
+    return "\n".join(
+        f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines
+    )
+
+
+def _is_number(cell: str) -> bool:
+    return cell[:1].isdigit() and cell.replace(",", "").replace(".", "").isdigit()
+
+
+def fixed(number: float | None, digits: int = 2) -> str:
+    """The number with so many digits behind the point; a dash for None."""
+    return "-" if number is None else f"{number:,.{digits}f}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """`12 %`, of a share between 0 and 1."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def listed(words: Iterable[Any]) -> str:
+    """`a, b and c`."""
+    texts = [str(word) for word in words]
+    return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
+
+
+def spread(values: Iterable[float], digits: int = 2) -> str:
+    """`1.20 to 2.05`, the least and the most; or the one value."""
+    ends = sorted(values)
+    texts = dict.fromkeys(fixed(value, digits) for value in (ends[0], ends[-1]))
+    return " to ".join(texts)

@@ -1,0 +1,119 @@
+"""One rule for every page: what differs, what agrees with a claim, and what cannot be told.
+
+- Two medians differ where their quartiles do not overlap, from LEAST values a side on. Mood's median
+  test calls that chance in at most 6 % of cases (3 of 12 values beyond the cut on one side, 9 on the
+  other: Fisher's exact test, two-sided). With fewer values nothing is said to differ.
+- A ratio agrees with a claimed one where it lies within NEAR of it.
+- A rank correlation (Spearman) counts where it exceeds what chance alone gives in 5 % of cases, for
+  that many values: `spearman_limit`.
+- A claim on several cases holds where more than half of them hold, and at most half as many are the
+  other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+LEAST = 12
+"""Values a side from which on quartiles tell two medians apart."""
+NEAR = 0.1
+"""A ratio within so much of the claimed one agrees with it."""
+_FIVE = "1.000 0.886 0.786 0.738 0.700 0.648 0.618 0.587 0.560 0.538 0.521 0.503 0.485"
+_EIGHTEEN = "0.472 0.460 0.447 0.435 0.425 0.415 0.406 0.398 0.390 0.382 0.375 0.368 0.362"
+SPEARMAN = {n: float(text) for n, text in enumerate(f"{_FIVE} {_EIGHTEEN}".split(), start=5)}
+"""Critical values for 5 to 30 pairs, two-sided, 5 %: Zar, Biostatistical Analysis."""
+
+
+class Verdict(StrEnum):
+    """What today's captures say of a source's statement."""
+
+    HOLDS = "holds"
+    REVERSED = "reversed"
+    UNSEEN = "not seen here"
+    INCOMPARABLE = "not comparable"
+    OPEN = "open"
+
+
+class Range(NamedTuple):
+    """A median between its quartiles, or a ratio of two between the least and the most they allow."""
+
+    low: float
+    middle: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.middle:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+    def over(self, other: Range) -> Range:
+        """The ratio of this to the other."""
+        return Range(self.low / other.high, self.middle / other.middle, self.high / other.low)
+
+
+def more(one: Range, other: Range, n: int = LEAST) -> bool | None:
+    """Whether the one is more than the other; None where `n` values a side do not tell."""
+    if n < LEAST:
+        return None
+    return True if one.low > other.high else False if one.high < other.low else None
+
+
+def above(ratio: Range | None, limit: float = 1) -> bool | None:
+    """Whether a ratio lies above the limit with all that its quartiles allow; None where it spans it."""
+    if ratio is None:
+        return None
+    return True if ratio.low > limit else False if ratio.high < limit else None
+
+
+def agrees(ratio: float, claimed: float) -> bool:
+    """Whether a ratio is about the claimed one."""
+    return abs(ratio / claimed - 1) <= NEAR
+
+
+def judge(answer: bool | None, unlike: Verdict = Verdict.REVERSED) -> Verdict:
+    """The verdict of one answer: what is not told is within the spread, so it is not seen here."""
+    return Verdict.HOLDS if answer else Verdict.UNSEEN if answer is None else unlike
+
+
+def judge_cases(answers: Iterable[bool | None]) -> Verdict:
+    """The verdict on a claim of several cases, by how many hold; open where they are divided."""
+    told = list(answers)
+    like, unlike = told.count(True), told.count(False)
+    for most, least, verdict in (
+        (like, unlike, Verdict.HOLDS),
+        (unlike, like, Verdict.REVERSED),
+    ):
+        if 2 * most > len(told) and 2 * least <= most:
+            return verdict
+    return Verdict.UNSEEN if 2 * told.count(None) > len(told) else Verdict.OPEN
+
+
+def ranks(values: Sequence[float]) -> list[float]:
+    """The place of each value in their order, from 1 on; equal ones share the mean of their places."""
+    ordered = sorted(values)
+    return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
+
+
+def spearman(one: Sequence[float], other: Sequence[float]) -> float:
+    """Spearman's rank correlation; 0 where all values of a side are equal."""
+    a, b = ranks(one), ranks(other)
+    mean = (len(a) + 1) / 2
+    products = sum((x - mean) * (y - mean) for x, y in zip(a, b, strict=True))
+    spread = (sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b)) ** 0.5
+    return products / spread if spread else 0.0
+
+
+def spearman_limit(n: int) -> float:
+    """What a rank correlation of so many values must exceed to count.
+
+    Raises ValueError for a number that the table lacks.
+    """
+    if n not in SPEARMAN:
+        raise ValueError(f"no critical value of a rank correlation is known for {n} values")
+    return SPEARMAN[n]
+
+
+def correlated(found: float, n: int) -> bool | None:
+    """Whether two columns rise together, or one falls as the other rises; None where chance would do."""
+    limit = spearman_limit(n)
+    return True if found > limit else False if found < -limit else None

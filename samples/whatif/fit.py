@@ -1,0 +1,128 @@
+"""Fit what the profiler adds to each event on half of the programs, and judge it on the other half: `fit.py [FOLDER]`.
+
+Prints the costs of each kind of profile with the errors of both halves, and how wide a range must
+be to hold nine in ten of all other programs' captures. `tracelens/derive/replay/costs.py` has them.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from measured import CAPTURES, Case, cases
+
+import tracelens as tl
+from tracelens.derive.replay.costs import (
+    TORCH_COSTS,
+    Costs,
+    uncertainty_ns,
+    weights_of_scenarios,
+    weights_without,
+)
+from tracelens.derive.replay.replay import Replay, replays
+from tracelens.derive.replay.steady import steady_step_ns
+from tracelens.derive.replay.unprofiled import unprofiled_steps
+
+_FACTORS = (2.0, 1.5, 1.2, 1.1)
+_MOST = 0.5
+_WAITS_FOR_INPUT = "input_"
+"""Programs whose step is their loader's, which differs from run to run, fit nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replayed:
+    """A case with its replay."""
+
+    case: Case
+    replay: Replay
+    scale: float
+
+    def error(self, costs: Costs) -> float:
+        """The logarithm of the predicted step over the measured one."""
+        predicted = steady_step_ns(self.replay, weights_without(self.replay, costs)) * self.scale
+        return math.log(predicted / self.case.step_ns)
+
+    def score(self, costs: Costs) -> float:
+        """The error over what is expected of it."""
+        steps = [steady_step_ns(self.replay, w) for w in weights_of_scenarios(self.replay, costs)]
+        missed = abs(steps[0] * self.scale - self.case.step_ns)
+        return missed / (uncertainty_ns(*steps) * self.scale)
+
+
+def replayed(folder: Path) -> list[Replayed]:
+    """Every case whose trace can be replayed."""
+    rows = []
+    for case in cases(folder):
+        trace = tl.collect(case.path)
+        step = unprofiled_steps(trace).get(0)
+        if step is not None:
+            replay = replays(trace)[0]
+            rows.append(Replayed(case, replay, step.recorded_ns / steady_step_ns(replay)))
+    return rows
+
+
+def loss(rows: list[Replayed], costs: Costs) -> float:
+    """The mean error, none counted as more than a half."""
+    return statistics.fmean(min(abs(row.error(costs)), _MOST) for row in rows)
+
+
+def fit(rows: list[Replayed], *, kind: str) -> Costs:
+    """The costs of the least loss, found by changing one after the other."""
+    start = TORCH_COSTS[kind]
+    best = [start.op_ns, start.python_ns, start.call_ns, start.generated_ns]
+    least = loss(rows, Costs(*best))
+    for factor in _FACTORS:
+        is_better = True
+        while is_better:
+            is_better = False
+            for place in range(len(best)):
+                for step in (factor, 1 / factor):
+                    tried = list(best)
+                    tried[place] *= step
+                    found = loss(rows, Costs(*tried))
+                    if found < least - 1e-4:
+                        best, least, is_better = tried, found, True
+    return Costs(*(round(ns, -1) for ns in best))
+
+
+def said(rows: list[Replayed], costs: Costs) -> str:
+    """Median and 90th percentile of the errors."""
+    errors = sorted(abs(math.expm1(row.error(costs))) for row in rows)
+    ninth = errors[math.ceil(0.9 * len(errors)) - 1]
+    return f"median {statistics.median(errors):.1%}, 90th {ninth:.1%} of {len(errors)}"
+
+
+def width(scores: list[float]) -> float:
+    """The score that nine in ten of so many more would stay below (split conformal prediction)."""
+    place = min(math.ceil((len(scores) + 1) * 0.9), len(scores))
+    return sorted(scores)[place - 1]
+
+
+def main() -> None:
+    """Print the fit of each kind, and the width of ranges."""
+    rows = replayed(Path(sys.argv[1]) if sys.argv[1:] else CAPTURES)
+    for kind in TORCH_COSTS:
+        own = [
+            row
+            for row in rows
+            if row.case.kind == kind and not row.case.program.startswith(_WAITS_FOR_INPUT)
+        ]
+        halves = [[row for row in own if row.case.is_fitted is half] for half in (True, False)]
+        costs = fit(halves[0], kind=kind)
+        lines = [f"{kind}: {costs}", *(f"  {said(half, costs)}" for half in halves)]
+        sys.stdout.write("\n".join(lines) + "\n")
+    scores = {row: row.score(TORCH_COSTS[row.case.kind]) for row in rows}
+    held = 0
+    for program in {row.case.program for row in rows}:
+        others = width([score for row, score in scores.items() if row.case.program != program])
+        held += sum(s <= others for row, s in scores.items() if row.case.program == program)
+    sys.stdout.write(
+        f"width {width(list(scores.values())):.2f}; each program left out, {held} of {len(rows)} held\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""What was measured: the step without the profiler of each recorded trace, and programs before and after a change."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CAPTURES = Path(__file__).resolve().parent / "captures"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A capture, and the step without the profiler, measured in several processes.
+
+    The first is that of the same process, before it recorded anything; others never do.
+    """
+
+    program: str
+    option: str
+    kind: str
+    path: Path
+    steps_ms: tuple[float, ...]
+    is_fitted: bool
+    """Whether constants were fitted on captures of its program."""
+
+    @property
+    def step_ns(self) -> float:
+        """The geometric mean of the measured steps."""
+        return statistics.geometric_mean(self.steps_ms) * 1e6
+
+    @property
+    def name(self) -> str:
+        """The capture's name in a table."""
+        return self.path.name.removesuffix(".pt.trace.json.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A program before and after a change, in ms, and the capture of it before."""
+
+    program: str
+    option: str
+    expression: str
+    before_ms: float
+    after_ms: float
+    path: Path
+
+
+def _runs(folder: Path) -> list[dict[str, Any]]:
+    runs: list[dict[str, Any]] = json.loads((folder / "pairs.json").read_text())["runs"]
+    return runs
+
+
+def _times(runs: list[dict[str, Any]]) -> dict[tuple[str, str, str], list[float]]:
+    """Medians of each program, option and batch, one of each process."""
+    times: dict[tuple[str, str, str], list[float]] = {}
+    for run in runs:
+        key = (run["program"], run["option"], run["batch"])
+        times.setdefault(key, []).append(run["before"]["median_ms"])
+    return times
+
+
+def cases(folder: Path = CAPTURES) -> list[Case]:
+    """Every capture in the folder; constants were fitted on every other program by name."""
+    runs = _runs(folder)
+    times = _times(runs)
+    fitted = set(sorted({run["program"] for run in runs})[::2])
+    return [
+        Case(
+            run["program"],
+            run["option"],
+            kind,
+            folder / file,
+            tuple(times[run["program"], run["option"], run["batch"]]),
+            run["program"] in fitted,
+        )
+        for run in runs
+        for kind, file in run.get("files", {}).items()
+        if (folder / file).exists()
+    ]
+
+
+def changes() -> list[Change]:
+    """Every program that was changed and whose capture is in the folder, by change."""
+    runs = _runs(CAPTURES)
+    times = _times(runs)
+    expressions = {(run["program"], run["option"]): run.get("expression") for run in runs}
+    rows = []
+    for (program, option, batch), after in times.items():
+        path = CAPTURES / f"{program}.plain.pt.trace.json.gz"
+        if option == "-" or batch != "-" or not path.exists():
+            continue
+        before = statistics.geometric_mean(times[program, "-", "-"])
+        expression = expressions[program, option]
+        mean = statistics.geometric_mean(after)
+        rows.append(Change(program, option, expression, before, mean, path))
+    return sorted(rows, key=lambda row: (row.option, row.program))

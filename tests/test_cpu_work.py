@@ -1,0 +1,124 @@
+"""Ops of a process without a device: arithmetic, copies, or no more than being called; by hand."""
+
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.test_cpu_only import OTHER, US, process, span, step
+from tracelens.analyses import idle_gaps, time_breakdown, verdict
+from tracelens.answers import make_answer
+from tracelens.derive.time.cpu_only import reads_of
+from tracelens.schemas import TABLES
+from tracelens.trace import Trace
+
+SMALL, LARGE = "[[4, 64], [4, 64]]", "[[1024, 1024], [1024, 1024]]"
+FLOATS = '["float", "float"]'
+
+
+def parts(trace: Trace) -> dict[str, int]:
+    """Compute, copy, launch and host of all recorded time, in µs."""
+    row = time_breakdown(trace).row(0, named=True)
+    names = ("compute", "exposed_copy", "idle_launch", "idle_host")
+    return {name: row[f"{name}_ns"] // US for name in names}
+
+
+def op(start_us: int, end_us: int, name: str, shapes: str | None, **more: Any) -> dict[str, Any]:
+    dtypes = None if shapes is None else FLOATS
+    return span(start_us, end_us, name, input_shapes=shapes, input_dtypes=dtypes, **more)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "length_us", "part"),
+    [
+        ("aten::add", SMALL, 8, "idle_launch"),
+        ("aten::add", LARGE, 8, "compute"),
+        ("aten::copy_", LARGE, 8, "exposed_copy"),
+        ("aten::copy_", SMALL, 8, "idle_launch"),
+        # To view or to read a value is no work, however large the tensor is and however long it took.
+        ("aten::as_strided", LARGE, 400, "idle_launch"),
+        ("aten::item", "[[]]", 400, "idle_launch"),
+        # Small inputs, and much to do all the same.
+        ("aten::linalg_eigh", SMALL, 400, "compute"),
+        # Without shapes the time tells.
+        ("aten::add", None, 8, "idle_launch"),
+        ("aten::add", None, 12, "compute"),
+        ("AddBackward0", None, 12, "idle_launch"),
+        ("Torch-Compiled Region: 0/0", None, 80, "compute"),
+    ],
+)
+def test_an_op_works_or_is_only_called(
+    name: str, shapes: str | None, length_us: int, part: str
+) -> None:
+    found = parts(process(op(0, length_us, name, shapes)))
+    assert found == dict.fromkeys(found, 0) | {part: length_us}
+
+
+def test_an_op_counts_for_what_it_does_outside_its_children() -> None:
+    # clone    0 |--- 10 ---|------ copy_ 60 ------|- 10 -| 80; the rest of clone copies as well
+    # linear 100 |- 5 -|---- addmm 40 ----|- 5 -| 150, whose small product is called only
+    found = parts(
+        process(
+            op(0, 80, "aten::clone", LARGE),
+            op(10, 70, "aten::copy_", LARGE),
+            op(100, 150, "aten::linear", SMALL),
+            op(105, 145, "aten::addmm", SMALL),
+        )
+    )
+    assert found == {"compute": 0, "exposed_copy": 80, "idle_launch": 70, "idle_host": 0}
+
+
+def test_arithmetic_counts_before_copies_of_other_threads() -> None:
+    found = parts(
+        process(
+            op(0, 40, "aten::copy_", LARGE),
+            op(20, 60, "aten::mm", LARGE, thread=OTHER),
+            op(40, 48, "aten::add", SMALL),
+        )
+    )
+    assert found == {"compute": 40, "exposed_copy": 20, "idle_launch": 0, "idle_host": 0}
+
+
+def test_a_program_that_reads_single_values_is_told_so() -> None:
+    """Ten steps of 1 ms: 100 reads of 8 µs, 2 µs apart."""
+    reads = [
+        op(1_000 * i + 10 * j, 1_000 * i + 10 * j + 8, "aten::item", "[[]]", step=i)
+        for i in range(10)
+        for j in range(100)
+    ]
+    trace = process(*(step(i, 1_000 * i, 1_000 * i + 1_000) for i in range(10)), *reads)
+    answer = make_answer(trace)
+    assert answer.sentence == "The program reads single values back: 100 % of a step of 1.00 ms"
+    assert answer.place == "in aten::item, 100 times a step"
+    assert ".item() once a step" in answer.changes[0].text
+
+
+def test_reads_of_any_line_are_reads() -> None:
+    places = [("toy.py(14): f > aten::item", 7), ("aten::item", 2), ("toy.py(9): f > aten::mm", 5)]
+    assert reads_of(places) == places[:2]
+
+
+def test_a_pause_between_ops_belongs_to_the_op_before() -> None:
+    gaps = idle_gaps(process(op(0, 8, "aten::item", "[[]]"), op(20, 28, "aten::mm", SMALL)))
+    found = gaps.select("cause", "what", pl.col("idle_ns") // US).rows()
+    assert found == [("launch", "aten::item", 20), ("launch", "aten::mm", 8)]
+
+
+@pytest.mark.parametrize(("plain_us", "bound"), [(40, "inconclusive"), (60, "compute")])
+def test_a_step_made_twenty_times_as_long_is_not_judged(plain_us: int, bound: str) -> None:
+    spans = [step(i, 1_000 * i, 1_000 * i + 1_000) for i in range(6)]
+    ops = [op(1_000 * i, 1_000 * i + 900, "aten::mm", LARGE) for i in range(6)]
+    made = process(*spans, *ops)
+    times = {
+        "unprofiled_step_ns": {"median": plain_us * US},
+        "profiled_step_ns": {"mean": 1_000_000},
+    }
+    manifest = replace(made.manifest, sources=[{"rank": 0, "settings": times}])
+    trace = Trace(manifest, {name: made.frame(name).lazy() for name in TABLES})
+    assert trace.manifest.unprofiled_step_ns(0) == plain_us * US
+    assert verdict(trace)["bound"].to_list() == [bound]
+    if bound == "inconclusive":
+        answer = make_answer(trace)
+        assert answer.sentence == "The profiler made a step of 40.0 µs take 1.00 ms"
+        assert "--no-stacks" in str(answer.no_change)

@@ -1,0 +1,136 @@
+"""What the studies share: the rule of significance, worked out by hand, and what a page refuses."""
+
+from pathlib import Path
+
+import pytest
+
+from samples.kit import page
+from samples.kit.page import PageError, render, table, unique
+from samples.kit.significance import (
+    Range,
+    Verdict,
+    above,
+    agrees,
+    correlated,
+    judge,
+    judge_cases,
+    more,
+    ranks,
+    spearman,
+    spearman_limit,
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "n", "wanted"),
+    [
+        (Range(3, 4, 5), Range(1, 2, 2.9), 20, True),
+        (Range(3, 4, 5), Range(1, 2, 3), 20, None),
+        (Range(1, 2, 2.9), Range(3, 4, 5), 20, False),
+        (Range(3, 4, 5), Range(1, 2, 2.9), 3, None),  # three copies tell nothing
+    ],
+)
+def test_medians_differ_where_quartiles_do_not_overlap(
+    one: Range, other: Range, n: int, *, wanted: bool | None
+) -> None:
+    assert more(one, other, n) is wanted
+
+
+def test_a_ratio_spans_what_the_quartiles_allow() -> None:
+    ratio = Range(8, 10, 12).over(Range(4, 5, 6))
+    assert ratio == (8 / 6, 10 / 5, 12 / 4)
+    assert str(ratio) == "2.00 (1.33 to 3.00)"
+    assert (above(ratio), above(ratio, 2.5), above(ratio, 3.5)) == (True, None, False)
+
+
+def test_near_is_a_tenth_of_what_is_claimed() -> None:
+    assert agrees(2.18, 2)
+    assert not agrees(2.21, 2)
+
+
+@pytest.mark.parametrize(
+    ("like", "unlike", "untold", "verdict"),
+    [
+        (54, 19, 11, Verdict.HOLDS),
+        (5, 0, 1, Verdict.HOLDS),
+        (4, 3, 0, Verdict.OPEN),
+        (0, 6, 0, Verdict.REVERSED),
+        (1, 0, 7, Verdict.UNSEEN),
+    ],
+)
+def test_a_claim_on_several_cases_is_judged_by_how_many_hold(
+    like: int, unlike: int, untold: int, verdict: Verdict
+) -> None:
+    assert judge_cases([True] * like + [False] * unlike + [None] * untold) is verdict
+
+
+def test_what_is_within_the_spread_is_not_seen() -> None:
+    assert judge(answer=None) is Verdict.UNSEEN
+    assert judge(answer=False) is Verdict.REVERSED
+
+
+def test_rank_correlation_is_spearman_s() -> None:
+    assert ranks([10, 30, 20, 30]) == [1, 3.5, 2, 3.5]
+    assert spearman([1, 2, 3], [10, 20, 90]) == pytest.approx(1)
+    # By 1 - 6·Σd²/(n·(n²-1)) with d = (0, 1, -1, 0): 1 - 12/60.
+    assert spearman([1, 2, 3, 4], [1, 3, 2, 4]) == pytest.approx(0.8)
+    assert spearman([1, 1], [1, 2]) == 0
+
+
+def test_a_rank_correlation_counts_beyond_its_limit() -> None:
+    # Zar's table: 0.886 for six values, 0.538 for 14, 0.415 for 23.
+    assert (spearman_limit(6), spearman_limit(14), spearman_limit(23)) == (0.886, 0.538, 0.415)
+    assert spearman_limit(30) == 0.362
+    assert correlated(-0.66, 6) is None
+    assert correlated(-0.82, 14) is False
+    assert correlated(0.47, 23) is True
+    with pytest.raises(ValueError, match="for 4 values"):
+        correlated(1, 4)
+
+
+def test_two_values_of_one_key_are_refused() -> None:
+    assert unique([("a", 1), ("b", 2)]) == {"a": 1, "b": 2}
+    with pytest.raises(PageError, match="key 'a'"):
+        unique([("a", 1), ("a", 1)])
+
+
+ONE = '{% call finding("it", "It is so", "Fig. 1", there="yes", here=n|f(1)) %}Seen.{% endcall %}\n'
+
+
+def written(folder: Path, text: str, verdicts: dict[str, Verdict]) -> str:
+    (folder / "page.md.j2").write_text(text)
+    return render(folder / "page.md.j2", {"n": 1234.56}, verdicts)
+
+
+def test_a_verdict_is_one_line_with_its_evidence_behind_it(tmp_path: Path) -> None:
+    text = written(tmp_path, f"{{{{ counts() }}}}\n{ONE}", {"it": Verdict.HOLDS})
+    assert text.splitlines()[:4] == [
+        "1 × *holds*",
+        "<details><summary><b>holds</b> · It is so: 1,234.6</summary>",
+        "",
+        "There (Fig. 1): yes. Seen.",
+    ]
+
+
+def test_every_verdict_is_shown_once(tmp_path: Path) -> None:
+    both = {"it": Verdict.HOLDS, "other": Verdict.OPEN}
+    with pytest.raises(PageError, match="once each: other"):
+        written(tmp_path, ONE, both)
+    with pytest.raises(PageError, match="once each: it"):
+        written(tmp_path, ONE + ONE, {"it": Verdict.HOLDS})
+    with pytest.raises(PageError, match="nobody judged 'it'"):
+        written(tmp_path, ONE, {})
+
+
+def test_rows_that_nobody_reads_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(PageError, match="above 200"):
+        written(tmp_path, f"| {'long ' * 50} |\n", {})
+
+
+def test_numbers_stand_on_the_right() -> None:
+    assert table(["a", "b"], [["x", "1,234.5"], [None, 2]]) == (
+        "| a | b |\n| --- | ---: |\n| x | 1,234.5 |\n| - | 2 |"
+    )
+    assert page.listed(["a", "b", "c"]) == "a, b and c"
+    assert page.spread([2.0, 1.0]) == "1.00 to 2.00"
+    assert page.spread([1.0, 1.0]) == "1.00"

@@ -1,0 +1,91 @@
+"""What limits small programs on the CPU, and on which line: real ones, under the real profiler."""
+
+import importlib.util
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.test_live_torch import capture_program
+from tracelens.analyses import verdict
+from tracelens.answers import make_answer
+from tracelens.collectors.torch.live.settings import Settings
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed"
+    ),
+]
+
+HEAD = """
+import time, torch
+torch.set_num_threads(1)
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+kept = torch.randn(4096, 4096)
+
+def work(model):
+    for step in range(9):
+        loss = model(torch.randn(32, 64)).square().mean()
+        loss.backward()
+        optimizer.step()
+        CAUSE
+"""
+_TURNS = 5
+CAUSES = {
+    "item": (
+        "total = sum(loss.item() for _ in range(2000))",
+        "launch",
+        "The program reads single values back",
+    ),
+    "clones": ("copies = [kept.clone() for _ in range(3)]", "copy", "The CPU copies memory"),
+    "small": (
+        "for _ in range(1500): loss = loss.detach() * 2",
+        "launch",
+        "The process calls ops that do little work",
+    ),
+}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_the_cause_and_its_line(tmp_path: Path, cause: str) -> None:
+    line, bound, words = CAUSES[cause]
+    code = textwrap.dedent(HEAD).replace("CAUSE", line) + "\nwork(model)\n"
+    (tmp_path / "toy.py").write_text(code)
+    number = next(i for i, text in enumerate(code.splitlines(), 1) if line in text)
+    # Recording Python calls makes small ops many times as slow; lines are sampled either way.
+    settings = Settings("", stacks=bound == "copy")
+    # Where other programs have their turn, time is truly of no op, or of too few samples: once more.
+    for _ in range(_TURNS):
+        done = capture_program([sys.executable, str(tmp_path / "toy.py")], settings)
+        answer = make_answer(done.trace)
+        if answer.sentence.startswith(words) and f"toy.py:{number} " in f"{answer.place} ":
+            break
+    assert verdict(done.trace)["bound"].to_list() == [bound]
+    assert answer.sentence.startswith(words)
+    assert f"toy.py:{number} " in f"{answer.place} "
+    assert answer.changes
+
+
+def test_a_rank_of_two_that_sleeps_is_named_with_its_line(tmp_path: Path) -> None:
+    code = HEAD.replace("model = torch", RANKS + "model = torch").replace(
+        "CAUSE", "time.sleep(0.03 * torch.distributed.get_rank())"
+    )
+    wrapped = "\nwork(torch.nn.parallel.DistributedDataParallel(model))\n"
+    code = textwrap.dedent(code) + wrapped + "torch.distributed.destroy_process_group()\n"
+    (tmp_path / "toy.py").write_text(code)
+    number = next(i for i, text in enumerate(code.splitlines(), 1) if "sleep" in text)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    done = capture_program([*launch, str(tmp_path / "toy.py")], Settings(""))
+    assert done.trace.manifest.ranks == [0, 1]
+    sleeping = verdict(done.trace).filter(rank=1).row(0, named=True)
+    assert sleeping["bound"] == "host"
+    answer = make_answer(done.trace)
+    told = "\n".join([answer.sentence, *answer.details, str(answer.place)])
+    assert "rank 1" in told
+    assert f"toy.py:{number} " in told
+
+
+RANKS = 'torch.distributed.init_process_group("gloo")\n'

@@ -1,0 +1,58 @@
+"""Colours: work is cool, waiting is warm, and each can be seen on a light and on a dark page."""
+
+import colorsys
+
+import pytest
+
+from tracelens.schemas.events import CAUSES, PRIMITIVES
+from tracelens.views.palette import COLORS, COOL, PALE, PARTS, WAITS, WORKS, part_color, style
+
+WHITE, DARK = (255, 255, 255), (0x14, 0x18, 0x1D)
+
+
+def channels(color: str) -> tuple[int, int, int]:
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+
+
+def luminance(rgb: tuple[int, int, int]) -> float:
+    """Relative luminance, as WCAG 2.2 defines it."""
+    parts = [c / 255 for c in rgb]
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def contrast(one: tuple[int, int, int], other: tuple[int, int, int]) -> float:
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def is_warm(color: str) -> bool:
+    """Whether the hue lies from pink over red to yellow."""
+    hue, _, _ = colorsys.rgb_to_hsv(*(c / 255 for c in channels(color)))
+    return hue * 360 < 60 or hue * 360 > 315
+
+
+def test_no_kind_of_kernel_has_the_colour_of_a_cause_of_waiting() -> None:
+    work = {COLORS[word] for word in PRIMITIVES if word != "unknown"} | {*WORKS.values(), *COOL}
+    waits = {COLORS[f"idle: {cause}"] for cause in CAUSES if cause != "unknown"}
+    assert not any(map(is_warm, work))
+    assert all(map(is_warm, waits))
+    assert len(waits) == len(CAUSES) - 1
+
+
+@pytest.mark.parametrize("word", sorted(COLORS))
+def test_a_colour_is_seen_on_a_light_and_a_dark_page(word: str) -> None:
+    assert contrast(channels(COLORS[word]), WHITE) >= 3.0
+    assert contrast(channels(COLORS[word]), DARK) >= 3.0
+
+
+def test_what_the_host_runs_has_no_colour_of_a_part() -> None:
+    assert not {COLORS[word] for word in ("op", "module", "python", "api call")} & (
+        {*PARTS.values()} - {PALE}
+    )
+
+
+def test_a_part_of_the_answer_is_coloured_as_in_charts() -> None:
+    assert part_color("launches", "wait") == COLORS["idle: launch"] == WAITS["launch"]
+    assert part_color("copies", "work") == COLORS["exposed copy"]
+    assert f"fill: {WAITS['input']};" in style()

@@ -1,0 +1,47 @@
+"""The documentation as a site: links lead to files, the navigation to pages, causes to captures."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools.site import GALLERY, LINK, PAGES, ROOT, linked
+
+ALL = [file for pattern in PAGES for file in sorted(ROOT.glob(pattern))]
+
+
+@pytest.mark.parametrize("page", ALL, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_a_page_lead_to_files(page: Path) -> None:
+    links = [link for _, link, _ in LINK.findall(_without_code(page.read_text(encoding="utf-8")))]
+    local = [link for link in links if "://" not in link and not link.startswith("mailto:")]
+    lost = [
+        link for link in local if linked(page, link) is None and not (page.parent / link).is_dir()
+    ]
+    assert lost == []
+
+
+def _without_code(text: str) -> str:
+    return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+
+
+def test_the_navigation_names_each_page_of_the_site_once() -> None:
+    named = re.findall(r": ((?:README|docs/\S+)\.md)$", _navigation(), re.MULTILINE)
+    assert len(named) == len({*named})
+    assert all((ROOT / name).is_file() for name in named)
+    pages = {str(page.relative_to(ROOT)) for page in ROOT.glob("docs/site/*.md")}
+    assert pages <= {*named}
+
+
+def _navigation() -> str:
+    return (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+
+
+def test_each_report_of_the_gallery_has_a_capture() -> None:
+    assert all((ROOT / source).exists() for source in GALLERY.values())
+
+
+def test_a_link_to_a_folder_leads_to_its_page() -> None:
+    page = ROOT / "docs" / "guide.md"
+    assert linked(page, "../samples/") == ROOT / "samples" / "README.md"
+    assert linked(page, "https://example.org/x") is None
+    assert linked(page, "../../outside") is None

@@ -1,0 +1,23 @@
+"""What one must open to follow a verdict stays within a limit."""
+
+import pytest
+
+from tools.stops import CAPTURE, Walk, follow
+from tracelens import collect
+from tracelens.analyses import verdict
+
+MOST_STOPS, MOST_MODULES = 39, 19
+"""What `python -m tools.stops` prints of a verdict; only ever lowered."""
+
+
+@pytest.mark.slow
+def test_a_verdict_is_followed_through_few_modules() -> None:
+    trace = collect(CAPTURE)
+    walk = follow(lambda: verdict(trace))
+    assert len(walk.stops) <= MOST_STOPS
+    assert walk.n_modules <= MOST_MODULES
+
+
+def test_a_stop_in_a_module_entered_before_is_a_return() -> None:
+    walk = Walk(["verdict.py", "model.py", "verdict.py"])
+    assert (walk.n_modules, walk.n_returns) == (2, 1)

@@ -1,0 +1,69 @@
+"""The pages of the studies: made anew they are byte for byte the committed ones, and short enough to be read."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = {
+    "study": "abstraction_study",
+    "thesis": "thesis",
+    "lenet": "lenet",
+    "cross_layer": "cross_layer",
+    "advisor": "advisor",
+}
+MOST_WORDS = 4000
+WIDEST_ROW = 200
+BEFORE_THE_PICTURE = 150
+"""Words that a screen holds above the first picture."""
+WORDS = {"holds", "reversed", "not seen here", "not comparable", "open"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study", PAGES)
+def test_the_page_is_that_of_the_captures(study: str) -> None:
+    text, charts = importlib.import_module(f"samples.{study}.analyse").make()
+    page = ROOT / f"docs/{PAGES[study]}.md"
+    assert page.read_text() == text
+    assert set(charts) == {file.stem for file in page.with_suffix("").glob("*.svg")}
+
+
+@pytest.mark.parametrize("name", PAGES.values())
+def test_a_page_is_short_and_begins_with_answer_and_picture(name: str) -> None:
+    text = (ROOT / f"docs/{name}.md").read_text()
+    assert len(text.split()) <= MOST_WORDS
+    assert [
+        line[:60] for line in text.splitlines() if line[:1] == "|" and len(line) > WIDEST_ROW
+    ] == []
+    opening = text[: text.index("\n![")]
+    assert len(opening.split()) <= BEFORE_THE_PICTURE
+    assert opening.split("-->\n\n", 1)[1].startswith("**")
+    assert text.index("\n![") < text.index("\n## Verdicts") < text.index("\n## Methods")
+    assert not re.search(r"\b(nan|None|inf|no longer)\b", text)
+
+
+@pytest.mark.parametrize("name", PAGES.values())
+def test_every_verdict_of_a_page_is_one_of_five(name: str) -> None:
+    text = (ROOT / f"docs/{name}.md").read_text()
+    verdicts = re.findall(r"<summary><b>(.+?)</b> · (.+?)</summary>", text)
+    assert verdicts
+    assert {word for word, _ in verdicts} <= WORDS
+    assert [line for _, line in verdicts if len(line) > 160] == []
+
+
+@pytest.mark.parametrize("name", PAGES.values())
+def test_every_chart_of_a_page_is_there_and_for_one_font(name: str) -> None:
+    page = ROOT / f"docs/{name}.md"
+    shown = re.findall(rf"\]\(({name}/\w+\.svg)\)", page.read_text())
+    assert sorted(shown) == sorted(f"{name}/{file.name}" for file in page.with_suffix("").iterdir())
+    for chart in shown:
+        drawn = (page.parent / chart).read_text()
+        assert drawn.startswith("<svg")
+        assert set(re.findall(r'font-family="([^"]+)"', drawn)) == {
+            "DejaVu Sans, Verdana, sans-serif"
+        }
+        height = re.search(r'viewBox="0 0 \d+ (\d+)"', drawn)
+        assert height
+        assert int(height[1]) <= 1200

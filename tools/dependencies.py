@@ -1,0 +1,88 @@
+"""Write docs/dependencies.md: what the package installs, with versions and licences, as they are installed here.
+
+python -m tools.dependencies
+
+Each package says its licence itself; nothing here judges it. `pip-audit` looks for known faults in
+the same versions.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "dependencies.md"
+PROJECT = "tracelens-toolkit"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EXTRA = re.compile(r"""extra *== *["']([^"']+)["']""")
+_LONGEST = 60
+
+
+def needed() -> dict[str, str]:
+    """The packages that the project names, and whom they need in turn, each with what asks for it.
+
+    Extras of the packages themselves are left out.
+    """
+    found: dict[str, str] = {}
+    waiting: list[tuple[str, str]] = []
+    for line in distribution(PROJECT).requires or ():
+        extra = _EXTRA.search(line)
+        waiting.append((line, f"extra {extra[1]}" if extra else "always"))
+    waiting.sort(key=lambda entry: entry[1] != "always")
+    while waiting:
+        line, asked = waiting.pop(0)
+        match = _NAME.match(line)
+        assert match is not None
+        name = re.sub(r"[._-]+", "-", match[0]).lower()
+        if name in found or name == PROJECT:
+            continue
+        try:
+            requires = distribution(name).requires or ()
+        except PackageNotFoundError:  # of another platform, or of an extra that is not here
+            continue
+        found[name] = asked
+        later = [(one, f"{name}") for one in requires if not _EXTRA.search(one)]
+        waiting += later
+    return found
+
+
+def licence(name: str) -> str:
+    """What a package says of its licence: the SPDX expression, else its classifiers, else its own words."""
+    about = distribution(name).metadata
+    if "License-Expression" in about:
+        return str(about["License-Expression"])
+    classifiers = [
+        text.rpartition(" :: ")[2]
+        for text in about.get_all("Classifier") or ()
+        if text.startswith("License ::") and not text.endswith("OSI Approved")
+    ]
+    said = about.get_all("License") or [""]
+    words = str(said[0]).strip().split("\n")[0]
+    return ", ".join(classifiers) or words[:_LONGEST] or "not said"
+
+
+def page() -> str:
+    """The page as Markdown."""
+    rows = sorted(needed().items())
+    lines = [
+        "# Dependencies",
+        "",
+        "What `pip install tracelens-toolkit` brings, and what its extras do, with the versions of one",
+        "installation and the licence that each package states. `python -m tools.dependencies` writes this",
+        "page of what is installed.",
+        "",
+        "| package | version | licence | needed by |",
+        "| --- | --- | --- | --- |",
+        *(
+            f"| {name} | {distribution(name).version} | {licence(name)} | {asked} |"
+            for name, asked in rows
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"wrote {PAGE.relative_to(ROOT)}")

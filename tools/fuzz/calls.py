@@ -1,0 +1,374 @@
+"""Call every function of the C library with arguments by chance: python -m tools.fuzz.calls ROUNDS.
+
+The library is the one that `make sanitized` has built, where there is one: every access is checked.
+A call may refuse its arguments, and nothing else.
+
+--threads has two threads do so, which also share what two threads may use, and what they may not:
+for a library that was built with TRACELENS_SANITIZE=thread. --failing-memory has the n-th
+allocation fail, for each n up to ROUNDS, while one round of calls runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import functools
+import importlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+from array import array
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+REFUSALS = (ValueError, TypeError, OverflowError, MemoryError, RuntimeError)
+"""What a call may raise: RuntimeError says that another thread uses the same parser or ops."""
+_EVENT = (
+    b'{"ph":"X","cat":"kernel","name":"k%d","pid":0,"tid":7,"ts":%d,"dur":2,'
+    b'"args":{"stream":7,"correlation":%d,"grid":[1,2,3]}},'
+)
+_N_CAUSES, _N_UNIONS, _N_MEASURES = 9, 5, 7
+_MOST_TRIES = 100_000
+_EXTREMES = (0, -1, 1, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63))
+
+
+class Chance(random.Random):
+    """Arguments by chance: mostly of the right length, and of values near to what is right."""
+
+    def size(self) -> int:
+        """A length that arrays have in common."""
+        return self.choice((0, 1, 2, self.randrange(40)))
+
+    def number(self) -> int:
+        """A whole number, which may be as large as any."""
+        return self.choice((self.randrange(100), self.choice(_EXTREMES)))
+
+    def words(self, kind: str, n: int, low: int = -2, high: int | None = None) -> array[int]:
+        """An array of n items, or now and then of another length; of one kind of values each."""
+        n = n if self.randrange(50) else self.size()
+        high = max(low + 1, n + 2 if high is None else high)
+        found = [self.randrange(low, high) for _ in range(n)]
+        if self.randrange(2):
+            found.sort()
+        if kind == "q" and not self.randrange(8):
+            found = [self.choice(_EXTREMES) for _ in found]
+        return array(kind, [value & 255 if kind == "B" else value for value in found])
+
+    def bits(self, n: int) -> bytes | None:
+        """A bit for each of n rows, which says whether it is there; or nothing."""
+        return self.choice((None, self.randbytes(n // 8 + 2)))
+
+
+@functools.cache
+def plan() -> tuple[bytes, list[list[int]], list[int]]:
+    """The key text, the words and the special tables of fields.py."""
+    if "LD_PRELOAD" not in os.environ:
+        fields = importlib.import_module("tracelens.collectors.torch.fields")
+        text, *words = fields.plan()
+        tables = [fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED]
+        return text, [array("q", part).tolist() for part in words], tables
+    # Polars, which that module imports, cannot be loaded together with ThreadSanitizer.
+    code = "import json; from tools.fuzz.calls import plan; text, *more = plan();"
+    code += "print(json.dumps([text.decode(), *more]))"
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, check=True, capture_output=True
+    )
+    text, words, tables = json.loads(done.stdout)
+    return text.encode(), words, tables
+
+
+def nest(library: Any, chance: Chance) -> None:
+    """Nest intervals."""
+    n, n_calls, n_lanes = chance.size(), chance.size(), 1 + chance.randrange(3)
+    lanes, call_lanes = (
+        chance.choice((None, chance.words("i", size, 0, n_lanes))) for size in (n, n_calls)
+    )
+    library.nest(
+        *(chance.words("q", n) for _ in "se"),
+        lanes,
+        chance.choice((None, chance.words("i", n, -1, n))),
+        *(array(kind, bytes(n * array(kind).itemsize)) for kind in "iiqq"),
+        *(chance.words("q", n_calls) for _ in "se"),
+        call_lanes,
+        array("i", bytes(4 * n_calls)),
+        n_lanes,
+        chance.number(),
+        array("i", bytes(4 * n_lanes)),
+    )
+
+
+def among(library: Any, chance: Chance) -> None:
+    """Pass up a tree."""
+    n, before, after = chance.size(), chance.size(), chance.size()
+    rows = n + before + after
+    library.among(
+        chance.randrange(-1, 6),
+        chance.words("q", n, -1, before + n),
+        before,
+        chance.choice((None, chance.words("B", rows, 0, 2))),
+        chance.words("q", rows),
+    )
+
+
+def ops(library: Any, chance: Chance) -> None:
+    """Add up ops, mostly in the order that is meant."""
+    n = chance.size()
+    held = library.ops_new(n, chance.number() % 2**63, 1)
+    for _ in range(chance.randrange(2, 9)):
+        chance.choice(_OF_OPS)(library, held, n, chance)
+
+
+def _place(library: Any, held: Any, n: int, chance: Chance) -> None:
+    ids = array("q", range(n))
+    names = (chance.words("i", n, 0, 4) for _ in "nk")
+    codes = (chance.words("i", 4, 0, 4) for _ in "cf")
+    library.ops_place(held, chance.words("q", n, -1), chance.bits(n), 0, ids, *names, *codes)
+
+
+def _charge_calls(library: Any, held: Any, n: int, chance: Chance) -> None:
+    columns = (chance.words("q", n) for _ in "sdpt")
+    library.ops_charge_calls(
+        held, chance.words("q", n), chance.bits(n), chance.randrange(3), *columns
+    )
+
+
+def _time(library: Any, held: Any, n: int, chance: Chance) -> None:
+    library.ops_time(held, chance.words("q", n))
+
+
+def _launch(library: Any, held: Any, n: int, chance: Chance) -> None:
+    library.ops_launch(
+        held, chance.words("q", n), chance.bits(n), chance.number(), chance.words("q", n)
+    )
+
+
+def _order(library: Any, held: Any, n: int, chance: Chance) -> None:
+    library.ops_order(
+        held, chance.words("q", n), chance.words("q", 4), array("q", bytes(8 * (n + 1)))
+    )
+
+
+def _totals(library: Any, held: Any, n: int, chance: Chance) -> None:
+    n = max(chance.randrange(6), n and 4)
+    library.ops_totals(held, array("q", bytes(32 * n)), array("i", bytes(4 * n)))
+
+
+_OF_OPS = (_place, _place, _charge_calls, _time, _launch, _order, _totals)
+
+
+def idle_time(library: Any, chance: Chance) -> None:
+    """Add up what a device did."""
+    n_work = chance.size(), chance.size()
+    n_calls, n_lanes, n_tracks, n_segments, n_windows, n_places = (chance.size() for _ in range(6))
+    work = [
+        column
+        for n in n_work
+        for column in (
+            *(chance.words("q", n) for _ in "sd"),
+            chance.words("q", n, -1, n_calls),
+            chance.words("B", n, 0, 9),
+        )
+    ]
+    edges = sorted(chance.randrange(-50, 200) for _ in range(2 * n_windows))
+    library.idle_time(
+        *work,
+        chance.choice((None, chance.words("B", sum(n_work), 0, 2))),
+        chance.words("q", n_calls),
+        chance.words("i", n_calls),
+        chance.choice((None, chance.words("i", n_calls, -1, n_lanes + 1))),
+        *(chance.words("i", n_lanes, -1, n_tracks + 1) for _ in "osm"),
+        chance.words("q", n_tracks, -1, n_segments + 1),
+        chance.words("q", n_tracks, -1, n_segments + 2),
+        *(chance.words("q", n_segments) for _ in "se"),
+        chance.words("B", n_segments, 0, 12),
+        chance.words("i", n_segments),
+        array("q", edges[::2]),
+        array("q", edges[1::2]),
+        chance.words("B", n_windows, 0, 2),
+        *(chance.number() for _ in "fultu"),
+        array("q", bytes(8 * _N_UNIONS * (n_windows + 1))),
+        array("q", bytes(8 * 2 * _N_CAUSES * (n_windows + 1))),
+        array("q", bytes(8 * _N_CAUSES * _N_MEASURES * (n_places + 1))),
+        array("q", bytes(8 * sum(n_work))),
+    )
+
+
+def parser(library: Any, chance: Chance) -> None:
+    """Read events into cells, by a plan that is now and then no plan."""
+    n = chance.randrange(200)
+    text = b'{"traceEvents": [' + b"".join(_EVENT % (i, i, i) for i in range(n))
+    held = new_parser(library, chance, is_wrong=not chance.randrange(4))
+    at, why = len(b'{"traceEvents": ['), 2
+    while why == 2:
+        before = at
+        why, at, *_ = library.parse(held, text, at)
+        if at == before:
+            break
+    for which in (0, 1):
+        library.strings(held, which, chance.choice((0, chance.number())))
+    library.parse(held, chance.randbytes(chance.randrange(99)), chance.number())
+
+
+def new_parser(library: Any, chance: Chance, *, is_wrong: bool = False) -> Any:
+    """A parser with the plan of fields.py, of which one word may be another."""
+    text, known, tables = plan()
+    words = [array("q", part) for part in known]
+    if is_wrong:
+        changed = chance.choice(words)
+        changed[chance.randrange(len(changed))] = chance.number()
+    cells = array("q", bytes(len(words[2]) // 3 * 8 * 30))
+    return library.parser_new(text, *words, cells, *tables, chance.randrange(2**62), 7)
+
+
+def hashed(library: Any, chance: Chance) -> None:
+    """Hash a text."""
+    library.hashed(chance.randbytes(chance.size()), chance.number(), chance.number())
+
+
+FUNCTIONS: tuple[Callable[[Any, Chance], None], ...] = (nest, among, ops, idle_time, parser, hashed)
+
+
+def try_all(library: Any, chance: Chance) -> int:
+    """Call each function once; how many refused."""
+    n_refused = 0
+    for function in FUNCTIONS:
+        try:
+            function(library, chance)
+        except REFUSALS:
+            n_refused += 1
+    return n_refused
+
+
+def in_threads(library: Any, rounds: int, seed: int) -> None:
+    """Have two threads call all, and share ops as `op_times` does, and a parser as nobody may."""
+    failures: list[BaseException] = []
+    n, step = 200_000, 20_000
+    for number in range(rounds):
+        place = Chance(seed + number)
+        ids, zeros = array("q", range(n)), array("i", bytes(4 * n))
+        held, shared = library.ops_new(n, 1, 2), new_parser(library, place)
+
+        def placing(held: Any = held, shared: Any = shared, ids: Any = ids, z: Any = zeros) -> None:
+            for at in range(0, n, step):
+                part = slice(at, at + step)
+                parents = array("q", [_EXTREMES[-1]] * step)  # none
+                names = z[part], z[part], array("i", [0]), array("i", [3])
+                library.ops_place(held, parents, None, 0, ids[part], *names)
+            _parse_shared(library, shared)
+
+        def timing(held: Any = held, shared: Any = shared, ids: Any = ids) -> None:
+            library.ops_charge_calls(held, ids, None, 0, ids, ids, ids, ids)
+            left, own = n // step, array("q", [5] * step)
+            for _ in range(_MOST_TRIES):  # until all that the other thread places is timed
+                left -= bool(library.ops_time(held, own))
+                if not left:
+                    break
+            _parse_shared(library, shared)
+
+        def all_of(work: Callable[[], None], chance: Chance) -> None:
+            try:
+                work()
+                try_all(library, chance)
+            except BaseException as error:  # noqa: BLE001 - raised below
+                failures.append(error)
+
+        threads = [
+            threading.Thread(target=all_of, args=(work, Chance(seed + 2 * number + k)))
+            for k, work in enumerate((placing, timing))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            raise failures[0]
+
+
+def _parse_shared(library: Any, held: Any) -> None:
+    text = b"".join(_EVENT % (i, i, i) for i in range(300))
+    for _ in range(20):
+        try:
+            library.parse(held, text, 0)
+            library.strings(held, 0, 0)
+        except RuntimeError:
+            continue
+
+
+def with_failing_memory(library: Any, rounds: int, seed: int) -> int:
+    """Have each allocation up to the given one fail while all functions are called; how many did fail."""
+    fail_allocation = ctypes.CDLL(None).fail_allocation
+    none, n_failed = ctypes.c_long(0), 0
+    for number in range(1, rounds + 1):
+        chance, which = Chance(seed + number % 50), ctypes.c_long(number)
+        fail_allocation(which)
+        try:
+            try_all(library, chance)
+        except MemoryError:  # of what lies between the calls
+            pass
+        except SystemError as error:
+            # CPython 3.11, where there is no memory for a frame of Python; of C it says more.
+            if str(error) != "error return without exception set":
+                raise
+        finally:
+            n_failed += _disarmed(fail_allocation, none)
+    return n_failed
+
+
+def _disarmed(fail_allocation: Any, none: ctypes.c_long) -> int:
+    """Have no more allocation fail; whether one did. What disarms may be what fails."""
+    try:
+        return int(fail_allocation(none))
+    except (MemoryError, ctypes.ArgumentError):
+        return int(fail_allocation(none)) or 1
+
+
+def _again_with_failing_memory() -> int:
+    """Run this command again with an allocator that can be told to fail."""
+    with tempfile.TemporaryDirectory() as folder:
+        shim = Path(folder) / "failing.so"
+        source = Path(__file__).with_name("failing.c")
+        subprocess.run(
+            ["cc", "-O1", "-shared", "-fPIC", "-o", shim, source, "-ldl"],
+            check=True,
+        )
+        environment = os.environ | {"LD_PRELOAD": str(shim), "PYTHONMALLOC": "malloc"}
+        command = [sys.executable, "-m", "tools.fuzz.calls", *sys.argv[1:]]
+        return subprocess.run(command, env=environment, check=False).returncode
+
+
+def main() -> None:
+    """Make so many rounds of calls, and say how many refused."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("rounds", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--threads", action="store_true")
+    ways.add_argument("--failing-memory", action="store_true")
+    given = parser.parse_args()
+    if given.failing_memory and not hasattr(ctypes.CDLL(None), "fail_allocation"):
+        raise SystemExit(_again_with_failing_memory())
+    plan()
+    name = "tracelens.native._library"
+    if not given.failing_memory and (ROOT / "build" / "sanitized").is_dir():
+        importlib.import_module("tests.sanitized")
+    library: Any = sys.modules.get(name) or importlib.import_module(name)
+    if given.threads:
+        in_threads(library, given.rounds, given.seed)
+        print(f"{given.rounds:,} rounds in two threads")
+    elif given.failing_memory:
+        n_failed = with_failing_memory(library, given.rounds, given.seed)
+        print(f"{given.rounds:,} rounds, in {n_failed:,} of which an allocation failed")
+    else:
+        refused = sum(try_all(library, Chance(given.seed + i)) for i in range(given.rounds))
+        print(f"{given.rounds * len(FUNCTIONS):,} calls, {refused:,} refused")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The documentation site's sources: pages of this repository, answers as they are printed, and reports to look at.
+
+    python -m tools.site [FOLDER]      writes build/site-source, or FOLDER; mkdocs makes a site of it
+
+A line `<!-- answer: CAPTURE [against BASE] -->` of a page becomes what `tracelens` prints of these
+captures. `<!-- gallery -->` becomes a table of reports, one for each cause.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from functools import partial
+from pathlib import Path
+
+import tracelens as tl
+from tracelens.answers import make_answer
+from tracelens.report import build_report
+from tracelens.trace import Trace
+from tracelens.views.answer_text import answer_text
+from tracelens.views.page import to_html
+
+ROOT = Path(__file__).parents[1]
+REPORTS = "docs/site/reports"
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md")
+CAPTURE = "samples/planted/captures/{}.pt.trace.json.gz"
+GALLERY = {
+    "computing": CAPTURE.format("compute_matmul"),
+    "launches": CAPTURE.format("launch_tiny_kernels.stacks"),
+    "input": CAPTURE.format("input_main_process.stacks"),
+    "copies": CAPTURE.format("copy_pageable"),
+    "waits for the device": CAPTURE.format("sync_item.stacks"),
+    "allocation": CAPTURE.format("alloc_empty_cache.stacks"),
+    "loading and compiling": CAPTURE.format("loading_recompiles"),
+    "other work of the program": CAPTURE.format("host_sleep.stacks"),
+    "two stages that take turns": CAPTURE.format("dependency_stages"),
+    "another rank": "samples/ranks",
+    "too little work": CAPTURE.format("little_work"),
+}
+"""What limits a program, and a capture of one that it limits."""
+LINK = re.compile(r"\[([^\]\[]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+"""A link: its text, where it leads, and the place there."""
+_ANSWER = re.compile(r"^<!-- answer: (\S+)(?: against (\S+))? -->$", re.MULTILINE)
+
+
+def main(folder: Path) -> None:
+    """Write the sources anew."""
+    shutil.rmtree(folder, ignore_errors=True)
+    waiting = [page for pattern in PAGES for page in ROOT.glob(pattern)]
+    done: set[Path] = set()
+    while waiting:
+        file = waiting.pop()
+        if file in done:
+            continue
+        done.add(file)
+        target = folder / file.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if file.suffix != ".md":
+            shutil.copyfile(file, target)
+            continue
+        text = file.read_text(encoding="utf-8")
+        waiting += filter(None, (linked(file, link) for _, link, _ in LINK.findall(text)))
+        target.write_text(_filled(LINK.sub(partial(_to_page, file), text), folder))
+
+
+def linked(page: Path, link: str) -> Path | None:
+    """Return the file of this repository that a link leads to; None for one that leads elsewhere.
+
+    Of a folder that is its README, if it has one.
+    """
+    if "://" in link or link.startswith("mailto:"):
+        return None
+    file = (page.parent / link).resolve()
+    file = file / "README.md" if file.is_dir() else file
+    return file if file.is_file() and file.is_relative_to(ROOT) else None
+
+
+def _to_page(page: Path, match: re.Match[str]) -> str:
+    """Write a link to a folder as one to the page in it, or as its text where there is none."""
+    text, link, place = match[1], match[2], match[3] or ""
+    if "://" in link or not (page.parent / link).is_dir():
+        return match[0]
+    if linked(page, link) is None:
+        return text
+    return f"[{text}]({link.rstrip('/')}/README.md{place})"
+
+
+def _filled(text: str, folder: Path) -> str:
+    """Put answers and the gallery in their places, and write the reports that they lead to."""
+    text = _ANSWER.sub(lambda match: _answer(match[1], match[2], folder), text)
+    return (
+        text.replace("<!-- gallery -->", _gallery(folder)) if "<!-- gallery -->" in text else text
+    )
+
+
+def _answer(source: str, base: str | None, folder: Path) -> str:
+    """Return the command, what it prints, and a link to the page of the same captures."""
+    trace = tl.collect(ROOT / source)
+    other = None if base is None else tl.collect(ROOT / base)
+    command = (
+        f"tracelens {source}" if base is None else f"tracelens report {source} --against {base}"
+    )
+    answer = answer_text(make_answer(trace, other))
+    name = _report(trace, other, folder)
+    return f"```console\n$ {command}\n{answer}```\n\n[The whole report]({name})\n"
+
+
+def _report(trace: Trace, base: Trace | None, folder: Path) -> str:
+    """Write the page of a trace, or of one against another; return its place beside the site's pages."""
+    compared = [one for one in (trace, base) if one is not None]
+    name = "-against-".join(one.name.partition(".")[0] for one in compared)
+    file = folder / REPORTS / f"{name}.html"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        file.write_text(to_html(build_report(trace, base)), encoding="utf-8")
+    return f"reports/{name}.html"
+
+
+def _gallery(folder: Path) -> str:
+    """Return a table of reports: what limits the program, and the answer's first line as the link."""
+    lines = ["| what limits the program | report |", "| --- | --- |"]
+    for cause, source in GALLERY.items():
+        trace = tl.collect(ROOT / source)
+        sentence = make_answer(trace).sentence.replace("|", "\\|")
+        lines.append(f"| {cause} | [{sentence}]({_report(trace, None, folder)}) |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "site-source")

@@ -1,0 +1,160 @@
+"""Count the modules that a reader walks through to follow a command: python -m tools.stops [--list].
+
+The walk follows functions in the order of their first call. A stop is where the next function
+stands in another module than the one before; a return is a stop in a module that was entered
+before. Toolboxes and properties are not entered: what `trace.select`, `union` or `rank.subject`
+give, their names and docstrings say. With `--list`, prints each walk.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Any
+from unittest import mock
+
+import tracelens as tl
+from tracelens.cli.app import main as command_line
+from tracelens.report import build_report
+from tracelens.views.page import to_html
+
+ROOT = Path(__file__).resolve().parents[1]
+CAPTURE = ROOT / "samples" / "torch" / "resnet50_train_f64_pageable.pt.trace.json.gz"
+TOOLBOXES = (
+    "schemas",
+    "tracelens/__init__.py",
+    "tracelens/derive/columns",
+    "tracelens/errors.py",
+    "tracelens/hooks.py",
+    "tracelens/limits.py",
+    "tracelens/native",
+    "tracelens/schemas",
+    "tracelens/storage",
+    "tracelens/trace",
+)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The modules of a command, stop by stop."""
+
+    stops: Sequence[str]
+
+    @property
+    def n_modules(self) -> int:
+        """The number of different modules."""
+        return len({*self.stops})
+
+    @property
+    def n_returns(self) -> int:
+        """The number of stops in modules that were entered before."""
+        return len(self.stops) - self.n_modules
+
+
+def follow(command: Callable[[], object]) -> Walk:
+    """Run a command in this thread and note where it goes."""
+    called: set[CodeType] = set()
+    stops: list[str] = []
+
+    def on_call(frame: Any, event: str, _: object) -> None:
+        code = frame.f_code
+        if event != "call" or code in called or code.co_name.startswith("<"):
+            return
+        called.add(code)
+        if isinstance(getattr(type(frame.f_locals.get("self")), code.co_name, None), property):
+            return
+        module = _module(code.co_filename)
+        if module is not None and stops[-1:] != [module]:
+            stops.append(module)
+
+    before = sys.getprofile()
+    with _in_one_thread():
+        sys.setprofile(on_call)
+        try:
+            command()
+        finally:
+            sys.setprofile(before)
+    return Walk(stops)
+
+
+def _module(file: str) -> str | None:
+    """Name a module of the project by its path; None for any other, and for a toolbox."""
+    path = Path(file)
+    if not path.is_relative_to(ROOT):
+        return None
+    inside = path.relative_to(ROOT)
+    is_project = inside.parts[0] in {"collectors", "schemas", "tracelens"}
+    is_toolbox = any(inside.is_relative_to(toolbox) for toolbox in TOOLBOXES)
+    return str(inside) if is_project and not is_toolbox else None
+
+
+class _Later(futures.Future[Any]):
+    """Work of a pool of threads that is done when its result is asked for."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        super().__init__()
+        self._work = work
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Do the work, once."""
+        if not self.done():
+            try:
+                self.set_result(self._work())
+            except BaseException as error:  # noqa: BLE001 - it is raised below
+                self.set_exception(error)
+        return super().result(timeout)
+
+
+@contextmanager
+def _in_one_thread() -> Iterator[None]:
+    """Let pools of threads do their work in this one, so that each walk has one order."""
+
+    def submit(
+        _: object, function: Callable[..., Any], /, *arguments: Any, **more: Any
+    ) -> futures.Future[Any]:
+        return _Later(lambda: function(*arguments, **more))
+
+    with mock.patch.object(futures.ThreadPoolExecutor, "submit", submit):
+        yield
+
+
+def _run(*words: str) -> None:
+    """Run a command line and drop what it says."""
+    with suppress(SystemExit), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        command_line([*words])
+
+
+def walks() -> dict[str, Walk]:
+    """Follow a verdict, the page of a finished report, collecting and reporting, of one capture."""
+    with tempfile.TemporaryDirectory() as folder:
+        stored = Path(folder) / "trace.tracelens"
+        collect = follow(lambda: _run("collect", "files", str(CAPTURE), "--out", str(stored)))
+        report = build_report(tl.open(stored))
+        return {
+            "verdict": follow(lambda: tl.analyses.verdict(tl.open(stored))),
+            "page": follow(lambda: to_html(report)),
+            "collect": collect,
+            "report": follow(lambda: _run("report", str(stored))),
+        }
+
+
+def main() -> None:
+    """Print the table."""
+    found = walks()
+    print(f"{'path':10} {'stops':>6} {'modules':>8} {'returns':>8}")
+    for name, walk in found.items():
+        print(f"{name:10} {len(walk.stops):6} {walk.n_modules:8} {walk.n_returns:8}")
+    if "--list" in sys.argv:
+        for name, walk in found.items():
+            print(f"\n{name}: {' > '.join(walk.stops)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""The whole measurement, as the tables timings and layers.
+
+It runs every method in every configuration, round by round.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import polars as pl
+
+from tracelens.advisor.measuring.benchmark_target import COMPILED, Subject
+from tracelens.advisor.measuring.variants import Found, Protocol, Variant, variants
+from tracelens.advisor.plan import load_torch
+from tracelens.derive.layers.layer_times import DEVICES
+from tracelens.errors import ToolError, UsageError, first_line
+from tracelens.schemas import TABLES
+from tracelens.trace import Trace
+from tracelens.trace.capture import Capture, Diagnostics, SourceFile
+from tracelens.trace.combine import combine
+
+KIND = "timings"
+METHODS = ("e2e", "layer", "subtraction", "profiler", "cuda_event")
+CONFIGURATIONS = (*DEVICES, "custom")
+_LOG = logging.getLogger(__name__)
+
+
+def measure(
+    model: Any,
+    inputs: Any,
+    methods: Sequence[str] = METHODS,
+    configurations: Sequence[str] | None = None,
+    protocol: Protocol | None = None,
+) -> Trace:
+    """Return a trace with only `timings` and `layers`.
+
+    They are of the model's forward pass and its layers, by every method. `inputs` is a tensor, a
+    tuple of arguments or a dict of keyword arguments. Configurations are interpreted and cpp (on
+    the CPU, eager and compiled), cuda and triton (on a GPU), custom (the model as it is passed, for
+    example after apply_plan; end to end only); by default the first two, and the next two where
+    there is a GPU. All but custom run on copies. Gradients are off; the model's mode (eval, train)
+    is its own.
+
+    Under torch.compile, e2e is the model compiled as a whole; in layer, profiler and cuda_event
+    every layer is compiled as a region of its own; subtraction compiles the first n layers as one
+    region for each n, which takes long. The cost of calling a compiled region is in rows of
+    `(compiled region)`. Raises ToolError without torch or where compiling fails, UsageError for a
+    request that cannot be met.
+    """
+    torch = load_torch("measure")
+    protocol = protocol or Protocol()
+    protocol.check()
+    _check(methods, METHODS, "method")
+    rows: list[dict[str, Any]] = []
+    diagnostics = Diagnostics()
+    layers: pl.DataFrame | None = None
+    devices: dict[str, str] = {}
+    measured: list[tuple[Subject, list[Variant]]] = []
+    with torch.no_grad():
+        for configuration in _chosen(torch, configurations):
+            for mode in protocol.compile_modes if configuration in COMPILED else (None,):
+                _LOG.info("preparing %s%s", configuration, f", mode {mode}" if mode else "")
+                subject = Subject.of(torch, model, inputs, configuration, mode)
+                layers = subject.layers() if layers is None else layers
+                devices[configuration] = subject.device.type
+                measured.append((subject, variants(subject, methods, protocol, diagnostics)))
+        # A process that has profiled stays slower: what is compared with plain runs comes last.
+        for profiled in (False, True):
+            for subject, found in measured:
+                chosen = [variant for variant in found if variant.key["profiled"] is profiled]
+                rows += _rounds(subject, chosen, protocol)
+    assert layers is not None
+    name = type(model).__name__
+    capture = Capture(
+        kind=KIND,
+        source=SourceFile(name, KIND, 0, ""),
+        tables={
+            "timings": pl.DataFrame(rows, schema=TABLES["timings"].without("rank").schema),
+            "layers": layers,
+        },
+        producer="tracelens.measure",
+        versions={"torch": torch.__version__},
+        settings={"model": name, "protocol": asdict(protocol), "devices": devices},
+        reasons=dict.fromkeys(
+            TABLES, "tl.measure takes times only; for events, tracelens collect torch"
+        ),
+        diagnostics=diagnostics,
+    )
+    return combine([capture])
+
+
+def _chosen(torch: Any, wanted: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the given configurations, or all that this machine can run.
+
+    Raises UsageError for others.
+    """
+    has_gpu = torch.cuda.is_available()
+    if wanted is None:
+        return ("interpreted", "cpp", "cuda", "triton") if has_gpu else ("interpreted", "cpp")
+    _check(wanted, CONFIGURATIONS, "configuration")
+    without = [name for name in wanted if DEVICES.get(name) == "gpu" and not has_gpu]
+    if without:
+        raise UsageError(
+            f"{', '.join(without)} needs a GPU, and torch finds none here; measure interpreted"
+            " and cpp"
+        )
+    return tuple(dict.fromkeys(wanted))
+
+
+def _check(wanted: Sequence[str], known: Sequence[str], what: str) -> None:
+    strange = [name for name in wanted if name not in known]
+    if strange or not wanted or isinstance(wanted, str):
+        named = wanted if isinstance(wanted, str) else ", ".join(strange) or "none"
+        raise UsageError(f"expected a list of {what}s out of {', '.join(known)}, found {named}")
+
+
+def _rounds(
+    subject: Subject, chosen: Sequence[Variant], protocol: Protocol
+) -> Iterator[dict[str, Any]]:
+    """Yield rows of every round.
+
+    In each round every variant takes its turn, so that drift affects all of them equally.
+    """
+    if not chosen:
+        return
+    n_rounds = protocol.warmup_rounds + protocol.rounds
+    for at in range(n_rounds):
+        _LOG.debug("%s, round %d of %d", subject.configuration, at + 1, n_rounds)
+        for variant in chosen:
+            common = {
+                "configuration": subject.configuration,
+                "compile_mode": subject.mode,
+                **variant.key,
+                "round": at,
+                "is_warmup": at < protocol.warmup_rounds,
+            }
+            for found in _round(subject, variant, protocol.executions):
+                for (path, quantity), duration in found.items():
+                    yield common | {
+                        "module_path": path,
+                        "quantity": quantity,
+                        "duration_ns": duration,
+                    }
+
+
+def _round(subject: Subject, variant: Variant, n: int) -> list[Found]:
+    """Return the times of a round.
+
+    Raises ToolError where a compiled configuration fails: eager it has run before.
+    """
+    try:
+        return variant.round(n)
+    except Exception as error:
+        if subject.configuration not in COMPILED:
+            raise
+        raise ToolError(
+            f"the configuration {subject.configuration} (torch.compile, mode {subject.mode}) fails:"
+            f" {type(error).__name__}: {first_line(error)}; measure the others, or see whether"
+            " torch.compile runs the model at all"
+        ) from error

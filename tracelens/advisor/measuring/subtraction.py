@@ -1,0 +1,126 @@
+"""Layer subtraction: run the first n layers for every n.
+
+The time that the nth one adds is its own.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from tracelens.advisor.measuring.benchmark_target import clocked, is_timed
+from tracelens.errors import ToolError
+
+
+class _Stop(Exception):  # noqa: N818 - it is no error: it ends a run after the layer it was asked to end after
+    """Ends a forward pass early."""
+
+
+def eager_prefixes(
+    modules: Mapping[str, Any],
+    calls: Sequence[str],
+    run: Callable[[], Any],
+    wait: Callable[[], None],
+) -> list[Callable[[], int]]:
+    """Runs that end before the first call of a layer, and after each.
+
+    Each returns the nanoseconds it took. A forward hook on the layer raises at its nth call; no
+    other layer has one. For any model.
+    """
+    stops = [(calls[0], 1, True)]
+    seen: Counter[str] = Counter()
+    for path in calls:
+        seen[path] += 1
+        stops.append((path, seen[path], False))
+    return [partial(_stopped, modules[path], nth, before, run, wait) for path, nth, before in stops]
+
+
+def _stopped(
+    module: Any, nth: int, before: bool, run: Callable[[], Any], wait: Callable[[], None]
+) -> int:
+    """Return nanoseconds of a run that ends before, or after, the nth call of the module."""
+    left = nth
+
+    def stop(*_: Any) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise _Stop
+
+    def shortened() -> None:
+        with suppress(_Stop):
+            run()
+
+    handle = (module.register_forward_pre_hook if before else module.register_forward_hook)(stop)
+    try:
+        return clocked(shortened, wait)
+    finally:
+        handle.remove()
+
+
+def compiled_prefixes(
+    torch: Any, model: Any, compile_region: Callable[[Any], None]
+) -> tuple[list[Any], list[str]]:
+    """Modules that compute only the first n layers, and the path of each nth layer.
+
+    Each is compiled as one region. Every value that the rest of the model would need is an output,
+    so that nothing is optimised away. Raises ToolError where torch.fx cannot trace the model
+    symbolically.
+    """
+
+    class Tracer(torch.fx.Tracer):  # type: ignore[misc]
+        def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:  # noqa: ARG002 - torch's signature
+            return is_timed(m)
+
+    try:
+        graph = Tracer().trace(model)
+    except (
+        Exception
+    ) as error:  # tracing runs the model's code with stand-ins: anything can come of it
+        raise ToolError(
+            f"{type(model).__name__} cannot be traced by torch.fx ({type(error).__name__}), which"
+            " layer subtraction needs under torch.compile; measure it with the methods layer or"
+            " profiler"
+        ) from error
+    nodes = list(graph.nodes)
+    cuts = [at for at, node in enumerate(nodes) if node.op == "call_module"]
+    prefixes = []
+    for cut in [cuts[0] - 1, *cuts] if cuts else []:
+        prefix = torch.fx.GraphModule(model, _cut(torch, nodes, cut))
+        compile_region(prefix)
+        prefixes.append(prefix)
+    return prefixes, [str(nodes[cut].target) for cut in cuts]
+
+
+def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
+    """Return the graph up to and with that node.
+
+    All values that later nodes need are its output.
+    """
+    graph = torch.fx.Graph()
+    new: dict[Any, Any] = {}
+    places = {node: at for at, node in enumerate(nodes)}
+    for node in nodes:
+        if places[node] <= cut or node.op == "placeholder":
+            new[node] = graph.node_copy(node, lambda n: new[n])
+    graph.output(
+        tuple(
+            new[n]
+            for n in new
+            if n.op != "placeholder" and any(places[user] > cut for user in n.users)
+        )
+    )
+    return graph
+
+
+def differences(paths: Sequence[str], cumulative: Sequence[int]) -> dict[str, int]:
+    """Return each layer's time, summed over its calls; it may be below 0.
+
+    It is that of runs that end after the layer, less that of runs that end before.
+    """
+    found: Counter[str] = Counter()
+    for path, (before, after) in zip(paths, pairwise(cumulative), strict=True):
+        found[path] += after - before
+    return dict(found)

@@ -1,0 +1,337 @@
+"""How a model is timed.
+
+The protocol, and ways that execute it some times and return the times of each execution.
+"""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+from tracelens.advisor.measuring.benchmark_target import COMPILED, Subject, around, clocked
+from tracelens.advisor.measuring.subtraction import compiled_prefixes, differences, eager_prefixes
+from tracelens.derive.layers.layer_times import REGION
+from tracelens.errors import ToolError, UsageError
+from tracelens.trace.capture import Diagnostics
+
+_CALLS = 50
+_RANGE, _EXECUTION = "tracelens layer: ", "tracelens execution"
+_QUANTITIES = ("CPU_self", "CUDA_self", "CUDA_total")
+Found = dict[tuple[str | None, str | None], int]
+"""Nanoseconds of one execution by layer (null: the whole model) and quantity (null: a plain
+duration)."""
+Execute = Callable[[Subject, bool, int], Iterator[Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """Rounds of executions, besides warm-up; by default the thesis's ten rounds of two.
+
+    `warmup_rounds` come first and are kept as warm-up; the first one of a compiled configuration
+    includes compiling. `synchronized` and `profiled`: for each of the values, whether the device is
+    waited for around each layer (it always is at the end of an execution), and whether the profiler
+    is on. `compile_modes`: torch.compile's modes for cpp and triton.
+    """
+
+    rounds: int = 10
+    executions: int = 2
+    warmup_rounds: int = 2
+    synchronized: Sequence[bool] = (False, True)
+    profiled: Sequence[bool] = (False, True)
+    compile_modes: Sequence[str] = ("default",)
+
+    def check(self) -> None:
+        """Raise UsageError for values that cannot be measured."""
+        if self.rounds < 1 or self.executions < 1 or self.warmup_rounds < 1:
+            raise UsageError(
+                f"rounds, executions and warmup_rounds are at least 1, found {self.rounds},"
+                f" {self.executions} and {self.warmup_rounds}"
+            )
+        if not self.synchronized or not self.profiled or not self.compile_modes:
+            raise UsageError("synchronized, profiled and compile_modes each need a value")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """`round(n)` executes n times; `key` has the columns of `timings` in which variants differ."""
+
+    key: dict[str, Any]
+    round: Callable[[int], list[Found]]
+
+
+def variants(
+    subject: Subject, methods: Sequence[str], protocol: Protocol, diagnostics: Diagnostics
+) -> list[Variant]:
+    """Return the variants of the methods that the configuration allows.
+
+    Diagnostics say what is left out.
+    """
+    found: list[Variant] = []
+
+    def add(
+        method: str,
+        one_round: Callable[[int], list[Found]],
+        *,
+        clock: str = "wall",
+        **condition: bool,
+    ) -> None:
+        key = {
+            "method": method,
+            "synchronized": False,
+            "profiled": False,
+            **condition,
+            "clock": clock,
+        }
+        found.append(Variant(key, one_round))
+
+    is_custom = subject.configuration == "custom"
+    for method, execute in (("e2e", _plain), ("layer", _timed)):
+        for profiled, synchronized in product(protocol.profiled, protocol.synchronized):
+            if method in methods and not (is_custom and (synchronized or method == "layer")):
+                one_round = partial(_round, subject, execute, synchronized, profiled)
+                add(method, one_round, synchronized=synchronized, profiled=profiled)
+    if is_custom:
+        if set(methods) - {"e2e"}:
+            text = (
+                "a custom configuration is timed end to end only: hooks in its compiled regions"
+                " would change them"
+            )
+            diagnostics.add("info", "custom_end_to_end", text)
+        return found
+    if subject.configuration in COMPILED:
+        add("layer", _region_cost(subject))
+    if "subtraction" in methods and subject.calls:
+        try:
+            add("subtraction", _subtraction(subject), synchronized=True)
+        except ToolError as error:
+            diagnostics.add("warning", "subtraction_left_out", str(error))
+    if "profiler" in methods:
+        add("profiler", partial(_profiled_sums, subject), profiled=True)
+    if "cuda_event" in methods and subject.device.type == "cuda":
+        add("cuda_event", partial(_events, subject), clock="cuda_event")
+    elif "cuda_event" in methods:
+        text = (
+            "CUDA events time a GPU; configurations on the CPU have no rows of the method"
+            " cuda_event"
+        )
+        diagnostics.add("info", "no_cuda_events", text)
+    return found
+
+
+def _round(
+    subject: Subject, execute: Execute, synchronized: bool, profiled: bool, n: int
+) -> list[Found]:
+    with _profiler(subject.torch) if profiled else nullcontext():
+        return list(execute(subject, synchronized, n))
+
+
+def _profiler(torch: Any) -> AbstractContextManager[Any]:
+    """Return the profiler without shapes, stacks or memory."""
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    if torch.cuda.is_available():
+        activities.append(torch.profiler.ProfilerActivity.CUDA)
+    found: AbstractContextManager[Any] = torch.profiler.profile(activities=activities)
+    return found
+
+
+def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
+    """Yield the whole model, undisturbed or waiting for the device around each layer."""
+    waits: AbstractContextManager[None] = nullcontext()
+    if synchronized:
+        waits = around(subject.timed, lambda _: subject.wait(), lambda _: subject.wait())
+    with waits:
+        for _ in range(n):
+            yield {(None, None): clocked(partial(subject.run, by_layer=synchronized), subject.wait)}
+
+
+def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
+    """Yield the whole model with the wall clock read around each layer, and their times.
+
+    Arr_sum is their sum.
+    """
+    starts: dict[str, int] = {}
+    durations: Counter[str] = Counter()
+
+    def begin(path: str) -> None:
+        if synchronized:
+            subject.wait()
+        starts[path] = time.perf_counter_ns()
+
+    def end(path: str) -> None:
+        if synchronized:
+            subject.wait()
+        durations[path] += time.perf_counter_ns() - starts[path]
+
+    with around(subject.timed, begin, end):
+        for _ in range(n):
+            durations.clear()
+            yield _with_sum(clocked(partial(subject.run, by_layer=True), subject.wait), durations)
+
+
+class EventTimers:
+    """Nanoseconds between two CUDA events around each layer.
+
+    The device records them as it reaches them.
+    """
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._events: dict[str, list[Any]] = defaultdict(list)
+
+    def record(self, path: str) -> None:
+        """Before and after a layer's forward pass."""
+        event = self._torch.cuda.Event(enable_timing=True)
+        event.record()
+        self._events[path].append(event)
+
+    def read(self) -> dict[str, int]:
+        """Return the durations since the last reading; waits for the device."""
+        self._torch.cuda.synchronize()
+        found = {
+            path: round(
+                sum(a.elapsed_time(b) for a, b in zip(events[::2], events[1::2], strict=True)) * 1e6
+            )
+            for path, events in self._events.items()
+        }
+        self._events.clear()
+        return found
+
+
+def _events(subject: Subject, n: int) -> list[Found]:
+    """Return the whole model and each layer between CUDA events."""
+    timers, found = EventTimers(subject.torch), []
+    with around(subject.timed, timers.record, timers.record):
+        for _ in range(n):
+            subject.wait()
+            timers.record("")
+            subject.run(by_layer=True)
+            timers.record("")
+            durations = timers.read()
+            found.append(_with_sum(durations.pop(""), durations))
+    return found
+
+
+def _with_sum(total: int, durations: Mapping[str, int]) -> Found:
+    each: Found = {(path, None): duration for path, duration in durations.items()}
+    return {(None, None): total, (None, "arr_sum"): sum(durations.values())} | each
+
+
+def _profiled_sums(subject: Subject, n: int) -> list[Found]:
+    """Return the profiler's times of the whole model and each layer, in ranges of its own."""
+    mark, entered = subject.torch.profiler.record_function, dict[str, Any]()
+
+    def begin(path: str) -> None:
+        entered[path] = mark(_RANGE + path)
+        entered[path].__enter__()
+
+    with (
+        _profiler(subject.torch) as profile,
+        around(subject.timed, begin, lambda path: entered.pop(path).__exit__(None, None, None)),
+    ):
+        for _ in range(n):
+            with mark(_EXECUTION):
+                subject.run(by_layer=True)
+                subject.wait()
+    quantities = _QUANTITIES if subject.device.type == "cuda" else _QUANTITIES[:1]
+    return [
+        {
+            (path, quantity): sums[quantity]
+            for path, sums in execution.items()
+            for quantity in quantities
+        }
+        for execution in sums_of_executions(profile.events())
+    ]
+
+
+def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str, int]]]:
+    """Return nanoseconds of each quantity by layer, for each execution in a profile.
+
+    The layer None is the whole model. CPU_self and CUDA_self are summed over every op and
+    annotation in the layer's range but the ranges themselves, so each moment counts once;
+    CUDA_total over the outermost ones.
+    """
+    executions = sorted(
+        (e for e in events if e.name == _EXECUTION), key=lambda e: e.time_range.start
+    )
+    found = []
+    for execution in executions:
+        sums: dict[str | None, dict[str, float]] = defaultdict(
+            lambda: dict.fromkeys(_QUANTITIES, 0.0)
+        )
+        for event, path, is_outermost in _below(execution, None, True):
+            for place in {None, path}:
+                sums[place]["CPU_self"] += event.self_cpu_time_total
+                sums[place]["CUDA_self"] += event.self_device_time_total
+                sums[place]["CUDA_total"] += event.device_time_total if is_outermost else 0
+        found.append(
+            {path: {name: round(v * 1000) for name, v in one.items()} for path, one in sums.items()}
+        )
+    return found
+
+
+def _below(
+    event: Any, path: str | None, is_outermost: bool
+) -> Iterator[tuple[Any, str | None, bool]]:
+    """Yield the events below this one, except our own ranges.
+
+    Each comes with its layer and whether it is outermost in it.
+    """
+    for child in event.cpu_children:
+        if child.name.startswith(_RANGE):
+            yield from _below(child, child.name.removeprefix(_RANGE), is_outermost)
+        else:
+            yield child, path, is_outermost
+            yield from _below(child, path, False)
+
+
+def _subtraction(subject: Subject) -> Callable[[int], list[Found]]:
+    """Runs of the first n layers, by hooks if eager and by cut graphs if compiled.
+
+    Raises ToolError as those do.
+    """
+    calls: Sequence[str] = subject.calls
+    prefixes: Sequence[Callable[[], int]]
+    if subject.configuration in COMPILED:
+        cut, calls = compiled_prefixes(subject.torch, subject.plain(), subject.compile)
+        arguments, keywords = subject.inputs
+        prefixes = [
+            partial(clocked, partial(one, *arguments, **keywords), subject.wait) for one in cut
+        ]
+    else:
+        prefixes = eager_prefixes(subject.modules, calls, subject.run, subject.wait)
+
+    def one_round(n: int) -> list[Found]:
+        found = []
+        for _ in range(n):
+            cumulative = [prefix() for prefix in prefixes]
+            each: Found = {(path, None): ns for path, ns in differences(calls, cumulative).items()}
+            found.append({(None, "arr_sum"): cumulative[-1] - cumulative[0]} | each)
+        return found
+
+    return one_round
+
+
+def _region_cost(subject: Subject) -> Callable[[int], list[Found]]:
+    """Return the cost of calling a compiled region beyond its work.
+
+    It is a tiny layer's time compiled, less the same one's eager.
+    """
+    x = subject.torch.zeros(16, device=subject.device)
+    eager, compiled = subject.torch.nn.ReLU(), subject.torch.nn.ReLU()
+    subject.compile(compiled)
+
+    def one_call(layer: Any) -> float:
+        subject.wait()
+        start = time.perf_counter_ns()
+        for _ in range(_CALLS):
+            layer(x)
+        return (time.perf_counter_ns() - start) / _CALLS
+
+    def one_round(n: int) -> list[Found]:
+        return [{(REGION, None): round(one_call(compiled) - one_call(eager))} for _ in range(n)]
+
+    return one_round

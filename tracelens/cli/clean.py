@@ -1,0 +1,30 @@
+"""`tracelens clean`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracelens.cli.io import progress
+from tracelens.cli.output import tell
+from tracelens.jobs.target import clean as clean_target
+from tracelens.storage.addresses import shown
+
+
+def clean(
+    target: Annotated[
+        Path,
+        typer.Argument(metavar="URL", help="A trace, or the target of an unfinished collection."),
+    ],
+    *,
+    hours: Annotated[
+        float,
+        typer.Option(
+            min=0, metavar="H", help="Keep what was written in the last H hours: it may be in use."
+        ),
+    ] = 1,
+) -> None:
+    """Remove files of a trace in an object store that neither its manifest nor a finished rank names."""
+    with progress("cleaning"):
+        n_removed = clean_target(shown(target), hours)
+    tell(f"removed {n_removed:,} files from {shown(target)}")

@@ -1,0 +1,34 @@
+"""`tracelens demo`."""
+
+from pathlib import Path
+
+from tracelens.answers import make_answer
+from tracelens.cli.io import open_any, progress, screen, write_report
+from tracelens.cli.next_step import suggest
+from tracelens.cli.output import emit
+from tracelens.errors import SourceError
+from tracelens.report import build_report
+from tracelens.views.answer_text import answer_text
+from tracelens.views.formats import FORMATS
+
+SAMPLE = Path("samples/planted/captures/input_slow_workers.stacks.pt.trace.json.gz")
+DEMO_PAGE = Path("tracelens-demo.html")
+
+
+def demo() -> None:
+    """Answer for a bundled trace, a training loop whose data loader is slow.
+
+    Prints the answer, and writes its page, tracelens-demo.html, into the current folder.
+    """
+    sample = Path(__file__).resolve().parents[2] / SAMPLE
+    if not sample.exists():
+        raise SourceError(
+            f"{SAMPLE} is in the source repository, not in the installed package; clone it, or give"
+            " any trace of torch.profiler to tracelens report"
+        )
+    opened = open_any([sample])
+    with progress("answering"):
+        emit(answer_text(make_answer(opened), color=screen().color))
+        built = build_report(opened)
+    write_report(built, FORMATS["html"], DEMO_PAGE)
+    suggest("tracelens run python train.py")

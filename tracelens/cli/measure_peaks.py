@@ -1,0 +1,32 @@
+"""`tracelens measure-peaks`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracelens.advisor.measuring import peaks as measuring
+from tracelens.cli.io import keep_sources, progress
+from tracelens.cli.output import emit, tell
+
+
+def measure_peaks(
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the peaks there, not to standard output."),
+    ] = None,
+) -> None:
+    """Measure a GPU's peaks, for report --peaks FILE: products by element type, copy bandwidth.
+
+    Needs PyTorch.
+    """
+    keep_sources([], [out])
+    with progress("measuring peaks"):
+        found = measuring.measure_peaks()
+    for name, why in found["missing"].items():
+        tell(f"no peak of {name}: {why}")
+    emit(json.dumps(found, indent=1) + "\n", out)
+    if out is not None:
+        tell(f"wrote {out}: give it to tracelens report --peaks {out}")

@@ -1,0 +1,59 @@
+"""What every command writes with, and what it leaves to its end; nothing here imports a trace."""
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from tracelens.errors import SourceError, printable
+from tracelens.storage.atomic_write import replacing
+
+OPENED: list[Any] = []
+"""Traces that the command at work has opened: what fails of them is theirs to explain, where
+their rows cannot be."""
+
+AT_END: list[Callable[[SystemExit], None]] = []
+"""Called with the command's exit before the process ends."""
+
+
+def tell(text: str) -> None:
+    """Write one line to standard error."""
+    typer.echo(printable(text), err=True)
+
+
+def warn(text: str) -> None:
+    """Write one line of warning to standard error."""
+    tell(f"warning: {text}")
+
+
+def emit(result: str | bytes, out: Path | None = None) -> None:
+    """Write the result to standard output, or atomically to a file; a pipe or device is written in place.
+
+    Raises SourceError when either cannot be written.
+    """
+    if out is None:
+        if sys.stdout is None:
+            raise SourceError("standard output: cannot be written: it is closed")
+        try:
+            sys.stdout.write(result if isinstance(result, str) else result.decode())
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            drop_output()
+            raise SourceError(
+                f"standard output: cannot be written: {error.strerror or error}"
+            ) from error
+    else:
+        with replacing(out) as part:
+            part.write_bytes(result.encode() if isinstance(result, str) else result)
+
+
+def drop_output() -> None:
+    """Discard what standard output still buffers, so that Python's exit does not fail on it again."""
+    with suppress(OSError, AttributeError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

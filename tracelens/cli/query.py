@@ -1,0 +1,43 @@
+"""`tracelens query`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracelens.cli.io import OneFormat, format_of, keep_sources, open_any, progress, write_report
+from tracelens.report import build_query
+
+
+def query(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace directory, or a source.")],
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, in the SQL of Polars.")],
+    *,
+    form: OneFormat = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Rows to show, in formats for people; by default as in report."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write there, not to standard output.")
+    ] = None,
+) -> None:
+    """Select rows of a trace's tables with SQL; tracelens schema lists tables and columns.
+
+    One SELECT (or WITH, or VALUES), with joins, groups, windows and all functions of columns that
+    Polars knows. It reads nothing but the trace's tables and writes nothing: functions that open
+    files or addresses, such as read_csv, are refused before anything is opened. Ctrl-C ends it at
+    once, and so does taking more memory than TRACELENS_MAX_QUERY_MIB allows.
+
+    tracelens query run.tracelens "SELECT name, SUM(duration_ns) AS sum_ns FROM kernels GROUP BY
+    name LIMIT 9"
+    """
+    chosen = format_of(form, out)
+    chosen.check(["query"], out)
+    keep_sources([trace], [out])
+    opened = open_any([trace])
+    with progress("asking"):
+        built = build_query(opened, sql)
+    write_report(built, chosen, out, rows)

@@ -1,0 +1,79 @@
+"""What is told of a timeline's chosen bar: op, layer, input shapes, and size of a launch or copy."""
+
+import polars as pl
+
+from tracelens.trace import Trace
+
+DETAILS = {"op": pl.String, "layer": pl.String, "shapes": pl.String, "size": pl.String}
+"""Columns that `with_details` adds; `op` is the innermost one around a launch, `size` a kernel's
+grid and block, or the bytes that are copied or filled."""
+_OF_SPAN = ["name", "kind", "module_path", "input_shapes"]
+_SIZES = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
+_AXES = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+
+
+def with_details(trace: Trace, bars: pl.DataFrame) -> pl.DataFrame:
+    """Add the columns of DETAILS to the bars of a timeline; None where nothing is recorded.
+
+    `bars` have rank, source and event_id. The rows stay in their order.
+    """
+    parts = [
+        _of_rank(trace, part, rank[0])
+        for rank, part in bars.with_row_index("at").partition_by("rank", as_dict=True).items()
+    ]
+    empty = bars.with_row_index("at").clear().with_columns(_nothing())
+    return pl.concat([empty, *parts]).sort("at").drop("at")
+
+
+def _nothing() -> list[pl.Expr]:
+    return [pl.lit(None, dtype).alias(name) for name, dtype in DETAILS.items()]
+
+
+def _of_rank(trace: Trace, bars: pl.DataFrame, rank: int | None) -> pl.DataFrame:
+    """Return the bars of one rank with their details; nothing is recorded of no rank."""
+    if rank is None:
+        return bars.with_columns(_nothing())
+    spans = [bars.filter(source="spans").select("source", "event_id", span_id="event_id")]
+    sizes = [pl.DataFrame(schema={"source": pl.String, "event_id": pl.Int64, "size": pl.String})]
+    for table, id_name in {"api_calls": "api_call_id", **_SIZES}.items():
+        ids = bars.filter(source=table)["event_id"].unique()
+        if ids.is_empty():
+            continue
+        columns = (id_name, "span_id", *_size_columns(table))
+        rows = trace.select(table, *columns, where=pl.col(id_name).is_in(ids.implode()), rank=rank)
+        rows = rows.rename({id_name: "event_id"}).with_columns(source=pl.lit(table))
+        spans.append(rows.select("source", "event_id", "span_id"))
+        if table in _SIZES:
+            sizes.append(rows.select("source", "event_id", size=_size(table)))
+    around = pl.concat(spans).unique(["source", "event_id"])
+    ids = around["span_id"].drop_nulls().unique()
+    recorded = trace.select(
+        "spans", "span_id", *_OF_SPAN, where=pl.col("span_id").is_in(ids.implode()), rank=rank
+    )
+    recorded = recorded.cast({pl.Categorical: pl.String})
+    named = around.join(recorded, on="span_id", how="left").select(
+        "source",
+        "event_id",
+        op=pl.when(pl.col("kind") == "op").then("name"),
+        layer="module_path",
+        shapes="input_shapes",
+    )
+    key = ["source", "event_id"]
+    return (
+        bars.join(named, on=key, how="left")
+        .join(pl.concat(sizes).unique(key), on=key, how="left")
+        .select(*bars.columns, *DETAILS)
+    )
+
+
+def _size_columns(table: str) -> tuple[str, ...]:
+    if table == "api_calls":
+        return ()
+    return _AXES if table == "kernels" else ("size_bytes",)
+
+
+def _size(table: str) -> pl.Expr:
+    """Return what was launched, copied or filled, in words."""
+    if table == "kernels":
+        return pl.format("grid {}×{}×{}, block {}×{}×{}", *_AXES)
+    return pl.format("{} bytes", "size_bytes")

@@ -1,0 +1,186 @@
+"""What a process does in its ops: arithmetic, copies of memory, communication, or no more than being called."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.columns.per_unique import each_pair_once, matching
+from tracelens.derive.columns.split_intervals import overlay
+from tracelens.derive.kernels.recorded_dtypes import element_type, listed
+from tracelens.derive.time.cpu_busy import COMMUNICATION, communication_spans
+
+ARITHMETIC, COPY, COMMUNICATES, CALLS = range(4)
+"""Kinds of work."""
+_BY_PRIORITY = (ARITHMETIC, COPY, COMMUNICATES, CALLS)
+"""Which kind counts where threads do several at a time."""
+COLUMNS = ("kind", "name", "parent_id", "process_id", "thread_id", "start_ns", "duration_ns")
+SHAPES = ("input_shapes", "input_dtypes")
+_COPIES = r"^aten::(?:_?copy_?|clone|contiguous|_to_copy|to|cat|_cat|stack|repeat|fill_|zero_)$"
+"""Ops that move or set elements and compute nothing."""
+_NO_WORK = (
+    r"^(?:aten::)?(?:as_strided|select|slice|narrow|view|_unsafe_view|_reshape_alias|expand|expand_as"
+    r"|unbind|split|chunk|t|transpose|permute|squeeze|unsqueeze|flatten|unflatten|detach_?|alias"
+    r"|empty|empty_like|empty_strided|item|_local_scalar_dense|is_nonzero|resolve_conj|resolve_neg"
+    r"|result_type|lift_fresh|set_|resize_)$"
+)
+"""Ops that look at no element but a single one, whatever the size of their tensors."""
+_SMALL_BYTES = 16 << 10
+"""An op on no more bytes than this works for about a microsecond, which calling it takes as well."""
+_USUAL_WIDTH = 4
+"""Bytes of an element whose type was not recorded."""
+_LEAST_NS = 10_000
+"""An operator of unknown shapes works where its own time, in the median of its calls, is at least
+this long: calling one takes less."""
+_LONG_NS = 50_000
+"""Any other op works where its own time is at least this long, however small its inputs are."""
+_OPERATOR = r"^\w+::\w+$"
+"""An operator of a library, such as aten::add; autograd::engine::evaluate_function: … is none."""
+
+
+def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
+    """What a process's threads do, as disjoint stretches by start.
+
+    `spans` are of one rank, with COLUMNS and SHAPES and parent_id as row number. Returns start_ns,
+    end_ns, `work` (a kind), `op` (the innermost op) and `call` (the outermost one); the two are
+    None in communication. At each moment it is the first kind that any thread does.
+    """
+    is_own = spans["process_id"].eq_missing(pl.Series([process_id], dtype=pl.Int64))
+    ops = _ops(spans, is_own)
+    pieces = _innermost(ops)
+    own = pieces.group_by("op").agg(own_ns=(pl.col("end_ns") - pl.col("start_ns")).sum())
+    ops = ops.join(own, on="op", how="left", maintain_order="left")
+    kinds = ops.select("op", "call", work=_kinds_of_work(spans, ops))
+    pieces = pieces.join(kinds, on="op", maintain_order="left")
+    talks = communication_spans(spans.filter(is_own)).select(
+        "start_ns",
+        end_ns=pl.col("start_ns") + pl.col("duration_ns"),
+        op=pl.lit(None, pl.Int64),
+        call=pl.lit(None, pl.Int64),
+        work=pl.lit(COMMUNICATES, pl.Int32),
+    )
+    # Spans of a thread may overlap without containing each other: what no piece covers is of the op.
+    whole = ops.select("start_ns", "end_ns", "op").join(kinds, on="op", maintain_order="left")
+    parts = [talks if kind == COMMUNICATES else pieces.filter(work=kind) for kind in _BY_PRIORITY]
+    found = overlay([_disjoint(part.select(talks.columns)) for part in (*parts, whole)])
+    names = spans["name"].cast(pl.Categorical)
+    return found.select(
+        "start_ns",
+        "end_ns",
+        "work",
+        op=names.gather(found["op"]),
+        call=names.gather(found["call"]),
+    )
+
+
+def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
+    """The ops of a process: thread_id, start_ns, end_ns, and as rows of spans op, above and call.
+
+    `above` is the nearest op around each, `call` the outermost, which may be itself.
+    """
+    (communicates,) = matching(spans["name"].cast(pl.Categorical), COMMUNICATION)
+    is_op = (spans["kind"] == "op") & ~communicates & is_own & (spans["duration_ns"] > 0)
+    row = is_op.arg_true().cast(pl.Int64)
+    above = _nearest(spans["parent_id"].cast(pl.Int64), is_op, row)
+    return spans[row].select(
+        "thread_id",
+        start_ns=pl.col("start_ns").cast(pl.Int64),
+        end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"),
+        op=row,
+        above=above,
+        call=_outermost(row, above),
+    )
+
+
+def _innermost(ops: pl.DataFrame) -> pl.DataFrame:
+    """The time of each op outside of the ops that it calls: start_ns, end_ns and op."""
+    begins = ops.select("thread_id", ns="start_ns", is_begin=1, order="op", op="op")
+    ends = ops.select("thread_id", ns="end_ns", is_begin=0, order=-pl.col("op"), op="above")
+    edges = pl.concat([ends, begins], how="vertical_relaxed")
+    edges = edges.sort("thread_id", "ns", "is_begin", "order")
+    until = pl.col("ns").shift(-1).over("thread_id")
+    tiles = edges.select(start_ns="ns", end_ns=until, op="op").drop_nulls()
+    return tiles.filter(pl.col("end_ns") > pl.col("start_ns"))
+
+
+def _nearest(parents: pl.Series, is_op: pl.Series, rows: pl.Series) -> pl.Series:
+    """The row of the nearest op around each row; None without one."""
+    above = parents.gather(rows)
+    pending = (above.is_not_null() & ~is_op.gather(above).fill_null(value=True)).arg_true()
+    while len(pending):
+        found = parents.gather(above.gather(pending))
+        above = above.scatter(pending, found)
+        still = (found.is_not_null() & ~is_op.gather(found).fill_null(value=True)).arg_true()
+        pending = pending.gather(still)
+    return above
+
+
+def _outermost(rows: pl.Series, above: pl.Series) -> pl.Series:
+    """Return the outermost op around each op, or the op itself; `above` is the nearest one around it."""
+    place = pl.DataFrame({"row": rows, "at": pl.int_range(len(rows), eager=True)})
+    over = above.to_frame("row").join(place, on="row", how="left", maintain_order="left")["at"]
+    top = place["at"]
+    while True:
+        higher = over.gather(top)
+        if not higher.count():
+            return rows.gather(top)
+        top = higher.fill_null(top)
+
+
+def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
+    """The kind of work of each op, from its name, shapes, element types and own time."""
+    names = spans["name"].gather(ops["op"]).cast(pl.Categorical)
+    copies, looks, is_operator = matching(names, _COPIES, _NO_WORK, _OPERATOR)
+    shapes, dtypes = (spans[column].gather(ops["op"]) for column in SHAPES)
+    n_bytes = each_pair_once(shapes.fill_null(""), dtypes.fill_null(""), _input_bytes).to_series()
+    facts = ops.select(
+        copies.alias("copies"),
+        looks.alias("looks"),
+        names.alias("name"),
+        n_bytes.alias("n_bytes"),
+        pl.col("own_ns").fill_null(0),
+        limit=pl.when(is_operator & n_bytes.is_null()).then(_LEAST_NS).otherwise(_LONG_NS),
+    )
+    usual_ns = pl.col("own_ns").median().over("name", "n_bytes")
+    works = (pl.col("n_bytes") > _SMALL_BYTES).fill_null(value=False)
+    works |= usual_ns >= pl.col("limit")
+    calls = pl.col("looks") | ~works
+    kind = pl.when(calls).then(CALLS).when("copies").then(COPY).otherwise(ARITHMETIC)
+    return facts.select(kind.cast(pl.Int32)).to_series()
+
+
+def _input_bytes(pairs: pl.DataFrame) -> pl.DataFrame:
+    """The bytes of all tensors that an op read, from shapes and element types as JSON; None for unknown ones."""
+    found = [_bytes(*row) for row in pairs.iter_rows()]
+    return pl.DataFrame({"n_bytes": found}, schema={"n_bytes": pl.Int64})
+
+
+def _bytes(shapes: str, dtypes: str) -> int | None:
+    sizes = listed(shapes)
+    types = listed(dtypes) or [""] * len(sizes)
+    total, is_known = 0, False
+    for shape, word in zip(sizes, types, strict=False):
+        if not isinstance(shape, list):
+            continue
+        lists = shape if any(isinstance(one, list) for one in shape) else [shape]
+        known = element_type(word) if isinstance(word, str) else None
+        width = known[1] if known is not None else _USUAL_WIDTH
+        for sizes_of_one in lists:
+            if isinstance(sizes_of_one, list) and sizes_of_one:
+                total += width * _product(sizes_of_one)
+                is_known = True
+    return total if is_known or sizes else None
+
+
+def _product(sizes: list[object]) -> int:
+    count = 1
+    for size in sizes:
+        count *= size if isinstance(size, int) else 1
+    return count
+
+
+def _disjoint(pieces: pl.DataFrame) -> pl.DataFrame:
+    """Pieces of several threads, by start, each without the time that an earlier one covers."""
+    ordered = pieces.sort("start_ns", "end_ns", descending=[False, True])
+    reached = pl.col("end_ns").cum_max().shift(1)
+    trimmed = ordered.with_columns(start_ns=pl.max_horizontal("start_ns", reached))
+    return trimmed.filter(pl.col("end_ns") > pl.col("start_ns"))

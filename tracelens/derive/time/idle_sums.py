@@ -1,0 +1,248 @@
+"""Idle time of devices summed up by window, cause and place: in C, or in Polars without the library.
+
+`by_columns` defines the result; `by_pass` gives the same in one pass over sorted columns, see
+`struct idle` in native.h.
+"""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+import pyarrow as pa
+
+from tracelens.derive.columns.intervals import covered_by, union
+from tracelens.derive.columns.lookup import last_before
+from tracelens.derive.time.host_tracks import IDLE_KINDS, TRACKS_OF_THREAD
+from tracelens.derive.time.idle import (
+    LATENCY_NS,
+    LAUNCH,
+    LENGTH,
+    PLACES,
+    UNIONS,
+    Device,
+    DeviceTimes,
+    DeviceWork,
+    cut_gaps,
+    idle_pieces,
+    in_time_order,
+    is_counted,
+    joined,
+    mark_lazy_module_loads,
+    place_of_piece,
+    with_loading,
+)
+from tracelens.native import LIBRARY
+from tracelens.native.columns import memory, series
+from tracelens.trace import Trace
+
+_U8, _I32, _I64 = pl.UInt8(), pl.Int32(), pl.Int64()
+_WORK = {"start_ns": _I64, "duration_ns": _I64, "call": _I64, "kind": _U8}
+_SEGMENTS = {"start_ns": _I64, "end_ns": _I64, "cause": _U8, "place": _I32}
+_MEASURES = 7
+_AT_ONCE = 64
+"""Devices whose sums, one for each of their places and causes, are in memory at a time."""
+
+
+def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> DeviceTimes:
+    """The breakdown of the devices, numbered from 0; launching before a kernel's first use counts as loading."""
+    found, loaded = _launched(trace, devices)
+    anew = {at: device for at, device in enumerate(devices.values()) if loaded[at].any()}
+    if not anew:
+        return found
+    others = ~pl.col("device").is_in([*anew])
+    busy, idle, places = (part.filter(others) for part in (found.busy, found.idle, found.places))
+    both = joined([replace(found, busy=busy, idle=idle, places=places), _times(anew, loaded)])
+    return replace(both, launching=found.launching, ends=found.ends)
+
+
+def idle_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> list[pl.DataFrame]:
+    """The idle time of each device that `times_of_devices` adds up, as `idle_pieces`."""
+    loaded = _launched(trace, devices)[1].values()
+    return [idle_pieces(device, own) for device, own in zip(devices.values(), loaded, strict=True)]
+
+
+def _launched(
+    trace: Trace, devices: Mapping[Device, DeviceWork]
+) -> tuple[DeviceTimes, dict[int, pl.Series]]:
+    """The devices' times without any loading, and by number the work that a kernel was loaded for."""
+    found = _times(dict(enumerate(devices.values())), {})
+    loaded, parts, at = mark_lazy_module_loads(trace, devices, found.launching), {}, 0
+    for number, device in enumerate(devices.values()):
+        parts[number] = loaded.slice(at, len(device.calls))
+        at += len(device.calls)
+    return found, parts
+
+
+def _times(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
+    return (by_columns if LIBRARY is None else by_pass)(devices, loaded)
+
+
+# By whole columns.
+
+
+def by_columns(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
+    """The breakdown in Polars, the reference for the C code; launching before work in `loaded` counts as loading."""
+    return joined(
+        [_by_columns(number, device, loaded.get(number)) for number, device in devices.items()]
+    )
+
+
+def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> DeviceTimes:
+    work = in_time_order(device)
+    n_work = work.height
+    pieces = cut_gaps(work, device)
+    launches = pieces.filter((pl.col("cause") == LAUNCH) & (pl.col("gap") < n_work))
+    launches = launches.group_by("gap").agg(ns=LENGTH.sum())
+    launching = pl.repeat(0, n_work, dtype=pl.Int64, eager=True).scatter(
+        launches["gap"], launches["ns"]
+    )
+    pieces = with_loading(pieces, loaded)
+    ends = work["end_ns"].max()
+    assert isinstance(ends, int)
+    counted = pieces.filter(is_counted(device))
+    frames = (
+        _busy(work, device.windows).with_row_index("window"),
+        pieces.group_by("window", "within", "cause").agg(idle_ns=LENGTH.sum()),
+        _summed_places(counted, len(device.host.places)),
+    )
+    of_device = pl.lit(number, pl.Int64).alias("device")
+    busy, idle, places = (frame.with_columns(of_device) for frame in frames)
+    return DeviceTimes(busy, idle, places, launching, [ends])
+
+
+def _summed_places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
+    """PLACES of idle pieces, by start: pieces of one gap, cause and place count as one."""
+    gaps = pieces.group_by("gap", "cause", place_of_piece(n_places), maintain_order=True)
+    ns = pl.col("ns")
+    return (
+        gaps.agg(pl.col("start_ns").first(), ns=LENGTH.sum())
+        .group_by("cause", "place", maintain_order=True)
+        .agg(
+            ns.sum().alias("idle_ns"),
+            pl.len().cast(pl.Int64).alias("n_gaps"),
+            ns.max().alias("longest_ns"),
+            pl.col("start_ns").get(ns.arg_max()).alias("example_ns"),
+        )
+    )
+
+
+def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
+    """For each window, and last for all time, the time that the union of each of UNIONS covers."""
+    whole = work.select(start_ns=pl.col("start_ns").min(), end_ns=pl.col("end_ns").max())
+    every = pl.concat([windows.select("start_ns", "end_ns"), whole])
+    sums = {}
+    for name, kinds in UNIONS.items():
+        pieces = union(work.filter(pl.col("kind").is_in(kinds)).select("start_ns", "end_ns"))
+        sums[name] = covered_by(pieces, every)
+    return pl.DataFrame(sums)
+
+
+# In C.
+
+
+def by_pass(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
+    """As `by_columns`."""
+    numbers = [*devices]
+    parts = []
+    for first in range(0, len(numbers), _AT_ONCE):
+        some = {number: devices[number] for number in numbers[first : first + _AT_ONCE]}
+        parts.append(
+            _decoded(some, [_pass(device, loaded.get(number)) for number, device in some.items()])
+        )
+    return joined(parts)
+
+
+_Passed = tuple[bytearray, bytearray, bytearray, bytearray, int]
+
+
+def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
+    """The C library's sums for a device: busy, idle, of places, and launching; and when its last work ended."""
+    assert LIBRARY is not None
+    host, windows = device.host, device.windows
+    n_windows, n_work = windows.height + 1, sum(part.height for part in device.work)
+    lengths = (
+        len(UNIONS) * n_windows,
+        2 * len(IDLE_KINDS) * n_windows,
+        _MEASURES * len(IDLE_KINDS) * (len(host.places) + 1),
+        n_work,
+    )
+    busy, sums, cells, launching = (bytearray(8 * length) for length in lengths)
+    end_ns = LIBRARY.idle_time(
+        *(column for part in device.work for column in _memory(part, _WORK)),
+        None if loaded is None else memory(loaded, pl.UInt8()),
+        *_memory(host.calls, {"returned": _I64, "place": _I32}),
+        *(_memory(host.calls, {"thread": _I32}) if len(host.threads) > 1 else [None]),
+        *_memory(host.tracks.of_threads, dict.fromkeys(TRACKS_OF_THREAD, _I32)),
+        array("q", [first for first, _ in host.tracks.bounds]),
+        array("q", [after for _, after in host.tracks.bounds]),
+        *_memory(host.tracks.segments, _SEGMENTS),
+        *_memory(windows, {"start_ns": _I64, "end_ns": _I64}),
+        memory(windows["counted"].cast(pl.UInt8), _U8),
+        device.from_ns,
+        max(windows["end_ns"].tail(1).to_list(), default=device.from_ns),
+        LATENCY_NS,
+        host.last_thread(device.work),
+        host.unrecorded,
+        busy,
+        sums,
+        cells,
+        launching,
+    )
+    return busy, sums, cells, launching, end_ns
+
+
+def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> DeviceTimes:
+    """The library's sums as frames."""
+    counts = [
+        (number, one.windows.height + 1, len(one.host.places) + 1)
+        for number, one in devices.items()
+    ]
+    about = pl.DataFrame(
+        counts, schema=dict.fromkeys(("device", "n_windows", "n_places"), _I64), orient="row"
+    )
+    n_windows, n_places = pl.col("n_windows"), pl.col("n_places")
+    about = about.with_columns(
+        first=n_windows.cum_sum() - n_windows,
+        cell=len(IDLE_KINDS) * (n_places.cum_sum() - n_places),
+    )
+    *sums, ends = zip(*passed, strict=True)
+    busy, idle, cells, launching = (series(b"".join(parts), _I64) for parts in sums)
+    windows = about.with_columns(window=pl.int_ranges("n_windows")).explode("window")
+    row = len(UNIONS) * pl.col("first") + pl.col("window")
+    lengths = {
+        name: busy.gather(windows.select(row + k * n_windows).to_series())
+        for k, name in enumerate(UNIONS)
+    }
+    busy_frame = windows.select("device", "window").with_columns(**lengths)
+    return DeviceTimes(busy_frame, _idle(about, idle), _places(about, cells), launching, [*ends])
+
+
+def _idle(about: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
+    at, n = (sums > 0).arg_true().cast(pl.Int64), len(IDLE_KINDS)
+    of = about[last_before(about["first"] * 2 * n, at)]
+    own = pl.col("at") - 2 * n * pl.col("first")
+    return of.with_columns(at.alias("at"), idle_ns=sums.gather(at)).select(
+        "device", "idle_ns", window=own // (2 * n), within=own // n % 2 == 1, cause=own % n
+    )
+
+
+def _places(about: pl.DataFrame, cells: pl.Series) -> pl.DataFrame:
+    measures = pl.DataFrame(
+        {name: cells.gather_every(_MEASURES, at) for at, name in enumerate(PLACES[2:])}
+    )
+    at = (measures["n_gaps"] > 0).arg_true().cast(pl.Int64)
+    of = about[last_before(about["cell"], at)]
+    own = pl.col("at") - pl.col("cell")
+    return (
+        of.with_columns(at.alias("at"))
+        .hstack(measures[at])
+        .select(
+            "device", *PLACES[2:], cause=own // pl.col("n_places"), place=own % pl.col("n_places")
+        )
+    )
+
+
+def _memory(frame: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> list[pa.Buffer]:
+    """The columns as memory."""
+    return [memory(frame[name], dtype) for name, dtype in columns.items()]

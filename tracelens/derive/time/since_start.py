@@ -1,0 +1,27 @@
+"""Moments of results as people read them: since the trace's first event, not since the clock began."""
+
+import polars as pl
+
+from tracelens.trace import Trace
+
+MOMENTS = ("start_ns", "time_ns", "example_ns")
+"""Columns of results that are moments."""
+_EVENTS = ("spans", "api_calls", "kernels", "memcpys", "memsets")
+
+
+def first_moment(trace: Trace) -> int:
+    """Return when the first event of any rank began; 0 without events."""
+    return trace.derived(_first_moment)
+
+
+def _first_moment(trace: Trace) -> int:
+    moments = [trace.select(name, "start_ns")["start_ns"].min() for name in _EVENTS]
+    return min((int(at) for at in moments if isinstance(at, int)), default=0)
+
+
+def since_start(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with its moments counted from the trace's first event."""
+    moments = [name for name in MOMENTS if name in frame.columns]
+    if not moments or frame.is_empty():
+        return frame
+    return frame.with_columns(pl.col(moments) - first_moment(trace))

@@ -1,9 +1,0 @@
-"""Measuring a model's layers by several methods, and the cost of measuring itself.
-
-Needs PyTorch.
-"""
-
-from tracelens.measuring.measure import CONFIGURATIONS, METHODS, measure
-from tracelens.measuring.variants import Protocol
-
-__all__ = ["CONFIGURATIONS", "METHODS", "Protocol", "measure"]

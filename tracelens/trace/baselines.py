@@ -1,0 +1,86 @@
+"""Named baselines: earlier runs of a program, stored, by which a new run is judged."""
+
+import re
+import secrets
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tracelens.errors import SourceError, UsageError, near
+from tracelens.storage.addresses import shown, url_of
+from tracelens.storage.objects import Objects
+from tracelens.trace.directory import is_stored_trace
+from tracelens.trace.objects import MANIFEST
+from tracelens.trace.trace import Trace
+
+PREFIX = "baseline:"
+FOLDER = Path("tracelens-baselines")
+"""Where baselines lie that are named without a folder."""
+LATEST = 10
+"""Runs that a new one is judged by: what a machine did months ago says little of today."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def add_run(baseline: str, trace: Trace) -> Path:
+    """Store a run in a baseline, which need not exist yet, and return its place.
+
+    Runs are named by the time at which they were added (UTC), so that they sort by it. Raises
+    UsageError for a name that is none, and SourceError where it cannot be written.
+    """
+    added = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+    place = folder_of(baseline) / f"{added}-{secrets.token_hex(2)}.tracelens"
+    if url_of(place) is None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    trace.write(place)
+    return place
+
+
+def runs_of(baseline: str) -> list[Path]:
+    """Return all runs of a baseline, the oldest first.
+
+    Raises UsageError for a name that is none, and SourceError where there is no run.
+    """
+    folder = folder_of(baseline)
+    url = url_of(folder)
+    if url is not None:
+        keys = (key.split("/") for key in Objects(url).keys())  # noqa: SIM118 - no dictionary
+        found = sorted(parts[0] for parts in keys if len(parts) == 2 and parts[1] == MANIFEST)
+    else:
+        stored = folder.iterdir() if folder.is_dir() else ()
+        found = sorted(one.name for one in stored if is_stored_trace(one))
+    if not found:
+        known = near(baseline, names_in(folder.parent)) if url is None else "none is there"
+        raise SourceError(
+            f"{PREFIX}{baseline}: {shown(folder)} holds no run; {known} (tracelens baseline add"
+            " NAME TRACE makes one)"
+        )
+    return [folder / name for name in found]
+
+
+def with_runs(paths: Iterable[Path]) -> list[Path]:
+    """Return the paths, with the latest runs in place of each `baseline:NAME`."""
+    opened: list[Path] = []
+    for path in paths:
+        text = str(path)
+        is_named = text.startswith(PREFIX)
+        opened += runs_of(text.removeprefix(PREFIX))[-LATEST:] if is_named else [path]
+    return opened
+
+
+def names_in(folder: Path) -> list[str]:
+    """Names of the baselines in a local folder."""
+    return sorted(one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
+
+
+def folder_of(baseline: str) -> Path:
+    """Return the folder of a baseline: in FOLDER, or where a path or URL before its name says.
+
+    Raises UsageError for a name that is none.
+    """
+    parent, _, name = baseline.rpartition("/")
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{baseline!r} is no name of a baseline: letters, digits, '.', '_' and '-', after a"
+            " folder or URL where there is one"
+        )
+    return (Path(parent) if parent else FOLDER) / name

@@ -1,0 +1,151 @@
+"""The colours of everything that is drawn: charts, timeline, bars of the answer and the terminal.
+
+Work is drawn in cool colours, waiting in warm ones, and what is neither in grey. Each colour has a
+contrast of at least 3 to white and to the dark page.
+"""
+
+import re
+
+from tracelens.answers.answer import REST, WAIT, WORK
+from tracelens.answers.words import PROCESS_LABELS
+from tracelens.derive.time.bounds import PART_WORDS
+from tracelens.schemas.events import LIBRARIES, PRIMITIVES
+
+_GREEN, _TEAL, _BLUE, _INDIGO, _VIOLET = "#2a9461", "#1f9292", "#3b7dd8", "#6a6fdb", "#9065d6"
+_LEAF, _STEEL, _NAVY, _PLUM, _SEA = "#5f8f2f", "#5588a0", "#4a6cc0", "#a45cc0", "#2f8fb8"
+COOL = (_BLUE, _GREEN, _VIOLET, _TEAL, _LEAF, _INDIGO, _SEA, _PLUM, _STEEL, _NAVY)
+"""Colours of work, and of what has no colour of its own."""
+GREY, PALE = "#808893", "#8a929a"
+
+WORKS = {
+    "compute": _GREEN,
+    "communication": _TEAL,
+    "copy": _VIOLET,
+}
+"""Parts of a step that are work."""
+WAITS = {
+    "waiting": "#e0457b",
+    "input": "#d9541e",
+    "allocation": "#96623a",
+    "sync": "#d13b3b",
+    "loading": "#d0637e",
+    "launch": "#b97f00",
+    "host": "#c0407f",
+    "dependency": "#9c7f4e",
+    "unknown": PALE,
+}
+"""Parts of a step that are waiting, by cause; for the unknown cause grey."""
+PARTS = WORKS | WAITS
+_HOST = {
+    "op": "#7d93b0",
+    "module": "#868fa3",
+    "annotation": "#7c9384",
+    "nvtx": "#7c9384",
+    "api call": "#6f7a8a",
+    "api_call": "#6f7a8a",
+    "python": "#8490ae",
+    "other": GREY,
+}
+"""What the host was seen to run: neither the device's work nor its waiting."""
+_ROLES = {
+    "library": _BLUE,
+    "runtime": GREY,
+    "python": "#b08a00",
+    "torchscript": _PLUM,
+    "binding": "#c9722a",
+    "libtorch_nn": "#c7609a",
+    "autograd": "#d94f4f",
+    "vendor_glue": _STEEL,
+    "dispatcher": _VIOLET,
+    "aten_native": _GREEN,
+    "stdlib": "#9d755d",
+    "user": _TEAL,
+}
+"""Roles of frames, in lists of calls: there is no time in them, so all colours may be used."""
+_FALLBACK = {WORK: _GREEN, WAIT: "#b97f00", REST: GREY}
+_OF_PRIMITIVES = {
+    "gemm": _BLUE,
+    "conv": _NAVY,
+    "attention": _INDIGO,
+    "normalization": _LEAF,
+    "softmax": _SEA,
+    "pooling": "#4f9f86",
+    "elementwise": _GREEN,
+    "reduction": "#7f8f3a",
+    "layout": _STEEL,
+    "indexing": "#3f8a7a",
+    "loss": "#8a78c8",
+    "optimizer": _PLUM,
+    "rng": "#7a7fa8",
+    "communication": _TEAL,
+    "memory": _VIOLET,
+    "fused": "#5b7fe0",
+    "unknown": PALE,
+}
+"""Kinds of kernels: work, so all of them cool."""
+COLORS: dict[str, str] = {
+    **_HOST,
+    **{word: COOL[at % len(COOL)] for at, word in enumerate(LIBRARIES)},
+    **{word: _OF_PRIMITIVES[word] for word in PRIMITIVES},
+    **PARTS,
+    **{f"idle: {cause}": color for cause, color in WAITS.items()},
+    "base": GREY,
+    "this trace": _BLUE,
+    "exposed communication": _TEAL,
+    "exposed copy": _VIOLET,
+    "exposed": _VIOLET,
+    "waiting for the host": WAITS["launch"],
+    "idle": PALE,
+    "hidden behind kernels": PALE,
+    "hidden by computing": PALE,
+    "ops": _HOST["op"],
+    "waits": WAITS["sync"],
+    "API calls": _HOST["api call"],
+    "Python": _HOST["python"],
+    "nothing recorded": PALE,
+    "cause": GREY,
+    "layer": _HOST["module"],
+    "other": GREY,
+    "unknown": PALE,
+    # Kinds of stretches of the critical path.
+    "kernel": _GREEN,
+    "memcpy": _VIOLET,
+    "memset": _VIOLET,
+    "collective": _TEAL,
+    "queue": WAITS["dependency"],
+    "wait": WAITS["sync"],
+    "earlier": PALE,
+}
+"""Colours by word, the same in every chart."""
+
+
+def part_color(label: str, kind: str) -> str:
+    """Return the colour of a part of an answer's bar, by its label, else by its kind."""
+    for labels in (PART_WORDS, PROCESS_LABELS):
+        for part, word in labels.items():
+            if word == label:
+                return PARTS[part]
+    return PARTS.get(label, _FALLBACK[kind])
+
+
+def class_of(color: str) -> str:
+    """Return the class that fills an element of the page with a colour."""
+    return f"fill-{color[1:]}"
+
+
+def style() -> str:
+    """Write the rules of the page's style that name colours: fills, and edges of cards and frames."""
+    colors = sorted({*PARTS.values(), *_FALLBACK.values()})
+    fills = [f".{class_of(color)} {{ fill: {color}; }}" for color in colors]
+    roles = [
+        f".stack .{re.sub('[^a-z_]', '', role)} {{ border-color: {color}; }}"
+        for role, color in _ROLES.items()
+    ]
+    cards = [f".card.{part} {{ border-color: {color}; }}" for part, color in PARTS.items()]
+    sides = f":root {{ --works: {_FALLBACK[WORK]}; --waits: {_FALLBACK[WAIT]}; }}"
+    return "\n".join([sides, *fills, *roles, *cards, ""])
+
+
+def colors_of(words: list[str]) -> dict[str, str]:
+    """Return a colour for each word: its own, else one after the other of those of work."""
+    return {word: COLORS.get(word, COOL[at % len(COOL)]) for at, word in enumerate(words)}

@@ -1,0 +1,80 @@
+"""A step as recorded, without the profiler, and after the best change: three bars on one scale."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracelens.answers.answer import WORK, Answer, duration
+from tracelens.report import Report
+from tracelens.views.answer_text import after_text, span_text
+
+_WORKS, _WAITS, _AFTER, _RANGE = "lane-works", "lane-waits", "step-after", "range"
+
+
+@dataclass(frozen=True, slots=True)
+class LanePart:
+    """A part of a lane: begin and width in percent of the longest lane, and its class in style.css."""
+
+    begin: float
+    width: float
+    look: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A step as a bar: its label, how long it takes in words, and its parts."""
+
+    label: str
+    text: str
+    parts: tuple[LanePart, ...]
+
+
+def step_lanes(report: Report, answer: Answer) -> list[Lane]:
+    """Draw the step of a program that is not compared; none unless two of the lanes are known.
+
+    The profiler slows the host, not the device: without it the device works as long as recorded.
+    """
+    row = _unprofiled(report)
+    if row is None or len(answer.bars) != 1:
+        return []
+    recorded: int = row["recorded_ns"]
+    working = recorded * sum(part.share for part in answer.bars[0].parts if part.kind == WORK)
+    ends: list[tuple[str, str, float | None, float, float]] = [
+        ("as recorded", duration(recorded), working, recorded, recorded)
+    ]
+    if row["low_ns"] is not None:
+        low, high = row["low_ns"], row["high_ns"]
+        text = f"about {span_text(low, high)}"
+        ends.append(("without the profiler", text, min(working, low), low, high))
+    best = answer.changes[0] if answer.changes else None
+    if best is not None:
+        least = best.low_ns if best.low_ns is not None else best.after_ns
+        most = best.high_ns if best.high_ns is not None else least
+        if least is not None and most is not None:
+            ends.append(("after the first change", after_text(best), None, least, most))
+    if len(ends) < 2:
+        return []
+    longest = max(high for *_, high in ends)
+    return [_lane(label, text, edges, longest) for label, text, *edges in ends]
+
+
+def _unprofiled(report: Report) -> dict[str, int] | None:
+    """Return the row of unprofiled_step of the first rank, where the report has it."""
+    if report.base is not None:
+        return None
+    frames = [one.frame for one in report.sections if one.analysis.name == "unprofiled_step"]
+    rows = [row for frame in frames for row in frame.sort("rank").iter_rows(named=True)]
+    return next((row for row in rows if row["recorded_ns"] > 0), None)
+
+
+def _lane(label: str, text: str, edges: Sequence[float | None], longest: float) -> Lane:
+    """Draw one lane from where its work ends, None where unknown, the least it takes, and the most."""
+    working, low, high = (None if at is None else round(100 * at / longest, 3) for at in edges)
+    assert low is not None
+    assert high is not None
+    begin = working or 0.0
+    parts = [
+        LanePart(0, begin, _WORKS),
+        LanePart(begin, round(low - begin, 3), _AFTER if working is None else _WAITS),
+        LanePart(low, round(high - low, 3), _RANGE),
+    ]
+    return Lane(label, text, tuple(part for part in parts if part.width > 0))
