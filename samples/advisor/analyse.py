@@ -13,21 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-import polars as pl
 
 import tracelens as tl
 from samples.advisor import charts
-from samples.advisor.greedy import Greedy
+from samples.advisor.greedy import advise_greedily
 from samples.kit.drawing import save
 from samples.kit.page import ROOT, fixed, render, unique
 from samples.kit.significance import Range, Verdict, judge, judge_cases, more
 from tracelens.analyses import advise
 from tracelens.analyses.advise import notes
 from tracelens.derive.calls.advising import advise_rank
-from tracelens.derive.calls.constraints import enumerate_layouts
-from tracelens.derive.calls.costs import Costs
-from tracelens.derive.calls.graphs import read_calls
-from tracelens.derive.calls.sequence import advise_calls
 
 HERE = Path(__file__).parent
 CAPTURES = HERE / "captures"
@@ -165,15 +160,12 @@ def orders(model: str) -> dict[str, float]:
         for what in ("eager", "channels_last", "calls")
     )
     advice = advise_rank(eager, 0, others, z3=False)
-    calls = read_calls(eager, 0)
-    bench = [other.frame("call_costs") for other in (eager, *others) if other.has("call_costs")]
-    measured = [
-        read_calls(other, min(other.manifest.ranks)) for other in others if other.has("kernels")
-    ]
-    greedy = Greedy(Costs(calls, measured, pl.concat(bench)), enumerate_layouts)
-    parts = advise_calls(calls, greedy)
-    ns = sum(call.cost.ns for part in parts for call in part.calls) + calls.unjudged_ns
-    return {"eager": advice.now / 1e3, "greedy": ns / 1e3, "searched": advice.total() / 1e3}
+    greedy = advise_greedily(eager, others)
+    return {
+        "eager": advice.now / 1e3,
+        "greedy": greedy.total() / 1e3,
+        "searched": advice.total() / 1e3,
+    }
 
 
 def _beats_all(wall: Mapping[tuple[str, str, str], Range], subject: str, way: str) -> bool | None:

@@ -1,0 +1,304 @@
+"""One step in a process: `python -m samples.open_points.steps KIND WORD… --out OUT --work WORK`.
+
+It prepares, waits for a line, and then measures; run.py starts it. `greedy SUBJECT` applies the
+greedy and the searched plan of the advisor, `compiled SUBJECT WAY` compares torch.compile with and
+without `freezing`, `baseline MODEL` times before, under and after the profiler, and `transformer
+KIND DTYPE` captures a small transformer and times its fused calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import tracelens as tl
+from samples.advisor import models, run
+from samples.advisor.greedy import advise_greedily
+from samples.advisor.run import Results, graphed, kernels, timed
+from tracelens.advisor import apply_calls, time_calls
+from tracelens.derive.calls.advising import advise_rank, candidates_of, plan_of
+
+ROOT = Path(__file__).resolve().parents[2]
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+WARM_UP, ROUNDS, EXECUTIONS = 2, 10, 2
+"""The thesis's protocol, as `tracelens collect timings` has it."""
+FIGURE = "alexnet"
+"""The model of the thesis's Figure 5.7, which has every method under the profiler, too."""
+Ways = dict[str, Callable[[], Any]]
+
+
+class Step:
+    """What a step is given: where results go, and whether all is tiny."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.work, self.quick = options.work, options.quick
+        self.results = Results(options.out, 3600.0, (), ())
+        with suppress(OSError):  # another step may have removed it
+            (options.out / "captures").rmdir()
+        if self.quick:
+            run.ROUNDS, run.CALLS = 2, 1
+
+    def time_all(self, about: dict[str, Any], ways: Ways) -> None:
+        """Time every way, then each as a CUDA graph, and only then take the kernels of each."""
+        for way, call in ways.items():
+            self.results.attempt({**about, "way": way}, timed, torch, call)
+        graphs: Ways = {}
+        for way, call in ways.items() if DEVICE == "cuda" else ():
+            name = {**about, "way": f"{way}, CUDA graph"}
+            self.results.attempt(name, self.time_graph, call, graphs, f"{way}, CUDA graph")
+        for way, call in (ways | graphs).items() if DEVICE == "cuda" else ():
+            self.results.attempt({**about, "way": way, "what": "kernels"}, kernels, torch, call)
+
+    def time_graph(self, call: Callable[[], Any], graphs: Ways, way: str) -> dict[str, Any]:
+        """Time what a call does as a CUDA graph, and keep the graph."""
+        graphs[way] = graphed(torch, lambda _: call(), None)
+        return timed(torch, graphs[way])
+
+
+def greedy(step: Step, subject: str) -> Iterator[None]:
+    """The greedy order and the searched one, both applied, beside eager and channels-last."""
+    model, image = models.subjects()[subject]
+    model, image = model.to(DEVICE), image.to(DEVICE)
+    captures = ROOT / "samples/advisor/captures"
+    eager, *others = (
+        tl.open(captures / f"{subject}_{what}.tracelens")
+        for what in ("eager", "channels_last", "calls")
+    )
+    made_from = {"trace": f"{subject}_eager", "costs": [other.name for other in others]}
+    file = step.work / f"{subject}_greedy_plan.json"
+    file.write_text(json.dumps(plan_of(advise_greedily(eager, others), made_from), indent=1))
+    last = copy.deepcopy(model).to(memory_format=torch.channels_last)
+    ways: Ways = {
+        "eager": partial(model, image),
+        "channels_last": partial(last, image.contiguous(memory_format=torch.channels_last)),
+    }
+    for way, plan in (("greedy", file), ("advised", captures / f"{subject}_plan.json")):
+        made = apply_calls(model, plan, image, tolerance=0.05)
+        own, other = model(image), made(image)
+        difference = float((own - other).abs().max() / own.abs().max())
+        print(way, "differs by", difference)
+        ways[way] = partial(made, image)
+    yield
+    step.time_all({"step": "greedy", "subject": subject, "tf32": "default"}, ways)
+
+
+def compiled(step: Step, subject: str, way: str) -> Iterator[None]:
+    """torch.compile in its default mode, with `freezing` or without."""
+    torch._inductor.config.freezing = way == "freezing"  # noqa: SLF001 - the documented place
+    model, image = models.subjects()[subject]
+    model, image = model.to(DEVICE), image.to(DEVICE)
+    fast = torch.compile(model)
+    began = time.monotonic()
+    fast(image)
+    compile_s = time.monotonic() - began
+    ways: Ways = {f"torch.compile, {way}": partial(fast, image)}
+    own, other = model(image), fast(image)
+    about = {"step": "compiled", "subject": subject, "tf32": "default"}
+    yield
+    difference = float((own - other).abs().max() / own.abs().max())
+    step.results.add(**about, way=way, compile_s=round(compile_s, 1), largest_difference=difference)
+    step.time_all(about, ways)
+
+
+def baseline(step: Step, name: str) -> Iterator[None]:
+    """A model eager and compiled: before the process profiles, under the profiler, and after."""
+    sys.path.insert(0, str(ROOT / "samples/thesis"))
+    for known in ("models", "run"):
+        sys.modules.pop(known, None)
+    from models import batch, model  # type: ignore[import-not-found]  # noqa: PLC0415
+    from protocol import compiled as compile_it  # type: ignore[import-not-found]  # noqa: PLC0415
+    from protocol import timed_ms  # noqa: PLC0415
+
+    x = batch(*((2, 32) if step.quick else (32, 224)), DEVICE)
+    eager = model(name).to(DEVICE)
+    eager(x)
+    fast, compile_s = compile_it(model(name).to(DEVICE), "default", x)
+    runs = {"eager": eager, "compiled": fast}
+    about = {"step": "baseline", "model": name}
+    yield
+    step.results.add(**about, compile_s=round(compile_s, 1))
+    for of, run_it in runs.items():
+        by_events = timed_ms(partial(run_it, x), DEVICE)
+        step.results.add(**about, of=of, state="never profiled", clock="events", **by_events)
+        walls(step, about | {"of": of, "state": "never profiled"}, partial(run_it, x))
+    configuration = "cuda" if DEVICE == "cuda" else "interpreted"
+    protocol = tl.Protocol(
+        rounds=2 if step.quick else ROUNDS,
+        executions=EXECUTIONS,
+        profiled=(False, True) if name == FIGURE else (False,),
+    )
+    methods = ("e2e", "layer")
+
+    def by_methods() -> dict[str, Any]:
+        found = tl.measure(model(name), x.cpu(), methods, (configuration,), protocol)
+        found.write(step.work / f"{name}_timings_eager.tracelens", force=True)
+        return {}
+
+    step.results.attempt(about | {"what": "timings"}, by_methods)
+    for state in ("profiled", "after profiling"):
+        for of, run_it in runs.items():
+            walls(step, about | {"of": of, "state": state}, partial(run_it, x))
+
+
+def walls(step: Step, about: dict[str, Any], call: Callable[[], Any]) -> None:
+    """Nanoseconds of every execution by the wall clock, in rounds with the profiler or without."""
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    activities += [torch.profiler.ProfilerActivity.CUDA] * (DEVICE == "cuda")
+    found = []
+    for at in range(WARM_UP + ROUNDS):
+        is_profiled = about["state"] == "profiled"
+        with torch.profiler.profile(activities=activities) if is_profiled else nullcontext():
+            for _ in range(EXECUTIONS):
+                synchronize()
+                began = time.perf_counter_ns()
+                call()
+                synchronize()
+                found += [time.perf_counter_ns() - began] if at >= WARM_UP else []
+    step.results.add(**about, clock="wall", durations_ns=found)
+
+
+def synchronize() -> None:
+    """Wait for the device."""
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+
+
+def transformer(step: Step, kind: str, dtype: str) -> Iterator[None]:
+    """A transformer with attention written out and fused: times, captures, and its calls alone."""
+    from samples.open_points.models import transformer as build  # noqa: PLC0415
+
+    runs: dict[str, tuple[Any, Any]] = {}
+    for attention in ("written", "fused"):
+        model, given = build(kind, is_fused=attention == "fused", quick=step.quick)
+        runs[attention] = model.to(DEVICE, getattr(torch, dtype)), given.to(DEVICE)
+        runs[attention][0](runs[attention][1])
+    ways: Ways = {f"attention {name}": partial(m, given) for name, (m, given) in runs.items()}
+    model, given = runs["written"]
+    fast = torch.compile(copy.deepcopy(model))
+    fast(given)
+    ways["torch.compile of attention written"] = partial(fast, given)
+    own, other = (m(given) for m, _ in runs.values())
+    about = {"step": "transformer", "subject": f"{kind}_{dtype}", "tf32": "default"}
+    yield
+    step.results.add(
+        **about,
+        n_parameters=sum(p.numel() for p in model.parameters()),
+        input_shape=list(given.shape),
+        largest_difference=float((own - other).abs().max() / own.abs().max()),
+    )
+    step.time_all(about, ways)
+    step.results.attempt(about | {"what": "calls"}, calls_alone, step, about, model, kind, given)
+    for attention in ("written", "fused"):
+        what = about | {"what": "capture", "attention": attention}
+        step.results.attempt(what, capture, step, about["subject"], attention, runs[attention])
+
+
+def capture(step: Step, subject: str, attention: str, both: tuple[Any, Any]) -> dict[str, Any]:
+    """Capture three steps with shapes and graph, and time the calls that the advisor lacks."""
+    model, given = both
+    path = step.work / f"{subject}_{attention}.tracelens"
+    trace = run.captured(torch, tl, path, lambda: model(given), graph=True)
+    wanted = candidates_of(advise_rank(trace, 0, ()))
+    time_calls(wanted).write(step.work / f"{subject}_{attention}_calls.tracelens", force=True)
+    return {"n_candidates": len(wanted)}
+
+
+def calls_alone(
+    step: Step, about: dict[str, Any], model: Any, kind: str, given: Any
+) -> dict[str, Any]:
+    """Time what may be fused in a transformer: each function alone, the cache flushed before."""
+    from samples.open_points.models import QUICK, SIZES  # noqa: PLC0415
+    from tracelens.advisor import timing  # noqa: PLC0415
+
+    size, dtype = (QUICK if step.quick else SIZES)[kind], next(model.parameters()).dtype
+    timer = timing._events(torch, flush=True) if DEVICE == "cuda" else timing._clock  # noqa: SLF001
+    tokens = given.numel()
+
+    def made(*shape: int) -> Any:
+        return torch.randn(shape, device=DEVICE, dtype=dtype)
+
+    functional, of_head = torch.nn.functional, size.width // size.n_heads
+    heads = (size.batch, size.n_heads, size.length, of_head)
+    query, key, value = made(*heads), made(*heads), made(*heads)
+    scores, mask = made(*heads[:3], size.length), made(size.length, size.length)
+    x, wide = made(size.batch, size.length, size.width), made(size.batch, size.length, size.hidden)
+    rows, rows_wide = x.view(tokens, -1), wide.view(tokens, -1)
+    up, down = made(size.hidden, size.width), made(size.width, size.hidden)
+    square, bias_up, bias = made(size.width, size.width), made(size.hidden), made(size.width)
+    calls: Ways = {
+        "sdpa": lambda: functional.scaled_dot_product_attention(query, key, value),
+        "sdpa causal": lambda: functional.scaled_dot_product_attention(
+            query, key, value, is_causal=True
+        ),
+        "matmul of keys": lambda: torch.matmul(query, key.transpose(-2, -1)),
+        "matmul of values": lambda: torch.matmul(scores, value),
+        "div": lambda: scores / of_head**0.5,
+        "add mask": lambda: scores + mask,
+        "softmax": lambda: torch.softmax(scores, -1),
+        "linear": lambda: functional.linear(x, square, bias),
+        "linear up": lambda: functional.linear(x, up, bias_up),
+        "linear down": lambda: functional.linear(wide, down, bias),
+        "linear without bias": lambda: functional.linear(x, square),
+        "linear up without bias": lambda: functional.linear(x, up),
+        "linear and gelu": lambda: torch._addmm_activation(bias_up, rows, up.t(), use_gelu=True),  # noqa: SLF001
+        "linear and add": lambda: torch.addmm(rows, rows_wide, down.t()),
+        "gelu": lambda: functional.gelu(wide, approximate="tanh"),
+        "silu": lambda: functional.silu(wide),
+        "mul": lambda: wide * wide,
+        "add": lambda: x + x,
+        "layer_norm": lambda: functional.layer_norm(x, (size.width,), bias, bias),
+        "rms_norm": lambda: functional.rms_norm(x, (size.width,), bias),
+        "contiguous": lambda: query.transpose(1, 2).contiguous(),
+    }
+    for name, call in calls.items():
+        step.results.attempt(about | {"call": name}, time_alone, call, timer)
+    return {"heads": heads, "tokens": tokens, "width": size.width, "hidden": size.hidden}
+
+
+def time_alone(call: Callable[[], Any], timer: Callable[..., list[float]]) -> dict[str, Any]:
+    """Quartiles of twenty calls, after three."""
+    for _ in range(3):
+        call()
+    return {"call_ns": run.quartiles(timer(call, 20))}
+
+
+KINDS = {
+    "greedy": greedy,
+    "compiled": compiled,
+    "baseline": baseline,
+    "transformer": transformer,
+}
+
+
+def main() -> None:
+    """Prepare, say so, wait for a line, and measure."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("words", nargs="+")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    with torch.no_grad():
+        step = Step(options)
+        work = KINDS[options.kind](step, *options.words)
+        next(work)
+        synchronize()
+        (options.work / f"{'_'.join([options.kind, *options.words])}.ready").touch()
+        sys.stdin.readline()
+        for _ in work:
+            pass
+
+
+if __name__ == "__main__":
+    main()
