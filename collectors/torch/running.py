@@ -41,6 +41,10 @@ _OPENING = (
     " without stacks and modules; --wait 0 --warmup 0 takes steps from the first on, --window"
     " START:SECONDS goes by time"
 )
+_OTHER_TRAINERS = (
+    "other threads of the program train at the same time: steps and ops are those of the thread"
+    " that trained first; what the others launched on a device stands in them, without ops"
+)
 _OTHER_PROCESS = (
     "another process of the same rank recorded too, with fewer steps; its trace was left out"
 )
@@ -111,7 +115,9 @@ def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
         capture.place = Place.on("here")
         if report.get("is_opening"):
             capture.diagnostics.add("warning", "opening_only", _OPENING)
-        elif report["stage"] != DONE:
+        elif n_others := report.get("n_other_trainers"):
+            capture.diagnostics.add("warning", "other_trainers", _OTHER_TRAINERS, n_others)
+        if report["stage"] != DONE and not report.get("is_opening"):
             capture.diagnostics.add(
                 "info", "killed_later", "the process was killed after its trace had been written"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import re
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import torch
 from torch.profiler import ProfilerAction, ProfilerActivity, profile
 
 from .at_exit import at_end, before_fork, held_interrupts, is_importing, is_main_thread, later
+from .main_thread import at_thread_end, can_wake_main_thread, wait_for_main_thread
 from .modules import ModuleCalls, describe_modules, numbered_modules
 from .report import DONE, RECORDING, Report
 from .settings import Settings
@@ -22,6 +24,16 @@ from .steps import LOADER, MODULE, StepFinder
 from .window import Window, quiet_profiler, rename_parts
 
 _OPENING_S = 30.0
+_WAKING_S = 5.0
+BUSY = (
+    "steps ran in another thread while the main thread was inside one call, where the recording of"
+    " the program's beginning could not be ended; begin it with them: --wait 0 --warmup 0"
+)
+THREAD_ENDED = "the thread whose steps were recorded ended before all steps asked for"
+THREAD_RUNS_ON = (
+    "the program ended while another of its threads was still in a step, where its recording could"
+    " not be ended; join that thread, or record fewer steps: --active 1"
+)
 FOREIGN = (
     "the program runs torch.profiler itself, and two cannot run at once; collect the trace that it"
     " exports: tracelens collect torch FILE"
@@ -44,6 +56,7 @@ class Recorder:
         self._first_marked = 0
         self._window: Any = None
         self._calls: ModuleCalls | None = None
+        self._owner = 0
         self._opening: Any = None
         self._opening_ended = False
         self._is_done = False
@@ -132,12 +145,8 @@ class Recorder:
     def _follow(self, n: int) -> None:
         """Start what the schedule wants at the beginning of step n, while the profiler is off."""
         if n or self._action(0) is not ProfilerAction.NONE:
-            self._close_opening()
-        if self._action(n) is not ProfilerAction.NONE:
-            if not self._opening_ended:
-                # Steps of another thread than the one that could stop it: the window ends it, and
-                # stopping it after that is a segmentation fault (torch 2.13).
-                self._opening = None
+            self._close_opening_in_its_thread()
+        if self._action(n) is not ProfilerAction.NONE and not self._is_done:
             self._start()
 
     # ---- the window
@@ -167,6 +176,21 @@ class Recorder:
             self.finder.untouched_calls() if self._calls is None else contextlib.nullcontext(),
         ):
             self._window.start()
+        self._owner = threading.get_ident()
+        if not is_main_thread():
+            at_thread_end(self._owner_ends)
+
+    def _owner_ends(self) -> None:
+        """The thread that started the window ends: only it can stop the profiler.
+
+        Where that was still warming up, the window begins again with the next thread's steps.
+        """
+        window, self._window = self._window, None
+        if window is not None:
+            with self._telling(), self._own():
+                window.stop()
+            if self._is_saved:
+                self.report.note(THREAD_ENDED)
 
     def _step(self) -> None:
         with self._own():
@@ -177,7 +201,10 @@ class Recorder:
     def _end(self) -> None:
         """Switch the profiler off after its data was saved."""
         window, self._window = self._window, None
-        if window is not None:
+        if window is not None and self._owner != threading.get_ident():
+            self.report.note(THREAD_RUNS_ON)
+            self._is_done = True
+        elif window is not None:
             with self._telling(), self._own():
                 window.stop()
             self._is_done = True
@@ -239,6 +266,7 @@ class Recorder:
         with self._own():
             opening.start()
         self._opening = opening
+        can_wake_main_thread()
         self._undo.append(later(_OPENING_S, self._close_opening, self._is_busy))
         self._undo.append(before_fork(self._close_opening))
         if torch.version.cuda or torch.version.hip:
@@ -261,6 +289,16 @@ class Recorder:
             self._opening_ended = True
             with self._telling(), self._own():
                 self._opening.stop()
+
+    def _close_opening_in_its_thread(self) -> None:
+        """Close the opening; where another thread has steps, the main thread is woken for it."""
+        if self._opening is None or self._opening_ended:
+            return
+        if is_main_thread():
+            self._close_opening()
+        elif not wait_for_main_thread(self._close_opening, _WAKING_S):
+            self.report.note(BUSY)
+            self._is_done = True
 
     # ---- the end
 
@@ -302,6 +340,7 @@ class Recorder:
         facts["n_steps"] = self.n
         facts["is_counted"] = self._n_after <= TIMED
         facts["n_active"] = len(self.times.whole())
+        facts["n_other_trainers"] = len(self.finder.other_trainers)
         facts["step_ns"] = self.times.step_ns[-1000:]
         facts |= self.times.facts()
 

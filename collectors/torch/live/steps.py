@@ -25,7 +25,9 @@ class StepFinder:
     loader is asked for a batch; else where the same outermost module with parameters is called
     again, or, once another one is called twice in a row (made from a model that was tried before),
     where that one is called. Calls that torch.jit.trace makes are no steps. A program that has made
-    an optimizer is given some calls to step it. Only the thread that was seen first counts.
+    an optimizer is given some calls to step it. Only the thread that was seen first counts, or one
+    that trains before the first has, or after it ended; `other_trainers` are threads that stepped
+    an optimizer beside it.
     Evaluation before training counts as steps of its own. In a child of the program only an
     optimizer counts: data loaders' workers call modules too.
     """
@@ -35,7 +37,8 @@ class StepFinder:
         self._boundary = boundary
         self.source: str | None = None
         self.main: Any = None
-        self._thread: int | None = None
+        self.other_trainers: set[int] = set()
+        self._thread: threading.Thread | None = None
         self._optimizer: int | None = None
         self._has_optimizer = False
         self._n_undecided = 0
@@ -88,13 +91,21 @@ class StepFinder:
 
     def _see(self) -> bool:
         """Whether this is the thread that counts; its first sign begins step 0."""
-        me = threading.get_ident()
+        me = threading.current_thread()  # its number may be another's, once it has ended
         if self._thread is None:
             if get_worker_info() is not None:
                 return False
             self._thread = me
             self._first()
-        return self._thread == me
+        return self._thread is me
+
+    def _takes_over(self) -> bool:
+        """Whether steps go on in this thread: the one that counts has found none, or has ended."""
+        assert self._thread is not None
+        is_free = not self._thread.is_alive() or (self.source is None and not self._is_recording)
+        if is_free:
+            self._thread, self._optimizer = threading.current_thread(), None
+        return is_free
 
     def _watch_optimizers(self, original: Any) -> Any:
         @functools.wraps(original)
@@ -118,7 +129,10 @@ class StepFinder:
     def _stepped(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         if torch.compiler.is_compiling():  # torch.compile(optimizer.step)
             return
-        if not self._see() or self.source == PROGRAM:
+        if not self._see() and not self._takes_over():
+            self.other_trainers.add(threading.get_ident())
+            return
+        if self.source == PROGRAM:
             return
         if self._optimizer is None:
             self._optimizer = id(optimizer)
@@ -274,7 +288,11 @@ class StepFinder:
             torch.compiler.is_compiling()
         ):  # of a function around the module: this is no part of the program
             return
-        if self.source == MODULE and self._thread == threading.get_ident() and not self._is_tracing:
+        if (
+            self.source == MODULE
+            and self._thread is threading.current_thread()
+            and not self._is_tracing
+        ):
             if not self._is_told:
                 self._boundary()
             self._is_told = False

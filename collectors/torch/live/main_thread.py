@@ -1,0 +1,61 @@
+"""Having a profiler stopped in the thread that started it: the main thread is woken, another one does it as it ends."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+
+from .at_exit import in_main_thread, is_main_thread
+
+_SIGNAL = getattr(signal, "SIGURG", None)  # ignored where nobody handles it; Windows has none
+_local = threading.local()
+
+
+def can_wake_main_thread() -> None:
+    """Let `wait_for_main_thread` wake a main thread that waits, as in `Thread.join`.
+
+    A signal that is ignored wakes nobody: it gets a handler, unless the program has one of its own.
+    """
+    if _SIGNAL is None or not is_main_thread():
+        return
+    if signal.getsignal(_SIGNAL) in (signal.SIG_DFL, signal.SIG_IGN):
+        signal.signal(_SIGNAL, _woken)
+
+
+def wait_for_main_thread(call: Callable[[], None], seconds: float) -> bool:
+    """Have the main thread call it, and wait for that; False where it does not come to it in time."""
+    is_over = threading.Event()
+    is_given_up = threading.Event()
+
+    def called() -> None:
+        if not is_given_up.is_set():
+            call()
+            is_over.set()
+
+    in_main_thread(called)
+    main = threading.main_thread().ident
+    if _SIGNAL is not None and main is not None and signal.getsignal(_SIGNAL) is _woken:
+        signal.pthread_kill(main, _SIGNAL)
+    if not is_over.wait(seconds):
+        is_given_up.set()
+    return is_over.is_set()
+
+
+def at_thread_end(call: Callable[[], None]) -> None:
+    """Call it in the present thread when that ends; not where the program's end cuts it off."""
+    _local.end = _End(call)
+
+
+def _woken(_number: int, _frame: object) -> None:
+    """Do nothing: what the main thread shall do is done before it goes on."""
+
+
+class _End:
+    """A value of one thread: it is dropped in that thread, after the last line of its own."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+
+    def __del__(self) -> None:
+        self._call()
