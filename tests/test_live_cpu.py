@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_live_torch import capture_program
+from tests.test_live_torch import LiveRun, check_a_capture
 from tracelens.analyses import verdict
 from tracelens.answers import make_answer
 from tracelens.collectors.torch.live.settings import Settings
@@ -33,7 +33,6 @@ def work(model):
         optimizer.step()
         CAUSE
 """
-_TURNS = 5
 CAUSES = {
     "item": (
         "total = sum(loss.item() for _ in range(2000))",
@@ -57,18 +56,18 @@ def test_the_cause_and_its_line(tmp_path: Path, cause: str) -> None:
     number = next(i for i, text in enumerate(code.splitlines(), 1) if line in text)
     # Recording Python calls makes small ops many times as slow; lines are sampled either way.
     settings = Settings("", stacks=bound == "copy")
-    # Where other programs have their turn, time is truly of no op, or of too few samples: once more.
-    for _ in range(_TURNS):
-        done = capture_program([sys.executable, str(tmp_path / "toy.py")], settings)
+
+    def check(done: LiveRun) -> None:
         answer = make_answer(done.trace)
-        if answer.sentence.startswith(words) and f"toy.py:{number} " in f"{answer.place} ":
-            break
-    assert verdict(done.trace)["bound"].to_list() == [bound]
-    assert answer.sentence.startswith(words)
-    assert f"toy.py:{number} " in f"{answer.place} "
-    assert answer.changes
+        assert verdict(done.trace)["bound"].to_list() == [bound]
+        assert answer.sentence.startswith(words)
+        assert f"toy.py:{number} " in f"{answer.place} "
+        assert answer.changes
+
+    check_a_capture([sys.executable, str(tmp_path / "toy.py")], settings, check)
 
 
+@pytest.mark.exhaustive
 def test_a_rank_of_two_that_sleeps_is_named_with_its_line(tmp_path: Path) -> None:
     code = HEAD.replace("model = torch", RANKS + "model = torch").replace(
         "CAUSE", "time.sleep(0.03 * torch.distributed.get_rank())"
@@ -78,14 +77,17 @@ def test_a_rank_of_two_that_sleeps_is_named_with_its_line(tmp_path: Path) -> Non
     (tmp_path / "toy.py").write_text(code)
     number = next(i for i, text in enumerate(code.splitlines(), 1) if "sleep" in text)
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    done = capture_program([*launch, str(tmp_path / "toy.py")], Settings(""))
-    assert done.trace.manifest.ranks == [0, 1]
-    sleeping = verdict(done.trace).filter(rank=1).row(0, named=True)
-    assert sleeping["bound"] == "host"
-    answer = make_answer(done.trace)
-    told = "\n".join([answer.sentence, *answer.details, str(answer.place)])
-    assert "rank 1" in told
-    assert f"toy.py:{number} " in told
+
+    def check(done: LiveRun) -> None:
+        assert done.trace.manifest.ranks == [0, 1]
+        sleeping = verdict(done.trace).filter(rank=1).row(0, named=True)
+        assert sleeping["bound"] == "host"
+        answer = make_answer(done.trace)
+        text = "\n".join([answer.sentence, *answer.details, str(answer.place)])
+        assert "rank 1" in text
+        assert f"toy.py:{number} " in text
+
+    check_a_capture([*launch, str(tmp_path / "toy.py")], Settings(""), check)
 
 
 RANKS = 'torch.distributed.init_process_group("gloo")\n'

@@ -247,16 +247,15 @@ def test_modules_console_scripts_and_another_sitecustomize(
     (package / "sitecustomize.py").write_text("print('custom', flush=True)")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{package}")
     settings = Settings("", wait=0, warmup=0, active=1)
-    by_name = capture_program([sys.executable, "-m", "pkg.work"], settings)
-    assert steps(by_name) == ["ProfilerStep#0"], by_name.notes
-    assert capfd.readouterr().out == "custom\n"
     script = tmp_path / "work"
     script.write_text(f"#!{sys.executable}\n" + LIGHT_TRAIN + "for _ in range(2): step()")
     script.chmod(0o755)
     assert steps(capture_program([str(script)], settings)) == ["ProfilerStep#0"]
+    capfd.readouterr()
     shell = ["sh", "-c", f"echo before; {sys.executable} -m pkg.work; exit 4"]
     inside = capture_program(shell, settings)
-    assert (inside.exit_code, steps(inside)) == (4, ["ProfilerStep#0"])
+    assert (inside.exit_code, steps(inside)) == (4, ["ProfilerStep#0"]), inside.notes
+    assert capfd.readouterr().out == "before\ncustom\n"
 
 
 def test_each_process_of_a_launch_is_a_rank(tmp_path: Path) -> None:

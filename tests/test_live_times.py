@@ -1,6 +1,7 @@
 """What a live capture measures and waits for: step times without the profiler, idle devices around the recording."""
 
 import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,17 @@ import pytest
 
 import tracelens as tl
 from tests.test_live_block import Ended, one_by_one
-from tests.test_live_torch import LIGHT_MODEL, LIGHT_TRAIN, TRAIN, manifest_settings, run, steps
+from tests.test_live_torch import (
+    LIGHT_MODEL,
+    LIGHT_TRAIN,
+    TRAIN,
+    LiveRun,
+    check_a_capture,
+    manifest_settings,
+    run,
+    steps,
+)
+from tracelens.collectors.torch.live.settings import Settings
 from tracelens.trace.capture import Manifest
 
 torch = pytest.importorskip("torch")
@@ -85,8 +96,9 @@ def test_on_the_cpu_steps_are_timed_by_the_host(tmp_path: Path, stacks: bool) ->
     found = marks(done.trace.spans)
     assert found["name"].to_list() == [f"ProfilerStep#{n}" for n in (3, 4, 5)]
     assert (found["end_ns"] - found["start_ns"]).min() > 20_000_000  # type: ignore[operator]
-    apart = (found["start_ns"] - found["end_ns"].shift()).drop_nulls()
-    assert apart.is_between(0, 10_000_000).all()
+    assert (found["start_ns"] - found["end_ns"].shift()).drop_nulls().min() >= 0  # type: ignore[operator]
+    sleeps = done.trace.spans.filter(pl.col("name").str.contains("built-in function sleep"))
+    assert sleeps["step"].to_list() == ([3, 4, 5] if stacks else [])
 
 
 @pytest.mark.parametrize(
@@ -168,26 +180,31 @@ def test_devices_are_idle_around_a_block(ended: dict[str, Ended], name: str) -> 
 def test_devices_are_idle_around_a_window_of_time(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    # On a busy machine the window begins late: steps go on until a while after its end.
+    # Steps go on until a while after the window, however late that is on a busy machine.
     loop = (
         "while time.monotonic() < end:\n"
         "    begun.append(1); step(); time.sleep(0.01)\n"
         "    if len(waits) > 1: end = min(end, time.monotonic() + 0.5)\n"
     )
     code = f"{TRAIN}{USED}import time\nend = time.monotonic() + 30\n{loop}print(len(waits))"
-    done = run(tmp_path, code, window_s=(1.0, 0.3))
-    assert capfd.readouterr().out == "2\n"
-    assert done.trace.spans.filter(pl.col("name") == "waited").height == 1
-    # The window cuts the first step and the last.
-    first, *whole, last = marks(done.trace.spans)["name"]
-    numbers = [int(name.split("#")[1]) for name in (first, *whole, last)]
-    assert (first, last) == (f"ProfilerPart#{numbers[0]}", f"ProfilerPart#{numbers[-1]}")
-    assert whole == [f"ProfilerStep#{n}" for n in range(numbers[0] + 1, numbers[-1])]
-    assert manifest_settings(done)["n_active"] == len(whole)
-    # Ten steps before the window and ten after it, where the program is as far as that by then.
-    found = manifest_settings(done)["unprofiled_step_ns"]
-    assert 0 < found["n"] <= 20
-    assert found["median"] == 7_000_000
+    (tmp_path / "script.py").write_text(code)
+
+    def check(done: LiveRun) -> None:
+        assert capfd.readouterr().out == "2\n"
+        assert done.trace.spans.filter(pl.col("name") == "waited").height == 1
+        # The window cuts the first step and the last.
+        first, *whole, last = marks(done.trace.spans)["name"]
+        numbers = [int(name.split("#")[1]) for name in (first, *whole, last)]
+        assert (first, last) == (f"ProfilerPart#{numbers[0]}", f"ProfilerPart#{numbers[-1]}")
+        assert whole == [f"ProfilerStep#{n}" for n in range(numbers[0] + 1, numbers[-1])]
+        assert manifest_settings(done)["n_active"] == len(whole)
+        # Ten steps before the window and ten after it, where the program is as far as that by then.
+        without = manifest_settings(done)["unprofiled_step_ns"]
+        assert 0 < without["n"] <= 20
+        assert without["median"] == 7_000_000
+
+    command = [sys.executable, str(tmp_path / "script.py")]
+    check_a_capture(command, Settings("", window_s=(1.0, 0.3)), check)
 
 
 @pytest.mark.parametrize(
