@@ -212,14 +212,18 @@ def test_a_job_into_a_local_folder_that_machines_share(
     assert "no such directory" in refused(capsys, "clean", tmp_path / "absent")
 
 
-def test_a_killed_collection_goes_on_where_it_ended(tmp_path: Path, bucket: str) -> None:
+@pytest.mark.parametrize(
+    "share", [0.7, *(pytest.param(share, marks=pytest.mark.exhaustive) for share in (0.5, 0.9))]
+)
+def test_a_killed_collection_goes_on_where_it_ended(
+    tmp_path: Path, bucket: str, share: float
+) -> None:
     """A reader finds no trace, or the whole one; python -m tests.killing kills 50."""
     runs = put(write_ranks(tmp_path / "runs", 4), f"{bucket}/runs")
     whole = tl.collect(tmp_path / "runs")
     takes_s = seconds_of_one(runs, f"{bucket}/first.tracelens")
-    for number, share in enumerate((0.5, 0.7, 0.9)):
-        after_s = takes_s * random.uniform(share - 0.1, share + 0.1)  # noqa: S311
-        kill_and_go_on(runs, f"{bucket}/run{number}.tracelens", whole, after_s)
+    after_s = takes_s * random.uniform(share - 0.1, share + 0.1)  # noqa: S311
+    kill_and_go_on(runs, f"{bucket}/run.tracelens", whole, after_s)
 
 
 def test_of_two_drivers_one_wins(tmp_path: Path, bucket: str) -> None:
@@ -457,7 +461,8 @@ def test_a_store_that_does_not_answer(
     began = time.monotonic()
     line = refused(capsys, "report", "s3://bucket/run")
     assert line.startswith("error: s3://bucket/run: cannot be read: the store does not answer")
-    assert time.monotonic() - began < 20
+    # An object store's own retries go on for three minutes.
+    assert time.monotonic() - began < 60
 
 
 def test_a_bucket_that_is_not_there(

@@ -278,9 +278,9 @@ HOSTILE = [
 
 
 def test_long_names_cost_little() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     found = classify(pl.Series(HOSTILE), pl.Series([*HOSTILE[1:], None]))
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert found.height == len(HOSTILE)
 
 
