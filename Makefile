@@ -67,7 +67,7 @@ sanitized: $(VENV)/installed-for-tests
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" $(BIN)/python -m tools.fuzz.calls 5000
 	$(BIN)/python -m tools.fuzz.calls 500 --failing-memory
 	$(BIN)/python -m tools.fuzz $(FUZZ_INPUTS)
-	$(BIN)/python -m tools.fuzz.sources 6
+	$(BIN)/python -m tools.fuzz.sources 2
 
 # What two threads do at once in the native library.
 threads: export TRACELENS_SANITIZE := thread
