@@ -26,7 +26,7 @@ def words(text: str) -> list[str]:
 
 
 def test_there_are_commands() -> None:
-    assert len(COMMANDS) == 4
+    assert len(COMMANDS) == 5
 
 
 @pytest.mark.parametrize(("command", "printed"), COMMANDS, ids=lambda text: text[-40:])

@@ -28,7 +28,6 @@ from networks import NETWORKS
 from programs import PROGRAMS
 
 HERE = Path(__file__).resolve().parent
-COSTS = HERE.parents[1] / "collectors" / "torch" / "live" / "profiler_costs.py"
 AHEAD = 4
 SETTINGS = {
     "PYTHONUNBUFFERED": "1",
@@ -146,15 +145,6 @@ def versions() -> dict[str, str]:
     return found
 
 
-def profiler_costs() -> dict[str, Any]:
-    """What the profiler adds to each event on this machine."""
-    ran = subprocess.run(
-        [sys.executable, str(COSTS)], capture_output=True, text=True, timeout=90, check=False
-    )
-    lines = [line for line in ran.stdout.splitlines() if line.startswith("{")]
-    return json.loads(lines[-1]) if lines else {"error": ran.stderr[-500:]}
-
-
 def bundle(scratch: Path, out: Path) -> None:
     """Write the captures into tar files that are no larger than a limit, the smallest captures first."""
     captures = sorted(scratch.glob("*.gz"), key=lambda path: path.stat().st_size)
@@ -177,7 +167,7 @@ def bundle(scratch: Path, out: Path) -> None:
 
 def take(waiting: list[Job], scratch: Path, out: Path, until: float) -> None:
     """Run the processes one after the other, as long as there is time, and write pairs.json after each."""
-    report: dict[str, Any] = {"versions": versions(), "costs": profiler_costs(), "runs": []}
+    report: dict[str, Any] = {"versions": versions(), "runs": []}
     warm(waiting, scratch)
     print("compiled", round(time.monotonic()), flush=True)
     packing: list[Future[None]] = []

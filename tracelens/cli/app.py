@@ -36,6 +36,7 @@ COMMANDS = {
     "report": "Say what limits a program, or what differs between two.",
     "whatif": "Predict what a step would take after a change.",
     "collect": "Read sources, or capture a program, into a trace.",
+    "calibrate": "Measure what the profiler adds on this machine.",
     "baseline": "Keep earlier runs under a name, to judge new ones by.",
     "export": "Write a timeline for Perfetto, or stacks for flame graphs.",
     "query": "Ask a trace's tables with SQL.",

@@ -11,6 +11,7 @@ from tracelens.cli.io import open_any, progress
 from tracelens.cli.output import emit
 from tracelens.derive.replay.changes import usages
 from tracelens.derive.replay.predict import Prediction, predict
+from tracelens.derive.time.rank_time import short_kernel
 from tracelens.errors import printable
 
 
@@ -46,7 +47,10 @@ def _sentences(one: Prediction, changes: list[str], *, several: bool) -> str:
     low, high = one.low_ns / 1e6, one.high_ns / 1e6
     after = f"{one.after_ns / 1e6:.2f} ms ({low:.2f} to {high:.2f})"
     first = f"{subject}a step takes {one.before_ns / 1e6:.2f} ms, with {change} {after}\n"
-    place = f": {printable(one.next)}" if one.next else ""
+    thing = one.next or ""
+    if one.bound == "compute":
+        thing = short_kernel(thing)
+    place = f": {printable(thing)}" if thing else ""
     return (
         f"{first}  without the profiler; then most of it is {one.bound}{place}\n"
         f"  the replay misses the recorded step by {one.replay_error_frac:.1%}\n"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +54,8 @@ Fitted by samples/whatif/fit.py on half of the programs of samples/whatif (torch
 an H200), and judged on the other half: docs/accuracy.md. The last of stacks is chosen, since a fit
 finds no upper bound for it.
 """
+_MOST_NS = 1e9
+"""No event costs a second."""
 _SLOWER_HOST = 1.1
 RUN_SHARE, HOST_SHARE, ADDED_SHARE, CHANGED_SHARE = 0.02, 0.5, 0.2, 0.1
 """What an error grows with: the step itself, what a host slower by a tenth would add, what was
@@ -72,6 +76,39 @@ def kind_of_profile(trace: Trace, rank: int) -> str:
             if settings.get("record_shapes") or settings.get("profile_memory"):
                 return "shapes"
     return "plain"
+
+
+SETTING = "profiler_costs"
+"""Where a source's settings keep the costs that were measured on the machine that recorded it: by
+kind of profile a list of the numbers of `Costs`."""
+
+
+def costs_of(trace: Trace, rank: int) -> tuple[Costs, str]:
+    """Return what the profiler added to a rank's events, and the evidence: calibrated, or table."""
+    kind = kind_of_profile(trace, rank)
+    for source in trace.manifest.sources:
+        settings = source.get("settings")
+        if source.get("rank") == rank and isinstance(settings, dict):
+            calibrated = costs_by_kind(settings.get(SETTING))
+            if kind in calibrated:
+                return calibrated[kind], "calibrated"
+    return TORCH_COSTS[kind], "table"
+
+
+def costs_by_kind(stored: object) -> dict[str, Costs]:
+    """Return the costs of each kind of profile from what a manifest or file holds; none of anything else."""
+    if not isinstance(stored, Mapping):
+        return {}
+    return {kind: Costs(*stored[kind]) for kind in TORCH_COSTS if _are_costs(stored.get(kind))}
+
+
+def _are_costs(stored: Any) -> bool:
+    """Whether this is one number for each field of `Costs`, none negative or infinite."""
+    return (
+        isinstance(stored, list)
+        and len(stored) == len(astuple(NO_COSTS))
+        and all(type(ns) in {int, float} and 0 <= ns < _MOST_NS for ns in stored)
+    )
 
 
 def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Ints:

@@ -13,9 +13,8 @@ from tracelens.derive.replay.costs import (
     CHANGE_WIDTH,
     CHANGED_SHARE,
     NO_COSTS,
-    TORCH_COSTS,
     Costs,
-    kind_of_profile,
+    costs_of,
     uncertainty_ns,
     weights_of_scenarios,
     weights_without,
@@ -143,7 +142,7 @@ def scale_and_costs(
     if step is None or step.evidence == "unknown" or step.unprofiled_ns is None:
         return 1.0, NO_COSTS
     recorded = steady_step_ns(replay)
-    usual = TORCH_COSTS[kind_of_profile(trace, replay.window.rank)]
+    usual, _ = costs_of(trace, replay.window.rank)
     if step.evidence != "measured":
         return step.recorded_ns / recorded if recorded else 1.0, usual
     share = step.unprofiled_ns / max(step.recorded_ns, 1)

@@ -8,8 +8,7 @@ import polars as pl
 
 from tracelens.derive.replay.costs import (
     STEP_WIDTH,
-    TORCH_COSTS,
-    kind_of_profile,
+    costs_of,
     uncertainty_ns,
     weights_of_scenarios,
 )
@@ -66,13 +65,13 @@ def _of_rank(trace: Trace, replay: Replay, recorded_ns: int) -> UnprofiledStep:
         return UnprofiledStep(rank, recorded_ns, *measured, error, "measured")
     if error > LARGEST_ERROR or not is_of_torch(trace, rank):
         return UnprofiledStep(rank, recorded_ns, None, None, None, error, "unknown")
-    costs = TORCH_COSTS[kind_of_profile(trace, rank)]
+    costs, evidence = costs_of(trace, rank)
     times = [steady_step_ns(replay, w) for w in weights_of_scenarios(replay, costs)]
     scale = recorded_ns / times[-1] if times[-1] else 1.0
     usual = round(times[0] * scale)
     margin = STEP_WIDTH * uncertainty_ns(*times) * scale
     low, high = max(round(usual - margin), 0), round(usual + margin)
-    return UnprofiledStep(rank, recorded_ns, usual, low, high, error, "table")
+    return UnprofiledStep(rank, recorded_ns, usual, low, high, error, evidence)
 
 
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:

@@ -1,0 +1,33 @@
+"""A training loop of small ops, whose step is the host's: what a profiler adds to it can be seen.
+
+`tracelens calibrate` captures it. It imports torch and the standard library only, since the
+program's Python may be another one than tracelens runs in.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+STEPS = 50
+"""Enough for ten steps before the recorded ones and ten after them."""
+_LAYERS, _WIDTH, _BATCH = 12, 32, 8
+
+
+def main() -> None:
+    """Train a network of small layers, on the GPU where there is one."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.set_num_threads(1)  # what several do at once would hide what one waits for
+    torch.manual_seed(0)
+    blocks = [(nn.Linear(_WIDTH, _WIDTH), nn.LayerNorm(_WIDTH), nn.GELU()) for _ in range(_LAYERS)]
+    model = nn.Sequential(*(part for block in blocks for part in block)).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, foreach=False)
+    x = torch.randn(_BATCH, _WIDTH, device=device)
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        (model(x) - x).square().mean().backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""`tracelens calibrate`: what the profiler adds to each event on this machine."""
+
+import json
+import sys
+from dataclasses import astuple
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tracelens.cli.io import keep_sources, progress
+from tracelens.cli.next_step import suggest
+from tracelens.cli.output import emit, tell
+from tracelens.collectors import run_program
+from tracelens.collectors.torch import live
+from tracelens.collectors.torch.live.settings import Settings
+from tracelens.derive.replay.costs import SETTING, Costs, costs_by_kind, costs_of
+from tracelens.derive.replay.predict import scale_and_costs
+from tracelens.derive.replay.replay import replays
+from tracelens.derive.replay.unprofiled import unprofiled_steps
+from tracelens.errors import SourceError, ToolError, UsageError
+from tracelens.storage.addresses import shown
+from tracelens.trace import Trace
+
+_PROGRAM = Path(live.__file__).with_name("calibration.py")
+_PROFILES: dict[str, dict[str, bool]] = {
+    "plain": {"shapes": False, "stacks": False, "modules": False},
+    "shapes": {"shapes": True, "stacks": False, "modules": False},
+    "stacks": {"shapes": True, "stacks": True, "modules": True},
+}
+"""What is recorded by each kind of profile."""
+_STEADY = 1.3
+"""Steps of a machine that does nothing else: their median is no more than this times their minimum."""
+_TRIES = 3
+"""Captures of each kind until steps are steady."""
+_MOST = 7
+"""Costs that are so many times the usual ones are something else."""
+
+
+def calibrate(
+    traces: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[TRACE...]",
+            help="Trace directories that were recorded on this machine: the costs are kept in them.",
+        ),
+    ] = None,
+    *,
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Costs that --out wrote on the machine of the TRACEs; none measured.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the costs there, not to standard output."),
+    ] = None,
+    python: Annotated[
+        str, typer.Option(metavar="PYTHON", help="The Python that has the torch to measure.")
+    ] = sys.executable,
+) -> None:
+    """Measure what torch.profiler adds to each op, Python call and API call on this machine.
+
+    A small training loop runs with the profiler and without, half a minute in all. Steps without
+    the profiler, whatif and sensitivity of the TRACEs are then said by these costs, not by those of
+    another machine.
+    """
+    keep_sources([*(traces or []), *([costs] if costs else [])], [out])
+    if costs is not None and not traces:
+        raise UsageError("--costs are for traces; name the TRACEs to keep them in")
+    opened = [Trace.open(path) for path in traces or []]
+    by_kind = _measured(python) if costs is None else _read(costs)
+    if costs is None:
+        emit(json.dumps({SETTING: by_kind}, indent=1) + "\n", out)
+    for path, trace in zip(traces or [], opened, strict=True):
+        with_costs(trace, by_kind).write(path, force=True)
+        tell(f"{shown(path)} keeps these costs")
+    if traces:
+        suggest(f"tracelens report {traces[0]} --section unprofiled_step")
+    elif out is not None:
+        suggest(f"tracelens calibrate TRACE --costs {out}")
+
+
+def with_costs(trace: Trace, by_kind: dict[str, list[float]]) -> Trace:
+    """Return the trace with these costs kept in the settings of each source."""
+    trace.manifest.sources = [
+        source | {"settings": {**(source.get("settings") or {}), SETTING: by_kind}}
+        for source in trace.manifest.sources
+    ]
+    return trace
+
+
+def _read(path: Path) -> dict[str, list[float]]:
+    """Read costs from a file. Raises SourceError where it holds none."""
+    try:
+        stored: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{path}: not read as costs ({error})") from error
+    by_kind = costs_by_kind(stored.get(SETTING) if isinstance(stored, dict) else None)
+    if not by_kind:
+        raise SourceError(f"{path} holds no costs; tracelens calibrate --out FILE writes them")
+    return {kind: [*astuple(costs)] for kind, costs in by_kind.items()}
+
+
+def _measured(python: str) -> dict[str, list[float]]:
+    """Measure the costs of each kind of profile. Raises ToolError where none can be told."""
+    by_kind = {}
+    for kind, recorded in _PROFILES.items():
+        settings = Settings("", wait=12, warmup=1, active=20, opening=False, **recorded)
+        with progress(f"measuring the profiler that records {kind}"):
+            captured = (
+                run_program("torch", [python, str(_PROGRAM)], settings=settings)[0]
+                for _ in range(_TRIES)
+            )
+            costs = next(filter(None, map(costs_of_capture, captured)), None)
+        if costs is None:
+            tell(
+                f"{kind}: not told, for steps differed too much, or cost no more under the profiler"
+            )
+        else:
+            by_kind[kind] = [round(ns, 1) for ns in astuple(costs)]
+    if not by_kind:
+        raise ToolError("the profiler's cost could not be told; run it where nothing else runs")
+    return by_kind
+
+
+def costs_of_capture(trace: Trace) -> Costs | None:
+    """Return the costs that explain how much longer steps took with the profiler.
+
+    None where steps of the same work differed too much to tell, and where no costs explain it.
+    """
+    settings = next((source.get("settings") or {} for source in trace.manifest.sources), {})
+    times = [settings.get(f"{word}_step_ns") or {} for word in ("unprofiled", "profiled")]
+    if not all(0 < one.get("median", 0) <= _STEADY * one.get("min", 0) for one in times):
+        return None
+    step = unprofiled_steps(trace).get(0)
+    if step is None or step.evidence != "measured":
+        return None
+    replay = replays(trace)[0]
+    usual, _ = costs_of(trace, 0)
+    costs = scale_and_costs(trace, replay, step)[1]
+    return costs if costs.op_ns < _MOST * usual.op_ns else None
