@@ -2,7 +2,7 @@
 
 import json
 import sys
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,12 +23,13 @@ from tracelens.storage.addresses import shown
 from tracelens.trace import Trace
 
 _PROGRAM = Path(live.__file__).with_name("calibration.py")
-_PROFILES: dict[str, dict[str, bool]] = {
-    "plain": {"shapes": False, "stacks": False, "modules": False},
-    "shapes": {"shapes": True, "stacks": False, "modules": False},
-    "stacks": {"shapes": True, "stacks": True, "modules": True},
+_STEPS = Settings("", wait=12, warmup=1, active=20, opening=False)
+_PROFILES = {
+    "plain": replace(_STEPS, shapes=False, stacks=False, modules=False),
+    "shapes": replace(_STEPS, shapes=True, stacks=False, modules=False),
+    "stacks": replace(_STEPS, shapes=True, stacks=True, modules=True),
 }
-"""What is recorded by each kind of profile."""
+"""How each kind of profile is recorded."""
 _STEADY = 1.3
 """Steps of a machine that does nothing else: their median is no more than this times their minimum."""
 _TRIES = 3
@@ -107,8 +108,7 @@ def _read(path: Path) -> dict[str, list[float]]:
 def _measured(python: str) -> dict[str, list[float]]:
     """Measure the costs of each kind of profile. Raises ToolError where none can be told."""
     by_kind = {}
-    for kind, recorded in _PROFILES.items():
-        settings = Settings("", wait=12, warmup=1, active=20, opening=False, **recorded)
+    for kind, settings in _PROFILES.items():
         with progress(f"measuring the profiler that records {kind}"):
             captured = (
                 run_program("torch", [python, str(_PROGRAM)], settings=settings)[0]
