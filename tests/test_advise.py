@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -456,6 +457,22 @@ def test_greed_loses_where_the_search_gains() -> None:
     """Largest match first, in channels-last: by the same costs, never cheaper than what the search finds."""
     found = importlib.import_module("samples.advisor.analyse").orders("mobilenet_v1_b32")
     assert found["searched"] < found["eager"] < found["greedy"]
+
+
+@pytest.mark.slow
+def test_the_command_compares_greed_with_the_search(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The plan that it writes is the greedy one, and parts that lose by it are listed, too."""
+    costs = [f"--costs={CAPTURES}/mobilenet_v1_b32_{what}.tracelens" for what in ("calls",)]
+    trace, out = CAPTURES / "mobilenet_v1_b32_eager.tracelens", tmp_path / "greedy.json"
+    done = command_line(capsys, "advise", trace, *costs, "--greedy", "--out", out)
+    assert done.code == 0
+    assert done.out.startswith("The greedy order (largest match first, in channels_last) takes ")
+    assert re.search(r"^ +1 .*-\d\.\d", done.out, re.MULTILINE), "the first depthwise convolution"
+    plan = CallPlan.read(out)
+    assert {call.function for call in plan.calls if len(call.nodes) > 1} == {"conv_relu_bn"}
+    assert plan.predicted["then_ns"] > plan.predicted["now_ns"]
 
 
 @needs_torch

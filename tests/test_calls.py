@@ -22,6 +22,7 @@ from tracelens.derive.calls.constraints import (
 )
 from tracelens.derive.calls.costs import MEASURED, Cost, Costs
 from tracelens.derive.calls.graphs import Calls, Node
+from tracelens.derive.calls.greedy import Greedy
 from tracelens.derive.calls.libraries import TORCH
 from tracelens.derive.calls.op_catalog import Function
 from tracelens.derive.calls.search import MOST_NODES, MOST_STATES, Call, Part, Search, places_of
@@ -317,6 +318,20 @@ def test_where_launches_count_fewer_calls_may_be_better() -> None:
         found = Search(costs, launch_ns=launch_ns).best(part, frozenset({("x", NCHW)}), NCHW)
         assert found is not None
         assert [call.function for call in found[1]] == expected
+
+
+def test_greed_takes_the_largest_match_in_channels_last_whatever_it_costs() -> None:
+    """A convolution of 10 ns and a ReLU of 1; or both in one call of 100, between two transposes of 9 and 1."""
+    x = Node("x", "input", (), "", IMAGE)
+    part = Part((node("c", "conv2d", "x"), node("r", "relu", "c")), (x,), ("r",))
+    known = {(function.key, "c", layout): 100.0 for function in TORCH for layout in LAYOUTS}
+    known |= {("conv", "c", NCHW): 10.0, ("to", "x", NHWC): 9.0}
+    expected = {Greedy: (9 + 100 + 1, ["x", "c r", "r"]), Search: (10 + 1, ["c", "r"])}
+    for kind, (cost, covered) in expected.items():
+        found = kind(Table(known=dict(known))).best(part, frozenset({("x", NCHW)}), NCHW)
+        assert found is not None
+        assert found[0] == cost
+        assert [" ".join(call.nodes) for call in found[1]] == covered
 
 
 def test_isomorphic_parts_are_searched_once() -> None:

@@ -16,13 +16,12 @@ import altair as alt
 
 import tracelens as tl
 from samples.advisor import charts
-from samples.advisor.greedy import advise_greedily
 from samples.kit.drawing import save
 from samples.kit.page import ROOT, fixed, render, unique
 from samples.kit.significance import Range, Verdict, judge, judge_cases, more
 from tracelens.analyses import advise
 from tracelens.analyses.advise import notes
-from tracelens.derive.calls.advising import advise_rank
+from tracelens.derive.calls.advising import advise_greedily, advise_rank
 
 HERE = Path(__file__).parent
 CAPTURES = HERE / "captures"
@@ -160,7 +159,7 @@ def orders(model: str) -> dict[str, float]:
         for what in ("eager", "channels_last", "calls")
     )
     advice = advise_rank(eager, 0, others, z3=False)
-    greedy = advise_greedily(eager, others)
+    greedy = advise_greedily(eager, 0, others)
     return {
         "eager": advice.now / 1e3,
         "greedy": greedy.total() / 1e3,

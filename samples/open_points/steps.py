@@ -23,10 +23,9 @@ import torch
 
 import tracelens as tl
 from samples.advisor import models, run
-from samples.advisor.greedy import advise_greedily
 from samples.advisor.run import Results, graphed, kernels, timed
 from tracelens.advisor import apply_calls, time_calls
-from tracelens.derive.calls.advising import advise_rank, candidates_of, plan_of
+from tracelens.derive.calls.advising import advise_greedily, advise_rank, candidates_of, plan_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -76,7 +75,7 @@ def greedy(step: Step, subject: str) -> Iterator[None]:
     )
     made_from = {"trace": f"{subject}_eager", "costs": [other.name for other in others]}
     file = step.work / f"{subject}_greedy_plan.json"
-    file.write_text(json.dumps(plan_of(advise_greedily(eager, others), made_from), indent=1))
+    file.write_text(json.dumps(plan_of(advise_greedily(eager, 0, others), made_from), indent=1))
     last = copy.deepcopy(model).to(memory_format=torch.channels_last)
     ways: Ways = {
         "eager": partial(model, image),

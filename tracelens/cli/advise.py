@@ -6,7 +6,13 @@ from typing import Annotated
 
 import typer
 
-from tracelens.analyses.advise import advised_ranks, frame_of, notes
+from tracelens.analyses.advise import (
+    advised_ranks,
+    frame_of,
+    greedy_notes,
+    greedy_ranks,
+    notes,
+)
 from tracelens.cli.io import keep_sources, open_any, progress, screen
 from tracelens.cli.output import emit, tell
 from tracelens.derive.calls.advising import plan_of
@@ -45,6 +51,14 @@ def advise(
             metavar="FILE", help="Write the call plan there, for tl.apply_calls(model, FILE)."
         ),
     ] = None,
+    greedy: Annotated[
+        bool,
+        typer.Option(
+            "--greedy",
+            help="Instead of the searched calls take the largest match first, in channels_last,"
+            " and say what that costs beside the search.",
+        ),
+    ] = False,
 ) -> None:
     """Say which library calls would compute the model faster, by a search over the legal ones."""
     keep_sources([*trace, *(costs or [])], [out])
@@ -54,6 +68,9 @@ def advise(
         found = advised_ranks(opened, others, z3=None)
         frame = frame_of(found)
         sentences = notes(opened, frame, costs=others)
+        if greedy and found:
+            searched, found = found, greedy_ranks(opened, others, found)
+            frame, sentences = frame_of(found), greedy_notes(found, searched)
     if found and out is not None:
         about = {"trace": opened.name, "costs": [other.name for other in others]}
         emit(json.dumps(plan_of(found[min(found)], about), indent=1) + "\n", out)

@@ -14,12 +14,16 @@ import polars as pl
 from tracelens.derive.calls.constraints import LAYOUTS, Z3Solver, enumerate_layouts, has_z3
 from tracelens.derive.calls.costs import Costs
 from tracelens.derive.calls.graphs import Calls, read_calls
+from tracelens.derive.calls.greedy import Greedy
 from tracelens.derive.calls.op_catalog import OTHER, VIEWS
 from tracelens.derive.calls.search import Search, places_of
 from tracelens.derive.calls.sequence import Advised, advise_calls
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.rank_time import rank_times
 from tracelens.trace import Trace
+
+GREEDY = "greedy"
+"""The solver's name of a plan that was not searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +86,7 @@ def advise_rank(
     `others` are traces whose times of the same calls count too. Layouts are solved for with Z3
     where it is installed (or as `z3` says), else by trying each.
     """
-    calls = read_calls(trace, rank)
-    bench = [other.frame("call_costs") for other in (trace, *others) if other.has("call_costs")]
-    measured = [
-        read_calls(other, min(other.manifest.ranks)) for other in others if other.has("kernels")
-    ]
-    costs = Costs(calls, measured, pl.concat(bench) if bench else None)
+    calls, costs = _calls_and_costs(trace, rank, others)
     uses_z3 = has_z3() if z3 is None else z3
     search = Search(costs, Z3Solver() if uses_z3 else enumerate_layouts)
     began = time.perf_counter()
@@ -103,6 +102,29 @@ def advise_rank(
         parts = other if _longest_ns(other, each) < longest else parts
     seconds = time.perf_counter() - began
     return Advice(calls, parts, search, "z3" if uses_z3 else "enumeration", seconds, each)
+
+
+def advise_greedily(trace: Trace, rank: int, others: Sequence[Trace] = ()) -> Advice:
+    """Return what one would write by hand: the largest match first, in channels-last.
+
+    It is no advice: beside it stands what the search gains.
+    """
+    calls, costs = _calls_and_costs(trace, rank, others)
+    greedy = Greedy(costs)
+    began = time.perf_counter()
+    parts = advise_calls(calls, greedy)
+    seconds = time.perf_counter() - began
+    return Advice(calls, parts, greedy, GREEDY, seconds, launch_ns(trace, rank))
+
+
+def _calls_and_costs(trace: Trace, rank: int, others: Sequence[Trace]) -> tuple[Calls, Costs]:
+    """Return the rank's calls, and what any legal call for them takes."""
+    calls = read_calls(trace, rank)
+    bench = [other.frame("call_costs") for other in (trace, *others) if other.has("call_costs")]
+    measured = [
+        read_calls(other, min(other.manifest.ranks)) for other in others if other.has("kernels")
+    ]
+    return calls, Costs(calls, measured, pl.concat(bench) if bench else None)
 
 
 def launch_ns(trace: Trace, rank: int) -> float:

@@ -3,19 +3,9 @@
 It needs no search, and no solver: it is what one would write by hand.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
-import polars as pl
-
-import tracelens as tl
-from tracelens.derive.calls.advising import Advice
-from tracelens.derive.calls.constraints import NHWC, enumerate_layouts
-from tracelens.derive.calls.costs import Costs
-from tracelens.derive.calls.graphs import read_calls
+from tracelens.derive.calls.constraints import NHWC
+from tracelens.derive.calls.graphs import Node
 from tracelens.derive.calls.search import Call, Have, Part, Search
-from tracelens.derive.calls.sequence import advise_calls
 
 TRANSFORMS = ("to_nhwc", "to_nchw")
 
@@ -53,23 +43,12 @@ class Greedy(Search):
             have |= new
 
 
-def advise_greedily(eager: tl.Trace, others: Sequence[tl.Trace]) -> Advice:
-    """Return the greedy order for the first rank, with what it costs by the times in the traces."""
-    calls = read_calls(eager, 0)
-    bench = [other.frame("call_costs") for other in (eager, *others) if other.has("call_costs")]
-    measured = [
-        read_calls(other, min(other.manifest.ranks)) for other in others if other.has("kernels")
-    ]
-    greedy = Greedy(Costs(calls, measured, pl.concat(bench)), enumerate_layouts)
-    return Advice(calls, advise_calls(calls, greedy), greedy, "greedy", 0.0)
-
-
 def _size(pair: tuple[Call, Have]) -> tuple[int, int, bool]:
     """How much a call covers, then how much of it is in NHWC."""
     call, _ = pair
     return len(call.nodes), call.layouts.count(NHWC), call.layout == NHWC
 
 
-def _has(have: Have, name: str, layout: str, nodes: dict) -> bool:  # type: ignore[type-arg]
+def _has(have: Have, name: str, layout: str, nodes: dict[str, Node]) -> bool:
     own = {of for tensor, of in have if tensor == name}
     return layout in own or (len(nodes[name].shape) != 4 and bool(own))
