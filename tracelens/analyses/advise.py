@@ -126,12 +126,12 @@ def advised_ranks(
 def greedy_ranks(
     trace: Trace, costs: Sequence[Trace], searched: Mapping[int, Advice]
 ) -> dict[int, Advice]:
-    """The greedy order of each rank that was searched: the largest match first, in channels-last."""
+    """Return the greedy order of each rank that was searched: the largest match first, in channels-last."""
     return {rank: advise_greedily(trace, rank, costs) for rank in searched}
 
 
 def greedy_notes(greedy: Mapping[int, Advice], searched: Mapping[int, Advice]) -> list[str]:
-    """What a greedy order takes beside the model as it ran and the searched sequence, by rank."""
+    """Return what a greedy order takes beside the model as it ran and the searched sequence, by rank."""
     found = []
     for rank, order in greedy.items():
         took, as_it_ran, best = (

@@ -44,7 +44,7 @@ class Greedy(Search):
 
 
 def _size(pair: tuple[Call, Have]) -> tuple[int, int, bool]:
-    """How much a call covers, then how much of it is in NHWC."""
+    """Return how much a call covers, then how much of it is in NHWC."""
     call, _ = pair
     return len(call.nodes), call.layouts.count(NHWC), call.layout == NHWC
 
