@@ -126,7 +126,7 @@ def advised_ranks(
 def greedy_ranks(
     trace: Trace, costs: Sequence[Trace], searched: Mapping[int, Advice]
 ) -> dict[int, Advice]:
-    """Return the greedy order of each rank that was searched: the largest match first, in channels-last."""
+    """Return the greedy order of each rank that was searched."""
     return {rank: advise_greedily(trace, rank, costs) for rank in searched}
 
 
