@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import altair as alt
 
@@ -33,6 +33,7 @@ MODELS = {
     "mobilenet_v1_b32": "MobileNet, 32 images",
 }
 OURS, GRAPH = "advised", "advised, CUDA graph"
+FREEZING = ("torch.compile, freezing", "torch.compile, freezing, CUDA graph")
 WAYS = (
     "eager",
     "channels_last",
@@ -54,6 +55,13 @@ NEAR = 0.15
 """How far a prediction may be off."""
 
 
+class Applied(NamedTuple):
+    """What a way took in the turn that applied the greedy plans: wall clock and kernels, in µs."""
+
+    wall: Range
+    kernels: float
+
+
 def main() -> None:
     """Write the page and its charts."""
     text, drawn = make()
@@ -70,7 +78,15 @@ def make() -> tuple[str, dict[str, alt.TopLevelMixin]]:
         for s in v["subjects"]
     }
     drawn: dict[str, alt.TopLevelMixin] = {
-        "orders": charts.orders({MODELS[m]: times for m, times in v["orders"].items()}),
+        "orders": charts.orders(
+            {
+                name: {
+                    order: v["applied"][m, way].kernels
+                    for order, way in (("eager", "eager"), ("greedy", "greedy"), ("searched", OURS))
+                }
+                for m, name in MODELS.items()
+            }
+        ),
         "layers": charts.ways({s: walls[s] for of in SERIES.values() for s in of}),
         "models": charts.ways({name: walls[m] for m, name in MODELS.items()}),
     }
@@ -82,6 +98,8 @@ def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     wall = unique(
         (_key(row), Range(*(ns / 1e3 for ns in row["wall_ns"]))) for row in rows if "wall_ns" in row
     )
+    later = applied()
+    wall |= {(m, way, "default"): later[m, way].wall for m in MODELS for way in FREEZING}
     kernels = unique((_key(row), row) for row in rows if row.get("what") == "kernels")
     plans = unique(
         ((row["subject"], row["tf32"]), row) for row in rows if row.get("what") == "plan"
@@ -97,11 +115,18 @@ def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "subjects": subjects,
         "wall": wall,
         "orders": {model: orders(model) for model in MODELS},
+        "applied": later,
+        "turns": turns(wall, later),
         "names": MODELS,
         "won": {way: [_beats_all(wall, s, way) for s in subjects] for way in (OURS, GRAPH)},
         "gains": gains,
         "series": SERIES,
         "idle": {s: gains[s] for s in subjects if _is_unchanged(default[s])},
+        "idle_graphs": [
+            wall[s, "eager, CUDA graph", "default"].over(wall[s, GRAPH, "default"]).middle
+            for s in subjects
+            if _is_unchanged(default[s])
+        ],
         "n_plans": len(plans),
         "n_off": sum(abs(share) > NEAR for share in off.values()),
         "n_enumerated": sum(row["solver"] == "enumeration" for row in plans.values()),
@@ -124,12 +149,55 @@ def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "order_rows": [
             (
                 MODELS[m],
-                *(fixed(us, 0) for us in orders(m).values()),
-                fixed(default[m]["measured_ns"] / 1e3, 0),
+                *(fixed(later[m, way].kernels, 0) for way in ("eager", "channels_last")),
+                fixed(orders(m)["greedy"], 0),
+                fixed(later[m, "greedy"].kernels, 0),
+                fixed(orders(m)["searched"], 0),
+                fixed(later[m, OURS].kernels, 0),
             )
             for m in MODELS
         ],
+        "freezing_rows": [
+            (
+                name,
+                *(
+                    fixed(later[m, way].wall.middle, 0)
+                    for mode in ("plain", "freezing")
+                    for way in (f"torch.compile, {mode}", f"torch.compile, {mode}, CUDA graph")
+                ),
+                fixed(later[m, GRAPH].wall.middle, 0),
+                str(later[m, FREEZING[1]].wall.over(later[m, GRAPH].wall)),
+            )
+            for m, name in MODELS.items()
+        ],
     }
+
+
+def applied() -> dict[tuple[str, str], Applied]:
+    """What each way took in the later turn, by model and way."""
+    lines = (CAPTURES / "orders.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    kernels = unique(
+        ((row["subject"], row["way"]), row["kernel_ns"]) for row in rows if "kernel_ns" in row
+    )
+    walls = unique(
+        ((row["subject"], row["way"]), Range(*(ns / 1e3 for ns in row["wall_ns"])))
+        for row in rows
+        if "wall_ns" in row
+    )
+    return {key: Applied(wall, kernels[key] / 1e3) for key, wall in walls.items()}
+
+
+def turns(
+    wall: Mapping[tuple[str, str, str], Range], later: Mapping[tuple[str, str], Applied]
+) -> dict[str, list[float]]:
+    """The later turn's times over the first turn's, of what both measured: from Python, and as graphs."""
+    found: dict[str, list[float]] = {"python": [], "graph": []}
+    for model in MODELS:
+        for way in ("eager", OURS, "eager, CUDA graph", GRAPH):
+            ratio = later[model, way].wall.middle / wall[model, way, "default"].middle
+            found["graph" if way.endswith("graph") else "python"].append(ratio)
+    return found
 
 
 def _z3_over_enumeration() -> list[float]:

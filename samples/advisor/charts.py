@@ -22,7 +22,7 @@ ORDER = (
 
 
 def orders(rows: Mapping[str, Mapping[str, float]]) -> alt.LayerChart:
-    """Kernel time of a greedy order and of the search, over that of eager execution."""
+    """Kernel time of a greedy plan and of the searched one, over that of eager execution."""
     values = [
         {"model": model, "order": order, "ratio": us / times["eager"]}
         for model, times in rows.items()
