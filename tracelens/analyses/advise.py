@@ -285,15 +285,16 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
     )
     is_layout = "channels_last" in row["change"]
     found = []
-    if share < _NO_PROBLEM and "conv2d" in row["calls_now"]:
-        found.append(f"Layout is not this model's problem: {moved}.")
-    if is_layout and (share >= _NO_PROBLEM or row["evidence"] != "bound"):
+    is_worth_it = row["evidence"] != "bound" and row["saving_high_ns"] >= _NO_PROBLEM * total
+    if is_layout and (share >= _NO_PROBLEM or is_worth_it):
         found.append(
             f"Run the model in channels_last: {_range(row)} ({row['evidence']}). Now {moved}."
         )
-    elif row["change"] and not is_layout:
+    elif share < _NO_PROBLEM and "conv2d" in row["calls_now"]:
+        found.append(f"Layout is not this model's problem: {moved}.")
+    if row["change"] and not is_layout:
         found.append(f"Call other functions ({row['change']}): {_range(row)} ({row['evidence']}).")
-    elif share >= _NO_PROBLEM:
+    elif share >= _NO_PROBLEM and not is_layout:
         found.append(f"No cheaper legal sequence was found. {moved[0].upper()}{moved[1:]}.")
     if ";" in row["change"]:
         found.append(f"The plan also makes these calls: {row['change'].partition('; ')[2]}.")
@@ -304,12 +305,7 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
             " tracelens collect calls."
         )
     if row["host_now_ns"]:
-        found.append(
-            "Launches limit this trace (verdict), so a sequence takes the longer of its launches"
-            f" and its kernels: launches now {row['host_now_ns'] / 1e6:.2f} ms a step at least,"
-            f" then {row['host_then_ns'] / 1e6:.2f}; kernels {total / 1e6:.2f} ms now. A CUDA graph"
-            " needs one launch."
-        )
+        found.append(_launches(row))
     if row["n_unmatched"] or row["unjudged_ns"] > total * 0.001:
         found.append(
             f"{row['unjudged_ns'] / total:.1%} of kernel time could not be judged: no call of the"
@@ -317,6 +313,29 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
             " call, and nothing is advised around them."
         )
     return found
+
+
+def _launches(row: dict[str, Any]) -> str:
+    """Return what launches limit, of a rank that waits for its host.
+
+    A sequence takes the longer of its launches and its kernels, so launches that are shorter than
+    the kernels limit nothing: what the device waits for then is the rest of the host's work.
+    """
+    now, then = row["host_now_ns"], row["host_then_ns"]
+    longest = max(row["device_ns"] - row["unjudged_ns"], now)
+    times = (
+        f"launches now {now / 1e6:.2f} ms a step at least, then {then / 1e6:.2f}; kernels"
+        f" {row['device_ns'] / 1e6:.2f} ms now. A CUDA graph needs one launch."
+    )
+    if longest == now or longest - row["saving_high_ns"] <= then:
+        return (
+            "Launches limit this trace (verdict), so a sequence takes the longer of its launches"
+            f" and its kernels: {times}"
+        )
+    return (
+        "The device waits for the host (verdict), but launching alone is shorter than the kernels,"
+        f" so other work of the host delays them, the profiler's included: {times}"
+    )
 
 
 def _range(row: dict[str, Any]) -> str:
