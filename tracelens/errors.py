@@ -16,7 +16,10 @@ class SourceError(TracelensError):
 
 
 class NoTraceError(SourceError):
-    """A file is not a trace; files of a folder are then left out, a file named by itself is an error."""
+    """A file is not a trace.
+
+    Files of a folder are then left out, a file named by itself is an error.
+    """
 
 
 class SchemaError(TracelensError):

@@ -99,7 +99,10 @@ class Report:
 
     @property
     def headline(self) -> str | None:
-        """The verdict on the job in one line, with the rank that is waited for; null for one rank."""
+        """The verdict on the job in one line, with the rank that is waited for.
+
+        Return None for one rank.
+        """
         found = next(
             (one.frame for one in self.sections if one.analysis.name == "job" and one.frame.height),
             None,

@@ -1,8 +1,8 @@
 """Continuing after text that is not JSON: the event is repaired or lost, and the next one is found.
 
-There is one way: what stands before the next event's start is an event, after repair, or it is lost.
-The decisions depend only on the text that follows, never on where a buffer ends, so that every
-reader of a trace finds the same events, however it divides the text.
+There is one way: what stands before the next event's start is an event, after repair, or it is
+lost. The decisions depend only on the text that follows, never on where a buffer ends, so that
+every reader of a trace finds the same events, however it divides the text.
 """
 
 import json

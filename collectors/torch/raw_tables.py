@@ -157,8 +157,8 @@ def _spans(spans: pl.DataFrame) -> pl.DataFrame:
 def _plain(written: str) -> str | None:
     """Return the JSON list with numbers, booleans and lists of them, and None for anything else.
 
-    Return None where it is no list. Inputs that are no tensors are written as Python spells them, in
-    strings.
+    Return None where it is no list. Inputs that are no tensors are written as Python spells them,
+    in strings.
     """
     values = _decoded(written)
     if not isinstance(values, list):

@@ -48,8 +48,8 @@ def spaced_alike(json: pl.Expr) -> pl.Expr:
 def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
     """Microseconds in decimal digits as Int64 nanoseconds, exactly.
 
-    Return None where the text is no number. A float64 holds epoch microseconds to 250 ns only, so the
-    digits themselves are read.
+    Return None where the text is no number. A float64 holds epoch microseconds to 250 ns only, so
+    the digits themselves are read.
     """
     raw = decoded(texts)
     # Kineto's own way to write them, and that of most files.

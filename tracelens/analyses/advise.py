@@ -171,7 +171,10 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
 
 
 def _launching(advice: Advice, whole: dict[str, Any]) -> dict[str, Any]:
-    """Host times of a trace that launches limit; what is saved is of the longer of host and device then."""
+    """Host times of a trace that launches limit.
+
+    What is saved is of the longer of host and device then.
+    """
     now, then = advice.host_now, advice.host_then
     judged = advice.now - advice.calls.unjudged_ns
     found: dict[str, Any] = {"host_now_ns": round(now), "host_then_ns": round(then)}

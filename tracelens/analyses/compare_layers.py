@@ -31,12 +31,13 @@ _NAMED_LOSERS = 3
 
 @pairs_ranks
 def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
-    """A row for each layer, phase and way of timing, by way, then longest in base first; layers of one side come last.
+    """A row for each layer, phase and way of timing, by way, then longest in base first.
 
-    Kernel times are a step's (the whole trace's where no step is marked), measured ones an
-    execution's. Each way's rows are judged together, see `judge`; a layer whose fused kernels may
-    be split so that it is faster, or else slower, is unclear. Raises MissingTableError where the
-    two have no way of timing in common: neither kernels nor layers measured by the same method.
+    Layers of one side come last. Kernel times are a step's (the whole trace's where no step is
+    marked), measured ones an execution's. Each way's rows are judged together, see `judge`; a layer
+    whose fused kernels may be split so that it is faster, or else slower, is unclear. Raises
+    MissingTableError where the two have no way of timing in common: neither kernels nor layers
+    measured by the same method.
     """
     pairs = layer_pairs(base, other, both_kernel_times(base, other))
     if pairs.is_empty():

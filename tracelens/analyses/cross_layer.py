@@ -39,13 +39,14 @@ NO_OPS = (
 
 
 def cross_layer(trace: Trace) -> pl.DataFrame:
-    """A row a framework op, library and primitive of each rank, most time first; rows sum to the kernel total exactly.
+    """A row a framework op, library and primitive of each rank, most time first.
 
-    The op is the outermost operator around the launch (aten::conv2d), else the outermost op. Fused
-    kernels of a compiled graph are split among the operators that they were made of where
-    provenance was recorded, in proportion to the bytes that these put out (low_ns and high_ns: what
-    other splits give); else they stay `fused`. The columns what_if_twice and what_if_limit say what
-    the whole would gain were the row's primitive faster everywhere.
+    Rows sum to the kernel total exactly. The op is the outermost operator around the launch
+    (aten::conv2d), else the outermost op. Fused kernels of a compiled graph are split among the
+    operators that they were made of where provenance was recorded, in proportion to the bytes that
+    these put out (low_ns and high_ns: what other splits give); else they stay `fused`. The columns
+    what_if_twice and what_if_limit say what the whole would gain were the row's primitive faster
+    everywhere.
 
     A trace without kernels is answered from the ops' own time on the host; libraries are told by
     the ops' names then. Raises MissingTableError where there are neither kernels nor ops.

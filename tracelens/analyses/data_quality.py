@@ -17,7 +17,10 @@ _MUCH = 0.10
 
 
 def data_quality(trace: Trace) -> pl.DataFrame:
-    """A row a check and rank, the worst first within the rank; diagnostics of collecting are included."""
+    """A row a check and rank, the worst first within the rank.
+
+    Diagnostics of collecting are included.
+    """
     known = _known(trace)
     rows = [(rank, *row) for rank in trace.manifest.ranks for row in _checks(trace, rank, known)]
     recorded = trace.diagnostics.select(

@@ -16,10 +16,10 @@ _RESTS = (UNATTRIBUTED, PRE_WINDOW)
 
 
 def layer_attribution(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
-    """A row for each layer and phase of each rank, most time first; the rows sum to the kernel total exactly.
+    """A row for each layer and phase of each rank, most time first.
 
-    `(unattributed)`, work without a layer, and `(pre-window)`, work launched before the trace
-    began, always have a row, even without time.
+    The rows sum to the kernel total exactly. `(unattributed)`, work without a layer, and
+    `(pre-window)`, work launched before the trace began, always have a row, even without time.
 
     A kernel belongs to the innermost module around its launch; in the backward pass to the module
     of the forward op that made the autograd node. Where compile provenance was recorded, a kernel

@@ -11,11 +11,12 @@ from tracelens.trace import Trace
 
 
 def layer_host_time(trace: Trace) -> pl.DataFrame:
-    """A row for each layer, phase and evidence of each rank, most time first; they sum to the ops' self time exactly.
+    """A row for each layer, phase and evidence of each rank, most time first.
 
-    An op belongs to the innermost module around it; in the backward pass to the module of the
-    forward op that made the autograd node. Ops directly in a model's root, and ops outside of
-    modules, belong to no layer. Raises MissingTableError when the trace has no op.
+    They sum to the ops' self time exactly. An op belongs to the innermost module around it; in the
+    backward pass to the module of the forward op that made the autograd node. Ops directly in a
+    model's root, and ops outside of modules, belong to no layer. Raises MissingTableError when the
+    trace has no op.
     """
     trace.require("layer_host_time", "spans")
     found = layer_host_times(trace)

@@ -18,11 +18,11 @@ _SUMS = ("flops", "needed_flops")
 
 
 def roofline(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
-    """A row an op, shapes and element types, longest first, then `(step)` rows; `(not modelled)` is always there.
+    """A row an op, shapes and element types, longest first, then `(step)` rows.
 
-    Peaks are those given where they are the device's own, else its datasheet's. Raises
-    MissingTableError without kernels or without shapes, SourceError where the peaks given are of no
-    device of the trace.
+    `(not modelled)` is always there. Peaks are those given where they are the device's own, else
+    its datasheet's. Raises MissingTableError without kernels or without shapes, SourceError where
+    the peaks given are of no device of the trace.
     """
     found = modelled(trace)
     limits = _limits(trace, peaks)

@@ -124,7 +124,10 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _cost(part: pl.DataFrame, variant: str, profiled: bool) -> dict[str, Any] | None:
-    """The row of a way of timing, with pure_low_ns; null where it or the pure run was not measured."""
+    """The row of a way of timing, with pure_low_ns.
+
+    Return None where it or the pure run was not measured.
+    """
     rows = part.filter(variant=variant, profiled=profiled, quantity="wall").drop_nulls("cost_ratio")
     pure = part.filter(variant="pure", profiled=False, quantity="wall")
     return rows.row(0, named=True) | {"pure_low_ns": pure["low_ns"][0]} if rows.height else None

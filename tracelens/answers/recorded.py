@@ -42,7 +42,10 @@ def _steps(trace: Trace) -> str:
 
 
 def _kind(trace: Trace) -> str | None:
-    """Training, where a backward pass or an optimizer was recorded; None without layers to tell inference by."""
+    """Training, where a backward pass or an optimizer was recorded.
+
+    Return None without layers to tell inference by.
+    """
     phases = trace.select("spans", "phase")["phase"].unique().cast(pl.String)
     if phases.is_in(_TRAINING).any():
         return "training"

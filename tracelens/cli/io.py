@@ -81,9 +81,9 @@ OneFormat = Annotated[
 
 
 def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
-    """The trace in a directory, or the sources collected in memory; `step` replaces its marks of steps.
+    """The trace in a directory, or the sources collected in memory.
 
-    Raises SourceError or UsageError.
+    `step` replaces its marks of steps. Raises SourceError or UsageError.
     """
     trace = _opened(paths)
     OPENED.append(trace)
@@ -237,7 +237,10 @@ def _real(path: Path) -> Path:
 def write_report(
     report: Report, form: Format, out: Path | None = None, rows: int | None = None
 ) -> None:
-    """Write the report in the format, to standard output or the file; warn where a lone table has no answer."""
+    """Write the report in the format, to standard output or the file.
+
+    Warn where a lone table has no answer.
+    """
     # Altair imports jsonschema, and that, where a notebook server is installed, 39 grammars of
     # addresses, which take 3 s to build. Charts hold no addresses to check.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

@@ -31,9 +31,9 @@ def warn(text: str) -> None:
 
 
 def emit(result: str | bytes, out: Path | None = None) -> None:
-    """Write the result to standard output, or atomically to a file; a pipe or device is written in place.
+    """Write the result to standard output, or atomically to a file.
 
-    Raises SourceError when either cannot be written.
+    A pipe or device is written in place. Raises SourceError when either cannot be written.
     """
     if out is None:
         if sys.stdout is None:

@@ -262,7 +262,10 @@ def _suggest(
 
 
 def _write_summary(built: Report, rules: Rules, target: Path) -> None:
-    """Write the comparison as Markdown; a report of chosen sections only gets those that a summary has."""
+    """Write the comparison as Markdown.
+
+    A report of chosen sections only gets those that a summary has.
+    """
     assert built.base is not None
     with progress("summarising"):
         chosen = (
@@ -276,7 +279,10 @@ def _write_summary(built: Report, rules: Rules, target: Path) -> None:
 def _asked_apart(
     trace: Trace, base: Trace | None, names: Sequence[str], engine: tuple[str | None, str | None]
 ) -> Mapping[str, pl.DataFrame]:
-    """Frames of sections that an engine (name, address) runs rank by rank; the trace keeps what others need."""
+    """Frames of sections that an engine (name, address) runs rank by rank.
+
+    The trace keeps what others need.
+    """
     from tracelens.jobs.engines import engine_of  # noqa: PLC0415
     from tracelens.jobs.run_by_rank import ask_ranks  # noqa: PLC0415
 

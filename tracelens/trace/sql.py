@@ -124,11 +124,12 @@ def _is_of_columns(name: str) -> bool:
 
 
 def _collect(query: pl.LazyFrame) -> pl.DataFrame:
-    """The rows of a query. Ctrl-C ends the wait at once, which Polars would only see at the end of a join.
+    """The rows of a query.
 
-    Raises UsageError as soon as the process has grown by more than QUERY_MIB. Polars cannot be
-    stopped within a join: the command ends with the error, but a program that goes on has the join
-    go on beside it.
+    Ctrl-C ends the wait at once, which Polars would only see at the end of a join. Raises
+    UsageError as soon as the process has grown by more than QUERY_MIB. Polars cannot be stopped
+    within a join: the command ends with the error, but a program that goes on has the join go on
+    beside it.
     """
     most = _held_bytes() + (QUERY_MIB.value << 20)
     rows: list[pl.DataFrame] = []

@@ -81,7 +81,10 @@ def _wrapped(text: str, kind: str, indent: str = "", *, style: str = "") -> list
 
 
 def _cut(text: str, width: int, most: int) -> list[str]:
-    """Lines of the width, at most so many; the last one says by an ellipsis that more was left out."""
+    """Lines of the width, at most so many.
+
+    The last one says by an ellipsis that more was left out.
+    """
     lines = wrap(text, width, break_on_hyphens=False) or [""]
     if len(lines) > most:
         last = " ".join(lines[most - 1 :])

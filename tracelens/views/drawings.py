@@ -141,9 +141,10 @@ def list_stacks(report: Report) -> list[dict[str, Any]]:
 
 
 def _beside(title: str, stacks: list[tuple[Trace, dict[str, Any]]]) -> dict[str, Any]:
-    """Stacks beside each other, from the innermost frame; a frame is null where only the other stack has one.
+    """Stacks beside each other, from the innermost frame.
 
-    `shared` frames are of functions that both call there, and stand in one row.
+    A frame is null where only the other stack has one. `shared` frames are of functions that both
+    call there, and stand in one row.
     """
     both = [stack["frames"] for _, stack in stacks]
     rows = (

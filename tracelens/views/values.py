@@ -114,10 +114,11 @@ def shorten(text: str, width: int) -> str:
 
 
 def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
-    """Each text that is longer than the width in a short form; different texts have different forms.
+    """Each text that is longer than the width in a short form.
 
-    Where two would be shortened to the same, the piece in which a text departs from its neighbours
-    in the alphabet stands in its middle; what is still the same gets a number.
+    Different texts have different forms. Where two would be shortened to the same, the piece in
+    which a text departs from its neighbours in the alphabet stands in its middle; what is still the
+    same gets a number.
     """
     by_form: dict[str, list[str]] = {}
     for text in sorted({*texts}):
@@ -209,7 +210,10 @@ def decimals_for(scale: Scale, largest: float) -> int:
 
 
 def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
-    """The frame's columns by name, as declared; an undeclared one is described by its dtype alone."""
+    """The frame's columns by name, as declared.
+
+    An undeclared one is described by its dtype alone.
+    """
     declared = {column.name: column for column in table}
     return {
         name: declared.get(name, Column(name, dtype, "", nullable=True))

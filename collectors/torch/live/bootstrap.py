@@ -40,7 +40,10 @@ _HELPERS = (
 
 
 def begin() -> None:
-    """Called at the start of every Python of the program; does nothing in those that are helpers."""
+    """Called at the start of every Python of the program.
+
+    Does nothing in those that are helpers.
+    """
     settings = Settings.from_environment()
     if settings is None or is_helper(list(getattr(sys, "orig_argv", []))):
         return

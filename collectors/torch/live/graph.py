@@ -137,7 +137,10 @@ class Recorder:
 
 
 def graph_of(model: Any, inputs: Any, observer: _Observer | None = None) -> dict[str, Any]:
-    """The sidecar that tracelens.collectors.graph reads; `inputs` are shape, strides, dtype and device of each."""
+    """The sidecar that tracelens.collectors.graph reads.
+
+    `inputs` are shape, strides, dtype and device of each.
+    """
     ways: list[tuple[str, str, Callable[[], list[dict[str, Any]]]]] = [
         ("export", "torch.export", lambda: _exported(model, inputs)),
         ("fx", "torch.fx", lambda: _traced(model)),
@@ -169,7 +172,10 @@ def graph_of(model: Any, inputs: Any, observer: _Observer | None = None) -> dict
 
 
 def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
-    """A row a node of the exported model; the first result of an operator with several stands for the operator."""
+    """A row a node of the exported model.
+
+    The first result of an operator with several stands for the operator.
+    """
     if model.training:
         raise ValueError("the model is in training mode")
     tensors = tuple(
@@ -325,7 +331,10 @@ class _Observer:
         self._observer.unregister_callback()
 
     def read(self, inputs: Any) -> list[dict[str, Any]]:
-        """A row a call, and a tensor that it is given; `inputs` are shape, strides and more of the model's inputs."""
+        """A row a call, and a tensor that it is given.
+
+        `inputs` are shape, strides and more of the model's inputs.
+        """
         try:
             nodes = json.loads(self._file.read_text(encoding="utf-8"))["nodes"]
         finally:

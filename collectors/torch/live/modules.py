@@ -84,7 +84,10 @@ def _alive() -> dict[int, Any]:
 
 
 def _is_made(module: Any) -> bool:
-    """Whether the module's constructor has run; a traced module gets its parts through another one."""
+    """Whether the module's constructor has run.
+
+    A traced module gets its parts through another one.
+    """
     return "_modules" in vars(module) or "_actual_script_module" in vars(module)
 
 
@@ -96,7 +99,10 @@ def _kinds(kind: type) -> Iterator[type]:
 
 
 def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]:
-    """The path of every module below a root; the main root is the given one, else that with most modules that ran."""
+    """The path of every module below a root.
+
+    The main root is the given one, else that with most modules that ran.
+    """
     inner = {
         id(child)
         for module in alive.values()

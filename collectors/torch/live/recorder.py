@@ -41,9 +41,10 @@ FOREIGN = (
 
 
 class Recorder:
-    """Records one window of one process: after `watch` everything happens by itself; `finish` ends it early.
+    """Records one window of one process: after `watch` everything happens by itself.
 
-    `report` gets the facts for the collector; the trace is written as soon as the window is over.
+    `finish` ends it early. `report` gets the facts for the collector; the trace is written as soon
+    as the window is over.
     """
 
     def __init__(self, settings: Settings, report: Report) -> None:
@@ -67,7 +68,10 @@ class Recorder:
         self._undo: list[Callable[[], None]] = []
 
     def watch(self, *, is_child: bool = False) -> None:
-        """Watch for steps, or for the chosen time, and for the end of the program; start further recorders."""
+        """Watch for steps, or for the chosen time, and for the end of the program.
+
+        Start further recorders.
+        """
         for name in self.settings.recorders:
             other = importlib.import_module(f"{__package__}.{name}").Recorder()
             other.start()

@@ -49,7 +49,10 @@ class Report:
 
     @property
     def stem(self) -> Path:
-        """The path that this process's file names begin with; it contains the rank where a launcher gave one."""
+        """The path that this process's file names begin with.
+
+        It contains the rank where a launcher gave one.
+        """
         rank = own_rank()
         return self.folder / f"{'process' if rank is None else f'rank{rank}'}.{os.getpid()}"
 

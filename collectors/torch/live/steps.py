@@ -198,7 +198,10 @@ class StepFinder:
             torch.nn.Module.__call__ = self._spying_call
 
     def stop_spying(self) -> None:
-        """Stop watching when the recording begins; whoever watches all calls then reports the outermost ones here."""
+        """Stop watching when the recording begins.
+
+        Whoever watches all calls then reports the outermost ones here.
+        """
         self._put_back()
         self._is_paused = self._is_recording = True
         self._let_go()

@@ -92,11 +92,12 @@ class Moment:
         return cls(time.perf_counter_ns(), event, module is not None)
 
     def until(self, end: Moment) -> int | None:
-        """Nanoseconds to a later moment, after waiting for the device; null where they cannot be measured.
+        """Nanoseconds to a later moment, after waiting for the device.
 
-        For a program that uses a device it is the device's time between the two events, right to
-        about a microsecond; an event is at the host's moment or at the end of the work before,
-        whichever is later. Otherwise it is the host's time.
+        Return None where they cannot be measured. For a program that uses a device it is the
+        device's time between the two events, right to about a microsecond; an event is at the
+        host's moment or at the end of the work before, whichever is later. Otherwise it is the
+        host's time.
         """
         if not end.is_device_used:
             return end.host_ns - self.host_ns

@@ -25,8 +25,8 @@ def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFra
 def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
     """Return the row number of each wanted (rank, id) in a table with these rank and id columns.
 
-    Return None where it has none. Collected tables number their rows from 0 in each rank; then this is
-    arithmetic, which takes a tenth of a join's time.
+    Return None where it has none. Collected tables number their rows from 0 in each rank; then this
+    is arithmetic, which takes a tenth of a join's time.
     """
     wanted = wanted.rename(dict(zip(wanted.columns, ("rank", "id"), strict=True)))
     runs = rank.rle().struct.unnest().select(rank="value", n=pl.col("len").cast(pl.Int64))

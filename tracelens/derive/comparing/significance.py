@@ -259,7 +259,10 @@ def _with_outcomes(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.
 
 
 def _holm_levels(p_values: pl.Series, n_tests: int) -> list[float]:
-    """Return the level that each p-value is held against, by Holm's correction; p-values are sorted."""
+    """Return the level that each p-value is held against, by Holm's correction.
+
+    P-values are sorted.
+    """
     levels: list[float] = []
     has_failed = False
     for place, p_value in enumerate(p_values):

@@ -155,8 +155,8 @@ def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
 def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
     """Return the result of a pass in C over flags, or numbers to sum.
 
-    Return None without the library, or if a child comes first. It takes a tree in the chunks in which
-    its columns were read, so that no column is copied as a whole.
+    Return None without the library, or if a child comes first. It takes a tree in the chunks in
+    which its columns were read, so that no column is copied as a whole.
     """
     if LIBRARY is None:
         return None

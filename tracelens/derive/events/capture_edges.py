@@ -51,13 +51,19 @@ class CaptureEdges:
         return max(ends, default=None)
 
     def unrecorded_end(self) -> int | None:
-        """When the last work ended that was launched before the capture and is not recorded; None without such work."""
+        """When the last work ended that was launched before the capture and is not recorded.
+
+        Return None without such work.
+        """
         if not any(part["api_call_id"].count() for part in self.parts):
             return None
         return max([*self._late_starts(), *self._early_waits()], default=None)
 
     def later_start(self) -> int | None:
-        """When work began that the capture's end cut off: launched at its end, and not recorded; None without such."""
+        """When work began that the capture's end cut off: launched at its end, and not recorded.
+
+        Return None without such.
+        """
         launching = [part["api_call_id"].max() for part in self.parts]
         last = max((call for call in launching if isinstance(call, int)), default=None)
         if last is None:

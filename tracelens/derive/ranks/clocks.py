@@ -178,7 +178,10 @@ def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict[int, int], str]:
-    """Number the clocks that ranks share, the job's 0; return them by rank, and the basis of this."""
+    """Number the clocks that ranks share, the job's 0.
+
+    Return them by rank, and the basis of this.
+    """
     known = {node for node in nodes.values() if node is not None}
     if len(nodes) == 1 or (len(known) == 1 and None not in nodes.values()):
         return dict.fromkeys(nodes, 0), "one host"

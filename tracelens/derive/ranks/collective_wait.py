@@ -58,12 +58,12 @@ def _waits_of(trace: Trace) -> Waits:
 
 
 def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return one row per rank and step, and one (step None) per rank for all its time; columns are WAITS.
+    """Return one row per rank and step, and one (step None) per rank for all its time.
 
-    For ranks with matched collectives. `wait_ns` is time in which at least one collective waits for
-    a rank to begin it, hidden_ns the part of it in which the rank computes, exposed_ns the rest.
-    Time counts in the step in which it passes. Steps are the trace's own unless some are given,
-    with start_ns and duration_ns.
+    Columns are WAITS. For ranks with matched collectives. `wait_ns` is time in which at least one
+    collective waits for a rank to begin it, hidden_ns the part of it in which the rank computes,
+    exposed_ns the rest. Time counts in the step in which it passes. Steps are the trace's own
+    unless some are given, with start_ns and duration_ns.
     """
     found = waits_of(trace)
     ranks = match_collectives(trace).calls.select("rank").unique()
@@ -103,7 +103,10 @@ def waits_by_window(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def waiting_pairs(trace: Trace) -> pl.DataFrame:
-    """Return one row per rank and one that it waited for, sorted by these; columns are WAITING_FOR."""
+    """Return one row per rank and one that it waited for, sorted by these.
+
+    Columns are WAITING_FOR.
+    """
     pair = ["rank", "awaited_rank"]
     late = pl.col("last_start_ns") - pl.col("start_ns")
     sums = (

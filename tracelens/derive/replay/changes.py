@@ -330,7 +330,10 @@ def _dtype(subject: Subject, value: str | None) -> Change:
 
 
 def _channels_last(subject: Subject, _: str | None) -> Change:
-    """Take away the kernels that turn tensors round for convolutions; other kernels stay as they are."""
+    """Take away the kernels that turn tensors round for convolutions.
+
+    Other kernels stay as they are.
+    """
     table, work = subject.replay.table, subject.replay.window.work
     rows = work["name"].str.contains("(?i)nchwToNhwc|nhwcToNchw").fill_null(value=False).to_numpy()
     _require(rows, "channels_last: no kernel of these steps turns a layout round")

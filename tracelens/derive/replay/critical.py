@@ -39,7 +39,10 @@ class Labels:
 
 
 def critical_path_of(trace: Trace, replay: Replay) -> pl.DataFrame:
-    """The stretches of the rank's median step in order of time; their durations sum to the replayed step."""
+    """The stretches of the rank's median step in order of time.
+
+    Their durations sum to the replayed step.
+    """
     times, deciding = earliest_times(replay.table.graph)
     durations = step_durations(replay, times)
     step = int(np.argsort(durations, kind="stable")[(len(durations) - 1) // 2])

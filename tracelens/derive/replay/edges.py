@@ -53,8 +53,8 @@ class EdgeTable:
     """The edges of a graph in its order, beside it.
 
     `items` are rows: of ops for op, of API calls for call, launch and wait, else of device work.
-    `n_ops`, `n_python` and `n_generated` count begins and ends of recorded spans, `n_calls` recorded API calls, in
-    each edge's time: what the profiler adds to it.
+    `n_ops`, `n_python` and `n_generated` count begins and ends of recorded spans, `n_calls`
+    recorded API calls, in each edge's time: what the profiler adds to it.
     """
 
     graph: Graph

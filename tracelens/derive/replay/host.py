@@ -21,7 +21,8 @@ class Chain:
 
     Piece i lies between moments i and i + 1: `calls` and `ops` are the rows of the API call and of
     the op that it is part of (-1 for none); `n_op_edges`, `n_python_edges` and `n_generated_edges`
-    count begins and ends of recorded spans in it. `call_begins`, `call_ends` and `marks` are places in `times`.
+    count begins and ends of recorded spans in it. `call_begins`, `call_ends` and `marks` are places
+    in `times`.
     """
 
     times: Ints

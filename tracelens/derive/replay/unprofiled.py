@@ -75,7 +75,10 @@ def _of_rank(trace: Trace, replay: Replay, recorded_ns: int) -> UnprofiledStep:
 
 
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
-    """Median, least and most of the steps that a live capture timed without the profiler; None without any."""
+    """Median, least and most of the steps that a live capture timed without the profiler.
+
+    Return None without any.
+    """
     median = trace.manifest.unprofiled_step_ns(rank)
     if median is None:
         return None

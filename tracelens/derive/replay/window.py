@@ -45,7 +45,10 @@ class Window:
 
 
 def read_window(trace: Trace, rank: int) -> Window | None:
-    """The steps around the rank's median one, without steps all of it; None without a host, or too long."""
+    """The steps around the rank's median one, without steps all of it.
+
+    Return None without a host, or too long.
+    """
     steps = _chosen_steps(trace, rank)
     marks = _marks(trace, rank, steps) if steps.height else []
     if not marks:

@@ -80,7 +80,10 @@ class CallPaths:
 
 
 def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
-    """Find the call paths of spans (parent_id as row number, kind, name); `rows` are sorted and hold all parents."""
+    """Find the call paths of spans (parent_id as row number, kind, name).
+
+    `rows` are sorted and hold all parents.
+    """
     facts = _facts(spans, rows)
     above = [pl.DataFrame(schema=_STATE)]
     levels = []

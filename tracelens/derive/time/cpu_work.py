@@ -115,7 +115,10 @@ def _nearest(parents: pl.Series, is_op: pl.Series, rows: pl.Series) -> pl.Series
 
 
 def _outermost(rows: pl.Series, above: pl.Series) -> pl.Series:
-    """Return the outermost op around each op, or the op itself; `above` is the nearest one around it."""
+    """Return the outermost op around each op, or the op itself.
+
+    `above` is the nearest one around it.
+    """
     place = pl.DataFrame({"row": rows, "at": pl.int_range(len(rows), eager=True)})
     over = above.to_frame("row").join(place, on="row", how="left", maintain_order="left")["at"]
     top = place["at"]

@@ -227,7 +227,10 @@ def _name_set(ranks: frozenset[int], sets: Sequence[RankSet]) -> RankSet:
 
 
 def _kind_of(members: RankSet) -> tuple[str, str]:
-    """Return the kind of a set; groups of one kind of parallelism are told from others' by their name."""
+    """Return the kind of a set.
+
+    Groups of one kind of parallelism are told from others' by their name.
+    """
     return members.kind, members.name if members.kind == "group" else ""
 
 

@@ -123,7 +123,10 @@ def _with_extent(threads: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame
 
 
 def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The threads some at a time, with their places on an axis; a long or large one has an axis of its own."""
+    """The threads some at a time, with their places on an axis.
+
+    A long or large one has an axis of its own.
+    """
     last = overhead["end_ns"].max()
     until = pl.col("high_ns") if last is None else pl.max_horizontal("high_ns", pl.lit(last))
     extents = threads.select("low_ns", until, n_rows=pl.col("n_rows") + overhead.height).rows()

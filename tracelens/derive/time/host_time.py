@@ -119,7 +119,10 @@ def host_of_calls(trace: Trace, activities: pl.DataFrame, rank: int, ids: pl.Ser
 
 
 class _Reading:
-    """The hosts of ranks while their calls are read; a rank's places and threads are numbered as they appear."""
+    """The hosts of ranks while their calls are read.
+
+    A rank's places and threads are numbered as they appear.
+    """
 
     def __init__(self, ranks: Iterable[int], sites: pl.DataFrame) -> None:
         self.places: dict[int, dict[str, int]] = {rank: {} for rank in sorted(ranks)}
@@ -179,7 +182,10 @@ class _Reading:
         )
 
     def finished(self, activities: pl.DataFrame, ids: pl.DataFrame | None) -> dict[int, HostTime]:
-        """The hosts with their activities, after all calls were read; `ids` are those calls where given."""
+        """The hosts with their activities, after all calls were read.
+
+        `ids` are those calls where given.
+        """
         activities = self.known(activities)
         cause = pl.col("cause").cast(pl.Enum(CAUSES)).to_physical().cast(pl.UInt8)
         is_own = pl.col("what").eq_missing(pl.lit(PROFILER))

@@ -176,7 +176,10 @@ def first_of_lanes(segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bounds(numbers: pl.Series, n: int, offset: int) -> list[tuple[int, int]]:
-    """For each of n numbers the first row that has it and the row after the last one; the rows are sorted."""
+    """For each of n numbers the first row that has it and the row after the last one.
+
+    The rows are sorted.
+    """
     edges = numbers.cast(pl.Int64).search_sorted(pl.int_range(n + 1, eager=True)) + offset
     return [*pairwise(edges.to_list())]
 

@@ -45,7 +45,10 @@ _AT_ONCE = 64
 
 
 def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> DeviceTimes:
-    """The breakdown of the devices, numbered from 0; launching before a kernel's first use counts as loading."""
+    """The breakdown of the devices, numbered from 0.
+
+    Launching before a kernel's first use counts as loading.
+    """
     found, loaded = _launched(trace, devices)
     anew = {at: device for at, device in enumerate(devices.values()) if loaded[at].any()}
     if not anew:
@@ -82,7 +85,10 @@ def _times(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -
 
 
 def by_columns(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
-    """The breakdown in Polars, the reference for the C code; launching before work in `loaded` counts as loading."""
+    """The breakdown in Polars, the reference for the C code.
+
+    Launching before work in `loaded` counts as loading.
+    """
     return joined(
         [_by_columns(number, device, loaded.get(number)) for number, device in devices.items()]
     )

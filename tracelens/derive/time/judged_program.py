@@ -45,10 +45,10 @@ class JudgedProgram:
         return sums.sort("idle_ns", descending=True, maintain_order=True).rows()
 
     def slowdown(self, cause: str) -> tuple[float, float] | None:
-        """The least and the most of a cause's recorded time that is the program's; None where all is.
+        """The least and the most of a cause's recorded time that is the program's.
 
-        Only recording Python calls slows the host enough to matter, and it does not matter where
-        the time of a step without the profiler was measured.
+        Return None where all is. Only recording Python calls slows the host enough to matter, and
+        it does not matter where the time of a step without the profiler was measured.
         """
         slowed = slowed_parts(self.trace)
         if self.is_measured or slowed.is_empty():

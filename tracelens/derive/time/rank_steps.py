@@ -16,7 +16,8 @@ _MOST_ROWS, _MOST_COLUMNS = 128, 500  # so many rows of 5 pixels are seen withou
 def rank_steps(model: TimeModel) -> pl.DataFrame:
     """Return one row per rank and step with step_ns and `PART_ns` for each of PARTS.
 
-    A rank without steps has one row (step None). Of a rank with several devices, the one that computes most.
+    A rank without steps has one row (step None). Of a rank with several devices, the one that
+    computes most.
     """
     steps = model.by("rank", "device_id", "step")
     busiest = (

@@ -75,7 +75,10 @@ class RankTime:
 
     @property
     def second(self) -> str | None:
-        """The part that takes most of the rest; None where each takes less than is worth a change."""
+        """The part that takes most of the rest.
+
+        Return None where each takes less than is worth a change.
+        """
         rest = max((part for part in PARTS if part != self.bound), key=self.share)
         return rest if self.share(rest) >= WORTH_IT else None
 

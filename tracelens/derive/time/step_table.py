@@ -1,4 +1,7 @@
-"""Steps and activities of a trace; derived from its events if the trace is older than these tables."""
+"""Steps and activities of a trace.
+
+Derived from its events if the trace is older than these tables.
+"""
 
 from dataclasses import replace
 

@@ -10,10 +10,11 @@ from tracelens.views.formats.format import Format
 
 
 def to_json(report: Report) -> str:
-    """Every row under the result's column names; times are integer nanoseconds, NaN and infinity are null.
+    """Every row under the result's column names.
 
-    A section without an answer has no rows and says why under "missing"; "base" is there when two
-    traces are compared, and "gate" with --fail-on.
+    Times are integer nanoseconds, NaN and infinity are null. A section without an answer has no
+    rows and says why under "missing"; "base" is there when two traces are compared, and "gate" with
+    --fail-on.
     """
     document: dict[str, Any] = {"trace": _trace(report.trace)}
     if report.base is not None:
