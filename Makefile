@@ -107,7 +107,7 @@ lenet: $(VENV)/installed
 
 # How often the verdict is right, on every bundled capture; samples/planted/construct.py writes those that are worked out.
 accuracy: $(VENV)/installed
-	$(BIN)/python samples/accuracy/accuracy_page.py
+	$(BIN)/python -m samples.accuracy.accuracy_page
 
 # The advisor's page from its captures; samples/advisor/run.py takes those on a machine with a GPU.
 advisor: $(VENV)/installed

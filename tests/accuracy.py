@@ -1,7 +1,6 @@
 """What makes docs/accuracy.md, as modules of the tests."""
 
 import importlib
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,9 @@ CONSTRUCTED = ROOT / "samples" / "planted" / "constructed"
 
 
 def script(name: str) -> Any:
-    """A script of samples/accuracy, or of samples/planted."""
-    for folder in ("accuracy", "planted"):
-        if (path := str(ROOT / "samples" / folder)) not in sys.path:
-            sys.path.append(path)
-    return importlib.import_module(name)
+    """Import a script of samples/accuracy or of samples/planted."""
+    folder = "planted" if name == "construct" else "accuracy"
+    return importlib.import_module(f"samples.{folder}.{name}")
 
 
 def page_lines() -> list[str]:

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import tracelens as tl
+from samples.accuracy import predictions
+from samples.accuracy.independent_count import count
+from samples.accuracy.raw_events import read
 from tracelens.analyses import ANALYSES
 from tracelens.errors import TracelensError
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import predictions
 
 SAMPLES = Path(__file__).resolve().parents[1]
 PAGE = SAMPLES.parent / "docs" / "accuracy.md"
@@ -218,9 +217,6 @@ def counted_row(name: str, count: dict[str, float], verdict: dict[str, Any]) -> 
 
 def make_counts() -> dict[str, dict[str, float]]:
     """Shares of time of every capture by part, counted from raw events, rounded."""
-    from independent_count import count  # noqa: PLC0415 - beside this script
-    from raw_events import read  # noqa: PLC0415
-
     counts = {}
     for group in groups():
         for path in captures_of(group):

@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from raw_events import HostEvent, RawEvents, Work
+from samples.accuracy.raw_events import HostEvent, RawEvents, Work
 
 _PARTS = ("compute", "communication", "copy")
 HOST = "launch or host"

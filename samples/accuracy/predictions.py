@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 import statistics
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import tracelens as tl
+from samples.whatif.measured import Case, Change, cases, changes
 from tracelens.derive.replay.predict import predict
 from tracelens.derive.replay.unprofiled import unprofiled_steps
 from tracelens.errors import TracelensError
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "whatif"))
-
-from measured import Case, Change, cases, changes
 
 _LARGE = 0.05
 """A change of a step by less may have either sign."""

@@ -281,7 +281,7 @@ def _wall_row(wall: Mapping[tuple[str, str, str], Range], subject: str) -> tuple
 
 
 def verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
-    """What the captures say of each of the paper's claims."""
+    """Judge each claim of the paper by the captures: a verdict by the claim's name."""
     ways = {judge_cases(won) for won in v["won"].values()}
     falls = [
         all(v["gains"][a].middle > v["gains"][b].middle for a, b in pairwise(of))

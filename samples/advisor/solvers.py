@@ -1,4 +1,4 @@
-"""What Z3 takes beside enumeration, for the same plans: `python -m samples.advisor.solvers`.
+"""Time Z3 and enumeration on the same plans: `python -m samples.advisor.solvers`.
 
 Writes captures/solvers.json, processor seconds of one search each on the machine that it runs on.
 """

@@ -171,7 +171,7 @@ def _gain_row(run: Run) -> tuple[Any, ...]:
 
 
 def verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
-    """What the captures say of each of the review's claims."""
+    """Judge each claim of the review by the captures: a verdict by the claim's name."""
     jax = v["frameworks"]["jax_jit"]
     return {
         "linear": judge_cases(share > 0.5 for share in v["wide"]),

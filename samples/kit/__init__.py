@@ -1,1 +1,1 @@
-"""What the five studies share: one rule of significance, five verdicts, pages by Jinja, charts for one font."""
+"""Code that the five studies share: the rule of significance, verdicts, pages and charts."""

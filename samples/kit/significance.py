@@ -27,7 +27,7 @@ SPEARMAN = {n: float(text) for n, text in enumerate(f"{_FIVE} {_EIGHTEEN}".split
 
 
 class Verdict(StrEnum):
-    """What today's captures say of a source's statement."""
+    """Whether a statement of a paper holds in the captures taken for this repository."""
 
     HOLDS = "holds"
     REVERSED = "reversed"

@@ -1,4 +1,4 @@
-"""Write the traces of kinds that public ones have and no program here plants: `python samples/planted/construct.py`.
+"""Write the traces of kinds that public ones have and no program here plants: `python -m samples.planted.construct`.
 
 Each is a run that is worked out event by event, so what limits it follows from the construction:
 constructed/NAME.pt.trace.json.gz, and constructed/truth.json, which says what a report must say.
@@ -8,14 +8,11 @@ Shares are those of the program's time, without start-up, tear-down and work fro
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from recorder import COMPUTE, Recorder
+from samples.planted.recorder import COMPUTE, Recorder
 
 OUT = Path(__file__).parent / "constructed"
 GEMM = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_64x3_tn"
