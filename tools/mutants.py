@@ -166,8 +166,8 @@ MUTANTS = (
     Mutant(
         "unnamed functions are not the same one",
         "tracelens/analyses/stack_alignment.py",
-        "two.functions.get(level) != UNKNOWN_FUNCTION",
-        "two.functions.get(level)",
+        "other.functions.get(level) != UNKNOWN_FUNCTION",
+        "other.functions.get(level)",
         "stack_alignment",
     ),
     Mutant(

@@ -119,8 +119,8 @@ def advised_ranks(
     trace.require("advise", "kernels", "spans")
     with_kernels = trace.heights("kernels")
     ranks = [rank for rank in judgeable_ranks(trace) if rank in with_kernels]
-    found = {rank: advise_rank(trace, rank, costs, z3=z3) for rank in ranks}
-    return {rank: advice for rank, advice in found.items() if advice.calls.nodes}
+    advice_by_rank = {rank: advise_rank(trace, rank, costs, z3=z3) for rank in ranks}
+    return {rank: advice for rank, advice in advice_by_rank.items() if advice.calls.nodes}
 
 
 def greedy_ranks(
@@ -153,7 +153,7 @@ def frame_of(advised: Mapping[int, Advice]) -> pl.DataFrame:
 
 def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
     calls = advice.calls
-    parts = [_row((part,), at) for at, part in enumerate(advice.parts)]
+    parts = [_row((part,), number) for number, part in enumerate(advice.parts)]
     if advice.solver != GREEDY:  # whose losses are what it is asked for
         parts = [row for row in parts if row["saving_high_ns"] > 0]
     whole = _row(advice.parts, None)
@@ -177,25 +177,25 @@ def _launching(advice: Advice, whole: dict[str, Any]) -> dict[str, Any]:
     """
     now, then = advice.host_now, advice.host_then
     judged = advice.now - advice.calls.unjudged_ns
-    found: dict[str, Any] = {"host_now_ns": round(now), "host_then_ns": round(then)}
+    host_times: dict[str, Any] = {"host_now_ns": round(now), "host_then_ns": round(then)}
     for name in ("saving_low_ns", "saving_ns", "saving_high_ns"):
         if whole[name] is not None:
-            found[name] = round(max(judged, now) - max(judged - whole[name], then))
-    return found
+            host_times[name] = round(max(judged, now) - max(judged - whole[name], then))
+    return host_times
 
 
 def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
     nodes = [node for part in parts for node in part.part.nodes]
     judged = [part for part in parts if part.is_judged]
     now = sum(node.device_ns or 0.0 for part in judged for node in part.part.nodes)
-    made = [call for part in judged for call in part.calls]
+    advised_calls = [call for part in judged for call in part.calls]
     low, then, high = (
-        sum(getattr(call.cost, what) for call in made) for what in ("low", "ns", "high")
+        sum(getattr(call.cost, what) for call in advised_calls) for what in ("low", "ns", "high")
     )
     is_changed = any(_is_changed(part) for part in judged)
-    computing = [call for call in made if not call.function.startswith("to_")]
+    computing = [call for call in advised_calls if not call.function.startswith("to_")]
     evidence = least_sure(call.cost.evidence for call in computing) if is_changed else "none"
-    is_bound = {call.cost.evidence for call in made} == {BOUND}
+    is_bound = {call.cost.evidence for call in advised_calls} == {BOUND}
     return {
         "sub_graph": number,
         "layers": " … ".join(
@@ -203,11 +203,13 @@ def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
         ),
         "calls_now": _listed(Counter(node.op for node in nodes)),
         "calls_advised": (
-            _listed(Counter(f"{c.function} {c.layout}" for c in made)) if is_changed else ""
+            _listed(Counter(f"{c.function} {c.layout}" for c in advised_calls))
+            if is_changed
+            else ""
         ),
         "device_ns": round(now),
         "transform_now_ns": round(sum(node.transform_ns for node in nodes)),
-        "transform_then_ns": round(sum(call.cost.transform_ns for call in made)),
+        "transform_then_ns": round(sum(call.cost.transform_ns for call in advised_calls)),
         "saving_low_ns": round(now - high) if is_changed else 0,
         "saving_ns": None if is_bound else round(now - then) if is_changed else 0,
         "saving_high_ns": round(now - low) if is_changed else 0,
@@ -234,32 +236,32 @@ def _listed(counts: Counter[str]) -> str:
 
 
 def _change(parts: Iterable[Advised]) -> str:
-    made = [call for part in parts for call in part.calls]
-    found = []
-    if any(call.layout == "NHWC" for call in made):
-        found.append("memory_format=torch.channels_last")
-    fused = Counter(call.realisation for call in made if len(call.nodes) > 1)
-    found += [f"{name} for {n} {'call' if n == 1 else 'calls'}" for name, n in fused.items()]
-    if any("_bn" in call.function for call in made):
-        found.append("fuse_conv_bn_eval")
-    return "; ".join(found)
+    advised_calls = [call for part in parts for call in part.calls]
+    changes = []
+    if any(call.layout == "NHWC" for call in advised_calls):
+        changes.append("memory_format=torch.channels_last")
+    fused = Counter(call.realisation for call in advised_calls if len(call.nodes) > 1)
+    changes += [f"{name} for {n} {'call' if n == 1 else 'calls'}" for name, n in fused.items()]
+    if any("_bn" in call.function for call in advised_calls):
+        changes.append("fuse_conv_bn_eval")
+    return "; ".join(changes)
 
 
 def notes(trace: Trace, frame: pl.DataFrame, costs: Sequence[Trace] = ()) -> list[str]:
     """The advice in plain words, what it rests on, and what is missing for more."""
-    found: list[str] = []
+    sentences: list[str] = []
     for row in frame.filter(pl.col("sub_graph").is_null()).iter_rows(named=True):
-        found += _advice(row, costs)
+        sentences += _advice(row, costs)
     if frame.is_empty():
-        found.append(_nothing(trace))
+        sentences.append(_nothing(trace))
     elif trace.select("kernels", "step")["step"].n_unique() > MOST_STEPS + 1:
-        found.append(f"The first {MOST_STEPS} steps were looked at.")
+        sentences.append(f"The first {MOST_STEPS} steps were looked at.")
     if not frame.is_empty() and not trace.has("graph"):
-        found.append(
+        sentences.append(
             "What reads what is guessed from what follows what, so the parts are chains and no plan"
             " can be applied: tracelens collect torch --graph records the model's graph."
         )
-    return found
+    return sentences
 
 
 def _nothing(trace: Trace) -> str:
@@ -287,35 +289,37 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
         f" {row['transform_now_ns'] / 1e3:.1f} µs, {share:.2%} of {total / 1e6:.3f} ms of kernels"
     )
     is_layout = "channels_last" in row["change"]
-    found = []
+    sentences = []
     is_worth_it = row["evidence"] != "bound" and row["saving_high_ns"] >= _NO_PROBLEM * total
     if is_layout and (share >= _NO_PROBLEM or is_worth_it):
-        found.append(
+        sentences.append(
             f"Run the model in channels_last: {_range(row)} ({row['evidence']}). Now {moved}."
         )
     elif share < _NO_PROBLEM and "conv2d" in row["calls_now"]:
-        found.append(f"Layout is not this model's problem: {moved}.")
+        sentences.append(f"Layout is not this model's problem: {moved}.")
     if row["change"] and not is_layout:
-        found.append(f"Call other functions ({row['change']}): {_range(row)} ({row['evidence']}).")
+        sentences.append(
+            f"Call other functions ({row['change']}): {_range(row)} ({row['evidence']})."
+        )
     elif share >= _NO_PROBLEM and not is_layout:
-        found.append(f"No cheaper legal sequence was found. {moved[0].upper()}{moved[1:]}.")
+        sentences.append(f"No cheaper legal sequence was found. {moved[0].upper()}{moved[1:]}.")
     if ";" in row["change"]:
-        found.append(f"The plan also makes these calls: {row['change'].partition('; ')[2]}.")
+        sentences.append(f"The plan also makes these calls: {row['change'].partition('; ')[2]}.")
     if is_layout and not costs:
-        found.append(
+        sentences.append(
             "Only the transposes that would go are counted; what channels_last does to the other"
             " kernels is not known: give a capture of it with --costs, or time single calls with"
             " tracelens collect calls."
         )
     if row["host_now_ns"]:
-        found.append(_launches(row))
+        sentences.append(_launches(row))
     if row["n_unmatched"] or row["unjudged_ns"] > total * 0.001:
-        found.append(
+        sentences.append(
             f"{row['unjudged_ns'] / total:.1%} of kernel time could not be judged: no call of the"
             f" graph launched it; {row['n_unmatched']} operators of the graph have no measured"
             " call, and nothing is advised around them."
         )
-    return found
+    return sentences
 
 
 def _launches(row: dict[str, Any]) -> str:

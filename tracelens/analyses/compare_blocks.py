@@ -22,11 +22,11 @@ def compare_blocks(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
     """
     for trace in (base, other):
         trace.require("compare_blocks", "kernels")
-    found = compare_rows(base, other, _KEY, _blocks, rules, TICK_NS)
+    rows = compare_rows(base, other, _KEY, _blocks, rules, TICK_NS)
     within = ["rank", "pattern", "phase"]
     members = pl.col("layer").drop_nulls().n_unique().over("rank", "pattern")
-    found = found.with_columns(members=members).filter(pl.col("members") > 1)
-    if found.is_empty():
+    rows = rows.with_columns(members=members).filter(pl.col("members") > 1)
+    if rows.is_empty():
         raise MissingTableError(
             "compare_blocks needs kernels of layers whose paths differ in a number only, as"
             " layers.0 and layers.1; tracelens collect torch -- COMMAND records paths"
@@ -34,7 +34,7 @@ def compare_blocks(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
     n_layers = pl.when(pl.col("layer").is_null()).then("members").otherwise(1)
     most = pl.max_horizontal("base_ns", "other_ns")
     return COMPARE_BLOCKS.conform(
-        found.with_columns(n_layers=n_layers).sort(
+        rows.with_columns(n_layers=n_layers).sort(
             most.max().over(within),
             *within,
             pl.col("layer").is_not_null(),

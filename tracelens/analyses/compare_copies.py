@@ -68,7 +68,7 @@ def _side(trace: Trace, which: str) -> pl.DataFrame:
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
     """The comparison in words."""
-    told = ("size_ratio", "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s")
+    measured_columns = ("size_ratio", "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s")
     unsized = [
         f"Rank {row['rank']}, {row['direction']}: {row['n_unsized_base']:,} copies in base and"
         f" {row['n_unsized_other']:,} in other have no known size; bytes and bandwidths are those"
@@ -84,7 +84,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
         f" {row['bandwidth_other_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_other']}); all copies"
         f" take {row['duration_base_ns'] / 1e6:.3f} ms in base and"
         f" {row['duration_other_ns'] / 1e6:.3f} ms in other: {_speedup(row)}."
-        for row in frame.drop_nulls(told).iter_rows(named=True)
+        for row in frame.drop_nulls(measured_columns).iter_rows(named=True)
     ]
 
 

@@ -26,9 +26,9 @@ def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
         trace.require("compare_cross_layer", "kernels")
         sides.append(trace.select("kernels", "name", *_PAIR, "duration_ns"))
     rows = []
-    for side, own, beside in zip(_SIDES, sides, reversed(sides), strict=True):
+    for side, side_rows, beside in zip(_SIDES, sides, reversed(sides), strict=True):
         again = beside.select("rank", "name", is_reused=pl.lit(value=True)).unique()
-        marked = own.join(again, on=["rank", "name"], how="left")
+        marked = side_rows.join(again, on=["rank", "name"], how="left")
         ns = pl.col("duration_ns")
         rows.append(
             marked.group_by(_PAIR).agg(
@@ -64,12 +64,12 @@ def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     """Say how much both sides share, by name and by library and primitive, and what blurs that."""
-    found = []
+    sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         matched = part.filter(match="both")
         by_name = [_percent(part, part, side, "reused_ns") for side in _SIDES]
         by_pair = [_percent(matched, part, side, "duration_total_ns") for side in _SIDES]
-        found.append(
+        sentences.append(
             f"Rank {rank}: {by_name[0]} of base's kernel time and {by_name[1]} of other's is in"
             f" kernels that the other trace runs too, by name; {by_pair[0]} and {by_pair[1]} by"
             " library and primitive."
@@ -79,7 +79,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         for trace in (base, other)
     ]
     if knows[0] != knows[1]:
-        found.append(
+        sentences.append(
             f"{'Base' if knows[0] else 'Other'} alone has ops, by which a 1×1 convolution in a"
             " kernel for matrix products counts as conv; without them it counts as gemm. Compare"
             " families, not gemm with conv."
@@ -87,11 +87,11 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     if all(
         (trace.select("kernels", "library")["library"] == "triton").any() for trace in (base, other)
     ):
-        found.append(
+        sentences.append(
             "Both traces run generated Triton kernels. Their names are numbered by the compilation,"
             " so the same kernel may have another name, and another kernel the same."
         )
-    return found
+    return sentences
 
 
 def _percent(part: pl.DataFrame, whole: pl.DataFrame, side: str, column: str) -> str:

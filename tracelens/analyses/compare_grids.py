@@ -62,16 +62,16 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         f" base and {matched['other']} in other; {changed['name'].n_unique()} with another grid or"
         " block."
     )
-    found = [summary]
+    sentences = [summary]
     unequal = frame.filter(
         (pl.col("match") == "kernel") & (pl.col("base_n_calls") != pl.col("other_n_calls"))
     ).height
     if unequal and not same_steps(base, other):
-        found.append(
+        sentences.append(
             f"{unequal:,} kernels were called more often in one, and not for as many steps: only"
             " speedup_per_call compares them."
         )
-    return found
+    return sentences
 
 
 def _grids(trace: Trace) -> pl.DataFrame:

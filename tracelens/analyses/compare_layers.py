@@ -54,7 +54,10 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
         judged, on=[*_WAY, *_KEY], how="left", nulls_equal=True, maintain_order="left"
     )
     estimates = speedup(pl.col("base_estimate_ns"), pl.col("other_estimate_ns"))
-    splits = [speedup(pl.col(f"base_{one}_ns"), pl.col(f"other_{two}_ns")) for one, two in _BOUNDS]
+    splits = [
+        speedup(pl.col(f"base_{base_bound}_ns"), pl.col(f"other_{other_bound}_ns"))
+        for base_bound, other_bound in _BOUNDS
+    ]
     value = pl.col("base_value")
     spreads = [speedup(value, value + pl.col(bound)) for _, bound in _BOUNDS]
     is_split = pl.col("method") == "kernels"
@@ -98,14 +101,16 @@ def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
     """The judgement of each layer, see `judge`: a frame for each way of timing."""
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
     refusal = not_judged(base, other, rules)
-    found = []
+    judged_rows = []
     if base.has("kernels") and other.has("kernels"):
-        one, two = (of_runs(side, layer_values) for side in runs)
-        frame = judge(one, two, _KEY, rules, tick=TICK_NS, refusal=refusal)
-        found.append(frame.with_columns(method=pl.lit("kernels"), **dict.fromkeys(_WAY[1:], _NONE)))
+        base_values, other_values = (of_runs(side, layer_values) for side in runs)
+        frame = judge(base_values, other_values, _KEY, rules, tick=TICK_NS, refusal=refusal)
+        judged_rows.append(
+            frame.with_columns(method=pl.lit("kernels"), **dict.fromkeys(_WAY[1:], _NONE))
+        )
     for ways in measured_ways(measured_times(base), measured_times(other)):
         # Of several traces each is a run, of one each of its rounds.
-        one, two = (
+        base_values, other_values = (
             (
                 executions(side[0], way)
                 if len(side) == 1
@@ -113,42 +118,42 @@ def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
             )
             for side, way in zip(runs, ways, strict=True)
         )
-        frame = judge(one, two, _KEY, rules, refusal=refusal)
+        frame = judge(base_values, other_values, _KEY, rules, refusal=refusal)
         way = (
             ways[0].variant[0],
             ways[0].configuration,
             ways[1].configuration,
             ways[1].compile_mode,
         )
-        found.append(
+        judged_rows.append(
             frame.with_columns(
                 pl.lit(word, pl.String).alias(name) for name, word in zip(_WAY, way, strict=True)
             )
         )
-    return found
+    return judged_rows
 
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     """The numbers of layers that win and lose, the worst losers, and what the comparison leaves out."""
-    found = []
+    sentences = []
     layers = frame.filter(~pl.col("layer").str.starts_with("("))
     for way, part in layers.group_by(_WAY, maintain_order=True):
         both = part.filter(pl.col("match") == "both")
         if both.is_empty():
-            found.append(_unmatched(_name(way), part))
+            sentences.append(_unmatched(_name(way), part))
             continue
         slower = both.filter(pl.col("outcome") == "slower")
-        one, two = (_sum(both, f"{side}_estimate_ns") for side in ("base", "other"))
-        ratio = f", a speedup of {one / two:.2f}" if one > 0 and two > 0 else ""
-        found.append(
+        base_ns, other_ns = (_sum(both, f"{side}_estimate_ns") for side in ("base", "other"))
+        ratio = f", a speedup of {base_ns / other_ns:.2f}" if base_ns > 0 and other_ns > 0 else ""
+        sentences.append(
             f"{_name(way)}: of {both.height:,} layers and phases in both,"
             f" {(both['outcome'] == 'faster').sum():,} are faster in other, {slower.height:,}"
-            f" slower, {(both['outcome'] == 'unclear').sum():,} unclear; together {one / 1e6:.3f}"
-            f" ms in base and {two / 1e6:.3f} ms in other{ratio}.{_losers(slower)}"
+            f" slower, {(both['outcome'] == 'unclear').sum():,} unclear; together"
+            f" {base_ns / 1e6:.3f} ms in base and {other_ns / 1e6:.3f} ms in other{ratio}.{_losers(slower)}"
         )
         if part.height > both.height:
-            found.append(
+            sentences.append(
                 f"{_name(way)}: {(part['match'] == 'only_base').sum():,} layers and phases are in"
                 f" base only, {(part['match'] == 'only_other').sum():,} in other only: fused into"
                 " others, optimised away, or not attributed."
@@ -160,15 +165,15 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
             share = _sum(outside, f"{which}_estimate_ns") / (
                 _sum(kernels, f"{which}_estimate_ns") or 1.0
             )
-            found.append(f"{share:.1%} of {which}'s kernel time belongs to no layer.")
+            sentences.append(f"{share:.1%} of {which}'s kernel time belongs to no layer.")
         steps = [_marks_steps(trace) for trace in (base, other)]
         if not all(steps):
             where = "either trace" if not any(steps) else "base" if not steps[0] else "other"
-            found.append(
+            sentences.append(
                 f"No step is marked in {where}, so the whole trace counts as one: there is a"
                 " speedup only where both ran as many kernels."
             )
-    return found
+    return sentences
 
 
 def _name(way: tuple[object, ...]) -> str:
@@ -202,7 +207,10 @@ def _unmatched(name: str, part: pl.DataFrame) -> str:
         return f"{name}: no layer of {which} is known, so none could be matched."
     numbered = [are_numbered(side) for side in sides]
     if numbered[0] != numbered[1]:
-        kinds = ["as the trace numbers them" if one else "by attribute path" for one in numbered]
+        kinds = [
+            "as the trace numbers them" if is_numbered else "by attribute path"
+            for is_numbered in numbered
+        ]
         return (
             f"{name}: no layer matched: base names layers {kinds[0]} ({sides[0]['layer'][0]}),"
             f" other {kinds[1]} ({sides[1]['layer'][0]}); capture both with tracelens collect"

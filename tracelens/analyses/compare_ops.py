@@ -23,13 +23,13 @@ def compare_ops(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Data
     for trace in (base, other):
         trace.require("compare_ops", "spans")
     work = partial(op_work, on_device=base.has("kernels") and other.has("kernels"))
-    found = compare_rows(base, other, ("rank", "name"), work, rules, TICK_NS)
-    if found.is_empty():
+    rows = compare_rows(base, other, ("rank", "name"), work, rules, TICK_NS)
+    if rows.is_empty():
         raise MissingTableError(
             "compare_ops needs op spans, and these traces have none; tracelens collect torch gives"
             " them"
         )
-    return COMPARE_OPS.conform(found)
+    return COMPARE_OPS.conform(rows)
 
 
 @says_ranks

@@ -22,9 +22,23 @@ def compare_setup(base: Trace, other: Trace) -> pl.DataFrame:
             " torch gives the first two"
         )
     rows = []
-    for what, one, two in facts(base, other):
-        status = "unknown" if one is None or two is None else "same" if one == two else "differs"
-        rows.append((what, one, two, status, INVALIDATES[what] if status == "differs" else None))
+    for what, base_value, other_value in facts(base, other):
+        status = (
+            "unknown"
+            if base_value is None or other_value is None
+            else "same"
+            if base_value == other_value
+            else "differs"
+        )
+        rows.append(
+            (
+                what,
+                base_value,
+                other_value,
+                status,
+                INVALIDATES[what] if status == "differs" else None,
+            )
+        )
     frame = COMPARE_SETUP.conform(
         pl.DataFrame(rows, schema=COMPARE_SETUP.names, orient="row", infer_schema_length=None)
     )
@@ -34,18 +48,19 @@ def compare_setup(base: Trace, other: Trace) -> pl.DataFrame:
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     """A sentence for each difference on what it invalidates, and one on what no capture tells."""
     refused = unrelated(base, other)
-    found = [f"{refused[0].upper()}{refused[1:]}."] if refused else []
-    found += [
-        f"The runs differ in {what}: {one} in base, {two} in other; this invalidates {why}."
-        for what, one, two, why in (
+    sentences = [f"{refused[0].upper()}{refused[1:]}."] if refused else []
+    sentences += [
+        f"The runs differ in {what}: {base_value} in base, {other_value} in other;"
+        f" this invalidates {why}."
+        for what, base_value, other_value, why in (
             frame.filter(status="differs").select("what", "base", "other", "invalidates").rows()
         )
         if what != "program"
     ]
     unknown = frame.filter(status="unknown")["what"].to_list()
     if unknown:
-        found.append(f"Not told by both captures: {', '.join(unknown)}.")
-    return found
+        sentences.append(f"Not told by both captures: {', '.join(unknown)}.")
+    return sentences
 
 
 ANALYSIS = Analysis(

@@ -40,7 +40,7 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
     rows = rows.with_columns(
         pl.when(~is_cause).then(name).alias(name) for name in ("outcome", "reason")
     )
-    found = rows.with_columns(of_step_frac=over(more, step)).rename(
+    differences = rows.with_columns(of_step_frac=over(more, step)).rename(
         {
             "base_value": "base_ns",
             "other_value": "other_ns",
@@ -49,38 +49,38 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
         }
     )
     place = pl.col("part").replace_strict(
-        {part: at for at, part in enumerate(PARTS)}, return_dtype=pl.Int64
+        {part: number for number, part in enumerate(PARTS)}, return_dtype=pl.Int64
     )
-    found = found.with_columns(
+    differences = differences.with_columns(
         speedup=speedup(pl.col("base_ns"), pl.col("other_ns")),
         more_ns=pl.col("other_ns") - pl.col("base_ns"),
     )
-    return COMPARE_TIME.conform(found.sort("rank", "device", place))
+    return COMPARE_TIME.conform(differences.sort("rank", "device", place))
 
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
     """The steps' times and how many parts were judged."""
-    found = []
+    sentences = []
     for row in frame.filter(part="window").drop_nulls("more_ns").iter_rows(named=True):
         low, high = row["more_low_ns"], row["more_high_ns"]
         spread = "" if low is None else f" ({low / 1e6:+.3f} to {high / 1e6:+.3f} ms)"
         why = f": {row['reason']}" if row["reason"] else ""
-        found.append(
+        sentences.append(
             f"Rank {row['rank']}: a step takes {row['base_ns'] / 1e6:.3f} ms in base and"
             f" {row['other_ns'] / 1e6:.3f} ms in other, {row['more_ns'] / 1e6:+.3f} ms{spread};"
             f" {row['outcome']}{why}."
         )
     return [
-        *found,
+        *sentences,
         outcomes_in_words(frame.filter(~pl.col("part").is_in(CAUSE_PARTS)), "parts of a step"),
     ]
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     parts = {"base_ns": "base", "other_ns": "this trace"}
-    own = frame.filter(~pl.col("part").is_in(["window", "idle"]))
-    return [SplitBars("Where a step's time went", own, ["part"], parts, stacked=False)]
+    part_rows = frame.filter(~pl.col("part").is_in(["window", "idle"]))
+    return [SplitBars("Where a step's time went", part_rows, ["part"], parts, stacked=False)]
 
 
 ANALYSIS = Analysis(

@@ -95,7 +95,7 @@ def _pinned_rates(trace: Trace) -> pl.DataFrame:
 
 def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list[str]:
     """The findings: casts that discard copied bytes, pageable memory, and how much of it delays the device."""
-    found = []
+    sentences = []
     kinds = ["rank", "direction", "source_memory", "destination_memory"]
     casts = (
         _with_casts(trace)
@@ -112,7 +112,7 @@ def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list
         where = f"Rank {row['rank']}, {row['direction']} from {row['source_memory']} memory"
         if row["n_casts"]:
             certainty = "recorded as" if row["is_recorded"] else "consistent with"
-            found.append(
+            sentences.append(
                 f"{where}: {row['n_casts']:,} of {row['n_calls']:,} copies are each followed by a"
                 f" cast that reads {row['read_bytes']} bytes an element and writes"
                 f" {row['written_bytes']}, {certainty} a {row['wasteful_dtype']} batch:"
@@ -120,18 +120,18 @@ def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list
                 " Cast before copying."
             )
         if row["n_unsized"]:
-            found.append(
+            sentences.append(
                 f"{where}: {row['n_unsized']:,} of {row['n_calls']:,} copies have no known size;"
                 " they count in times, and neither in bytes nor in bandwidth."
             )
         if row["source_memory"] == "pageable":
-            found.append(_about_pinning(where, row))
+            sentences.append(_about_pinning(where, row))
         else:
-            found.append(
+            sentences.append(
                 f"{where}: {_gigabytes(row)}; {row['exposed_ns'] / 1e6:.3f} ms of"
                 f" {row['duration_total_ns'] / 1e6:.3f} ms are not hidden by kernels."
             )
-    return found
+    return sentences
 
 
 def _gigabytes(row: dict[str, Any]) -> str:

@@ -80,13 +80,13 @@ def _of_kernels(trace: Trace) -> pl.DataFrame:
 
 def _of_host(trace: Trace) -> pl.DataFrame:
     """The rows of a trace without kernels: a row an op with its own time, its library by its name."""
-    found = op_times(trace) if trace.has("spans") else []
-    if not found:
+    times = op_times(trace) if trace.has("spans") else []
+    if not times:
         raise MissingTableError(
             "cross_layer needs the table kernels, or op spans, and this trace has neither;"
             " tracelens collect torch gives both, tracelens collect nsys the kernels"
         )
-    ops = pl.concat(found, how="diagonal").select(
+    ops = pl.concat(times, how="diagonal").select(
         "rank", "n_calls", op="name", duration_total_ns="cpu_self_ns"
     )
     ops = ops.with_columns(op_primitives(ops["op"]).alias("primitive")).cast(
@@ -112,18 +112,18 @@ def _of_host(trace: Trace) -> pl.DataFrame:
 
 def _blas(trace: Trace) -> str | None:
     """The BLAS that torch was built with; null where the capture did not record it."""
-    found = [source.get("settings", {}).get("blas") for source in trace.manifest.sources]
-    return next((_BLAS_NAMES.get(name, name) for name in found if name), None)
+    libraries = [source.get("settings", {}).get("blas") for source in trace.manifest.sources]
+    return next((_BLAS_NAMES.get(name, name) for name in libraries if name), None)
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """How the time is spread over families and pairs, what a faster primitive gains, and what to beware of."""
-    found: list[str] = []
+    sentences: list[str] = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
-        found += _of_rank(
+        sentences += _of_rank(
             f"Rank {rank}", part, "kernel time" if trace.has("kernels") else "the ops' own time"
         )
-    return found + list(_warnings(trace, frame))
+    return sentences + list(_warnings(trace, frame))
 
 
 def _of_rank(name: str, part: pl.DataFrame, what: str) -> Iterator[str]:
@@ -136,7 +136,7 @@ def _of_rank(name: str, part: pl.DataFrame, what: str) -> Iterator[str]:
         .agg(ns.sum() / total)
         .sort("duration_total_ns", "family", descending=[True, False])
     )
-    said = ", ".join(f"{family} {share:.1%}" for family, share in families.iter_rows())
+    family_shares = ", ".join(f"{family} {share:.1%}" for family, share in families.iter_rows())
     pairs = (
         part.group_by("library", "primitive")
         .agg(ns.sum())
@@ -146,8 +146,8 @@ def _of_rank(name: str, part: pl.DataFrame, what: str) -> Iterator[str]:
     ends = sorted({min(int((until < least).sum()), pairs.height - 1) for least in _TOLD})
     reach = ", ".join(f"{end + 1} carry {until[end]:.1%}" for end in ends)
     yield (
-        f"{name}: {said} of {total / 1e6:,.3f} ms of {what}; of {pairs.height} pairs of library and"
-        f" primitive {reach}."
+        f"{name}: {family_shares} of {total / 1e6:,.3f} ms of {what}; of {pairs.height}"
+        f" pairs of library and primitive {reach}."
     )
     primitives = part.group_by("primitive", "what_if_twice", "what_if_limit").agg(ns.sum())
     first = primitives.sort("duration_total_ns", "primitive", descending=[True, False]).row(

@@ -49,13 +49,13 @@ def dispatch_depth(trace: Trace) -> pl.DataFrame:
 def _launches(trace: Trace) -> pl.DataFrame:
     """The calls that started work: rank, and the stored site and op, or, in traces without sites, the span around."""
     if trace.has("sites"):
-        at, times = ["rank", "site_id", "op_span_id"], ["op_offset_ns", "duration_ns"]
+        key, times = ["rank", "site_id", "op_span_id"], ["op_offset_ns", "duration_ns"]
         times_of = {"host_ns": pl.col("op_offset_ns") + pl.col("duration_ns")}
     else:
-        at, times = ["rank", "span_id"], ["start_ns", "duration_ns"]
+        key, times = ["rank", "span_id"], ["start_ns", "duration_ns"]
         times_of = {"returned": END}
-    return trace.select("api_calls", *at, *times, where=pl.col("kind").is_in(_STARTS_WORK)).select(
-        *at, **times_of
+    return trace.select("api_calls", *key, *times, where=pl.col("kind").is_in(_STARTS_WORK)).select(
+        *key, **times_of
     )
 
 
@@ -88,34 +88,36 @@ def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     sites = trace.select(
         "sites", "rank", "site_id", "op", "module_path", "phase", "op_depth", "python_depth"
     )
-    at = rows_of(sites["rank"], sites["site_id"], launches.select("rank", "site_id"))
-    depths_at = (sites[column].gather(at).fill_null(0) for column in ("op_depth", "python_depth"))
+    site_rows = rows_of(sites["rank"], sites["site_id"], launches.select("rank", "site_id"))
+    depths_at = (
+        sites[column].gather(site_rows).fill_null(0) for column in ("op_depth", "python_depth")
+    )
     return launches.select("rank", "host_ns", op_id="op_span_id").with_columns(
         *depths_at,
-        op=sites["op"].gather(at),
-        layer=sites["module_path"].gather(at),
-        phase=sites["phase"].gather(at),
+        op=sites["op"].gather(site_rows),
+        layer=sites["module_path"].gather(site_rows),
+        phase=sites["phase"].gather(site_rows),
     )
 
 
 def _found_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     """Each launch with its outermost op, that op's time on the host, layer, phase, and depths."""
-    found = []
+    sites = []
     for tree, part in with_trees(trace.select("spans", *_SPAN_COLUMNS), launches):
-        at = part["span_id"]
-        path = depths(tree, at)
+        span_rows = part["span_id"]
+        path = depths(tree, span_rows)
         site = part.select(
             "rank",
             op_id=path["top"],
             op=tree["name"].gather(path["top"]),
-            layer=tree["module_path"].gather(at),
-            phase=tree["phase"].gather(at),
+            layer=tree["module_path"].gather(span_rows),
+            phase=tree["phase"].gather(span_rows),
             host_ns=pl.col("returned") - tree["start_ns"].gather(path["top"]),
             op_depth=path["n_ones"],
             python_depth=path["n_twos"],
         )
-        found.append(site)
-    return pl.concat(found)
+        sites.append(site)
+    return pl.concat(sites)
 
 
 def _stack_rows(trace: Trace) -> pl.DataFrame:
@@ -138,19 +140,19 @@ def _stack_rows(trace: Trace) -> pl.DataFrame:
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """A sentence for each rank on the depth, and reasons why it may look deeper or shallower than it is."""
-    found = []
+    sentences = []
     spans = frame.filter(pl.col("source") == "span")
     for (rank,), part in spans.group_by("rank", maintain_order=True):
         weight = pl.col("n_launches") / pl.col("n_launches").sum()
         ops, python = part.select(
             (pl.col("op_depth_median", "python_depth_median") * weight).sum()
         ).row(0)
-        found.append(
+        sentences.append(
             f"Rank {rank}: a launch stands below {ops:.1f} ops and {python:.1f} Python calls on"
             f" average ({part['n_launches'].sum():,} launches and copies)."
         )
     stacks = frame.filter((pl.col("source") == "stack") & pl.col("role").is_null())
-    found += [
+    sentences += [
         f"Rank {row['rank']}: {row['op']} stands {row['total_depth_median']:g} frames deep in"
         f" {row['layer']} "
         + (
@@ -161,16 +163,16 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         for row in stacks.iter_rows(named=True)
     ]
     if spans.height and not spans["python_depth_max"].max():
-        found.append(
+        sentences.append(
             "No Python calls were recorded, so python_depth is 0; profile with with_stack=True to"
             " see them."
         )
     if not trace.has("stacks"):
-        found.append(
+        sentences.append(
             "Native frames between op and driver are not in a profiler trace; tracelens collect gdb"
             " adds them."
         )
-    return found
+    return sentences
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

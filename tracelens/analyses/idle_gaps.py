@@ -39,23 +39,25 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
     slowed = pl.sum_horizontal(f"{part}_ns" for part in SLOWED) - pl.col("profiler_ns")
     every = pl.sum_horizontal(f"{part}_ns" for part in PARTS) - pl.col("profiler_ns")
     shares = times.select(*key, "kept", judged_ns=every - slowed * (1 - pl.col("kept")))
-    found = model.idle.join(shares, on=key, how="left", maintain_order="left", nulls_equal=True)
+    gaps = model.idle.join(shares, on=key, how="left", maintain_order="left", nulls_equal=True)
     is_slowed = pl.col("cause").is_in(SLOWED)
-    own = pl.when(is_slowed).then(pl.col("idle_ns") * pl.col("kept")).otherwise("idle_ns")
-    share = pl.when(pl.col("what").ne_missing(pl.lit(PROFILER))).then(own / pl.col("judged_ns"))
-    return IDLE_GAPS.conform(found.with_columns(share_frac=share))
+    program_ns = pl.when(is_slowed).then(pl.col("idle_ns") * pl.col("kept")).otherwise("idle_ns")
+    share = pl.when(pl.col("what").ne_missing(pl.lit(PROFILER))).then(
+        program_ns / pl.col("judged_ns")
+    )
+    return IDLE_GAPS.conform(gaps.with_columns(share_frac=share))
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Say what no launch is known of, and which API calls take much of the steps."""
-    found = []
+    sentences = []
     unknown = int(frame.filter(pl.col("cause") == "unknown")["idle_ns"].sum())
     if unknown:
-        found.append(
+        sentences.append(
             f"Of {unknown / 1e6:.2f} ms nothing tells who launched the next work: its call came"
             " before the capture, or API calls were not recorded."
         )
-    return found + _calls_that_matter(trace)
+    return sentences + _calls_that_matter(trace)
 
 
 def _calls_that_matter(trace: Trace) -> list[str]:

@@ -45,28 +45,28 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     known = frame.filter(pl.col("waves").is_not_null())
     below = known.filter(pl.col("waves") < 1)
     long = known.filter((pl.col("waves") >= 1) & (pl.col("tail_frac") > _LONG_TAIL))
-    found = [f"{frame['n_calls'].sum():,} kernels ran with {frame.height:,} distinct grids."]
+    sentences = [f"{frame['n_calls'].sum():,} kernels ran with {frame.height:,} distinct grids."]
     if known.height:
-        found.append(
+        sentences.append(
             f"{below['n_calls'].sum():,} of them, {_share(below, total)} of kernel time, stay below"
             " one wave: they leave block slots of the device empty from start to end."
         )
-        found.append(
+        sentences.append(
             f"{_share(long, total)} of kernel time is in grids of one wave and more whose last wave"
             f" leaves over {_LONG_TAIL:.0%} of all their block slots empty (tail_frac)."
         )
     reasons = frame.filter(pl.col("occupancy_reason").is_not_null())
     for (reason,), part in reasons.group_by("occupancy_reason", maintain_order=True):
-        found.append(f"No occupancy for {_share(part, total)} of kernel time: {reason}.")
+        sentences.append(f"No occupancy for {_share(part, total)} of kernel time: {reason}.")
     if (
         known.height
         and trace.select("kernels", "is_cluster_launch")["is_cluster_launch"].null_count()
     ):
-        found.append(
+        sentences.append(
             "The source does not tell cluster launches, whose blocks are placed together: from"
             " compute capability 9.0 on the waves of such a kernel are a lower bound."
         )
-    return found
+    return sentences
 
 
 def _share(part: pl.DataFrame, total: int) -> str:

@@ -71,19 +71,21 @@ def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """The meaning of the delays, and what was left out."""
-    found = []
+    sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         short = part.select(
             (pl.col("short_frac") * pl.col("n_calls")).sum() / pl.sum("n_calls")
         ).item()
-        found.append(
+        sentences.append(
             f"Rank {rank}: {short:.0%} of the work ran for less time than the call that started it"
             " took; such work cannot keep the device busy one launch at a time."
         )
     unlinked = trace.select("kernels", "api_call_id")["api_call_id"].null_count()
     if unlinked:
-        found.append(f"{unlinked:,} kernels have no launching call in the trace and are left out.")
-    return found
+        sentences.append(
+            f"{unlinked:,} kernels have no launching call in the trace and are left out."
+        )
+    return sentences
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

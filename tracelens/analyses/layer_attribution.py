@@ -65,20 +65,20 @@ def _with_rests(frame: pl.DataFrame) -> pl.DataFrame:
 
 def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:
     """The share that was placed, on what evidence, and what would place the rest."""
-    found = []
+    sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         lost = part.filter(pl.col("layer").is_in(_RESTS))["share_frac"].sum()
         layout = (part["layout_frac"] * part["share_frac"]).sum()
         kernels = trace.select("kernels", "rank", "primitive").filter(pl.col("rank") == rank)
         n_layout = (kernels["primitive"] == "layout").sum()
-        found.append(
+        sentences.append(
             f"Rank {rank}: {1 - lost:.1%} of kernel time has a layer or a named row; {layout:.1%}"
             f" is layout transforms ({n_layout:,} of {kernels.height:,} kernels)."
         )
         root_only = int(part["root_only_ns"].sum())
         if root_only:
             share = root_only / max(int(part["duration_total_ns"].sum()), 1)
-            found.append(
+            sentences.append(
                 f"Rank {rank}: {root_only / 1e6:.3f} ms of {UNATTRIBUTED}, {share:.1%} of kernel"
                 " time, ran in the root module or a wrapper around it (torch.compile,"
                 " DistributedDataParallel) and in no layer within: operations of the model itself,"
@@ -87,26 +87,26 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
             )
         split = part.filter(pl.col("low_ns") < pl.col("high_ns"))
         if split.height:
-            found.append(
+            sentences.append(
                 f"Rank {rank}: {split.height} rows hold parts of fused kernels, split by the bytes"
                 " that each module's operators put out; low and high are what other splits would"
                 " give."
             )
-    found += _replays(trace, frame, base)
+    sentences += _replays(trace, frame, base)
     by_base = frame["evidence"].is_in((BASE_EVIDENCE, CAPTURE_EVIDENCE)).any()
     if not trace.has("layers") and not trace.has("provenance") and not by_base:
-        found.append(
+        sentences.append(
             "The trace has no module calls, so layers are unknown; profile with with_stack=True,"
             " with_modules=True."
         )
-    return found
+    return sentences
 
 
 def _replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]:
     """Sentences on what placed the kernels of replayed CUDA graphs, or would place them."""
     if not has_replays(trace):
         return []
-    ns, found = pl.col("duration_total_ns"), []
+    ns, sentences = pl.col("duration_total_ns"), []
     shares = {
         evidence: (
             frame.select(ns.filter(pl.col("evidence") == evidence).sum() / ns.sum().clip(1)).item()
@@ -114,27 +114,27 @@ def _replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]
         for evidence in (CAPTURE_EVIDENCE, BASE_EVIDENCE)
     }
     if shares[CAPTURE_EVIDENCE]:
-        found.append(
+        sentences.append(
             f"Layers that have {shares[CAPTURE_EVIDENCE]:.1%} of kernel time are known from the"
             " launches recorded while CUDA graphs were captured: in order they stand for the"
             " kernels of a replay."
         )
     if shares[BASE_EVIDENCE]:
-        found.append(
+        sentences.append(
             f"Layers that have {shares[BASE_EVIDENCE]:.1%} of kernel time are known from the other"
             " trace alone: its kernels ran without CUDA graphs in the same order as they are"
             " replayed here. That holds if it ran the same program."
         )
-    if frame["evidence"].str.starts_with("compile provenance").any() and not found:
-        found.append(
+    if frame["evidence"].str.starts_with("compile provenance").any() and not sentences:
+        sentences.append(
             "Kernels of replayed CUDA graphs are placed by the order in which the compiled graph"
             " calls them."
         )
-    if frame.filter(evidence="graph node").height and not found:
-        found.append(
+    if frame.filter(evidence="graph node").height and not sentences:
+        sentences.append(
             "Replayed kernels are placed by where the nodes of their CUDA graphs were made."
         )
-    found += [
+    sentences += [
         f"A CUDA graph that was captured is not the one replayed: {why}."
         for why in _refused(trace, base)
     ]
@@ -148,28 +148,28 @@ def _replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]
             else ""
         )
     )
-    return found or [unknown]
+    return sentences or [unknown]
 
 
 def _refused(trace: Trace, base: Trace | None) -> list[str]:
-    found = set()
-    for one in (trace, base):
-        captured = captured_graphs(one) if one is not None else None
+    reasons = set()
+    for side in (trace, base):
+        captured = captured_graphs(side) if side is not None else None
         if captured is not None:
             captured.pairs(trace)
-            found |= captured.refused
-    return sorted(found)
+            reasons |= captured.refused
+    return sorted(reasons)
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    found: list[Chart] = []
+    charts: list[Chart] = []
     for what in ("primitive", "library"):
         columns = [c for c in frame.columns if c.startswith(f"{what}_") and c.endswith("_ns")]
         parts = {column: column.removeprefix(f"{what}_").removesuffix("_ns") for column in columns}
-        found.append(
+        charts.append(
             SplitBars(f"GPU time of each layer by {what}", frame, named(frame, "layer"), parts)
         )
-    return found
+    return charts
 
 
 ANALYSIS = Analysis(

@@ -19,35 +19,37 @@ def layer_host_time(trace: Trace) -> pl.DataFrame:
     trace has no op.
     """
     trace.require("layer_host_time", "spans")
-    found = layer_host_times(trace)
-    if not found.height:
+    times = layer_host_times(trace)
+    if not times.height:
         raise MissingTableError(
             "layer_host_time needs op spans, and this trace has none; tracelens collect torch gives"
             " them"
         )
     total = pl.col("op_self_ns").sum().over("rank")
-    found = found.with_columns(share_frac=over(pl.col("op_self_ns"), total, 0.0))
+    times = times.with_columns(share_frac=over(pl.col("op_self_ns"), total, 0.0))
     order = ["rank", "op_self_ns", "layer", "phase", "evidence"]
-    return LAYER_HOST_TIME.conform(found.sort(order, descending=[False, True, False, False, False]))
+    return LAYER_HOST_TIME.conform(times.sort(order, descending=[False, True, False, False, False]))
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """The share that has a layer, and what would place the rest."""
-    found = []
+    sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         placed = part.filter(~pl.col("layer").str.starts_with("("))["share_frac"].sum()
-        found.append(f"Rank {rank}: {placed:.1%} of the ops' self time on the host has a layer.")
+        sentences.append(
+            f"Rank {rank}: {placed:.1%} of the ops' self time on the host has a layer."
+        )
     if not trace.has("layers"):
-        found.append(
+        sentences.append(
             "The trace has no module calls, so layers are unknown; profile with with_stack=True,"
             " with_modules=True, or run the program under tracelens collect torch."
         )
     if trace.has("kernels"):
-        found.append(
+        sentences.append(
             "With a GPU this is the time to launch the layers' work; layer_attribution has what the"
             " GPU takes."
         )
-    return found
+    return sentences
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

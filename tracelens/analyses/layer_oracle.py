@@ -77,20 +77,20 @@ def layer_oracle(
     rows: list[dict[str, Any]] = []
     for rank in layers["rank"].unique().sort():
         mine = layers.filter(pl.col("rank") == rank).to_dicts()
-        found = {"best_of_two": best_of_two(mine)}
+        mixtures = {"best_of_two": best_of_two(mine)}
         if kernels is not None and way["method"] == "kernels":
             of_layer = operations(kernels, rank)
             if beyond_spread:
                 clear = {layer["layer"] for layer in mine if layer["is_clear"]}
                 of_layer = {layer: times for layer, times in of_layer.items() if layer in clear}
-            found["profile_timed"] = by_operation(mine, of_layer)
+            mixtures["profile_timed"] = by_operation(mine, of_layer)
         elif _of(pairs, profiled).height:
             by_profiler = _ordered(pairs, profiled, base, other).filter(pl.col("rank") == rank)
-            found["profile_timed"] = best_of_two(by_profiler.to_dicts())
-        found["dynamic"] = dynamic(mine, change_cost, region)
+            mixtures["profile_timed"] = best_of_two(by_profiler.to_dicts())
+        mixtures["dynamic"] = dynamic(mine, change_cost, region)
         rows += [
             {"oracle": oracle, "rank": rank, "method": way["method"]} | row
-            for oracle, path in found.items()
+            for oracle, path in mixtures.items()
             for row in with_total(path)
         ]
     frame = LAYER_ORACLE.conform(pl.DataFrame(rows, infer_schema_length=None))
@@ -161,14 +161,14 @@ def _is_clearly_faster(faster: str, slower: str) -> pl.Expr:
 
 def _measured_region(base: Trace, other: Trace, configuration: str | None) -> float | None:
     """The cost of calling a compiled region, in nanoseconds; null where it was not measured."""
-    found = region_cost(other, configuration)
-    return region_cost(base, configuration) if found is None else found
+    cost = region_cost(other, configuration)
+    return region_cost(base, configuration) if cost is None else cost
 
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     """A sentence on the gain of each oracle, and what its number depends on."""
-    found = []
+    sentences = []
     several = frame["rank"].n_unique() > 1
     for row in frame.filter(pl.col("layer") == TOTAL).iter_rows(named=True):
         path = frame.filter(rank=row["rank"], oracle=row["oracle"]).filter(pl.col("layer") != TOTAL)
@@ -177,42 +177,44 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         if row["speedup_over_best"] is None:
             continue
         where = f"Rank {row['rank']}, " if several else ""
-        found.append(
+        sentences.append(
             f"{where}{row['oracle']}: {chosen}; {(row['chosen_ns'] + row['switch_ns']) / 1e6:.3f}"
             f" ms, {row['speedup_over_base']:.3f} times as fast as base,"
             f" {row['speedup_over_other']:.3f} times as fast as other (in theory)."
         )
-    found += _caveats(base, other, frame)
+    sentences += _caveats(base, other, frame)
     forced = frame.filter(pl.col("oracle") == frame["oracle"][0], pl.col("is_forced")).height
     if forced:
-        found.append(
+        sentences.append(
             f"{forced:,} layers have a time in one run only; they stay as they are there, and count"
             " in no speedup."
         )
     if "profile_timed" not in frame["oracle"].to_list():
-        found.append("There is no profile-timed oracle: measure with the method profiler as well.")
+        sentences.append(
+            "There is no profile-timed oracle: measure with the method profiler as well."
+        )
     if are_numbered(frame.filter(pl.col("layer") != TOTAL)):
-        found.append(
+        sentences.append(
             "Layers are named as the trace numbers them, so no plan made of this can be applied;"
             " capture both runs with tracelens collect torch."
         )
-    return found
+    return sentences
 
 
 def _caveats(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     """Sentences on different devices, missing evidence of eager and compiled runs, and the cost of changes."""
-    found = []
+    caveats = []
     devices = other_device(base, other)
     if devices is not None:
-        found.append(f"{devices[0].upper()}{devices[1:]}.")
+        caveats.append(f"{devices[0].upper()}{devices[1:]}.")
     if frame["choice"].is_in(["base", "other"]).any():
-        found.append(
+        caveats.append(
             f"Nothing shows that base ran eager and other compiled ({EVIDENCE}, in other alone,"
             " would), so they are called base and other, and no plan can be made of them."
         )
-        return found
+        return caveats
     region = _measured_region(base, other, None)
-    found.append(
+    caveats.append(
         "Nothing says what changing between eager and compiled costs, so by default it is 0 in"
         " dynamic, as in the thesis; give switch_cost_ns, or measure it with tracelens collect"
         " timings."
@@ -222,7 +224,7 @@ def _caveats(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
             " counts half of it in dynamic unless switch_cost_ns is given."
         )
     )
-    return found
+    return caveats
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

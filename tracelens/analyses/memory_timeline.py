@@ -111,8 +111,8 @@ def memory_timeline(trace: Trace) -> pl.DataFrame:
     events = events.with_columns(offset_ns=pl.col("time_ns") - start)
     parts = events.partition_by(DEVICE, maintain_order=True)
     n_moments = max(_LEAST_MOMENTS, _MOMENTS // len(parts))
-    found = [_of_device(part, n_moments) for part in parts if part["allocated_bytes"].count()]
-    rows = pl.concat(found, how="diagonal").with_columns(
+    timelines = [_of_device(part, n_moments) for part in parts if part["allocated_bytes"].count()]
+    rows = pl.concat(timelines, how="diagonal").with_columns(
         device_order=pl.col("device_id").fill_null(-1)
     )
     order = {"peak": 0, "alive": 1, "time": 2}
@@ -128,19 +128,19 @@ def _events(trace: Trace) -> pl.DataFrame:
         "spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase"
     )
     parts = []
-    for tree, own in with_trees(spans, events):
+    for tree, tree_events in with_trees(spans, events):
         is_op = tree["kind"] == "op"
         does_more = is_op & ~matching(tree["name"], _ONLY_ALLOCATES)[0]
-        parent, at = tree["parent_id"], own["span_id"]
-        op = nearest_row(parent, is_op, at)
+        parent, span_rows = tree["parent_id"], tree_events["span_id"]
+        op = nearest_row(parent, is_op, span_rows)
         parts.append(
-            own.with_columns(
+            tree_events.with_columns(
                 tree["name"].gather(op).alias("op"),
                 tree["name"]
                 .gather(nearest_row(parent, does_more, parent.gather(op)))
                 .alias("below"),
-                tree["module_path"].gather(at).alias("layer"),
-                tree["phase"].gather(at).cast(pl.String).fill_null("unknown").alias("phase"),
+                tree["module_path"].gather(span_rows).alias("layer"),
+                tree["phase"].gather(span_rows).cast(pl.String).fill_null("unknown").alias("phase"),
             )
         )
     return pl.concat(parts, how="vertical_relaxed").sort("at")
@@ -221,14 +221,14 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     peaks = frame.filter(pl.col("what") == "peak").sort(
         "allocated_bytes", descending=True, maintain_order=True
     )
-    found = [
+    sentences = [
         sentence
         for row in peaks.head(_SAID).iter_rows(named=True)
         for sentence in _said(row, frame)
     ]
     if peaks.height > _SAID:
-        found.append(f"{peaks.height - _SAID:,} more ranks and devices have smaller peaks.")
-    return found + list(_misfits(matched(allocator_events(trace, "address", "span_id"))))
+        sentences.append(f"{peaks.height - _SAID:,} more ranks and devices have smaller peaks.")
+    return sentences + list(_misfits(matched(allocator_events(trace, "address", "span_id"))))
 
 
 def _said(row: dict[str, object], frame: pl.DataFrame) -> Iterator[str]:

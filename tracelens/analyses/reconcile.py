@@ -71,18 +71,18 @@ def _told(trace: Trace, side: str) -> pl.DataFrame:
     layers = kernel_layers(trace).cast({"layer": pl.String})
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "input_shapes")
     kernels = trace.select("kernels", "rank", "kernel_id", "span_id", *_OWN[3:], "duration_ns")
-    found = []
+    parts = []
     for tree, part in with_trees(spans, kernels.cast({"name": pl.String})):
         is_op = (tree["kind"] == "op").fill_null(value=False)
-        at = nearest_row(tree["parent_id"], is_op, part["span_id"])
-        told = {"op": tree["name"], "input_shapes": tree["input_shapes"]}
-        found.append(
+        op_rows = nearest_row(tree["parent_id"], is_op, part["span_id"])
+        columns = {"op": tree["name"], "input_shapes": tree["input_shapes"]}
+        parts.append(
             part.with_columns(
-                **{name: own.cast(pl.String).gather(at) for name, own in told.items()}
+                **{name: values.cast(pl.String).gather(op_rows) for name, values in columns.items()}
             )
         )
     named_layers = layers.with_columns(layer=pl.when(pl.col("layer") != UNATTRIBUTED).then("layer"))
-    joined = pl.concat(found).join(named_layers, on=["rank", "kernel_id"], how="left")
+    joined = pl.concat(parts).join(named_layers, on=["rank", "kernel_id"], how="left")
     return joined.select("rank", *_OWN, "kernel_id", "duration_ns").rename(
         {"kernel_id": f"{side}_id", "duration_ns": f"{side}_ns"}
     )

@@ -156,9 +156,9 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
         .select("rank", "step", step_ns="duration_ns")
         .unique(["rank", "step"], keep="first")
     )
-    found = every.join(sums, on=key, how="left").join(lasting, on=["rank", "step"], how="left")
+    steps = every.join(sums, on=key, how="left").join(lasting, on=["rank", "step"], how="left")
     return (
-        found.with_columns(
+        steps.with_columns(
             op=pl.lit(STEP),
             share_frac=over(pl.col("modelled_ns"), ns),
             mfu_frac=over(pl.col("at_peak"), pl.col("step_ns")),
@@ -187,35 +187,37 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all
         f"Modelled: {calls['n_calls'].sum():,} calls, {float(calls['flops'].sum()) / 1e9:,.3f}"
         " GFLOP"
     )
-    found = [f"{what}, {1 - share:.1%} of kernel time. Not modelled: {share:.1%}."]
+    sentences = [f"{what}, {1 - share:.1%} of kernel time. Not modelled: {share:.1%}."]
     if steps["mfu_frac"].count():
         low, middle, high = (getattr(steps["mfu_frac"], of)() for of in ("min", "median", "max"))
-        found.append(
+        sentences.append(
             f"Model FLOP utilization of a step: {middle:.1%} in the median, {low:.1%} to"
             f" {high:.1%}."
         )
     elif not steps.height:
-        found.append(
+        sentences.append(
             "The trace marks no steps that launch kernels, so there is no utilization of a step."
         )
     known = calls.filter(pl.col("peak_frac").is_not_null()).sort(
         "duration_total_ns", descending=True
     )
-    found += [f"Peaks: {evidence}." for evidence in known["evidence"].unique(maintain_order=True)]
+    sentences += [
+        f"Peaks: {evidence}." for evidence in known["evidence"].unique(maintain_order=True)
+    ]
     lacking = calls.filter(pl.col("peak_flops_per_s").is_null())
-    found += [
+    sentences += [
         f"No share of a peak for {int(part['duration_total_ns'].sum()) / total:.1%} of kernel time:"
         f" {reason}."
         for (reason,), part in lacking.group_by("evidence", maintain_order=True)
         if total
     ]
     if known.filter(pl.col("peak_frac") > 1).height:
-        found.append(
+        sentences.append(
             "Shares above 100 %: memory's where inputs lay in the cache, or a convolution's strides"
             " skip part of them; computation's where a short run is faster than the sustained one"
             " that the peak was measured in."
         )
-    return found
+    return sentences
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

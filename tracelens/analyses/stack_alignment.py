@@ -115,7 +115,10 @@ class _Path:
         """Levels from first to last, both included; with a role, the listed ones that have it."""
         if role is None:
             return max(last - first + 1, 0)
-        return sum(first <= level <= last and own == role for level, own in self.roles.items())
+        return sum(
+            first <= level <= last and level_role == role
+            for level, level_role in self.roles.items()
+        )
 
 
 def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have defaults
@@ -144,10 +147,14 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
         raise UsageError(f"occurrence is one of {', '.join(_OCCURRENCES)}, not {occurrence!r}")
     rows: list[dict[str, Any]] = []
     for stack_base, stack_other in _pairs(base, other):
-        one = _measure(base, stack_base, entry_base, (via, occurrence))
-        two = _measure(other, stack_other, entry_other, (via, occurrence))
+        base_path = _measure(base, stack_base, entry_base, (via, occurrence))
+        other_path = _measure(other, stack_other, entry_other, (via, occurrence))
         symbols = {"symbol_base": stack_base["symbol"], "symbol_other": stack_other["symbol"]}
-        rows += [symbols | row for segment in SEGMENTS for row in _segment(segment, one, two)]
+        rows += [
+            symbols | row
+            for segment in SEGMENTS
+            for row in _segment(segment, base_path, other_path)
+        ]
     return STACK_ALIGNMENT.conform(pl.DataFrame(rows, schema=STACK_ALIGNMENT.schema))
 
 
@@ -155,21 +162,25 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     """The calls found, and what makes them hard to compare: builds, unknown frames, incomplete stacks."""
     texts = []
     whole = frame.filter(pl.col("role").is_null(), segment="entry_to_symbol")
-    for (one, two), row in zip(_pairs(base, other), whole.iter_rows(named=True), strict=True):
+    for (base_stack, other_stack), row in zip(
+        _pairs(base, other), whole.iter_rows(named=True), strict=True
+    ):
         texts.append(
             f"Base: {_count(row['n_edges_base'], 'call')} from {row['start_base']} to"
             f" {row['symbol_base']}; other: {_count(row['n_edges_other'], 'call')} from"
             f" {row['start_other']} to {row['symbol_other']}. They have the innermost"
             f" {_count(row['n_common'], 'frame')} in common." + _parting(row)
         )
-        if one["build_kind"] != two["build_kind"]:
+        if base_stack["build_kind"] != other_stack["build_kind"]:
             texts.append(
-                f"The builds differ (base {one['build_kind']}, other {two['build_kind']}): a"
-                " release build inlines calls that a debug build makes, so part of the difference"
-                " in depth is the compiler's."
+                f"The builds differ (base {base_stack['build_kind']}, other"
+                f" {other_stack['build_kind']}): a release build inlines calls"
+                " that a debug build makes, so part of the difference in depth is the compiler's."
             )
         texts += [
-            text for side, stack in (("Base", one), ("Other", two)) for text in _doubts(side, stack)
+            text
+            for side, stack in (("Base", base_stack), ("Other", other_stack))
+            for text in _doubts(side, stack)
         ]
     if whole.height and not frame["segment"].is_in(SEGMENTS[:2]).any():
         texts.append(
@@ -261,24 +272,24 @@ def _not_found(trace: Trace, stack: Mapping[str, Any], entry: str) -> str:
     )
 
 
-def _segment(segment: str, one: _Path, two: _Path) -> Iterator[dict[str, Any]]:
+def _segment(segment: str, base: _Path, other: _Path) -> Iterator[dict[str, Any]]:
     """The segment's row for all roles, then one for each role in it; empty where neither stack has the segment."""
     sides = [
         (side, path, ends)
-        for side, path in (("base", one), ("other", two))
+        for side, path in (("base", base), ("other", other))
         if (ends := path.ends(segment))
     ]
     if not sides:
         return
     first = max(inner for *_, (inner, _) in sides) + (segment == "entry_to_via")
     last = min(outer for *_, (_, outer) in sides)
-    are_both, run = len(sides) == 2, _run(one, two)
+    are_both, run = len(sides) == 2, _run(base, other)
     for role in (None, *ROLES):
         if role is not None and not any(
             path.count(role, inner + 1, outer) for _, path, (inner, outer) in sides
         ):
             continue
-        n_common = one.count(role, first, min(run - 1, last)) if are_both else None
+        n_common = base.count(role, first, min(run - 1, last)) if are_both else None
         row: dict[str, Any] = {"segment": segment, "role": role, "n_common": n_common}
         for side, path, (inner, outer) in sides:
             row[f"start_{side}"] = path.functions[outer]
@@ -289,13 +300,13 @@ def _segment(segment: str, one: _Path, two: _Path) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _run(one: _Path, two: _Path) -> int:
+def _run(base: _Path, other: _Path) -> int:
     """The number of levels from 0 at which both stacks have one function, up to user code or an unnamed one."""
     level = 0
     while (
-        level in one.functions
-        and one.functions[level] == two.functions.get(level) != UNKNOWN_FUNCTION
-        and "user" not in (one.roles[level], two.roles[level])
+        level in base.functions
+        and base.functions[level] == other.functions.get(level) != UNKNOWN_FUNCTION
+        and "user" not in (base.roles[level], other.roles[level])
     ):
         level += 1
     return level

@@ -23,13 +23,13 @@ def threads(trace: Trace) -> pl.DataFrame:
             "threads needs spans or api_calls, both empty here; tracelens collect torch or nsys"
             " gives them"
         )
-    found = thread_times(trace)
+    times = thread_times(trace)
     shares = (
         over(pl.col(f"{part}_ns"), pl.col("window_ns")).alias(f"{part}_frac") for part in _PARTS
     )
-    found = found.with_columns(shares)
+    times = times.with_columns(shares)
     order = ["rank", "op_ns", "api_ns", "python_ns", "process_id", "thread_id"]
-    return THREADS.conform(found.sort(order, descending=[False, True, True, True, False, False]))
+    return THREADS.conform(times.sort(order, descending=[False, True, True, True, False, False]))
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -47,11 +47,11 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
             " the program with torch.profiler.record_function (tracelens collect torch) or"
             " torch.cuda.nvtx.range (tracelens collect nsys)"
         )
-    found = []
-    for own, of_calls, *parts in one_after_another(ranges, calls, *work):
+    times = []
+    for part_ranges, of_calls, *parts in one_after_another(ranges, calls, *work):
         mine = by_start(*parts)
-        placed = place_work(own, by_start(of_calls), mine)
-        found += [_rows_of_ranges(placed, mine), _rows_outside(placed)]
+        placed = place_work(part_ranges, by_start(of_calls), mine)
+        times += [_rows_of_ranges(placed, mine), _rows_outside(placed)]
     is_step = pl.col("name").str.contains(STEP_NAME).fill_null(value=False)
     order = {
         "rank": False,
@@ -59,7 +59,7 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
         "device_total_ns": True,
         "host_total_ns": True,
     } | dict.fromkeys(("path", "domain", *LANE), False)
-    frame = pl.concat(found, how="diagonal").with_columns(is_step=is_step)
+    frame = pl.concat(times, how="diagonal").with_columns(is_step=is_step)
     return TIME_BY_RANGE.conform(frame.sort(*order, descending=list(order.values())))
 
 
@@ -121,37 +121,37 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     sums = work.group_by("rank").agg(
         ns.sum(), unlinked=ns.filter(pl.col("api_call_id").is_null()).sum()
     )
-    found, by_rank = [], dict(by_value(frame, "rank"))
+    sentences, by_rank = [], dict(by_value(frame, "rank"))
     for rank, total, unlinked in sums.filter(ns > 0).sort("rank").iter_rows():
-        own = by_rank.get(rank, frame.clear())
-        rows = own.filter(pl.col("path") != OUTSIDE)
-        outside = own.filter(pl.col("path") == OUTSIDE)["device_total_ns"].sum()
+        rank_rows = by_rank.get(rank, frame.clear())
+        rows = rank_rows.filter(pl.col("path") != OUTSIDE)
+        outside = rank_rows.filter(pl.col("path") == OUTSIDE)["device_total_ns"].sum()
         inside = total - unlinked - outside
-        said = (
+        sentence = (
             f"Rank {rank}: {inside / total:.1%} of {total / 1e6:,.3f} ms of device work was"
             " launched inside ranges"
         )
         top = rows.sort("device_own_ns", descending=True, maintain_order=True).head(1)
         if inside:
-            said += (
+            sentence += (
                 f", most of it directly in {top['path'].item()}"
                 f" ({top['device_own_ns'].item() / total:.1%})"
             )
-        found.append(f"{said}.")
+        sentences.append(f"{sentence}.")
         if unlinked:
-            found.append(
+            sentences.append(
                 f"{unlinked / total:.1%} of it has no launching call here, so no range can have it."
             )
         waited = rows.filter(pl.col("other_threads_ns") > pl.col("device_total_ns"))
         waited = waited.sort("other_threads_ns", descending=True, maintain_order=True)
         if waited.height:
             path, others = waited.select("path", "other_threads_ns").row(0)
-            found.append(
+            sentences.append(
                 f"While {path} was open, other threads of its process launched {others / 1e6:,.3f}"
                 " ms, more than its own thread did (other_threads_ns): autograd, for one, runs the"
                 " backward pass on threads of its own."
             )
-    return found
+    return sentences
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -71,7 +71,7 @@ _ORDERS = {"configuration": _CONFIGURATIONS, "variant": _VARIANTS, "quantity": _
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Whether a measured plan helps, the cost of timers and profiler, and the share of the run that layers explain."""
-    found = planned_outcome(trace)
+    outcome = planned_outcome(trace)
     for key, part in frame.group_by(_CONFIGURATION, maintain_order=True):
         name = str(key[1]) + (f" ({key[2]})" if key[2] else "")
         costs = {
@@ -94,11 +94,11 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             if words not in strange
         ]
         if ratios:
-            found.append(
+            outcome.append(
                 f"{name}: measured otherwise, a run takes this many times as long as the pure one:"
                 f" {', '.join(ratios)}."
             )
-        found += [
+        outcome += [
             f"{name}: with {words} a run took {known[words]['cost_ratio']:.2f} of the pure one's"
             " time, less beyond the spread of both. Measuring hastens nothing, so these runs are"
             " not comparable (another warm-up, clock rate or load of the machine, or compiled"
@@ -110,17 +110,17 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             "cost_ratio"
         ].drop_nulls()
         if explained.len():
-            found.append(
+            outcome.append(
                 f"{name}: the layers' synchronised timers sum to {explained[0]:.2f} of the pure run"
                 " (arr_sum)."
             )
     if frame["configuration"].is_in(["cpp", "triton"]).any():
-        found.append(
+        outcome.append(
             "Layers of compiled configurations are timed each as a compiled region of its own:"
             " their sum lacks what fusing across layers saves, and has what calling each region"
             " costs."
         )
-    return found
+    return outcome
 
 
 def _cost(part: pl.DataFrame, variant: str, profiled: bool) -> dict[str, Any] | None:

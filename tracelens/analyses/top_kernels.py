@@ -36,15 +36,15 @@ def top_kernels(trace: Trace) -> pl.DataFrame:
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
     """How many kernel names make up half of the time."""
-    found = []
+    sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         total = part.select(pl.sum("duration_total_ns")).item()
         half = min(int((part["share_frac"].cum_sum() < 0.5).sum()) + 1, part.height)
-        found.append(
+        sentences.append(
             f"Rank {rank}: {half} of {part.height} kernel names make up half of {total / 1e6:,.3f}"
             " ms of kernel time (a sum of durations: kernels that overlap count twice)."
         )
-    return found
+    return sentences
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -17,12 +17,12 @@ def top_ops(trace: Trace) -> pl.DataFrame:
     trace has no op.
     """
     trace.require("top_ops", "spans")
-    found = op_times(trace)
-    if not found:
+    times = op_times(trace)
+    if not times:
         raise MissingTableError(
             "top_ops needs op spans, and this trace has none; tracelens collect torch gives them"
         )
-    ordered = pl.concat(found, how="diagonal").sort(
+    ordered = pl.concat(times, how="diagonal").sort(
         "rank", "cuda_total_ns", "cpu_self_ns", "name", descending=[False, True, True, False]
     )
     return TOP_OPS.conform(ordered)

@@ -223,25 +223,25 @@ def _evidence(rank: RankTime, places: dict[tuple[int, str], str], awaited: int |
     of_step = "of step time" if rank.n_steps else "of the time"
     place = places.get((rank.rank, bound))
     where = f", mostly {place_phrase(place)}" if place else ""
-    said = f"the {rank.subject} computes {rank.share('compute'):.1%} {of_step}{where}"
+    sentence = f"the {rank.subject} computes {rank.share('compute'):.1%} {of_step}{where}"
     if bound != "compute":
         of_process = _PARTS_OF_PROCESS if rank.is_process else _PARTS
         words = of_process.get(bound, _PARTS[bound]).format(awaited)
-        said = f"{words} {rank.share(bound):.1%} {of_step}{where}; it computes"
-        said += f" {rank.share('compute'):.1%}"
+        sentence = f"{words} {rank.share(bound):.1%} {of_step}{where}; it computes"
+        sentence += f" {rank.share('compute'):.1%}"
     rest = max((part for part in _PARTS if part != bound), key=rank.share)
     if rest == rank.second or rank.share(rest) >= _LITTLE:
         next_place = places.get((rank.rank, rest))
-        said += f"; then {PART_WORDS[rest]} {rank.share(rest):.1%}"
-        said += f" ({next_place})" if next_place else ""
+        sentence += f"; then {PART_WORDS[rest]} {rank.share(rest):.1%}"
+        sentence += f" ({next_place})" if next_place else ""
     if rank.unprofiled_ns is not None and rank.step_ns is not None:
         profiled = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
-        said += (
+        sentence += (
             f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, which this is"
             f" judged by, and {rank.step_ns / 1e6:.2f} ms with it, of which the {rank.subject}"
             f" computes {profiled:.1%}"
         )
-    return said
+    return sentence
 
 
 def _places(model: TimeModel) -> dict[tuple[int, str], str]:
@@ -260,20 +260,24 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     if is_capture_alone(trace):
         return _capture_only(trace)
     model = time_model(trace)
-    found = step_sentences(model) + phase_sentences(model) + unseen_device(trace) + advise(trace)
-    found += [f"{text[:1].upper()}{text[1:]}." for text in frame["caveat"].drop_nulls().unique()]
-    found += _capture_only(trace)
+    sentences = (
+        step_sentences(model) + phase_sentences(model) + unseen_device(trace) + advise(trace)
+    )
+    sentences += [
+        f"{text[:1].upper()}{text[1:]}." for text in frame["caveat"].drop_nulls().unique()
+    ]
+    sentences += _capture_only(trace)
     slowed = frame.filter(
         pl.col("bound").is_in(["launch", "host"]) & pl.col("unprofiled_step_ns").is_null()
     )
     if slowed.height and (trace.select("spans", "kind")["kind"] == "python").any():
-        found.append(
+        sentences.append(
             "The profiler recorded Python calls, which slows the host by several times: a run"
             " without with_stack may be bound by something else."
         )
     if not trace.manifest.complete:
-        found.append("The trace is cut off; this judges the part that is there.")
-    return found
+        sentences.append("The trace is cut off; this judges the part that is there.")
+    return sentences
 
 
 def _capture_only(trace: Trace) -> list[str]:
