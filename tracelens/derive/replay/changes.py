@@ -81,7 +81,7 @@ class Subject:
 
     def of_cause(self, cause: str) -> Flags:
         """Edges of the host during which it did what this cause says."""
-        return np.array([one == cause for one in self.labels.causes]) & self.is_host
+        return np.array([label == cause for label in self.labels.causes]) & self.is_host
 
 
 Change = Callable[[Ints], Ints]
@@ -197,8 +197,8 @@ def _read_numbers(subject: Subject, calls: Flags) -> Flags:
     of_op = (table.kinds == OP) & _picked(in_op, table.items)
     of_call = (table.kinds == CALL) & _picked(own_calls, table.items)
     of_copy = np.isin(table.kinds, (COPY, LAUNCH, QUEUE)) & _picked(copies, table.items)
-    found: Flags = of_op | of_call | of_copy
-    return found
+    flags: Flags = of_op | of_call | of_copy
+    return flags
 
 
 def _words_of_calls(subject: Subject) -> list[str]:

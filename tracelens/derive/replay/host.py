@@ -62,14 +62,14 @@ def _teams(window: Window) -> list[pl.DataFrame]:
     order = sorted(busy, key=lambda thread: (-n_calls.get(thread, 0), -_length(busy[thread])))
     teams: list[tuple[list[tuple[object, ...]], tuple[Ints, Ints]]] = []
     for thread in order:
-        own = busy[thread]
+        intervals = busy[thread]
         for i, (members, theirs) in enumerate(teams):
-            shorter = max(min(_length(own), _length(theirs)), 1)
-            if _overlap(own, theirs) < _TAKE_TURNS * shorter:
-                teams[i] = ([*members, thread], _merged(*_by_start(own, theirs)))
+            shorter = max(min(_length(intervals), _length(theirs)), 1)
+            if _overlap(intervals, theirs) < _TAKE_TURNS * shorter:
+                teams[i] = ([*members, thread], _merged(*_by_start(intervals, theirs)))
                 break
         else:
-            teams.append(([thread], own))
+            teams.append(([thread], intervals))
     return [
         pl.DataFrame(members, schema=dict.fromkeys(key, pl.Int64), orient="row")
         for members, _ in teams

@@ -179,8 +179,10 @@ def _bound(subject: Subject, weights: Ints) -> tuple[str, str | None]:
     if not sums:
         return "unknown", None
     first = max(sums, key=lambda word: (sums[word], word))
-    own = {thing: ns for (bound, thing), ns in things.items() if bound == first}
-    return first, max(own, key=lambda thing: (own[thing], thing), default=None)
+    times_of_bound = {thing: ns for (bound, thing), ns in things.items() if bound == first}
+    return first, max(
+        times_of_bound, key=lambda thing: (times_of_bound[thing], thing), default=None
+    )
 
 
 def savings(

@@ -61,9 +61,9 @@ def _causes(subject: Subject) -> list[tuple[str, str, Flags]]:
     """What the host does, and what the device does, each with its edges."""
     table = subject.replay.table
     causes = sorted({cause for cause in subject.labels.causes if cause})
-    found = [("cause", cause, subject.of_cause(cause)) for cause in causes]
+    subjects = [("cause", cause, subject.of_cause(cause)) for cause in causes]
     for kind, word in ((KERNEL, "kernels"), (COPY, "copies"), (COLLECTIVE, "collectives")):
         chosen = table.kinds == kind
         if chosen.any():
-            found.append(("cause", word, chosen))
-    return found
+            subjects.append(("cause", word, chosen))
+    return subjects

@@ -136,6 +136,6 @@ def _with_usual_times(
             return_ns = min(wait.return_ns, usual_return)
             settled.append(HostWait(wait.call, wait.work, wait.own_ns, return_ns, wait.is_inferred))
             continue
-        own = min(took, usual.get(names[wait.call], _USUAL_CALL_NS), _USUAL_CALL_NS * 4)
-        settled.append(HostWait(wait.call, wait.work, own, wait.return_ns, wait.is_inferred))
+        usual_ns = min(took, usual.get(names[wait.call], _USUAL_CALL_NS), _USUAL_CALL_NS * 4)
+        settled.append(HostWait(wait.call, wait.work, usual_ns, wait.return_ns, wait.is_inferred))
     return settled

@@ -126,8 +126,8 @@ def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
     edges: dict[str, tuple[int, int]] = {}
     for table in ("api_calls", "spans", "kernels", "memcpys", "memsets"):
         times = trace.select(table, "rank", "start_ns", "duration_ns")
-        own = times.filter(pl.col("rank") == rank)
-        ends = own.select(pl.col("start_ns").min(), end=_ENDS.max())
+        rank_times = times.filter(pl.col("rank") == rank)
+        ends = rank_times.select(pl.col("start_ns").min(), end=_ENDS.max())
         if ends["start_ns"][0] is not None:
             edges[table] = ends.row(0)
     host = [edges[table] for table in ("api_calls", "spans") if table in edges]
@@ -143,7 +143,7 @@ def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
 def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFrame:
     """Recorded spans within the window: start, end (cut at it), thread, is_op, is_python, name, module_path."""
     wanted = where & ~pl.col("kind").is_in(["overhead", "annotation", "nvtx"])
-    found = trace.select(
+    spans = trace.select(
         "spans",
         "start_ns",
         "duration_ns",
@@ -154,7 +154,7 @@ def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFram
         "module_path",
         where=wanted,
     )
-    return found.select(
+    return spans.select(
         start=(pl.col("start_ns") - origin).clip(lower_bound=0),
         end=(_ENDS - origin).clip(upper_bound=until - origin),
         thread=pl.struct("process_id", "thread_id").rank("dense").cast(pl.Int64),
@@ -216,7 +216,7 @@ def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -
     """Device work launched in the window, and earlier work that was not done when it began; by start."""
     origin, until = edges
     parts = []
-    own = {
+    table_columns = {
         "kernels": ("name", "is_communication", "kernel_id", "site_id", "span_id", "primitive"),
         "memcpys": (
             "direction",
@@ -229,7 +229,7 @@ def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -
         "memsets": ("size_bytes", "memset_id", "span_id"),
     }
     where = (pl.col("rank") == rank) & _ENDS.gt(origin)
-    for table, columns in own.items():
+    for table, columns in table_columns.items():
         found = trace.select(table, *_WORK, *columns, where=where)
         if not found.height:
             continue
@@ -316,7 +316,7 @@ def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
 
     recorded_at is when the call that recorded the event began, null where unknown.
     """
-    found = trace.select(
+    waits = trace.select(
         "synchronizations",
         "kind",
         "stream_id",
@@ -327,7 +327,7 @@ def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
     )
     recorded = rows.drop_nulls("correlation_id").select("correlation_id", recorded_at="call_start")
     return (
-        found.with_columns(pl.col("kind").cast(pl.String))
+        waits.with_columns(pl.col("kind").cast(pl.String))
         .join(rows.select("api_call_id", "row", "call_start"), on="api_call_id")
         .join(
             recorded.unique("correlation_id"),
