@@ -117,15 +117,15 @@ def _drawn_bars(bars: Sequence[Bar]) -> Iterator[Text]:
 
 def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
     """The character and the style that draw each label, alike in all bars."""
-    found: dict[str, tuple[str, str]] = {}
+    looks: dict[str, tuple[str, str]] = {}
     used = dict.fromkeys(_GLYPHS, 0)
     for part in parts:
-        if part.label not in found:
-            at = used[part.kind]
+        if part.label not in looks:
+            n_used = used[part.kind]
             used[part.kind] += 1
             glyphs = _GLYPHS[part.kind]
-            found[part.label] = glyphs[at % len(glyphs)], part_color(part.label, part.kind)
-    return found
+            looks[part.label] = glyphs[n_used % len(glyphs)], part_color(part.label, part.kind)
+    return looks
 
 
 def _cells_of(parts: Sequence[Part], width: int) -> list[int]:
@@ -150,8 +150,8 @@ def _legend(
         if not percent:
             continue
         glyph, style = looks[part.label]
-        said = f"{percent} %"
-        entry = Text.assemble((glyph, style), f" {part.label} {said}")
+        percentage = f"{percent} %"
+        entry = Text.assemble((glyph, style), f" {part.label} {percentage}")
         if line.cell_len > len(begin):
             if line.cell_len + 3 + entry.cell_len > WIDTH:
                 yield line

@@ -222,8 +222,8 @@ def _lines(asked: Lines, result: Table) -> Drawing | None:
             tooltip=[
                 alt.Tooltip("part:N"),
                 *(
-                    alt.Tooltip(f"{at}:Q", title=name, format=",.4~f")
-                    for at, name in (("x", across), ("value", up))
+                    alt.Tooltip(f"{axis}:Q", title=name, format=",.4~f")
+                    for axis, name in (("x", across), ("value", up))
                 ),
             ],
         )

@@ -39,10 +39,10 @@ def useful(section: Section) -> list[str]:
 def _informative(section: Section) -> list[str]:
     """The informative columns; of several ranks an only one is an answer, as that which the others wait for."""
     frame = section.frame
-    found = informative(frame)
+    columns = informative(frame)
     is_answer = (
         section.analysis.scope is Scope.RANKS
         and "rank" in frame.columns
         and frame["rank"].count() > 0
     )
-    return [name for name in frame.columns if name in found or (is_answer and name == "rank")]
+    return [name for name in frame.columns if name in columns or (is_answer and name == "rank")]

@@ -15,25 +15,27 @@ def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]
     """Return sections in reading order with how many rows to show: None for all, 0 where notes say them."""
     sections = report.to_read()
     if not report.is_of_many:
-        return [(one, rows) for one in sections]
-    by_name = {one.analysis.name: one for one in sections}
+        return [(section, rows) for section in sections]
+    by_name = {section.analysis.name: section for section in sections}
     kept = [by_name[name] for name in _OF_JOB if name in by_name]
-    return [_shortened(one) if one.absent is None else (one, rows) for one in kept]
+    return [_shortened(section) if section.absent is None else (section, rows) for section in kept]
 
 
 def endings(report: Report) -> list[tuple[str, list[str]]]:
     """Return headings with lines for the end: sections that are left out, and those without an answer."""
-    found = [(UNANSWERED, report.unanswered())]
+    headed_lines = [(UNANSWERED, report.unanswered())]
     if report.is_of_many:
         left_out = [
-            one.analysis.name for one in report.to_read() if one.analysis.name not in _OF_JOB
+            section.analysis.name
+            for section in report.to_read()
+            if section.analysis.name not in _OF_JOB
         ]
         told = (
             f"{', '.join(left_out)}: name one with --section, or have all as a page with --html"
             " FILE"
         )
-        found = [(_MORE, [told] if left_out else [])]
-    return [(head, lines) for head, lines in found if lines]
+        headed_lines = [(_MORE, [told] if left_out else [])]
+    return [(head, lines) for head, lines in headed_lines if lines]
 
 
 def title(report: Report) -> str:
@@ -45,8 +47,8 @@ def _shortened(section: Section) -> tuple[Section, int | None]:
     """Shorten a section of many ranks: a sentence per verdict that ranks share, few rows of other tables."""
     if section.analysis.name != "verdict":
         return section, _MOST_ROWS.get(section.analysis.name)
-    said = [
+    sentences = [
         f"{card['where'].capitalize()}: {card['words']}: {card['evidence']}."
         for card in list_cards(section)
     ]
-    return replace(section, notes=[*said, *section.notes]), 0
+    return replace(section, notes=[*sentences, *section.notes]), 0

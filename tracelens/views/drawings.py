@@ -59,7 +59,7 @@ def draw_events(report: Report) -> Iterator[Drawn]:
     ranks = _chosen(model, together)
     drawn = [*timelines(report, together, ranks)]
     if drawn:
-        views = [View(*view_names(one), view_data(report, one)) for one in drawn]
+        views = [View(*view_names(drawing), view_data(report, drawing)) for drawing in drawn]
         notes = [*filter(None, [list_chosen(ranks, len(trace.manifest.ranks))])]
         title = "What ran when?"
         yield Drawn("timeline", title, notes, views, overviews(report, drawn))
@@ -82,23 +82,23 @@ def _chosen(model: TimeModel, together: list[int]) -> list[int]:
 
 
 def _heat(model: TimeModel) -> Iterator[Drawn]:
-    found = heat_map(model)
-    if found is None:
+    heat = heat_map(model)
+    if heat is None:
         return
     notes = [
         "A row is a rank, a column a step. Waiting is for other ranks, while nothing is computed."
     ]
-    if any(" to " in label for label in (*found.ranks, *found.steps)):
+    if any(" to " in label for label in (*heat.ranks, *heat.steps)):
         notes.append(
             "There are too many to draw each: a cell of several has the largest value of any, and"
             " the cause of most idle time."
         )
-    colors = {cause: COLORS[cause] for cause in found.cells["cause"].drop_nulls().unique().sort()}
-    columns = {name: found.cells[name].to_list() for name in found.cells.columns}
+    colors = {cause: COLORS[cause] for cause in heat.cells["cause"].drop_nulls().unique().sort()}
+    columns = {name: heat.cells[name].to_list() for name in heat.cells.columns}
     data = {
         "kind": "heat",
-        "ranks": found.ranks,
-        "steps": found.steps,
+        "ranks": heat.ranks,
+        "steps": heat.steps,
         "columns": columns,
         "colors": colors,
     }
@@ -122,20 +122,20 @@ def list_stacks(report: Report) -> list[dict[str, Any]]:
     if report.is_asked or not report.trace.has("frames"):
         return []
     if report.base is not None and report.base.has("frames"):
-        found = [
+        stacks = [
             _beside(
                 f"{one['symbol']} and {two['symbol']}", [(report.base, one), (report.trace, two)]
             )
             for one, two in pair_stacks(report.base, report.trace)
         ]
     else:
-        found = [
+        stacks = [
             _beside(symbol, [(report.trace, stack)])
             for symbol, stack in first_hits(report.trace).items()
         ]
-    left_out = len(found) - _MOST_STACKS
+    left_out = len(stacks) - _MOST_STACKS
     return [
-        *found[:_MOST_STACKS],
+        *stacks[:_MOST_STACKS],
         *([{"title": f"{left_out} more symbols", "stacks": []}] if left_out > 0 else []),
     ]
 

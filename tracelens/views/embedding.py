@@ -66,14 +66,14 @@ def embed(
         for section, names in sections
     ]
     limit = _share([len(text) for text in made], max(BUDGET - used, min(_LEAST, BUDGET)))
-    found = []
+    sizes = []
     for (section, names), whole in zip(sections, made, strict=True):
         n_rows, part = min(section.frame.height, MOST_ROWS), whole
         while len(part) > limit and n_rows > 1:
             n_rows = max(int(n_rows * min(0.95 * limit / len(part), 0.9)), 1)
             part = packed(table_data(section, names, n_rows))
-        found.append((part, n_rows))
-    return found
+        sizes.append((part, n_rows))
+    return sizes
 
 
 def _share(sizes: Sequence[int], budget: int) -> int:

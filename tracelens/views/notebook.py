@@ -41,10 +41,10 @@ class ReportView:
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         """A section's rows. Raises UsageError where the report has no such section."""
-        found = {section.analysis.name: section.frame for section in self.report.sections}
-        if name not in found:
-            raise UsageError(f"this report has no section {name}; {near(name, found)}")
-        return found[name]
+        frames = {section.analysis.name: section.frame for section in self.report.sections}
+        if name not in frames:
+            raise UsageError(f"this report has no section {name}; {near(name, frames)}")
+        return frames[name]
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """The page, which is also written to the path where one is given.
@@ -64,7 +64,7 @@ class ReportView:
     def _repr_html_(self) -> str:
         """The answer with its bars, and folded below it each section; names are escaped."""
         parts = [
-            *(_section(one) for one in self.report.to_read()),
+            *(_section(section) for section in self.report.to_read()),
             *(f"<p>{_text(line)}</p>" for line in self.report.unanswered()),
         ]
         more = f"<details><summary>All sections</summary>{''.join(parts)}</details>"

@@ -45,7 +45,9 @@ def to_html(report: Report, rows: int | None = 25) -> str:
         bundling = pool.submit(vega_script)
         sections, empty = _split(report)
         drawings = [*draw_events(report)]
-        parts = _parts(sections, sum(len(view.data) for one in drawings for view in one.views))
+        parts = _parts(
+            sections, sum(len(view.data) for drawing in drawings for view in drawing.views)
+        )
         style = palette.style() + _file("style.css")
         script, vega = "".join(map(_file, _SCRIPTS)), bundling.result()
     policy = (
@@ -68,7 +70,7 @@ def to_html(report: Report, rows: int | None = 25) -> str:
             block=block,
             lanes=step_lanes(report, block.answer),
             parts=parts,
-            n_first=sum(one.analysis.name in _FIRST for one in sections),
+            n_first=sum(drawing.analysis.name in _FIRST for drawing in sections),
             drawings=drawings,
             stacks=list_stacks(report),
             rows=rows or sys.maxsize,
@@ -83,16 +85,18 @@ def to_html(report: Report, rows: int | None = 25) -> str:
 def _split(report: Report) -> tuple[list[Section], list[str]]:
     """The sections to draw, and a line for each of those without rows, unless they were asked for."""
     sections = report.to_read()
-    silent = [one for one in sections if one.absent is not None and not report.is_asked]
-    names = ", ".join(one.analysis.name for one in silent if not one.notes)
-    told = [f"{one.analysis.name}: {' '.join(one.notes)}" for one in silent if one.notes]
+    silent = [section for section in sections if section.absent is not None and not report.is_asked]
+    names = ", ".join(section.analysis.name for section in silent if not section.notes)
+    sentences = [
+        f"{section.analysis.name}: {' '.join(section.notes)}" for section in silent if section.notes
+    ]
     drawn = sorted(
-        (one for one in sections if one not in silent),
-        key=lambda one: (
-            _FIRST.index(one.analysis.name) if one.analysis.name in _FIRST else len(_FIRST)
+        (section for section in sections if section not in silent),
+        key=lambda section: (
+            _FIRST.index(section.analysis.name) if section.analysis.name in _FIRST else len(_FIRST)
         ),
     )
-    return drawn, [*told, *([f"{names}: nothing in this trace"] if names else [])]
+    return drawn, [*sentences, *([f"{names}: nothing in this trace"] if names else [])]
 
 
 def _environment(names: Collection[str] = ()) -> Environment:

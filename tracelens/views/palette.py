@@ -148,4 +148,4 @@ def style() -> str:
 
 def colors_of(words: list[str]) -> dict[str, str]:
     """Return a colour for each word: its own, else one after the other of those of work."""
-    return {word: COLORS.get(word, COOL[at % len(COOL)]) for at, word in enumerate(words)}
+    return {word: COLORS.get(word, COOL[number % len(COOL)]) for number, word in enumerate(words)}

@@ -61,14 +61,18 @@ def _unprofiled(report: Report) -> dict[str, int] | None:
     """Return the row of unprofiled_step of the first rank, where the report has it."""
     if report.base is not None:
         return None
-    frames = [one.frame for one in report.sections if one.analysis.name == "unprofiled_step"]
+    frames = [
+        section.frame for section in report.sections if section.analysis.name == "unprofiled_step"
+    ]
     rows = [row for frame in frames for row in frame.sort("rank").iter_rows(named=True)]
     return next((row for row in rows if row["recorded_ns"] > 0), None)
 
 
 def _lane(label: str, text: str, edges: Sequence[float | None], longest: float) -> Lane:
     """Draw one lane from where its work ends, None where unknown, the least it takes, and the most."""
-    working, low, high = (None if at is None else round(100 * at / longest, 3) for at in edges)
+    working, low, high = (
+        None if edge is None else round(100 * edge / longest, 3) for edge in edges
+    )
     assert low is not None
     assert high is not None
     begin = working or 0.0

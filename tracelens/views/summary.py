@@ -26,18 +26,21 @@ SUMMARISED = (
 
 def gate_lines(verdicts: list[Verdict]) -> list[str]:
     """A line a gate: its verdict, what it asks, and what was found."""
-    return [f"{one.verdict}: {one.expr} ({_found(one)}; {one.reason})" for one in verdicts]
+    return [
+        f"{verdict.verdict}: {verdict.expr} ({_found(verdict)}; {verdict.reason})"
+        for verdict in verdicts
+    ]
 
 
-def _found(one: Verdict) -> str:
+def _found(verdict: Verdict) -> str:
     """The value with its interval, as a share or as a number of what the expression is counted in."""
-    if one.value is None:
+    if verdict.value is None:
         return "no value"
-    form = "{:+.2%}" if one.expr.rstrip().endswith("%") else "{:,.0f}"
-    value = form.format(one.value)
-    if one.interval is None:
+    form = "{:+.2%}" if verdict.expr.rstrip().endswith("%") else "{:,.0f}"
+    value = form.format(verdict.value)
+    if verdict.interval is None:
         return value
-    low, high = map(form.format, one.interval)
+    low, high = map(form.format, verdict.interval)
     return f"{value}, {low} to {high}"
 
 
@@ -47,21 +50,25 @@ def to_summary(report: Report) -> str:
     # Indented, a block of text holds whatever a name contains.
     parts = [f"# {escape(report.title)}", textwrap.indent(answer, "    ")]
     if report.gate is not None:
-        n = {word: sum(one.verdict == word for one in report.gate) for word in (FAILED, UNCLEAR)}
+        n = {
+            word: sum(verdict.verdict == word for verdict in report.gate)
+            for word in (FAILED, UNCLEAR)
+        }
         unclear = f", {n[UNCLEAR]} could not be judged" if n[UNCLEAR] else ""
-        said = f"**{n[FAILED]} of {len(report.gate)} gates failed{unclear}.**"
+        sentence = f"**{n[FAILED]} of {len(report.gate)} gates failed{unclear}.**"
         lines = ["| gate | verdict | found | why |", "| --- | --- | --- | --- |"]
         lines += [
-            f"| {escape(one.expr)} | {one.verdict} | {escape(_found(one))} | {escape(one.reason)} |"
-            for one in report.gate
+            f"| {escape(verdict.expr)} | {verdict.verdict} | {escape(_found(verdict))} |"
+            f" {escape(verdict.reason)} |"
+            for verdict in report.gate
         ]
-        parts += [said, "\n".join(lines)]
+        parts += [sentence, "\n".join(lines)]
     if report.refused is not None:
         parts.append(escape(report.refused))
     parts += [
-        _section(one)
-        for one in report.sections
-        if one.analysis.name in SUMMARISED and one.missing is None
+        _section(verdict)
+        for verdict in report.sections
+        if verdict.analysis.name in SUMMARISED and verdict.missing is None
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

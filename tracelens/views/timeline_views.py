@@ -36,18 +36,18 @@ def timelines(report: Report, together: list[int], ranks: list[int]) -> Iterator
     model = time_model(trace)
     for window in windows(model, together[0]) if len(together) > 1 else []:
         moment = same_moment(trace, together[0], window.start_ns, together)
-        made = draw_timeline(model, window, moment)
-        if made is not None:
-            yield made
+        timeline = draw_timeline(model, window, moment)
+        if timeline is not None:
+            yield timeline
     for rank in ranks:
         n_bars = 0
         for window in _windows(report, rank):
             if n_bars > _FEW_BARS and not window.place:
                 break
-            made = draw_timeline(model, window)
-            if made is not None:
-                n_bars += made.bars.height + made.calls.height
-                yield made
+            timeline = draw_timeline(model, window)
+            if timeline is not None:
+                n_bars += timeline.bars.height + timeline.calls.height
+                yield timeline
 
 
 def _windows(report: Report, rank: int) -> list[Window]:
@@ -56,10 +56,12 @@ def _windows(report: Report, rank: int) -> list[Window]:
     chosen = windows(model, rank)
     path = _critical_path(report, rank)
     on_path = set(path["step"].drop_nulls()) if path.height else set()
-    own = program_steps(model.steps, model.phases).filter(pl.col("rank") == rank).sort("start_ns")
+    rank_steps = (
+        program_steps(model.steps, model.phases).filter(pl.col("rank") == rank).sort("start_ns")
+    )
     others = [
         Window(rank, row["step"], "", row["start_ns"], row["duration_ns"])
-        for row in own.iter_rows(named=True)
+        for row in rank_steps.iter_rows(named=True)
         if row["step"] not in {window.step for window in chosen} and row["duration_ns"] > 0
     ]
     others.sort(key=lambda window: window.step not in on_path)
@@ -68,7 +70,9 @@ def _windows(report: Report, rank: int) -> list[Window]:
 
 def _critical_path(report: Report, rank: int) -> pl.DataFrame:
     """Return the rank's critical path, where the report has it; else no rows."""
-    frames = [one.frame for one in report.sections if one.analysis.name == "critical_path"]
+    frames = [
+        section.frame for section in report.sections if section.analysis.name == "critical_path"
+    ]
     if not frames or not frames[0].height:
         return pl.DataFrame()
     return frames[0].filter(pl.col("rank") == rank)
@@ -134,9 +138,10 @@ def timeline_note(timeline: Timeline) -> str:
         roles = zip(
             ranks, ("loses most by waiting", "is waited for", "loses the median"), strict=False
         )
-        told = "; ".join(f"rank {rank} {role}" for rank, role in roles)
+        roles_of_ranks = "; ".join(f"rank {rank} {role}" for rank, role in roles)
         note = (
-            f"{note[: note.index(':')]}, and the others meanwhile, on aligned clocks: {told}."
+            f"{note[: note.index(':')]}, and the others meanwhile, on aligned clocks:"
+            f" {roles_of_ranks}."
             f" {bars}"
         )
     if timeline.merged_ns is not None:
@@ -166,13 +171,17 @@ def overviews(report: Report, drawn: list[Timeline]) -> dict[str, str]:
     """Return all steps of each rank that is drawn alone, packed, by the words it is chosen by."""
     model = time_model(report.trace)
     steps = program_steps(model.steps, model.phases).sort("start_ns")
-    found = {}
-    for rank in dict.fromkeys(one.window.rank for one in drawn if len(one.ranks) == 1):
-        own = steps.filter(pl.col("rank") == rank)
-        if own.height > 1:
-            choices = {one.window.step: view_names(one)[1] for one in drawn if one.ranks == [rank]}
-            found[f"rank {rank}"] = packed(_overview(own, _working(report, rank), choices))
-    return found
+    overviews_by_rank = {}
+    for rank in dict.fromkeys(view.window.rank for view in drawn if len(view.ranks) == 1):
+        rank_steps = steps.filter(pl.col("rank") == rank)
+        if rank_steps.height > 1:
+            choices = {
+                view.window.step: view_names(view)[1] for view in drawn if view.ranks == [rank]
+            }
+            overviews_by_rank[f"rank {rank}"] = packed(
+                _overview(rank_steps, _working(report, rank), choices)
+            )
+    return overviews_by_rank
 
 
 def _overview(
@@ -191,11 +200,13 @@ def _overview(
 
 def _working(report: Report, rank: int) -> dict[int, float]:
     """Return the share of each step in which the rank's devices work, where the report has it."""
-    frames = [one.frame for one in report.sections if one.analysis.name == "time_breakdown"]
+    frames = [
+        section.frame for section in report.sections if section.analysis.name == "time_breakdown"
+    ]
     if not frames or "idle_frac" not in frames[0].columns:
         return {}
-    own = frames[0].filter(pl.col("rank") == rank, pl.col("step").is_not_null())
-    means = own.group_by("step").agg(pl.col("idle_frac").mean()).drop_nulls()
+    rank_rows = frames[0].filter(pl.col("rank") == rank, pl.col("step").is_not_null())
+    means = rank_rows.group_by("step").agg(pl.col("idle_frac").mean()).drop_nulls()
     return {step: round(1 - idle, 4) for step, idle in means.iter_rows()}
 
 

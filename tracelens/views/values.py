@@ -123,7 +123,7 @@ def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
     by_form: dict[str, list[str]] = {}
     for text in sorted({*texts}):
         by_form.setdefault(shorten(text, width), []).append(text)
-    found: dict[str, str] = {}
+    short_forms: dict[str, str] = {}
     used: Counter[str] = Counter()
     for form, same in by_form.items():
         for at, text in enumerate(same):
@@ -134,8 +134,8 @@ def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
                 piece, bare = text[max(begin, 0) : begin + width // 2], text.removeprefix("void ")
                 own = f"{bare[: width // 4]}{ELLIPSIS}{piece}{ELLIPSIS}{text[-width // 4 + 2 :]}"
             used[own] += 1
-            found[text] = own if used[own] == 1 else f"{own} #{used[own]}"
-    return {text: form for text, form in found.items() if form != text}
+            short_forms[text] = own if used[own] == 1 else f"{own} #{used[own]}"
+    return {text: form for text, form in short_forms.items() if form != text}
 
 
 def unit_of(column: Column) -> str | None:

@@ -22,11 +22,11 @@ def to_json(report: Report) -> str:
     if report.gate is not None:
         document["gate"] = _finite([verdict.as_dict() for verdict in report.gate])
     document["sections"] = {
-        one.analysis.name: (
-            {"rows": _finite(one.frame.to_dicts()), "notes": one.notes}
-            | ({} if one.missing is None else {"missing": one.missing})
+        section.analysis.name: (
+            {"rows": _finite(section.frame.to_dicts()), "notes": section.notes}
+            | ({} if section.missing is None else {"missing": section.missing})
         )
-        for one in report.sections
+        for section in report.sections
     }
     return json.dumps(document, indent=1, allow_nan=False, default=str) + "\n"
 

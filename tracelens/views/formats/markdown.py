@@ -18,7 +18,7 @@ def to_markdown(report: Report, rows: int | None = None) -> str:
     """
     parts = [
         f"# {escape(title(report))}",
-        *(_section(one, shown) for one, shown in digest(report, rows)),
+        *(_section(section, shown) for section, shown in digest(report, rows)),
     ]
     parts += [f"## {head}\n\n{bullets(lines)}" for head, lines in endings(report)]
     return "\n\n".join(parts) + "\n"
