@@ -44,17 +44,17 @@ def runs_of(baseline: str) -> list[Path]:
     url = url_of(folder)
     if url is not None:
         keys = (key.split("/") for key in Objects(url).keys())  # noqa: SIM118 - no dictionary
-        found = sorted(parts[0] for parts in keys if len(parts) == 2 and parts[1] == MANIFEST)
+        runs = sorted(parts[0] for parts in keys if len(parts) == 2 and parts[1] == MANIFEST)
     else:
         stored = folder.iterdir() if folder.is_dir() else ()
-        found = sorted(one.name for one in stored if is_stored_trace(one))
-    if not found:
+        runs = sorted(one.name for one in stored if is_stored_trace(one))
+    if not runs:
         known = near(baseline, names_in(folder.parent)) if url is None else "none is there"
         raise SourceError(
             f"{PREFIX}{baseline}: {shown(folder)} holds no run; {known} (tracelens baseline add"
             " NAME TRACE makes one)"
         )
-    return [folder / name for name in found]
+    return [folder / name for name in runs]
 
 
 def with_runs(paths: Iterable[Path]) -> list[Path]:
@@ -69,7 +69,11 @@ def with_runs(paths: Iterable[Path]) -> list[Path]:
 
 def names_in(folder: Path) -> list[str]:
     """Names of the baselines in a local folder."""
-    return sorted(one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
+    return (
+        sorted(subfolder.name for subfolder in folder.iterdir() if subfolder.is_dir())
+        if folder.is_dir()
+        else []
+    )
 
 
 def folder_of(baseline: str) -> Path:

@@ -174,9 +174,9 @@ class Manifest:
                 settings.get(f"{word}_step_ns") for word in ("unprofiled", "profiled")
             )
             if isinstance(plain, dict) and isinstance(profiled, dict):
-                found, cost = plain.get("median"), profiled.get("mean")
-                if isinstance(found, int) and isinstance(cost, int) and 0 < found < cost:
-                    return found
+                median, cost = plain.get("median"), profiled.get("mean")
+                if isinstance(median, int) and isinstance(cost, int) and 0 < median < cost:
+                    return median
         return None
 
     def key_of(self, table: str, rank: int | str) -> str:
@@ -187,16 +187,16 @@ class Manifest:
 
     def of_rank(self, rank: int) -> Manifest:
         """Return the manifest of one rank alone, whose files are those that this one names."""
-        own = str(rank)
+        key = str(rank)
         return replace(
             self,
             ranks=[rank],
-            sources=[one for one in self.sources if one.get("rank") == rank],
-            dropped=[one for one in self.dropped if one.get("rank") == rank],
+            sources=[source for source in self.sources if source.get("rank") == rank],
+            dropped=[source for source in self.dropped if source.get("rank") == rank],
             n_rows={
-                table: {own: counts[own]} for table, counts in self.n_rows.items() if own in counts
+                table: {key: counts[key]} for table, counts in self.n_rows.items() if key in counts
             },
-            attempts={own: "0", **self.attempts},
+            attempts={key: "0", **self.attempts},
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -227,7 +227,7 @@ class Manifest:
                 raise ValueError(f"n_rows should be by table and rank, ranks {_RANKS}")
         if not all(_ATTEMPT.fullmatch(word) for word in manifest.attempts.values()):
             raise ValueError("attempts should be words of letters and digits")
-        _check_values([getattr(manifest, one.name) for one in fields(manifest)])
+        _check_values([getattr(manifest, field.name) for field in fields(manifest)])
         return manifest
 
 

@@ -68,10 +68,10 @@ def _checked(trace: Trace, table: Table) -> pl.DataFrame:
         return table.empty()
     frame = trace.select(table.name, *table.names)
     for column in table:
-        found = frame.schema[column.name]
-        if column.dtype not in {pl.String, found}:
+        dtype = frame.schema[column.name]
+        if column.dtype not in {pl.String, dtype}:
             raise SchemaError(
-                f"table {table.name}.{column.name}: expected {column.dtype}, found {found}"
+                f"table {table.name}.{column.name}: expected {column.dtype}, found {dtype}"
             )
         table.check_column(column, frame[column.name])
     return frame.select(pl.exclude(pl.Categorical))

@@ -162,11 +162,11 @@ def _clean_frame(
             words.slice(first, _AT_ONCE).cast(pl.String)
             for first in range(0, max(1, len(words)), _AT_ONCE)
         )
-        found = pl.concat(_masked(part, owners) for part in parts)
-        if found.height:
+        masked = pl.concat(_masked(part, owners) for part in parts)
+        if masked.height:
             texts = frame.select(text=pl.col(column.name).cast(pl.Categorical))
             new = texts.join(
-                found.cast({pl.String: pl.Categorical}),
+                masked.cast({pl.String: pl.Categorical}),
                 on="text",
                 how="left",
                 maintain_order="left",
@@ -186,10 +186,10 @@ def _clean_value(value: Any, owners: Collection[str], counts: dict[str, int]) ->
         return text
 
     value = _map_texts(whole_text(value), note)
-    found = _masked(pl.Series("text", sorted(texts), pl.String), owners)
+    masked = _masked(pl.Series("text", sorted(texts), pl.String), owners)
     for kind in _COUNTED:
-        counts[kind] += int(found[kind].sum())
-    new = dict(found.select("text", "new").iter_rows())
+        counts[kind] += int(masked[kind].sum())
+    new = dict(masked.select("text", "new").iter_rows())
     return _map_texts(value, lambda text: new.get(text, text))
 
 

@@ -96,7 +96,11 @@ for."""
 
 def reading_words() -> dict[str, str]:
     """Return the words that sources are read by at present, by kind of collector."""
-    return {kind: one.reading.get() for kind, one in COLLECTORS.items() if one.reading is not None}
+    return {
+        kind: collector.reading.get()
+        for kind, collector in COLLECTORS.items()
+        if collector.reading is not None
+    }
 
 
 @contextmanager
@@ -106,9 +110,9 @@ def read_by(words: Mapping[str, str]) -> Iterator[None]:
     They are as `reading_words` returned them in another process.
     """
     known = [
-        (one.reading, words[kind])
-        for kind, one in COLLECTORS.items()
-        if one.reading is not None and kind in words
+        (collector.reading, words[kind])
+        for kind, collector in COLLECTORS.items()
+        if collector.reading is not None and kind in words
     ]
     tokens = [(reading, reading.set(word)) for reading, word in known]
     try:
@@ -129,7 +133,8 @@ def how_to_fill(table: str) -> str:
         if table in collector.fills:
             kinds.setdefault(collector.fills[table], []).append(collector.kind)
     commands = [
-        f"tracelens collect {' or '.join(own)}{how and f' ({how})'}" for how, own in kinds.items()
+        f"tracelens collect {' or '.join(kinds_of)}{how and f' ({how})'}"
+        for how, kinds_of in kinds.items()
     ]
     measured = (
         ["tracelens collect calls PLAN"]

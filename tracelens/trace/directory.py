@@ -141,9 +141,13 @@ def scanned(parts: Sequence[Part], table: Table) -> pl.LazyFrame:
     """
     if not parts:
         return table.empty().lazy()
-    own = table.without("rank")
+    columns_of_file = table.without("rank")
     files = [part.file for part in parts]
-    if not all(column.nullable or column.name in part.columns for part in parts for column in own):
+    if not all(
+        column.nullable or column.name in part.columns
+        for part in parts
+        for column in columns_of_file
+    ):
         # A column that is missing is found when a frame is made of it.
         return pl.concat(
             [
@@ -151,16 +155,16 @@ def scanned(parts: Sequence[Part], table: Table) -> pl.LazyFrame:
                 for part in parts
             ]
         )
-    found = pl.scan_parquet(
+    rows = pl.scan_parquet(
         files,
         glob=False,
-        schema=own.schema,
+        schema=columns_of_file.schema,
         missing_columns="insert",
         extra_columns="ignore",
         include_file_paths=_FILE,
     )
     several = pl.col(_FILE).str.extract(r"rank=(\d+)[/\\][^/\\]*$").cast(pl.Int32).alias("rank")
-    return found.select(_rank(parts[0].rank) if len(parts) == 1 else several, *own.names)
+    return rows.select(_rank(parts[0].rank) if len(parts) == 1 else several, *columns_of_file.names)
 
 
 def _rank(rank: int) -> pl.Expr:
@@ -170,14 +174,14 @@ def _rank(rank: int) -> pl.Expr:
 def read_parts(parts: Sequence[Part], table: Table, columns: Sequence[str]) -> pl.DataFrame:
     """Return these columns of the parts, strings as Categorical."""
     frames = []
-    for own in gathered(parts):
-        if len(own) > 1:
-            found = scanned(own, table).select(columns).collect()
-            size = sum(part.file.stat().st_size for part in own)
-            check_texts(sum(map(long_bytes, found.select(pl.selectors.string()))), size)
-            frames.append(found.with_columns(pl.col(pl.String).cast(pl.Categorical)))
+    for batch in gathered(parts):
+        if len(batch) > 1:
+            frame = scanned(batch, table).select(columns).collect()
+            size = sum(part.file.stat().st_size for part in batch)
+            check_texts(sum(map(long_bytes, frame.select(pl.selectors.string()))), size)
+            frames.append(frame.with_columns(pl.col(pl.String).cast(pl.Categorical)))
         else:
-            frames.append(_read_part(own[0], table, columns))
+            frames.append(_read_part(batch[0], table, columns))
     return pl.concat(frames, rechunk=len(parts) > 1)
 
 
@@ -186,24 +190,24 @@ def gathered(parts: Sequence[Part]) -> Iterator[list[Part]]:
 
     One query of a hundred files takes a tenth of the time of reading each.
     """
-    own: list[Part] = []
+    batch: list[Part] = []
     n_rows = 0
     for part in parts:
         n_rows += part.n_rows
-        if own and n_rows > _MANY:
-            yield own
-            own, n_rows = [], part.n_rows
-        own.append(part)
-    yield own
+        if batch and n_rows > _MANY:
+            yield batch
+            batch, n_rows = [], part.n_rows
+        batch.append(part)
+    yield batch
 
 
 def _read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame:
     """Return these columns of the part, strings as Categorical."""
     strings = [column for column in columns if table.schema[column] == pl.String]
-    found = read_columns(part.file, [column for column in columns if column != "rank"], strings)
+    frame = read_columns(part.file, [column for column in columns if column != "rank"], strings)
     ranks = pl.Series([part.rank], dtype=pl.Int32).new_from_index(0, part.n_rows)
     return pl.DataFrame(
-        [ranks.alias("rank") if column == "rank" else found[column] for column in columns]
+        [ranks.alias("rank") if column == "rank" else frame[column] for column in columns]
     )
 
 
@@ -219,8 +223,8 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
         for rank, n in manifest.n_rows.get(table.name, {}).items()
     }
     # A job's unfinished attempts lie beside the files that its manifest names.
-    found = sorted(expected if manifest.attempts else folder.glob(f"{table.name}/rank=*/*.parquet"))
-    for file in [*expected, *(file for file in found if file not in expected)]:
+    files = sorted(expected if manifest.attempts else folder.glob(f"{table.name}/rank=*/*.parquet"))
+    for file in [*expected, *(file for file in files if file not in expected)]:
         if (rank := rank_of(file.parent.name.removeprefix("rank="))) is None:
             raise SourceError(
                 f"{file}: expected a folder rank=N, found {file.parent.name}; {_ANEW}"
@@ -237,7 +241,7 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
                 f" {_ANEW}"
             )
         parts[file] = part
-    return sorted(parts[file] for file in found)
+    return sorted(parts[file] for file in files)
 
 
 def _part(rank: int, file: Path, table: Table) -> Part:
@@ -260,10 +264,10 @@ def _part(rank: int, file: Path, table: Table) -> Part:
             f"{file}: cannot be read as Parquet ({first_line(error)}); {_ANEW}"
         ) from error
     for column in table:
-        found = types.get(column.name)
-        if found is not None and str(found) not in _STORED_AS[column.dtype]:
+        dtype = types.get(column.name)
+        if dtype is not None and str(dtype) not in _STORED_AS[column.dtype]:
             raise SourceError(
-                f"{file}: column {column.name} should be {_STORED_AS[column.dtype][0]}, is {found};"
+                f"{file}: column {column.name} should be {_STORED_AS[column.dtype][0]}, is {dtype};"
                 f" {_ANEW}"
             )
     if min(counts) < 0 or counts[0] != sum(group.num_rows for group in groups):

@@ -31,8 +31,12 @@ def listed(url: str) -> tuple[list[Listed], list[Listed]]:
         itself = objects.about(name)
         if itself is not None:
             more = [objects.about(path.name) for path in beside(Path(name))]
-            return [itself], [one for one in more if one is not None]
-    members = [one for one in Objects(url).members() if not one.name.startswith(".")]
+            return [itself], [listed_file for listed_file in more if listed_file is not None]
+    members = [
+        listed_file
+        for listed_file in Objects(url).members()
+        if not listed_file.name.startswith(".")
+    ]
     if not members:
         raise SourceError(
             f"{url}: there is no such object, and none below it; give a trace, or what a profiler"

@@ -32,13 +32,13 @@ class RankPlace:
     @classmethod
     def of(cls, rank: int, capture: Capture) -> RankPlace:
         """Take what a capture tells of its rank: its table, or else its number of ranks."""
-        own, size = capture.table("ranks"), capture.settings.get(WORLD_SIZE)
-        told = {"world_size": size if isinstance(size, int) else None}
-        if own is not None:
-            told |= _TABLE.conform(own.lazy().collect()).row(0, named=True)
+        rows, size = capture.table("ranks"), capture.settings.get(WORLD_SIZE)
+        facts = {"world_size": size if isinstance(size, int) else None}
+        if rows is not None:
+            facts |= _TABLE.conform(rows.lazy().collect()).row(0, named=True)
         devices = capture.table("devices")
         n_devices = 0 if devices is None else devices.lazy().select(pl.len()).collect().item()
-        return cls(rank, capture.place.host, _device(capture), n_devices, told)
+        return cls(rank, capture.place.host, _device(capture), n_devices, facts)
 
 
 def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:

@@ -193,11 +193,11 @@ def extent_of(capture: Capture) -> tuple[int, int] | None:
     for name in _TIMED:
         rows = capture.table(name)
         if rows is not None:
-            found = (
+            extents = (
                 rows.lazy()
                 .select(first=pl.col("start_ns").min().cast(pl.Int64), last=ends.max())
                 .collect()
                 .row(0)
             )
-            bounds += [] if found[0] is None else [found]
+            bounds += [] if extents[0] is None else [extents]
     return (min(first for first, _ in bounds), max(last for _, last in bounds)) if bounds else None

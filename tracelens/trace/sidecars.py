@@ -57,21 +57,21 @@ def sidecar_collector(sidecar: type[Sidecar], beside: str) -> Collector:
         return not path.is_dir() and f'"tracelens-{sidecar.kind}"'.encode() in unzipped(head)[:256]
 
     def read(path: Path) -> list[Capture]:
-        found = _decoded(path, sidecar)
+        decoded = _decoded(path, sidecar)
         diagnostics = Diagnostics()
-        for note in found.notes:
-            diagnostics.add("info", found.about_notes, note)
-        table = found.rows()
+        for note in decoded.notes:
+            diagnostics.add("info", decoded.about_notes, note)
+        table = decoded.rows()
         return [
             Capture(
-                kind=found.kind,
-                source=SourceFile.of(path, found.kind),
-                tables={found.kind: table} if table.height else {},
-                producer=f"tracelens collect {beside} {found.option}",
-                versions={beside: found.torch},
-                rank=found.rank,
-                rank_origin="sidecar" if found.rank is not None else "input order",
-                reasons={found.kind: found.why_empty},
+                kind=decoded.kind,
+                source=SourceFile.of(path, decoded.kind),
+                tables={decoded.kind: table} if table.height else {},
+                producer=f"tracelens collect {beside} {decoded.option}",
+                versions={beside: decoded.torch},
+                rank=decoded.rank,
+                rank_origin="sidecar" if decoded.rank is not None else "input order",
+                reasons={decoded.kind: decoded.why_empty},
                 diagnostics=diagnostics,
             )
         ]
@@ -114,16 +114,16 @@ def _decoded(path: Path, kind: type[Sidecar]) -> Sidecar:
             raise SourceError(
                 f"{path}: a sidecar of more than {_LARGEST_BYTES >> 20} MiB; it is damaged"
             )
-        found = msgspec.json.decode(content, type=kind)
+        decoded = msgspec.json.decode(content, type=kind)
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path}: cannot be read: {error}; {how}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SourceError(
             f"{path}: expected a {name} sidecar, found {first_line(error)}; {how}"
         ) from error
-    if found.format != name or found.version > _VERSION:
+    if decoded.format != name or decoded.version > _VERSION:
         raise SourceError(
-            f"{path}: {found.format} version {found.version}, this tracelens reads {name} up to"
+            f"{path}: {decoded.format} version {decoded.version}, this tracelens reads {name} up to"
             f" {_VERSION}; upgrade with pip install -U tracelens-toolkit"
         )
-    return found
+    return decoded

@@ -48,12 +48,12 @@ def read_into(
     """
     read: dict[str, Iterator[list[Capture]]] = {}
     for collector in dict.fromkeys(collector for collector, _ in sources):
-        own = [path for other, path in sources if other is collector]
+        collector_paths = [path for other, path in sources if other is collector]
         if collector.read_several is None:
-            read[collector.kind] = map(collector.read, own)
+            read[collector.kind] = map(collector.read, collector_paths)
         else:
             read[collector.kind] = iter(
-                collector.read_several(own, folder / collector.kind, limit_bytes, tell)
+                collector.read_several(collector_paths, folder / collector.kind, limit_bytes, tell)
             )
     return [capture for collector, _ in sources for capture in next(read[collector.kind])]
 

@@ -179,12 +179,12 @@ def _explaining(
     try:
         yield
     except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException) as error:
-        said = first_line(error)
-        unknown = re.search(r"""(?:relation|column(?: named)?):? ["'`]([^"'`]*)["'`]""", said)
+        message = first_line(error)
+        unknown = re.search(r"""(?:relation|column(?: named)?):? ["'`]([^"'`]*)["'`]""", message)
         if unknown is None:
-            raise UsageError(f"query: {said[:300]}") from error
+            raise UsageError(f"query: {message[:300]}") from error
         name = unknown[1]
-        if said.startswith("relation"):
+        if message.startswith("relation"):
             raise UsageError(f"query: no table is called {name}; {near(name, tables)}") from error
         columns = [column for frame in named.values() for column in frame.collect_schema()]
         raise UsageError(f"query: no column is called {name}; {near(name, columns)}") from error

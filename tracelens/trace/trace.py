@@ -116,7 +116,7 @@ class Trace:
             return found
         files = {name: parts_of(folder, table, manifest) for name, table in TABLES.items()}
         tables = {name: scanned(files[name], table) for name, table in TABLES.items()}
-        refuse_expansion(folder, [part for own in files.values() for part in own])
+        refuse_expansion(folder, [part for table_parts in files.values() for part in table_parts])
         trace = cls(manifest, tables, folder)
         trace._files = files
         return trace
@@ -167,10 +167,12 @@ class Trace:
         rank = None if self.manifest.ranks == [rank] else rank
         if rank is not None or where is not None:
             files = self._files.get(name, [])
-            own = [part for part in files if part.rank == rank]
-            if where is None and _have(own, columns):
-                return self._read_parts(name, own, columns)
-            rows = scanned(own, TABLES[name]) if files and rank is not None else self.scan(name)
+            rank_parts = [part for part in files if part.rank == rank]
+            if where is None and _have(rank_parts, columns):
+                return self._read_parts(name, rank_parts, columns)
+            rows = (
+                scanned(rank_parts, TABLES[name]) if files and rank is not None else self.scan(name)
+            )
             rows = rows.filter(
                 True if where is None else where, True if rank is None else pl.col("rank") == rank
             )
@@ -267,8 +269,8 @@ class Trace:
                 for rows in read_groups(
                     parts[0].file, [one for one in columns if one != "rank"], use_threads=True
                 ):
-                    found = pl.DataFrame(pl.from_arrow(rows, rechunk=False))
-                    yield found.select(
+                    chunk = pl.DataFrame(pl.from_arrow(rows, rechunk=False))
+                    yield chunk.select(
                         pl.lit(parts[0].rank, pl.Int32).alias("rank"), pl.all()
                     ).select(columns)
 
