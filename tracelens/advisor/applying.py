@@ -52,14 +52,14 @@ def apply_calls(
     with torch.no_grad():
         program = torch.export.export(model, given).run_decompositions({})
         try:
-            made = _Rewriting(torch, program, chosen).made()
+            rewritten = _Rewriting(torch, program, chosen).made()
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            said = f"{type(error).__name__}: {first_line(error)}"
+            reason = f"{type(error).__name__}: {first_line(error)}"
             raise UsageError(
-                f"the plan does not fit the model's graph ({said}): {_ANEW}"
+                f"the plan does not fit the model's graph ({reason}): {_ANEW}"
             ) from error
-        _check(torch, (model, made), given, tolerance)
-    return made
+        _check(torch, (model, rewritten), given, tolerance)
+    return rewritten
 
 
 def _given(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
@@ -67,10 +67,10 @@ def _given(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     source = torch.Generator().manual_seed(0)
     return tuple(
-        torch.randn(tuple(own["shape"]), generator=source).to(
-            device, getattr(torch, str(own["dtype"]))
+        torch.randn(tuple(tensor_facts["shape"]), generator=source).to(
+            device, getattr(torch, str(tensor_facts["dtype"]))
         )
-        for own in plan.inputs
+        for tensor_facts in plan.inputs
     )
 
 
@@ -79,15 +79,17 @@ def _check(
 ) -> None:
     """Raise ToolError where the rewritten model's output is not the model's."""
     try:
-        own, other = (module(*given) for module in both)
+        expected, other = (module(*given) for module in both)
     except RuntimeError as error:
         raise ToolError(
             f"a call of the plan fails ({str(error)[:300]}); the model is as it was"
         ) from error
     is_tf32 = torch.backends.cudnn.allow_tf32 and given[0].is_cuda
     limit = _LIMITS[is_tf32] if tolerance is None else tolerance
-    for one, two in zip(_tensors(torch, own), _tensors(torch, other), strict=True):
-        difference = float((one - two).abs().max() / one.abs().max().clamp_min(1e-30))
+    for expected_tensor, two in zip(_tensors(torch, expected), _tensors(torch, other), strict=True):
+        difference = float(
+            (expected_tensor - two).abs().max() / expected_tensor.abs().max().clamp_min(1e-30)
+        )
         if not difference <= limit:
             raise ToolError(
                 f"the advised calls give another output: it differs by {difference:.2g} of the"
@@ -149,20 +151,20 @@ class _Rewriting:
 
         A parameter is kept by the module.
         """
-        for own in (layout, "NCHW", "NHWC"):
-            if (name, own) in self.have:
-                return self.have[name, own]
+        for available in (layout, "NCHW", "NHWC"):
+            if (name, available) in self.have:
+                return self.have[name, available]
         node = self.nodes[name]
         if name in self.kept:
-            made = self._keep(self.kept[name])
+            kept_value = self._keep(self.kept[name])
         elif (
             node.target is operator.getitem
         ):  # the first result of an operator stands for the operator
-            made = self._any(node.args[0].name, layout)
+            kept_value = self._any(node.args[0].name, layout)
         else:
             raise UsageError(f"the plan computes no {name}: {_ANEW}")
-        self.have[name, layout] = made
-        return made
+        self.have[name, layout] = kept_value
+        return kept_value
 
     def _keep(self, tensor: Any) -> Any:
         name = f"kept{next(self.numbers)}"
@@ -185,12 +187,12 @@ class _Rewriting:
         if call.function in (NORM, "relu_", "add_"):
             n_taken = {"relu_": 1, "add_": 2}.get(call.function)
             return self.graph.call_function(self.functions[call.function], arguments[:n_taken])
-        made = self.graph.call_function(node.target, arguments, dict(node.kwargs))
+        result = self.graph.call_function(node.target, arguments, dict(node.kwargs))
         value = node.meta.get("val")
         return (
-            self.graph.call_function(operator.getitem, (made, 0))
+            self.graph.call_function(operator.getitem, (result, 0))
             if isinstance(value, (tuple, list))
-            else made
+            else result
         )
 
     def _product(self, call: PlannedCall, nodes: Sequence[Any], covers: Sequence[str]) -> Any:
@@ -204,7 +206,7 @@ class _Rewriting:
         bias = None if values[2] is None else self.kept[values[2].name].detach()
         if NORM in covers:
             norm = nodes[covers.index(NORM)]
-            scale, shift, mean, variance = (self.kept[own.name] for own in norm.args[1:5])
+            scale, shift, mean, variance = (self.kept[argument.name] for argument in norm.args[1:5])
             weight, bias = folded(weight, bias, (scale, shift, mean, variance), norm.args[6])
         read = dict(zip(call.inputs, call.layouts, strict=True))
         x = self._any(_name(values[0]), call.layouts[0])
@@ -228,5 +230,8 @@ def _name(node: Any) -> str:
 def _with_defaults(node: Any) -> list[Any]:
     """Return the arguments of a call, with those that were left out."""
     left = node.target._schema.arguments[len(node.args) :]  # noqa: SLF001 - how torch tells an operator's arguments
-    defaults = {own.name: own.default_value if own.has_default_value() else None for own in left}
+    defaults = {
+        parameter.name: parameter.default_value if parameter.has_default_value() else None
+        for parameter in left
+    }
     return [*node.args, *(node.kwargs.get(name, value) for name, value in defaults.items())]

@@ -46,12 +46,12 @@ def realisations() -> dict[str, Realised]:
             x.shape[0] == 1 and x.is_contiguous()
         ):  # the pixels of one image are a matrix's columns as they lie
             columns = x.view(x.shape[1], -1)
-            made = (
+            product = (
                 torch.mm(weight.t(), columns)
                 if b is None
                 else torch.addmm(b[:, None], weight.t(), columns)
             )
-            return made.view(1, -1, *x.shape[2:])
+            return product.view(1, -1, *x.shape[2:])
         return as_image(
             torch.mm(as_rows(x), weight) if b is None else torch.addmm(b, as_rows(x), weight), x
         )

@@ -52,9 +52,13 @@ class Plan:
         made_from: Mapping[str, Any],
     ) -> Plan:
         """The plan for these choices of eager or compiled by layer path."""
-        found = regions({path: choice == "compiled" for path, choice in layers.items()})
+        compiled_regions = regions({path: choice == "compiled" for path, choice in layers.items()})
         return cls(
-            tuple(found.to_compile), tuple(found.to_disable), dict(layers), paths, dict(made_from)
+            tuple(compiled_regions.to_compile),
+            tuple(compiled_regions.to_disable),
+            dict(layers),
+            paths,
+            dict(made_from),
         )
 
     @classmethod
@@ -127,10 +131,10 @@ def make_plan(
     """
     if oracle not in ORACLES:
         raise UsageError(f"no oracle is called {oracle}; the oracles are {', '.join(ORACLES)}")
-    found = layer_oracle(
+    mixtures = layer_oracle(
         base, other, switch_cost_ns=switch_cost_ns, method=method, beyond_spread=True
     )
-    if found["choice"].is_in(["base", "other"]).any():
+    if mixtures["choice"].is_in(["base", "other"]).any():
         swapped = shows_compilation(base) and not shows_compilation(other)
         raise UsageError(
             f"{base.name} is the compiled run and {other.name} the eager one: give the eager run"
@@ -143,14 +147,16 @@ def make_plan(
                 " collect timings"
             )
         )
-    found = found.filter((pl.col("rank") == pl.col("rank").min()) & (pl.col("oracle") == oracle))
-    if found.is_empty():
+    mixtures = mixtures.filter(
+        (pl.col("rank") == pl.col("rank").min()) & (pl.col("oracle") == oracle)
+    )
+    if mixtures.is_empty():
         raise MissingTableError(
             f"the runs tell no {oracle} path; tracelens collect timings with --method profiler"
             " measures what it needs"
         )
     is_total = pl.col("position").is_null()
-    total, path = found.row(by_predicate=is_total, named=True), found.filter(~is_total)
+    total, path = mixtures.row(by_predicate=is_total, named=True), mixtures.filter(~is_total)
     faster = (
         pl.when(pl.col("other_ns") < pl.col("base_ns"))
         .then(pl.lit("compiled"))

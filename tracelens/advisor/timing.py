@@ -71,8 +71,8 @@ def time_calls(
 
 
 def _quartiles(times: list[float]) -> list[int]:
-    found = statistics.quantiles(times, n=4) if len(times) > 1 else times * 3
-    return [round(max(one, 0.0)) for one in found]
+    quartiles = statistics.quantiles(times, n=4) if len(times) > 1 else times * 3
+    return [round(max(quartile, 0.0)) for quartile in quartiles]
 
 
 def _clock(call: Callable[[], Any], n: int) -> list[float]:

@@ -113,15 +113,17 @@ class Subject:
             {
                 "module_path": path,
                 "class_name": type(module).__name__,
-                "call_order": at,
+                "call_order": number,
                 "n_parameters": sum(
                     parameter.numel() for parameter in module.parameters(recurse=False)
                 ),
                 "hyperparameters": (
-                    json.dumps(found) if (found := _hyperparameters(module)) else None
+                    json.dumps(hyperparameters)
+                    if (hyperparameters := _hyperparameters(module))
+                    else None
                 ),
             }
-            for at, (path, module) in enumerate(self.modules.items())
+            for number, (path, module) in enumerate(self.modules.items())
         ]
         return pl.DataFrame(rows, schema=TABLES["layers"].without("rank").schema)
 
@@ -192,11 +194,11 @@ def _hyperparameters(module: Any) -> dict[str, Any]:
     """Return a layer's constants, as its class declares them; words only of torch's own classes."""
     words = (str,) if type(module).__module__.startswith("torch.") else ()
     plain = (bool, int, float, *words)
-    found = {}
+    parameters = {}
     for name in getattr(module, "__constants__", ()):
         value = getattr(module, name, None)
         if isinstance(value, plain) or (
             isinstance(value, tuple) and all(isinstance(v, plain) for v in value)
         ):
-            found[name] = value
-    return found
+            parameters[name] = value
+    return parameters

@@ -125,15 +125,15 @@ def _rounds(
     if not chosen:
         return
     n_rounds = protocol.warmup_rounds + protocol.rounds
-    for at in range(n_rounds):
-        _LOG.debug("%s, round %d of %d", subject.configuration, at + 1, n_rounds)
+    for round_number in range(n_rounds):
+        _LOG.debug("%s, round %d of %d", subject.configuration, round_number + 1, n_rounds)
         for variant in chosen:
             common = {
                 "configuration": subject.configuration,
                 "compile_mode": subject.mode,
                 **variant.key,
-                "round": at,
-                "is_warmup": at < protocol.warmup_rounds,
+                "round": round_number,
+                "is_warmup": round_number < protocol.warmup_rounds,
             }
             for found in _round(subject, variant, protocol.executions):
                 for (path, quantity), duration in found.items():

@@ -79,15 +79,15 @@ def _product(torch: Any, dtype: Any, device: str, size: int) -> Callable[[], Any
 
     Of fp8 a scaled one, as no other exists.
     """
-    one, other = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
+    left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     if dtype.itemsize > 1:
-        return partial(torch.mm, one, other)
+        return partial(torch.mm, left, right)
     scale = torch.ones((), device=device)
     scaled = torch._scaled_mm  # noqa: SLF001 - there is no other product of fp8
     return partial(
         scaled,
-        one,
-        other.t(),
+        left,
+        right.t(),
         scale_a=scale,
         scale_b=scale,
         out_dtype=torch.bfloat16,

@@ -85,7 +85,7 @@ def compiled_prefixes(
             " profiler"
         ) from error
     nodes = list(graph.nodes)
-    cuts = [at for at, node in enumerate(nodes) if node.op == "call_module"]
+    cuts = [index for index, node in enumerate(nodes) if node.op == "call_module"]
     prefixes = []
     for cut in [cuts[0] - 1, *cuts] if cuts else []:
         prefix = torch.fx.GraphModule(model, _cut(torch, nodes, cut))
@@ -101,7 +101,7 @@ def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
     """
     graph = torch.fx.Graph()
     new: dict[Any, Any] = {}
-    places = {node: at for at, node in enumerate(nodes)}
+    places = {node: index for index, node in enumerate(nodes)}
     for node in nodes:
         if places[node] <= cut or node.op == "placeholder":
             new[node] = graph.node_copy(node, lambda n: new[n])
@@ -120,7 +120,7 @@ def differences(paths: Sequence[str], cumulative: Sequence[int]) -> dict[str, in
 
     It is that of runs that end after the layer, less that of runs that end before.
     """
-    found: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     for path, (before, after) in zip(paths, pairwise(cumulative), strict=True):
-        found[path] += after - before
-    return dict(found)
+        totals[path] += after - before
+    return dict(totals)

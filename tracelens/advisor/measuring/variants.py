@@ -70,7 +70,7 @@ def variants(
 
     Diagnostics say what is left out.
     """
-    found: list[Variant] = []
+    chosen_variants: list[Variant] = []
 
     def add(
         method: str,
@@ -86,7 +86,7 @@ def variants(
             **condition,
             "clock": clock,
         }
-        found.append(Variant(key, one_round))
+        chosen_variants.append(Variant(key, one_round))
 
     is_custom = subject.configuration == "custom"
     for method, execute in (("e2e", _plain), ("layer", _timed)):
@@ -101,7 +101,7 @@ def variants(
                 " would change them"
             )
             diagnostics.add("info", "custom_end_to_end", text)
-        return found
+        return chosen_variants
     if subject.configuration in COMPILED:
         add("layer", _region_cost(subject))
     if "subtraction" in methods and subject.calls:
@@ -119,7 +119,7 @@ def variants(
             " cuda_event"
         )
         diagnostics.add("info", "no_cuda_events", text)
-    return found
+    return chosen_variants
 
 
 def _round(
@@ -134,8 +134,8 @@ def _profiler(torch: Any) -> AbstractContextManager[Any]:
     activities = [torch.profiler.ProfilerActivity.CPU]
     if torch.cuda.is_available():
         activities.append(torch.profiler.ProfilerActivity.CUDA)
-    found: AbstractContextManager[Any] = torch.profiler.profile(activities=activities)
-    return found
+    profiler: AbstractContextManager[Any] = torch.profiler.profile(activities=activities)
+    return profiler
 
 
 def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
@@ -191,14 +191,14 @@ class EventTimers:
     def read(self) -> dict[str, int]:
         """Return the durations since the last reading; waits for the device."""
         self._torch.cuda.synchronize()
-        found = {
+        times = {
             path: round(
                 sum(a.elapsed_time(b) for a, b in zip(events[::2], events[1::2], strict=True)) * 1e6
             )
             for path, events in self._events.items()
         }
         self._events.clear()
-        return found
+        return times
 
 
 def _events(subject: Subject, n: int) -> list[Found]:
@@ -268,7 +268,10 @@ def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str,
                 sums[place]["CUDA_self"] += event.self_device_time_total
                 sums[place]["CUDA_total"] += event.device_time_total if is_outermost else 0
         found.append(
-            {path: {name: round(v * 1000) for name, v in one.items()} for path, one in sums.items()}
+            {
+                path: {name: round(v * 1000) for name, v in layer_sums.items()}
+                for path, layer_sums in sums.items()
+            }
         )
     return found
 
