@@ -16,10 +16,12 @@ def changes_of(trace: Trace, step_ns: int | None, place: str | None = None) -> t
 
     `place` is named in the answer already, and not again.
     """
-    found = [_change(one, step_ns, place) for one in list_changes(trace)]
-    return tuple(one for one in found if one.saved_frac is None or one.saved_frac >= LEAST_SHARE)[
-        :_MOST
-    ]
+    changes = [_change(change, step_ns, place) for change in list_changes(trace)]
+    return tuple(
+        change
+        for change in changes
+        if change.saved_frac is None or change.saved_frac >= LEAST_SHARE
+    )[:_MOST]
 
 
 def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:

@@ -74,9 +74,9 @@ def _sentence(whole: dict[str, Any], *, has_steps: bool) -> str:
 
 
 def _pair(before: float, after: float) -> str:
-    one, two = duration(before), duration(after)
-    unit = two.rpartition(" ")[2]
-    return f"{one.removesuffix(f' {unit}')} → {two}"
+    before_text, after_text = duration(before), duration(after)
+    unit = after_text.rpartition(" ")[2]
+    return f"{before_text.removesuffix(f' {unit}')} → {after_text}"
 
 
 def _bars(
@@ -122,11 +122,11 @@ def _changed_parts(
         changed = sorted(
             (row for row in rows if row["more_ns"] * sign > 0), key=lambda row: -abs(row["more_ns"])
         )
-        said = [
+        sentences = [
             f"{_label(row['part'], is_process=is_process)} {_signed(row['more_ns'])}"
             for row in changed[:_MOST_CHANGED]
         ]
-        yield f"{word}: {', '.join(said) or 'nothing'}"
+        yield f"{word}: {', '.join(sentences) or 'nothing'}"
 
 
 def _signed(ns: float) -> str:
@@ -149,12 +149,12 @@ def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
     if not frame.height:
         return ()
     most = frame.sort(pl.col("more").abs(), descending=True).head(_MOST_CHANGED)
-    said = [
+    sentences = [
         f"{'.'.join(row['name'].split('.')[-2:])} {row['phase'] or ''}".strip()
         + f" {_signed(row['more'])}"
         for row in most.iter_rows(named=True)
     ]
-    return (f"{word}: {', '.join(said)}",)
+    return (f"{word}: {', '.join(sentences)}",)
 
 
 def _advice(other: Trace) -> str | None:
@@ -172,13 +172,13 @@ def _advice(other: Trace) -> str | None:
 
 
 def _doubts(base: Trace, other: Trace, whole: dict[str, Any]) -> Sequence[str]:
-    found = []
+    doubts = []
     if whole["reason"] == REASON_TOO_FEW:
-        found.append("fewer than three steps on a side: what is noise cannot be told")
+        doubts.append("fewer than three steps on a side: what is noise cannot be told")
     if (device := other_device(base, other)) is not None:
-        found.append(device)
+        doubts.append(device)
     if has_stacks(base) != has_stacks(other):
-        found.append(
+        doubts.append(
             "only one has stacks, which slow the host: its waiting for launches is not the program's"
         )
-    return found
+    return doubts

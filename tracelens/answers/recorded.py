@@ -59,8 +59,8 @@ def _devices(trace: Trace) -> str:
         return "on the CPU"
     names = trace.devices.join(used, on=["rank", "device_id"], how="semi")["name"]
     counts = Counter(name for name in names.drop_nulls() if name != "unknown")
-    said = [f"{n} {name}" if n > 1 else f"{_article(name)} {name}" for name, n in counts.items()]
-    return f"on {listed(said)}" if said else "on a GPU"
+    phrases = [f"{n} {name}" if n > 1 else f"{_article(name)} {name}" for name, n in counts.items()]
+    return f"on {listed(phrases)}" if phrases else "on a GPU"
 
 
 def _article(name: str) -> str:
@@ -73,9 +73,9 @@ def _article(name: str) -> str:
 
 def _versions(trace: Trace) -> list[str]:
     """Versions of torch, nsys or gdb, as far as they were recorded."""
-    found: dict[str, None] = {}
+    versions: dict[str, None] = {}
     for source in trace.manifest.sources:
         for key, value in (source.get("versions") or {}).items():
             if key in ("torch", "nsys", "gdb"):
-                found[f"{key} {str(value).split('+')[0]}"] = None
-    return [*found]
+                versions[f"{key} {str(value).split('+')[0]}"] = None
+    return [*versions]

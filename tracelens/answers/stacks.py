@@ -41,10 +41,13 @@ class CallPath:
     @property
     def calling(self) -> tuple[tuple[str, str, str | None, int | None], ...]:
         """The frames that call, without the process's start."""
-        begin = next((at for at, frame in enumerate(self.frames) if frame[0] == "python"), None)
+        begin = next(
+            (number for number, frame in enumerate(self.frames) if frame[0] == "python"), None
+        )
         if begin is None:
             begin = next(
-                (at for at, f in enumerate(self.frames) if f[0] not in (_START, _UNNAMED)), 0
+                (number for number, f in enumerate(self.frames) if f[0] not in (_START, _UNNAMED)),
+                0,
             )
         return self.frames[begin:-1]
 
@@ -79,18 +82,22 @@ def answer_two_stacks(base: Trace, other: Trace) -> Answer:
     """Answer for two logs: how deep each is, and where they part."""
     for trace in (base, other):
         trace.require("answer", "stacks", "frames")
-    pairs = [(path_of(one), path_of(two)) for one, two in pair_stacks(base, other)]
-    one, two = pairs[0]
-    same = one.symbol == two.symbol
+    pairs = [
+        (path_of(base_path), path_of(other_path))
+        for base_path, other_path in pair_stacks(base, other)
+    ]
+    base_path, other_path = pairs[0]
+    same = base_path.symbol == other_path.symbol
+    n_calls = counted(base_path.n_calls, "call")
     sentence = (
-        f"Two ways to {one.symbol}: {counted(one.n_calls, 'call')} and {two.n_calls:,}"
+        f"Two ways to {base_path.symbol}: {n_calls} and {other_path.n_calls:,}"
         if same
-        else f"{counted(one.n_calls, 'call')} lead to {one.symbol}, {two.n_calls:,} to {two.symbol}"
+        else f"{n_calls} lead to {base_path.symbol}, {other_path.n_calls:,} to {other_path.symbol}"
     )
     return Answer(
         sentence,
-        details=tuple(_parting(one, two)),
-        rows=tuple(_both_rows(one, two)),
+        details=tuple(_parting(base_path, other_path)),
+        rows=tuple(_both_rows(base_path, other_path)),
         about=_about(base, 1),
         sections=("stack_alignment",),
     )
@@ -110,19 +117,19 @@ def _rows(path: CallPath) -> Iterator[str]:
         yield f"{len(frames):4}  {_WORDS.get(role, role):20}  {_short_path(frames)}"
 
 
-def _both_rows(one: CallPath, two: CallPath) -> Iterator[str]:
+def _both_rows(base: CallPath, other: CallPath) -> Iterator[str]:
     """A line for each role, with the calls of both."""
-    mine, theirs = _by_role(one), _by_role(two)
+    mine, theirs = _by_role(base), _by_role(other)
     yield f"{'base':>6} {'new':>6}"
     for role in dict.fromkeys([*mine, *theirs]):
         yield f"{len(mine.get(role, ())):6} {len(theirs.get(role, ())):6}  {_WORDS.get(role, role)}"
 
 
 def _by_role(path: CallPath) -> dict[str, list[tuple[str, str, str | None, int | None]]]:
-    found: dict[str, list[tuple[str, str, str | None, int | None]]] = {}
+    frames_by_role: dict[str, list[tuple[str, str, str | None, int | None]]] = {}
     for frame in path.calling:
-        found.setdefault(frame[0], []).append(frame)
-    return found
+        frames_by_role.setdefault(frame[0], []).append(frame)
+    return frames_by_role
 
 
 def _short_path(frames: Sequence[tuple[str, str, str | None, int | None]]) -> str:
@@ -141,9 +148,9 @@ def _frame_text(frame: tuple[str, str, str | None, int | None]) -> str:
     return f"{file}:{line} {bare}" if file else bare
 
 
-def _parting(one: CallPath, two: CallPath) -> Iterator[str]:
+def _parting(base: CallPath, other: CallPath) -> Iterator[str]:
     """How many calls from outside are the same, and what each calls next; likewise from inside."""
-    names = [[frame[1] for frame in path.frames] for path in (one, two)]
+    names = [[frame[1] for frame in path.frames] for path in (base, other)]
     outer = _same(names[0], names[1])
     if outer == len(names[0]) == len(names[1]):
         yield "both are the same, call by call"
@@ -152,13 +159,13 @@ def _parting(one: CallPath, two: CallPath) -> Iterator[str]:
     if outer:
         yield f"the outer {counted(outer, 'frame')} are the same, to {names[0][outer - 1]}"
     rest = [side[outer : len(side) - inner] for side in names]
-    said = [
+    functions = [
         f"{word} goes on with {side[0]} ({counted(len(side), 'frame')})"
         if side
         else f"{word} with none"
         for word, side in zip(("base", "new"), rest, strict=True)
     ]
-    yield f"then {', '.join(said)}"
+    yield f"then {', '.join(functions)}"
     if inner:
         yield f"the inner {counted(inner, 'frame')} are the same again, from {names[0][-inner]}"
 
@@ -166,7 +173,7 @@ def _parting(one: CallPath, two: CallPath) -> Iterator[str]:
 def _same(one: Sequence[str], two: Sequence[str]) -> int:
     """How many first functions are the same."""
     pairs = enumerate(zip(one, two, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(two)))
+    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(two)))
 
 
 def _about(trace: Trace, n_symbols: int) -> str:

@@ -58,12 +58,12 @@ def _medians(trace: Trace) -> dict[str, float]:
     """The median time of the model by configuration, eager ones first."""
     rows = trace.timings.filter(_WHOLE).group_by("configuration", "compile_mode")
     times = rows.agg(pl.col("duration_ns").median()).sort("configuration", "compile_mode")
-    found = {}
+    medians = {}
     for configuration, mode, ns in times.iter_rows():
         is_eager = configuration in EAGER
         name = "eager" if is_eager else "compiled" if mode in (None, "default") else str(mode)
-        found[name if configuration != "custom" else "mixture"] = float(ns)
-    return dict(sorted(found.items(), key=lambda pair: pair[0] != "eager"))
+        medians[name if configuration != "custom" else "mixture"] = float(ns)
+    return dict(sorted(medians.items(), key=lambda pair: pair[0] != "eager"))
 
 
 def _sentence(medians: dict[str, float]) -> str:
