@@ -121,14 +121,14 @@ def _replays(trace: Trace, base: Trace | None = None) -> _Replays:
     """
     if not has_replays(trace):
         return []
-    found = []
-    for one in (trace, base):
-        captured = captured_graphs(one) if one is not None else None
+    replays = []
+    for side in (trace, base):
+        captured = captured_graphs(side) if side is not None else None
         if captured is not None and (pairs := captured.pairs(trace)).height:
-            found.append((pairs, place_parts(captured.work), CAPTURE_EVIDENCE))
+            replays.append((pairs, place_parts(captured.work), CAPTURE_EVIDENCE))
     if base is not None and base.has("kernels"):
-        found.append((pairs_by_name(trace, base), place_parts(base), BASE_EVIDENCE))
-    return found
+        replays.append((pairs_by_name(trace, base), place_parts(base), BASE_EVIDENCE))
+    return replays
 
 
 def _placed_parts(trace: Trace, replays: _Replays) -> pl.DataFrame:
@@ -227,11 +227,11 @@ def _located(trace: Trace) -> pl.DataFrame:
     )
     found = []
     for tree, part in with_trees(spans, kernels):
-        at, by_node = _where(tree, part)
-        path = tree["module_path"].gather(at).alias("module_path")
+        span_rows, by_node = _where(tree, part)
+        path = tree["module_path"].gather(span_rows).alias("module_path")
         within, roots = accumulation_and_roots(tree)
         accumulates = within.gather(part["span_id"]).fill_null(value=False)
-        is_root, phase = path.is_in(roots.implode()), tree["phase"].gather(at)
+        is_root, phase = path.is_in(roots.implode()), tree["phase"].gather(span_rows)
         is_root = is_root.fill_null(value=False) | only_in_wrapper(tree, part["span_id"])
         located = part.with_columns(
             path, by_node=by_node, accumulates=accumulates, phase=phase, is_root=is_root
@@ -249,12 +249,12 @@ def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Ser
 
     Also return whether it is where the kernel's graph node was made.
     """
-    at = kernels["span_id"]
+    span_ids = kernels["span_id"]
     if "node_span_id" not in kernels.columns:
-        return at, pl.lit(value=False)
+        return span_ids, pl.lit(value=False)
     node = kernels["node_span_id"]
     by_node = tree["module_path"].gather(node).is_not_null()
-    return node.zip_with(by_node, at), by_node
+    return node.zip_with(by_node, span_ids), by_node
 
 
 def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:

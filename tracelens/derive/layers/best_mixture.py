@@ -33,29 +33,29 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
     cost = [0.0, inf]
     came_from: list[list[int]] = []
     for layer in times:
-        origin = [_cheaper_origin(cost, at, change_cost) for at in (EAGER, COMPILED)]
+        origin = [_cheaper_origin(cost, state, change_cost) for state in (EAGER, COMPILED)]
         cost = [
-            cost[origin[at]] + change_cost * (origin[at] != at) + layer[at]
-            for at in (EAGER, COMPILED)
+            cost[origin[state]] + change_cost * (origin[state] != state) + layer[state]
+            for state in (EAGER, COMPILED)
         ]
         came_from.append(origin)
-    at = _cheaper_origin(cost, EAGER, change_cost)
+    state = _cheaper_origin(cost, EAGER, change_cost)
     path = []
     for origins in reversed(came_from):
-        path.append(at)
-        at = origins[at]
+        path.append(state)
+        state = origins[state]
     return path[::-1]
 
 
-def _cheaper_origin(cost: Sequence[float], at: int, change_cost: float) -> int:
+def _cheaper_origin(cost: Sequence[float], state: int, change_cost: float) -> int:
     """Return the configuration to come from at least cost.
 
     At equal cost the same one, or eager where changes cost nothing.
     """
-    stay, change = cost[at], cost[1 - at] + change_cost
+    stay, change = cost[state], cost[1 - state] + change_cost
     if stay == change and change_cost == 0:
         return EAGER
-    return at if stay <= change else 1 - at
+    return state if stay <= change else 1 - state
 
 
 def change_costs(path: Sequence[int], change_cost: float) -> list[float]:
@@ -63,7 +63,9 @@ def change_costs(path: Sequence[int], change_cost: float) -> list[float]:
 
     The last one also pays for leaving a compiled region.
     """
-    costs = [change_cost * (before != at) for before, at in zip([EAGER, *path], path, strict=False)]
+    costs = [
+        change_cost * (before != state) for before, state in zip([EAGER, *path], path, strict=False)
+    ]
     if costs:
         costs[-1] += change_cost * (path[-1] != EAGER)
     return costs
@@ -154,14 +156,14 @@ def with_total(rows: Sequence[Row]) -> list[Row]:
 
 def _walk(layers: Sequence[Row], path: Sequence[int], change_cost: float) -> list[Row]:
     rows, cumulative = [], 0.0
-    for layer, at, change in zip(layers, path, change_costs(path, change_cost), strict=True):
+    for layer, state, change in zip(layers, path, change_costs(path, change_cost), strict=True):
         chosen, is_forced = (
-            layer[("base_ns", "other_ns")[at]],
+            layer[("base_ns", "other_ns")[state]],
             None in (layer["base_ns"], layer["other_ns"]),
         )
         cumulative += chosen + change
         own = {
-            "choice": _WORDS[at],
+            "choice": _WORDS[state],
             "is_forced": is_forced,
             "chosen_ns": chosen,
             "switch_ns": change,
@@ -186,7 +188,7 @@ def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
 
 def _by_primitive(times: pl.DataFrame) -> dict[str, Row]:
     columns = [f"primitive_{word}_ns" for word in PRIMITIVES]
-    found = {}
+    sums = {}
     for row in times.group_by("layer").agg(pl.col(columns).sum()).iter_rows(named=True):
         spent = {
             word: row[f"primitive_{word}_ns"]
@@ -195,5 +197,5 @@ def _by_primitive(times: pl.DataFrame) -> dict[str, Row]:
         }
         moved = sum(spent.pop(word, 0.0) for word in _MOVES)
         main = max(spent, key=lambda word: spent[word], default=_MOVES[0])
-        found[row["layer"]] = spent | {main: spent.get(main, 0.0) + moved}
-    return found
+        sums[row["layer"]] = spent | {main: spent.get(main, 0.0) + moved}
+    return sums

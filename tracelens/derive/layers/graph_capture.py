@@ -69,7 +69,7 @@ class Captured:
             captures.setdefault(rank, []).append(launches)
         only = next(iter(captures)) if len(captures) == 1 else None
         known: dict[tuple[object, ...], pl.Series | None] = {}
-        found = [PAIRS.to_frame()]
+        pair_frames = [PAIRS.to_frame()]
         for (rank, _), unit in kernels.with_columns(code=code).group_by(
             "rank", "api_call_id", maintain_order=True
         ):
@@ -83,8 +83,8 @@ class Captured:
                 pairs = unit.select(
                     "rank", "kernel_id", base_rank=pl.lit(base_rank, pl.Int32), base_id=ids
                 )
-                found.append(pairs.drop_nulls("base_id"))
-        return pl.concat(found)
+                pair_frames.append(pairs.drop_nulls("base_id"))
+        return pl.concat(pair_frames)
 
     def _launches_of(
         self, kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
@@ -181,8 +181,8 @@ def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.
     if (launches["name"] != "").all():
         names = pl.concat([kernels["name"].str.strip_suffix(".kd"), launches["name"]])
         codes = names.cast(pl.Categorical).to_physical()
-        found = align(tuple(codes.head(kernels.height)), tuple(codes.tail(launches.height)))
-        places = pl.Series(found, dtype=pl.Int64)
+        aligned = align(tuple(codes.head(kernels.height)), tuple(codes.tail(launches.height)))
+        places = pl.Series(aligned, dtype=pl.Int64)
     elif kernels.height == launches.height:
         places = pl.int_range(kernels.height, eager=True)
     else:

@@ -99,7 +99,7 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
     runs = {rank: _run(part) for (rank,), part in theirs.group_by("rank", maintain_order=True)}
     only = next(iter(runs)) if len(runs) == 1 else None
     replayed = mine.filter((pl.col("link") == "graph").any().over("rank", "unit"))
-    found = [PAIRS.to_frame()]
+    pair_frames = [PAIRS.to_frame()]
     aligned: dict[tuple[object, ...], list[int | None]] = {}
     for (rank, _), unit in replayed.group_by("rank", "unit", maintain_order=True):
         base_rank = rank if rank in runs else only
@@ -118,8 +118,8 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
         paired = paired.filter(pl.col("link") == "graph")
         same_grid = paired.select((pl.col("grid") == pl.col("own")).mean().fill_null(1.0)).item()
         if paired["base_id"].count() >= _LEAST_ALIKE * paired.height and same_grid >= _LEAST_ALIKE:
-            found.append(paired.drop("link", "grid", "own").drop_nulls("base_id"))
-    return pl.concat(found)
+            pair_frames.append(paired.drop("link", "grid", "own").drop_nulls("base_id"))
+    return pl.concat(pair_frames)
 
 
 def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:

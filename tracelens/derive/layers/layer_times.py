@@ -35,9 +35,9 @@ def kernel_times(trace: Trace) -> pl.DataFrame:
     steps = trace.select("kernels", "rank", "step").filter(in_program(trace)).unique()
     n_steps = steps.group_by("rank").agg(n_steps=pl.col("step").drop_nulls().len().clip(1))
     per_step = [*_BOUNDS, *(f"primitive_{word}_ns" for word in PRIMITIVES)]
-    found = attribute_kernels(trace, in_steps=True).join(n_steps, on="rank")
+    times = attribute_kernels(trace, in_steps=True).join(n_steps, on="rank")
     n = (pl.col("n_kernels") / pl.col("n_steps")).round().cast(pl.Int64).alias("n")
-    return found.select(
+    return times.select(
         "rank", "layer", "class_name", "phase", "evidence", n, pl.col(per_step) / pl.col("n_steps")
     )
 
@@ -47,8 +47,8 @@ def both_kernel_times(base: Trace, other: Trace) -> Sides | None:
     if not base.has("kernels") or not other.has("kernels"):
         return None
     with ThreadPoolExecutor(2) as pool:
-        one, two = pool.map(kernel_times, (base, other))
-    return one, two
+        base_times, other_times = pool.map(kernel_times, (base, other))
+    return base_times, other_times
 
 
 def measured_times(trace: Trace) -> pl.DataFrame:
@@ -85,8 +85,8 @@ def region_cost(trace: Trace, configuration: str | None) -> float | None:
     rows = trace.timings.filter(~pl.col("is_warmup"), pl.col("module_path") == REGION)
     if configuration is not None:
         rows = rows.filter(pl.col("configuration") == configuration)
-    found = rows["duration_ns"].median()
-    return max(float(found), 0.0) if isinstance(found, (int, float)) else None
+    median = rows["duration_ns"].median()
+    return max(float(median), 0.0) if isinstance(median, (int, float)) else None
 
 
 def are_numbered(layers: pl.DataFrame) -> bool:

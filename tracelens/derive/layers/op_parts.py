@@ -51,11 +51,11 @@ def _with_ops(trace: Trace) -> pl.DataFrame:
             return _of_sites(trace, sites)
     kernels = trace.select("kernels", *_COLUMNS, "span_id")
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name")
-    found = []
+    parts = []
     for tree, part in with_trees(spans, kernels):
         top = _top_op(tree, part["span_id"])
-        found.append(part.select(*_COLUMNS, op=tree["name"].gather(top), op_id=top.cast(pl.Int64)))
-    return pl.concat(found)
+        parts.append(part.select(*_COLUMNS, op=tree["name"].gather(top), op_id=top.cast(pl.Int64)))
+    return pl.concat(parts)
 
 
 def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:

@@ -78,14 +78,14 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
         .unique()
         .with_columns(up="span_id", op=pl.lit(None, pl.Int64))
     )
-    found = [walk.clear()]
+    frames = [walk.clear()]
     while walk.height:
         at_graph = keys.gather(walk["up"]).is_not_null()
-        found.append(walk.filter(at_graph))
+        frames.append(walk.filter(at_graph))
         walk = walk.filter(~at_graph)
         op = walk["up"].zip_with(is_op.gather(walk["up"]), walk["op"])
         walk = walk.with_columns(op=op, up=tree["parent_id"].gather(walk["up"])).drop_nulls("up")
-    within = pl.concat(found)
+    within = pl.concat(frames)
     within = within.with_columns(
         graph_key=keys.gather(within["up"]), op_name=tree["name"].gather(within["op"])
     )
@@ -149,12 +149,12 @@ def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:
         .unique()
         .sort("call_order")
     )
-    found: dict[str, list[tuple[int, str]]] = {}
+    calls_by_graph: dict[str, list[tuple[int, str]]] = {}
     for key, order, name, is_extern in calls.iter_rows():
-        found.setdefault(key, []).append(
+        calls_by_graph.setdefault(key, []).append(
             (order, _extern_label(name) if is_extern else _PREFIX.sub("", name))
         )
-    return found
+    return calls_by_graph
 
 
 def _extern_label(name: str) -> str:

@@ -42,8 +42,8 @@ def pairs_ranks(
             if rules is not None:
                 sides = {"base_runs": rules.base_runs, "other_runs": rules.other_runs}
                 runs = {
-                    side: [run.derived(_as_rank, other.manifest.ranks[0]) for run in own]
-                    for side, own in sides.items()
+                    side: [run.derived(_as_rank, other.manifest.ranks[0]) for run in trace]
+                    for side, trace in sides.items()
                 }
                 more["rules"] = replace(rules, **runs)
         return compare(base, other, *args, **more)
@@ -61,12 +61,14 @@ def says_ranks(
 
     @wraps(notes)
     def with_ranks(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> list[str]:
-        found = pairs_ranks(notes)(base, other, *args, **more)
+        sentences = pairs_ranks(notes)(base, other, *args, **more)
         if one_rank_each(base, other):
-            one, two = base.manifest.ranks[0], other.manifest.ranks[0]
-            found.insert(
-                0, f"Rank {one} of base is compared with rank {two} of other, the only one of each."
+            base_rank, other_rank = base.manifest.ranks[0], other.manifest.ranks[0]
+            sentences.insert(
+                0,
+                f"Rank {base_rank} of base is compared with rank {other_rank} of other, the only one"
+                " of each.",
             )
-        return found
+        return sentences
 
     return with_ranks
