@@ -33,22 +33,25 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
         c for c in what if all(side[c].count() for side in sides)
     ]  # not every source tells registers
     codes = both.select(pl.struct(known).rank("dense").cast(pl.Int64)).to_series()
-    one, two = sides[0].height, sides[1].height
-    coded = sides[0].with_columns(code=codes.head(one)), sides[1].with_columns(code=codes.tail(two))
+    n_base, n_other = sides[0].height, sides[1].height
+    coded = (
+        sides[0].with_columns(code=codes.head(n_base)),
+        sides[1].with_columns(code=codes.tail(n_other)),
+    )
     theirs = dict(coded[1].group_by("rank", "unit", maintain_order=True))
-    found = []
+    frames = []
     for key, mine in coded[0].group_by("rank", "unit", maintain_order=True):
         if key in theirs:
             place = pl.Series(
                 align(tuple(mine["code"]), tuple(theirs[key]["code"])), dtype=pl.Int64
             )
             other_id = theirs[key]["kernel_id"].gather(place)
-            found.append(
+            frames.append(
                 mine.select("rank", base_id="kernel_id")
                 .with_columns(other_id=other_id)
                 .drop_nulls()
             )
-    return pl.concat(found) if found else pl.DataFrame(schema=_PAIRS)
+    return pl.concat(frames) if frames else pl.DataFrame(schema=_PAIRS)
 
 
 def _sequence(trace: Trace, *, is_bare: bool) -> pl.DataFrame:

@@ -83,7 +83,7 @@ def shares(base: Trace, other: Trace) -> dict[str, float]:
     share of the run that has less of it in common, as common code has common kernels; of layers the
     share of the run that has more, as a compiled one may name its outermost only.
     """
-    found = {}
+    shares_by_kind = {}
     for kind, table, key, weight in (
         ("kernel time", "kernels", "name", "duration_ns"),
         ("layers", "layers", "module_path", None),
@@ -98,8 +98,8 @@ def shares(base: Trace, other: Trace) -> dict[str, float]:
                 / float(one["n"].sum())
                 for one, two in (sides, sides[::-1])
             ]
-            found[kind] = max(of) if kind == "layers" else min(of)
-    return found
+            shares_by_kind[kind] = max(of) if kind == "layers" else min(of)
+    return shares_by_kind
 
 
 def _weights(trace: Trace, table: str, key: str, weight: str | None) -> pl.DataFrame:
@@ -119,14 +119,21 @@ def unrelated(base: Trace, other: Trace) -> str | None:
 
     The reason names the share that both have.
     """
-    found = shares(base, other)
-    layers, rest = found.get("layers"), found.get("kernel time", found.get("ops"))
-    if not found or (layers or 0) >= _MOST or (rest or 0) >= (_SOME if layers is None else _MOST):
+    shares_by_kind = shares(base, other)
+    layers, rest = (
+        shares_by_kind.get("layers"),
+        shares_by_kind.get("kernel time", shares_by_kind.get("ops")),
+    )
+    if (
+        not shares_by_kind
+        or (layers or 0) >= _MOST
+        or (rest or 0) >= (_SOME if layers is None else _MOST)
+    ):
         return None
-    said = " and ".join(f"{share:.0%} of {kind}" for kind, share in found.items())
+    percentages = " and ".join(f"{share:.0%} of {kind}" for kind, share in shares_by_kind.items())
     return (
-        f"{base.name} and {other.name} are two programs: only {said} are in both; compare runs of"
-        " one program"
+        f"{base.name} and {other.name} are two programs: only {percentages} are in both;"
+        " compare runs of one program"
     )
 
 
@@ -136,8 +143,10 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
     Return None where the capture does not tell.
     """
     alike = shares(base, other)
-    said = ", ".join(f"{share:.0%} of {kind} in both" for kind, share in alike.items()) or None
-    rows = [("program", said, base.name if unrelated(base, other) else said)]
+    percentages = (
+        ", ".join(f"{share:.0%} of {kind} in both" for kind, share in alike.items()) or None
+    )
+    rows = [("program", percentages, base.name if unrelated(base, other) else percentages)]
     for what, about in _ABOUT.items():
         rows.append((what, about(base), about(other)))
         if what == "calls":
@@ -149,13 +158,13 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
 
 
 def _versions(trace: Trace, *, driver: bool) -> str | None:
-    found = {
+    versions = {
         f"{key} {value}".removeprefix("driver ")
         for source in trace.manifest.sources
         for key, value in (source.get("versions") or {}).items()
         if ("driver" in key) == driver and key not in _TOOLS
     }
-    return _listed(found)
+    return _listed(versions)
 
 
 def _steps(trace: Trace) -> str | None:
@@ -276,14 +285,18 @@ def other_work(base: Trace, other: Trace) -> str | None:
 
 
 def _example(strange: pl.DataFrame, name: str, column: str) -> str:
-    own = strange.filter(pl.col("name") == name)
-    return f"{name} {own[column][0]}" if own.height else f"{name}: only what the other has too"
+    examples = strange.filter(pl.col("name") == name)
+    return (
+        f"{name} {examples[column][0]}"
+        if examples.height
+        else f"{name}: only what the other has too"
+    )
 
 
 def _options(trace: Trace) -> str | None:
     settings = [source.get("settings") or {} for source in trace.manifest.sources]
     return _listed(
-        {f"{key}={own[key]}" for own in settings for key in _OPTIONS if own.get(key)}
+        {f"{key}={options[key]}" for options in settings for key in _OPTIONS if options.get(key)}
     ) or (
         "none" if any(source.get("kind") == "torch" for source in trace.manifest.sources) else None
     )

@@ -104,11 +104,11 @@ def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
     kind, colon, rest = target.partition(":")
     if not colon:
         if target not in METRICS:
-            at = slice(begin, begin + max(len(target), 1))
-            found = near(
+            place = slice(begin, begin + max(len(target), 1))
+            suggestions = near(
                 target, [*METRICS, *(f"{kind}:PATTERN:{MEASURES[kind][0]}" for kind in MEASURES)]
             )
-            raise ExpressionError(text, at, f"no measure is called {target!r}; {found}")
+            raise ExpressionError(text, place, f"no measure is called {target!r}; {suggestions}")
         return "metric", target, ""
     if kind not in MEASURES:
         raise ExpressionError(
@@ -122,30 +122,30 @@ def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
         pattern, measure = rest, MEASURES[kind][0]
     if measure not in MEASURES[kind] or not pattern:
         end = begin + len(target)
-        at = slice(end - len(measure), end)
-        said = (
+        place = slice(end - len(measure), end)
+        message = (
             f"expected {kind}:PATTERN:{' or '.join(MEASURES[kind])}, found {measure!r} at its end"
         )
-        raise ExpressionError(text, at, said)
+        raise ExpressionError(text, place, message)
     return kind, pattern, measure
 
 
 def _limit(text: str, begin: int, words: str, counted_in: str) -> tuple[Form, float]:
     """Return the form of the limit (absolute, or relative to base) and its value."""
     begin += len(words) - len(words.lstrip())
-    at = slice(begin, begin + max(len(words.strip()), 1))
-    found = _LIMIT.fullmatch(words.strip())
-    if found is None:
-        raise ExpressionError(text, at, f"expected a limit, {_EXAMPLE}")
-    sign, number, unit = found["sign"], float(found["number"]), found["unit"]
+    place = slice(begin, begin + max(len(words.strip()), 1))
+    limit = _LIMIT.fullmatch(words.strip())
+    if limit is None:
+        raise ExpressionError(text, place, f"expected a limit, {_EXAMPLE}")
+    sign, number, unit = limit["sign"], float(limit["number"]), limit["unit"]
     if unit == "%":
         if not sign:
-            raise ExpressionError(text, at, f"a share is of what it was: write +{words.strip()}")
+            raise ExpressionError(text, place, f"a share is of what it was: write +{words.strip()}")
         return "share", number / 100
     units = UNITS[counted_in]
     if unit not in units and number:
         known = ", ".join(word for word in units if word) or "none"
         raise ExpressionError(
-            text, at, f"{unit!r} is no unit of this; the units are {known}, or % after a +"
+            text, place, f"{unit!r} is no unit of this; the units are {known}, or % after a +"
         )
     return ("more" if sign else "most"), number * units.get(unit, 1)

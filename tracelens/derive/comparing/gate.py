@@ -108,8 +108,8 @@ def _check(base: Trace, other: Trace, expressions: Sequence[Expression], rules: 
                 f"{asked.name} is of a GPU, and neither run used one; ask of step_time, compute,"
                 " idle, op:PATTERN:duration or layer:PATTERN:duration"
             )
-            at = asked.text.find(asked.name)
-            raise ExpressionError(asked.text, slice(at, at + len(asked.name)), words)
+            begin = asked.text.find(asked.name)
+            raise ExpressionError(asked.text, slice(begin, begin + len(asked.name)), words)
 
 
 def _check_pattern(asked: Expression, names: Sequence[str], traces: Iterable[Trace]) -> None:
@@ -128,8 +128,8 @@ def _check_pattern(asked: Expression, names: Sequence[str], traces: Iterable[Tra
         )
     elif matches or asked.measure == "count":
         return
-    at = asked.text.find(asked.name)
-    raise ExpressionError(asked.text, slice(at, at + len(asked.name)), message)
+    begin = asked.text.find(asked.name)
+    raise ExpressionError(asked.text, slice(begin, begin + len(asked.name)), message)
 
 
 def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: Rules) -> Verdict:

@@ -29,10 +29,11 @@ def of_runs(traces: Iterable[Trace], values: Callable[[Trace], pl.DataFrame]) ->
 
     `run` is counted from 0.
     """
-    found = [
-        values(trace).with_columns(run=pl.lit(at, pl.Int64)) for at, trace in enumerate(traces)
+    frames = [
+        values(trace).with_columns(run=pl.lit(number, pl.Int64))
+        for number, trace in enumerate(traces)
     ]
-    return pl.concat([frame for frame in found if frame.height] or found[:1])
+    return pl.concat([frame for frame in frames if frame.height] or frames[:1])
 
 
 def in_steps(trace: Trace) -> pl.DataFrame:
@@ -73,16 +74,16 @@ def layer_values(trace: Trace) -> pl.DataFrame:
 
 def layer_work(trace: Trace) -> pl.DataFrame:
     """Time of each layer's and phase's kernels by step: rank, layer, phase, step, value, n."""
-    found = layer_step_times(trace)
-    return found.select(
+    times = layer_step_times(trace)
+    return times.select(
         "rank", "layer", "phase", "step", value=pl.col("duration_ns").cast(pl.Float64), n=pl.lit(1)
     )
 
 
 def kernel_work(trace: Trace) -> pl.DataFrame:
     """Return every kernel: rank, name, step, value (its duration), n (1)."""
-    found = trace.select("kernels", "rank", "name", "step", "duration_ns")
-    return found.select(
+    kernels = trace.select("kernels", "rank", "name", "step", "duration_ns")
+    return kernels.select(
         "rank", "name", "step", value=pl.col("duration_ns").cast(pl.Float64), n=pl.lit(1)
     )
 
@@ -94,20 +95,20 @@ def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
     """
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "self_ns", "step")
     kernels = trace.select("kernels", "rank", "span_id", "duration_ns")
-    found = []
+    frames = []
     for tree in span_trees(spans):
         is_op = tree["kind"] == "op"
         value = tree["self_ns"]
         if on_device:
-            own = of_rank(kernels, tree)
-            within = nearest_row(tree["parent_id"], is_op, own["span_id"])
-            value = charge(within, own["duration_ns"], tree.height)
-        found.append(
+            rank_kernels = of_rank(kernels, tree)
+            within = nearest_row(tree["parent_id"], is_op, rank_kernels["span_id"])
+            value = charge(within, rank_kernels["duration_ns"], tree.height)
+        frames.append(
             tree.select("rank", "name", "step", value=value.cast(pl.Float64), n=pl.lit(1)).filter(
                 is_op
             )
         )
-    return pl.concat(found) if found else kernel_work(trace).clear()
+    return pl.concat(frames) if frames else kernel_work(trace).clear()
 
 
 def layer_host_work(trace: Trace) -> pl.DataFrame:
@@ -189,7 +190,7 @@ def memory_values(trace: Trace) -> pl.DataFrame:
         pl.col("reserved_bytes").max().alias("reserved_peak"),
         pl.col("size_bytes").filter(pl.col("size_bytes") > 0).sum().alias("allocated_in_all"),
     )
-    found = wide.drop("step").unpivot(
+    values = wide.drop("step").unpivot(
         index=["rank", "device"], variable_name="measure", value_name="value"
     )
-    return found.drop_nulls("value").cast({"value": pl.Float64})
+    return values.drop_nulls("value").cast({"value": pl.Float64})

@@ -35,16 +35,18 @@ def planned_outcome(*traces: Trace) -> list[str]:
         return []
     measured = next(trace for trace in traces if PLANNED in _pure(trace))
     kept = [source.get("settings", {}) for source in measured.manifest.sources]
-    about: dict[str, Any] = next((own for own in kept if PLANNED in own.get("devices", {})), {})
+    about: dict[str, Any] = next(
+        (settings for settings in kept if PLANNED in settings.get("devices", {})), {}
+    )
     device = about.get("devices", {}).get(PLANNED)
-    found = []
+    sentences = []
     for name in sorted(set(pure) - {PLANNED}, key=lambda one: one not in EAGER):
         if device is None or DEVICES.get(name) == ("cpu" if device == "cpu" else "gpu"):
             predicted = about.get("plan", {}).get(
                 f"predicted_speedup_over_{'base' if name in EAGER else 'other'}"
             )
-            found.append(_beside(name, pure[name], pure[PLANNED], predicted))
-    return found or [_ALONE]
+            sentences.append(_beside(name, pure[name], pure[PLANNED], predicted))
+    return sentences or [_ALONE]
 
 
 def _pure(trace: Trace) -> dict[str, pl.DataFrame]:
@@ -73,9 +75,9 @@ def _beside(name: str, base: pl.DataFrame, plan: pl.DataFrame, predicted: float 
     row = judge(base, plan, ["plan"]).row(0, named=True)
     before, after, low, high = (row[key] for key in ("base_value", "other_value", "low", "high"))
     ends = [before + more for more in (high, low) if more is not None]
-    said = [" to ".join(f"{before / end:.2f}" if end > 0 else "any" for end in ends)]
-    said += [] if predicted is None else [f"predicted {predicted:.2f}"]
-    brackets = f" ({'; '.join(filter(None, said))})" if any(said) else ""
+    ratios = [" to ".join(f"{before / end:.2f}" if end > 0 else "any" for end in ends)]
+    ratios += [] if predicted is None else [f"predicted {predicted:.2f}"]
+    brackets = f" ({'; '.join(filter(None, ratios))})" if any(ratios) else ""
     return (
         f"The measured plan ({PLANNED}) takes {after / 1e6:.3f} ms end to end, {name}"
         f" {before / 1e6:.3f} ms: a speedup of {before / after:.2f}{brackets},"
@@ -85,10 +87,12 @@ def _beside(name: str, base: pl.DataFrame, plan: pl.DataFrame, predicted: float 
 
 def _told(outcome: str, reason: str | None) -> str:
     """Return the outcome as the end of a sentence, with the reason where there is none."""
-    said = {"faster": "it helps", "slower": "it does harm", "unclear": "no difference can be told"}[
-        outcome
-    ]
-    return said if reason is None else f"{said}: {reason}"
+    meaning = {
+        "faster": "it helps",
+        "slower": "it does harm",
+        "unclear": "no difference can be told",
+    }[outcome]
+    return meaning if reason is None else f"{meaning}: {reason}"
 
 
 def planned_steps(base: Trace, planned: Trace) -> str:
@@ -100,5 +104,5 @@ def planned_steps(base: Trace, planned: Trace) -> str:
     if found.value is None:
         return f"A step of the plan cannot be compared with base: {found.reason}."
     spread = "" if found.interval is None else " ({:+.1%} to {:+.1%})".format(*found.interval)
-    told = _told(found.outcome, found.reason if found.outcome == "unclear" else None)
-    return f"A step of the measured plan differs from one of base by {found.value:+.1%}{spread}: {told}."
+    sentence = _told(found.outcome, found.reason if found.outcome == "unclear" else None)
+    return f"A step of the measured plan differs from one of base by {found.value:+.1%}{spread}: {sentence}."

@@ -68,7 +68,7 @@ def outcomes_in_words(frame: pl.DataFrame, what: str) -> str:
     counts = {
         word: int((frame["outcome"] == word).sum()) for word in ("faster", "slower", "unclear")
     }
-    said = ", ".join(f"{n:,} {word}" for word, n in counts.items())
+    counted = ", ".join(f"{n:,} {word}" for word, n in counts.items())
     why = frame.filter(outcome="unclear")["reason"].value_counts(sort=True)
     reason = f" ({why['reason'][0]})" if why.height == 1 else ""
     alone = (
@@ -77,4 +77,4 @@ def outcomes_in_words(frame: pl.DataFrame, what: str) -> str:
         else {}
     )
     more = "".join(f", {n:,} {word}" for word, n in alone.items() if n)
-    return f"Of {frame.height:,} {what}: {said}{reason}{more}."
+    return f"Of {frame.height:,} {what}: {counted}{reason}{more}."
