@@ -24,9 +24,9 @@ TOKENS_PER_LINE = 13.9
 """What no package may exceed. The aim is 9: six to nine is what well-kept libraries have."""
 VAGUE_NAMES = frozenset(("at", "found", "made", "one", "own", "said", "told"))
 """Local names that do not say what a value is."""
-VAGUE_SHARE = 0.05
+VAGUE_SHARE = 0.035
 """The most of all local names that may be vague, all packages together."""
-LIMITS = {"null": 55, "a row a": 36, "no verb": 705, "wide docstring": 485, "wide code": 115}
+LIMITS = {"null": 52, "a row a": 36, "no verb": 705, "wide docstring": 430, "wide code": 115}
 """The most of each finding in all packages together."""
 
 _NULL = re.compile(r"\bnulls?\b")
