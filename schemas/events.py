@@ -283,7 +283,17 @@ STEPS = Table(
     ("start_ns",),
 )
 
-CAUSES = ("input", "allocation", "sync", "loading", "launch", "host", "dependency", "unknown")
+CAUSES = (
+    "input",
+    "allocation",
+    "sync",
+    "loading",
+    "launch",
+    "host",
+    "dependency",
+    "unknown",
+    "communication",
+)
 ACTIVITIES = Table(
     "activities",
     "A stretch of time of a host thread that launches device work, with what it did: the cause of a"
@@ -300,8 +310,8 @@ ACTIVITIES = Table(
             STR,
             "input (a loader's or dataset's span), allocation, sync (a call that waits for the"
             " device), loading (modules, libraries, compilation), launch (launch calls and the"
-            " framework's ops, pauses of under 0.1 ms between them included), host (anything"
-            " else).",
+            " framework's ops, pauses of under 0.1 ms between them included), communication"
+            " (with other processes, on the host: gloo, mpi), host (anything else).",
             values=CAUSES,
         ),
         Column(

@@ -12,14 +12,19 @@ from tests.programs import Row, api, launch, mark, program, span, work
 from tests.test_cpu_only import process, step
 from tests.test_cpu_work import op
 from tests.test_notebook import arithmetic
+from tracelens.analyses import verdict
 from tracelens.answers import make_answer
 from tracelens.answers.answer import WAIT, WORK, Change, duration, parts_of, rounded_percents
 from tracelens.answers.words import place_text
 from tracelens.derive.replay.unprofiled import UnprofiledStep
+from tracelens.derive.time.advice import list_changes
+from tracelens.derive.time.model import time_model
+from tracelens.derive.time.rank_time import step_sentences
 from tracelens.trace import Trace
 from tracelens.views.answer_text import answer_text
 
 SAMPLES = Path(__file__).parents[1] / "samples"
+CONSTRUCTED = SAMPLES / "planted" / "constructed"
 TRACES = sorted(SAMPLES.glob("**/*.tracelens"))
 STEP = mark(0, 0, 10_000)
 
@@ -65,6 +70,46 @@ def test_a_range_stands_beside_what_is_estimated() -> None:
     known = Change("give the loader workers", 0.8, 2_000_000, 1_900_000, 2_400_000)
     text = answer_text(type(answer)(answer.sentence, bars=answer.bars, changes=(known,)))
     assert "2.00 ms (1.90 to 2.40 ms)" in text
+
+
+def validating() -> Trace:
+    """Five steps of 10 ms that compute for 9, the third followed by 50 ms in which the host validates."""
+    at, spans, calls, kernels = 0, [], [], []
+    for number in range(5):
+        spans.append(mark(number, at, at + 10_000))
+        calls += [launch(at + k * 100, at + k * 100 + 50) for k in range(3)]
+        kernels += [
+            work(at + 100 + k * 3_000, at + 3_100 + k * 3_000, len(calls) - 3 + k) for k in range(3)
+        ]
+        at += 10_000
+        if number == 2:
+            spans.append(span("annotation", "validate", at, at + 50_000))
+            at += 50_000
+    return program(spans, calls, kernels)
+
+
+def test_shares_and_times_are_of_the_same_step() -> None:
+    """The validation is in the third step: 100 ms in five steps, of which 45 compute."""
+    trace = validating()
+    assert verdict(trace).select("bound", "bound_frac").row(0) == ("host", pytest.approx(0.545))
+    answer = make_answer(trace)
+    assert answer.sentence.endswith("55 % of a step of 20.0 ms on average (10.0 ms in the median)")
+    (change, *_) = [one for one in list_changes(trace) if one.cause == "host"]
+    assert (change.step_ns, change.saving_ns) == (20_000_000, pytest.approx(0.545 * 20_000_000))
+    (sentence,) = step_sentences(time_model(trace))
+    assert "(median of 5; 10.00 to 60.00 ms; 20.00 ms in the mean, which shares are of)" in sentence
+
+
+def test_without_steps_shares_are_said_to_be_of_the_program() -> None:
+    """48 ms of kernels, after 20 ms of earlier work that is in no share."""
+    answer = make_answer(tl.collect(CONSTRUCTED / "split_prefill.pt.trace.json.gz"))
+    assert answer.sentence == "The GPU is busy computing: 100 % of the program's 48.1 ms"
+
+
+def test_steps_that_do_not_count_are_counted_apart() -> None:
+    for n, words in (("two", "2 steps"), ("three", "3 steps")):
+        trace = tl.collect(CONSTRUCTED / f"tail_after_{n}.pt.trace.json.gz")
+        assert make_answer(trace).about.startswith(f"{words} and 1 step in which only a tail ran")
 
 
 def test_too_little_is_said_with_its_numbers() -> None:

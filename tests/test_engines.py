@@ -22,10 +22,12 @@ import tracelens as tl
 from tests.command_line import Result, command_line
 from tests.object_store import make_bucket, object_store
 from tests.sources import SAMPLES
+from tests.test_torch_ranks import EPOCH_US, NCCL
 from tests.torch_files import call, kernel, span, write
 from tracelens.analyses import ANALYSES
 from tracelens.analyses.analysis import Parallel
 from tracelens.derive.time import model
+from tracelens.derive.time.program_phases import phases
 from tracelens.errors import SourceError, UsageError
 from tracelens.jobs import engines
 from tracelens.jobs.engines import engine_of
@@ -270,6 +272,34 @@ def test_no_rank_is_broken_down_where_its_task_did(
     assert all(
         frames[name].height for name in by_rank - {"advise"}
     )  # of a training run it says nothing
+
+
+def test_an_engine_knows_that_a_late_rank_does_not_start_up(
+    tmp_path: Path,
+) -> None:
+    """After a first kernel rank 1 does nothing for 60 ms, and rank 0 waits for it."""
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for rank, late in ((0, 0), (1, 60_000)):
+        begin = EPOCH_US + late
+        events = [call("cudaLaunchKernel", EPOCH_US, 5, 1), kernel("gemm", EPOCH_US + 6, 10, 1)]
+        for at in range(8):
+            events.append(call("cudaLaunchKernel", begin + 20 + 200 * at, 5, 10 + at))
+            events.append(kernel("gemm", begin + 30 + 200 * at, 190, 10 + at))
+        for at in range(5):
+            start = begin + 2_000 if at == 0 else EPOCH_US + 63_000 + 100 * at
+            end = EPOCH_US + 62_050 if at == 0 else start + 50
+            args = {"device": 0, "stream": 7, "correlation": 30 + at, **NCCL}
+            events.append(call("cudaLaunchKernel", start - 10, 5, 30 + at))
+            name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+            events.append(kernel(name, start, end - start, 30 + at, args=args))
+        facts = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}}
+        write(raw / f"rank{rank}.json.gz", events, **facts)
+    one, two = (tl.collect(raw).write(tmp_path / f"{name}.tracelens") for name in "ab")
+    assert phases(one).filter(rank=1, phase="program")["start_ns"].item() < EPOCH_US * 1000 + 10_000
+    ask_ranks(two, ["verdict"], in_turn)
+    assert model.time_model(one).device.equals(model.time_model(two).device)
+    assert phases(one).equals(phases(two))
 
 
 def test_one_rank_is_opened_alone(sources: Path, tmp_path: Path) -> None:

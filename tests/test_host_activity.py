@@ -202,6 +202,42 @@ def test_an_op_that_calls_nothing_computes_on_the_host() -> None:
     assert places(trace, "host")[1] == "aten::sort"
 
 
+def test_a_group_s_op_that_launches_nothing_communicates() -> None:
+    trace = step(
+        span("op", "c10d::allreduce_", 1_000, 4_000), span("op", "record_param_comms", 1_010, 3_990)
+    )
+    assert did(trace)[1] == (1_000, 4_000, "communication")
+    assert places(trace, "communication") == ["c10d::allreduce_"]
+
+
+def test_a_group_s_op_that_launches_is_launching() -> None:
+    trace = step(span("op", "c10d::allreduce_", 1_000, 4_000), calls=(launch(2_000, 2_010),))
+    assert did(trace)[1] == (1_000, 4_000, "launch")
+
+
+@pytest.mark.parametrize("name", ["gloo:all_reduce", "mpi:allgather"])
+def test_a_thread_that_waits_for_gloo_or_mpi_communicates(name: str) -> None:
+    trace = step(
+        span("annotation", name, 1_000, 6_000),
+        span("op", "aten::mm", 2_000, 3_000),
+        calls=(launch(2_500, 2_510),),
+    )
+    assert did(trace)[1:-2] == [
+        (1_000, 2_000, "communication"),
+        (2_000, 3_000, "launch"),
+        (3_000, 6_000, "communication"),
+    ]
+
+
+def test_the_main_thread_waits_for_what_another_thread_sends() -> None:
+    trace = step(span("annotation", "gloo:all_reduce", 1_000, 6_000, thread_id=5))
+    assert did(trace)[:3] == [
+        (0, 1_000, "host"),
+        (1_000, 6_000, "communication"),
+        (6_000, 9_000, "host"),
+    ]
+
+
 def test_an_op_that_launches_is_launching() -> None:
     trace = step(span("op", "aten::mm", 1_000, 4_000), calls=(launch(2_000, 2_010),))
     assert did(trace)[1] == (1_000, 4_000, "launch")

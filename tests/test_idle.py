@@ -491,6 +491,25 @@ def test_the_place_of_launching_and_loading_is_the_op() -> None:
     assert places(trace) == [("launch", "aten::mm", 1_920), ("loading", "aten::conv2d", 1_920)]
 
 
+@pytest.mark.parametrize(
+    "inner", [[], [span("python", "torch/nn/modules.py(9): forward", 2, 7_800)]]
+)
+def test_the_place_of_launching_names_the_calling_function(inner: list[Row]) -> None:
+    """The program's innermost function and one op below it, whatever a library has between them."""
+    spans = [
+        mark(0, 0, 9_000),
+        span("python", "train.py(88): epoch", 0, 8_900),
+        span("python", "train.py(12): step", 1, 8_000),
+        *inner,
+        span("op", "aten::linear", 1_000, 7_000),
+        span("op", "aten::mm", 1_100, 6_900),
+    ]
+    calls = [launch(0.2, 0.5), launch(6_800, 6_810, site_id=0)]
+    kernels = [work(1, 1_000, 0), work(6_820, 9_000, 1)]
+    trace = program(spans, calls, kernels, sites=[{"op": "aten::linear"}])
+    assert places(trace)[0][:2] == ("launch", "train.py(12): step > aten::linear")
+
+
 def test_gaps_of_a_place_are_counted_with_the_longest() -> None:
     spans = [
         mark(0, 0, 10_000),

@@ -130,7 +130,7 @@ def test_fast_and_slow(each: list[DeviceWork], data: st.DataObject) -> None:
 
 def room(n_windows: int, n_places: int, n_work: int) -> list[array[int]]:
     """Where sums go."""
-    sizes = 5 * (n_windows + 1), 18 * (n_windows + 1), 63 * (n_places + 1), n_work
+    sizes = 5 * (n_windows + 1), 20 * (n_windows + 1), 70 * (n_places + 1), n_work
     return [array("q", bytes(8 * size)) for size in sizes]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
 import pytest
 
 import tracelens as tl
@@ -16,6 +17,7 @@ from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.pipeline import order_stages
 from tracelens.derive.time.late_ranks import describe_steps
 from tracelens.report import build_report
+from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 
 MS = 10**6
@@ -65,6 +67,29 @@ def test_below_a_share_of_a_step_nobody_is_blamed(late_ns: int, culprits: list[s
     """A step takes 1.1 ms, and 5 % of it are 55 µs."""
     found = tl.analyses.job(flat({(2, 0): late_ns}))
     assert found["culprit"].to_list() == culprits
+
+
+def without_marks(trace: Trace, rank: int) -> Trace:
+    """The job, of which one rank marks no steps."""
+    tables = {name: trace.frame(name) for name in TABLES}
+    is_of = pl.col("rank") == rank
+    for name, frame in tables.items():
+        if name == "steps":
+            tables[name] = frame.filter(~is_of)
+        elif "step" in frame.columns:
+            step = pl.when(is_of).then(None).otherwise(pl.col("step"))
+            tables[name] = frame.with_columns(step=step)
+    return Trace(trace.manifest, {name: frame.lazy() for name, frame in tables.items()})
+
+
+@pytest.mark.parametrize("cause", ["compute", "host"])
+@pytest.mark.parametrize("unmarked", [3, 5])
+def test_a_rank_without_steps_is_judged_beside_those_with_steps(cause: str, unmarked: int) -> None:
+    """Rank 3 of 8 is late by 3 ms in each step of 8 ms, whether it or another one marks no steps."""
+    late = Plant(frozenset([3]), cause, 3 * MS)
+    job = Job(Layout(dp=8), 6, MS, TRANSFERS, (late,))
+    found = tl.analyses.job(without_marks(job.trace(), unmarked))
+    assert found.select("bound", "culprit", "cause").rows() == [("straggler", "rank 3", cause)]
 
 
 def test_a_job_without_a_culprit_is_bound_evenly() -> None:

@@ -421,6 +421,35 @@ def gloo_little() -> Case:
     return run, Truth("compute", 0.85)
 
 
+def _gloo_beside(op: str, word: str, on_host_us: float) -> Recorder:
+    """Steps of 4 ms of products on a GPU, after which the host sums gradients itself."""
+    run = Recorder(distributedInfo={"backend": word, "rank": 0, "world_size": 2})
+    for number in range(4):
+        with run.span(f"ProfilerStep#{number}", "user_annotation"):
+            for _ in range(10):
+                run.op("aten::mm", GEMM, 400.0, host_us=15.0)
+            run.synchronize()
+            with run.span(op):
+                run.host(40.0)
+            with run.span(f"{word}:all_reduce", "user_annotation"):
+                run.host(on_host_us)
+    return run
+
+
+@case
+def gloo_beside_gpu() -> Case:
+    """4 ms of products on the GPU, then gloo sums for 6 ms on the CPU."""
+    run = _gloo_beside("c10d::allreduce_", "gloo", 5_960.0)
+    return run, Truth("communication", 0.6, second="compute")
+
+
+@case
+def mpi_beside_gpu() -> Case:
+    """4 ms of products on the GPU, then mpi sums for 1 ms on the CPU."""
+    run = _gloo_beside("c10d::allreduce_", "mpi", 960.0)
+    return run, Truth("compute", 0.8, second="communication")
+
+
 # MTIA: waits and enclosing events among the device's.
 
 

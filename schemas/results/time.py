@@ -21,12 +21,15 @@ IDLE = {
         "the next work was launched already, and waits for another stream, copy or device."
     ),
     "unknown": "the thread that launched the next work is not known.",
+    "communication": "it communicates with other processes on the host, as by gloo or mpi.",
 }
 """Meanings of the causes of idle time."""
 
-PARTS = ("compute", "communication", "waiting", "copy", *CAUSES)
+IDLE_PARTS = tuple(cause for cause in CAUSES if cause != "communication")
+PARTS = ("compute", "communication", "waiting", "copy", *IDLE_PARTS)
 """Parts that a rank's time adds up from: `communication` and `copy` that nothing hides, `waiting`
-in collectives for other ranks, and idle time by cause."""
+in collectives for other ranks, and idle time by cause. Communication is that of the device, and
+that of the host while the device is idle."""
 
 PROGRAM = "program"
 PHASES = ("earlier_work", "start_up", PROGRAM, "tear_down", "later_work")
@@ -277,7 +280,8 @@ IDLE_GAPS = Table(
             "what",
             pl.String,
             "The place, from the outside in: Python function and line where stacks were recorded,"
-            " annotation, loader, op, API call; for launching, the op that launched the next work."
+            " annotation, loader, op, API call; for launching, at its end the op that launched the"
+            " next work."
             " Null where unknown.",
             nullable=True,
         ),

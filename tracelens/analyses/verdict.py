@@ -17,8 +17,7 @@ from tracelens.derive.time.rank_time import (
     short_kernel,
     step_sentences,
 )
-from tracelens.schemas.events import CAUSES
-from tracelens.schemas.results.time import VERDICT
+from tracelens.schemas.results.time import IDLE_PARTS, VERDICT
 from tracelens.trace import Trace
 
 _LITTLE = 0.1
@@ -128,7 +127,7 @@ def _captures(trace: Trace) -> list[dict[str, object]]:
 
 def _is_too_little(rank: RankTime) -> bool:
     """Whether there are only a few kernels, or hardly any device time; several steps need less."""
-    scarce = 1 - sum(rank.share(name) for name in (*CAUSES,)) < _SCARCE
+    scarce = 1 - sum(rank.share(name) for name in IDLE_PARTS) < _SCARCE
     few = rank.n_work < _HANDFUL
     if rank.n_steps < _SEVERAL_STEPS:
         return few or scarce
@@ -179,7 +178,7 @@ def _alone(trace: Trace) -> str | None:
 
 def _too_little(rank: RankTime, longest: str | None) -> dict[str, object]:
     """Make the row of a rank that did too little to be judged."""
-    busy = 1 - sum(rank.share(name) for name in CAUSES)
+    busy = 1 - sum(rank.share(name) for name in IDLE_PARTS)
     counted = "ops" if rank.is_process else "kernels"
     return {
         "rank": rank.rank,
@@ -252,7 +251,17 @@ def _places(model: TimeModel) -> dict[tuple[int, str], str]:
         (rank, cause): what
         for rank, cause, what in idle.select("rank", "cause", "what").iter_rows()
     }
-    return busy_places(model.trace) | places
+    return busy_places(model.trace) | places | _communication_on_devices(model)
+
+
+def _communication_on_devices(model: TimeModel) -> dict[tuple[int, str], str]:
+    """By rank the place of communication where devices do more of it than hosts."""
+    on_host = model.idle.filter(pl.col("cause") == "communication")
+    of_hosts = on_host.group_by("rank").agg(pl.col("idle_ns").sum())
+    both = model.by("rank").join(of_hosts, on="rank")
+    more = both.filter(pl.col("communication_ns") > 2 * pl.col("idle_ns"))
+    keys = {(rank, "communication") for rank in more["rank"]}
+    return {key: what for key, what in busy_places(model.trace).items() if key in keys}
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:

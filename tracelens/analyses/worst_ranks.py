@@ -7,7 +7,7 @@ from tracelens.derive.ranks.collectives import require_ranks
 from tracelens.derive.time.cpu_only import require_time
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.rank_steps import rank_averages
-from tracelens.schemas.events import CAUSES
+from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 
@@ -26,7 +26,11 @@ WORST_RANKS = Table(
         Column("waiting_ns", pl.Int64, "Time that it lost by waiting for other ranks."),
         Column("idle_ns", pl.Int64, "Time with nothing running on its device."),
         Column(
-            "cause", pl.String, "The cause of most of the idle time.", nullable=True, values=CAUSES
+            "cause",
+            pl.String,
+            "The cause of most of the idle time.",
+            nullable=True,
+            values=IDLE_PARTS,
         ),
         Column("step_ns", pl.Int64, "The step."),
     ),
@@ -40,14 +44,14 @@ def worst_ranks(trace: Trace) -> pl.DataFrame:
     """
     require_ranks(trace, "worst_ranks")
     require_time(trace, "worst_ranks")
-    causes = [f"{cause}_ns" for cause in CAUSES]
+    causes = [f"{cause}_ns" for cause in IDLE_PARTS]
     averages = rank_averages(time_model(trace)).with_columns(
         own_ns=pl.col("step_ns") - pl.col("waiting_ns"),
         idle_ns=pl.sum_horizontal(causes),
         cause=pl.concat_list(causes).list.arg_max(),
     )
     names = pl.when(pl.col("idle_ns") > 0).then(
-        pl.col("cause").replace_strict(dict(enumerate(CAUSES)), return_dtype=pl.String)
+        pl.col("cause").replace_strict(dict(enumerate(IDLE_PARTS)), return_dtype=pl.String)
     )
     rounded = averages.with_columns(names.alias("cause"), pl.col("^.*_ns$").round().cast(pl.Int64))
     return WORST_RANKS.conform(

@@ -123,6 +123,7 @@ def mean_rank(ranks: Sequence[RankTime]) -> RankTime:
     first = ranks[0]
     steps = [rank.step_ns for rank in ranks if rank.step_ns is not None]
     unprofiled = [rank.unprofiled_ns for rank in ranks if rank.unprofiled_ns is not None]
+    uneven = [rank.mean_ns for rank in ranks if rank.mean_ns is not None]
     parts, recorded = (
         {part: round(mean(getattr(rank, name)[part] for rank in ranks)) for part in PARTS}
         for name in ("parts", "recorded")
@@ -137,6 +138,7 @@ def mean_rank(ranks: Sequence[RankTime]) -> RankTime:
         round(median(unprofiled)) if len(unprofiled) == len(ranks) else None,
         first.is_process,
         first.n_devices,
+        round(mean(uneven)) if len(uneven) == len(ranks) else None,
     )
 
 

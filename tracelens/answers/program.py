@@ -143,8 +143,13 @@ def _place(
 
 
 def step_of(rank: RankTime) -> int | None:
-    """The time of one step: without the profiler where that is known, else as recorded."""
-    return rank.step_ns if rank.unprofiled_ns is None else rank.unprofiled_ns
+    """The time of one step: without the profiler where that is known, else as recorded.
+
+    It is the mean where some steps are far longer than others, as shares are of all of them.
+    """
+    if rank.unprofiled_ns is not None:
+        return rank.unprofiled_ns
+    return rank.step_ns if rank.mean_ns is None else rank.mean_ns
 
 
 def program_sentence(rank: RankTime, bound: str, share: str, *, reads: bool = False) -> str:
@@ -169,10 +174,13 @@ def percent_in(bar: Bar, rank: RankTime, part: str) -> str:
 
 
 def whole_of(rank: RankTime) -> str:
-    """What shares of the rank's time are shares of: a step, or all that was recorded."""
+    """What shares of the rank's time are shares of: a step, or the time of the program."""
     step_ns = step_of(rank)
     if step_ns is None:
-        return f"the {duration(sum(rank.parts.values()))} recorded"
+        return f"the program's {duration(sum(rank.parts.values()) / rank.n_devices)}"
+    if rank.unprofiled_ns is None and rank.mean_ns is not None and rank.step_ns is not None:
+        median = duration(rank.step_ns)
+        return f"a step of {duration(step_ns)} on average ({median} in the median)"
     return f"a step of {duration(step_ns)}"
 
 

@@ -7,7 +7,15 @@ import polars as pl
 from tracelens.answers.answer import counted
 from tracelens.answers.words import listed
 from tracelens.derive.layers.compilation import shows_compilation
+from tracelens.derive.time.program_phases import (
+    LATER,
+    START_UP,
+    TEAR_DOWN,
+    phases,
+    program_steps,
+)
 from tracelens.derive.time.step_table import steps_of
+from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
 _TRAINING = ("backward", "optimizer")
@@ -36,9 +44,27 @@ def _steps(trace: Trace) -> str:
     kind = _kind(trace)
     if steps.is_empty():
         return f"{kind or 'a program'} that marks no steps"
-    per_rank = steps.group_by("rank").len()["len"].median()
-    assert isinstance(per_rank, float)
-    return f"{counted(round(per_rank), 'step')}{f' of {kind}' if kind else ''}"
+    windows = phases(trace)
+    judged = program_steps(steps, windows)
+    left_out = windows.drop_nulls("step").join(judged, on=["rank", "step"], how="anti")
+    words = [
+        f"and {counted(_per_rank(own), 'step')} {why}"
+        for why, own in (
+            ("of start-up", left_out.filter(phase=START_UP)),
+            ("in which only a tail ran", left_out.filter(phase=TEAR_DOWN)),
+            ("cut off", left_out.filter(pl.col("phase").is_in([PROGRAM, LATER]))),
+        )
+        if own.height
+    ]
+    return " ".join(
+        [f"{counted(_per_rank(judged), 'step')}{f' of {kind}' if kind else ''}", *words]
+    )
+
+
+def _per_rank(steps: pl.DataFrame) -> int:
+    """Count the steps of a rank, in the median of ranks with any."""
+    median = steps.group_by("rank").len()["len"].median()
+    return round(median) if isinstance(median, float) else 0
 
 
 def _kind(trace: Trace) -> str | None:

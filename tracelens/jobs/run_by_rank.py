@@ -12,6 +12,7 @@ from tracelens.analyses import ANALYSES
 from tracelens.analyses.analysis import Parallel
 from tracelens.derive.time.breakdown import Breakdown
 from tracelens.derive.time.model import merge_breakdowns, time_model
+from tracelens.derive.time.program_phases import awaited_from, give_awaited
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.jobs.job import Engine
 from tracelens.jobs.tasks import Task
@@ -40,7 +41,8 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
     if len(trace.manifest.ranks) < 2 or not (by_rank or of_time):
         return {}
     place, answers = shown(trace.path), {}
-    work = partial(_ask_rank, place=place, names=by_rank, of_time=of_time)
+    awaited = awaited_from(trace)
+    work = partial(_ask_rank, place=place, names=by_rank, of_time=of_time, awaited=awaited)
     tasks = []
     for rank in trace.manifest.ranks:
         n_rows = sum(counts.get(str(rank), 0) for counts in trace.manifest.n_rows.values())
@@ -59,13 +61,15 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
 
 
 def _ask_rank(
-    task: Task, place: str, names: Sequence[str], *, of_time: bool
+    task: Task, place: str, names: Sequence[str], *, of_time: bool, awaited: Mapping[int, int]
 ) -> tuple[dict[str, pl.DataFrame], Breakdown | None]:
     """Return frames of the task's rank by analysis, and the breakdown of its time.
 
-    Analyses that lack a table are left out.
+    Analyses that lack a table are left out. `awaited` says when others wait for each rank, which
+    tells a late rank from one that starts up.
     """
     trace = Trace.open(place, task.ranks[0])
+    give_awaited(trace, awaited)
     frames = {}
     for name in names:
         try:

@@ -157,7 +157,7 @@ int ops_totals(const struct ops *ops, int64_t *totals, uint32_t *last, size_t n_
 
 /* Places in IDLE_KINDS of derive/time/host_tracks.py; sorts of work, and unions of them; what is known of a cause and a
 place. */
-enum { SYNC = 2, LOADING = 3, LAUNCH = 4, HOST = 5, DEPENDENCY = 6, UNKNOWN = 7, PROFILER = 8, N_CAUSES };
+enum { SYNC = 2, LOADING = 3, LAUNCH = 4, HOST = 5, DEPENDENCY = 6, UNKNOWN = 7, PROFILER = 9, N_CAUSES };
 enum { COMPUTE, COMMUNICATION, COPY, KERNELS, ALL, N_UNIONS };
 enum { IDLE, N_GAPS, LONGEST, EXAMPLE, GAP, OF_GAP, BEGIN, N_MEASURES };
 

@@ -89,6 +89,7 @@ COLORS: dict[str, str] = {
     **{word: _OF_PRIMITIVES[word] for word in PRIMITIVES},
     **PARTS,
     **{f"idle: {cause}": color for cause, color in WAITS.items()},
+    "idle: communication": "#c8553d",
     "base": GREY,
     "this trace": _BLUE,
     "exposed communication": _TEAL,

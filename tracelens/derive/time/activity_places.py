@@ -9,7 +9,17 @@ from tracelens.derive.time.host_lanes import Lanes
 PROFILER = "the profiler's own work"
 """The place of time that the profiler takes for itself in a thread, for example to allocate a
 buffer."""
-CLASSES = ("profiler", "loading", "call", "waiting", "input", "computing", "launch", "host")
+CLASSES = (
+    "profiler",
+    "loading",
+    "call",
+    "waiting",
+    "input",
+    "communication",
+    "computing",
+    "launch",
+    "host",
+)
 """Classes of activity on a thread by priority where several overlap: an API call within
 compilation is compilation."""
 _LEAST = 0.01

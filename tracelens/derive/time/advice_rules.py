@@ -208,7 +208,8 @@ def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
     if n_launches < _UNFUSED_LAUNCHES or 2 * n_fused > n_kernels:
         return
     ops = of_optimizer["op"].drop_nulls().unique().implode()
-    idle = program.places.filter((pl.col("cause") == "launch") & pl.col("what").is_in(ops))
+    op = pl.col("what").str.split(" > ").list.last()
+    idle = program.places.filter((pl.col("cause") == "launch") & op.is_in(ops))
     same_ops = program.kernels.filter(pl.col("op").is_in(ops))
     share = n_kernels / max(int(same_ops["n"].sum()), 1)
     words = (

@@ -1,17 +1,22 @@
-"""For a process without a device: the part of its main thread's activities during which its threads compute."""
+"""What threads do themselves: communicate, and in a process without a device compute."""
 
 from collections.abc import Sequence
 
 import polars as pl
 
-from tracelens.derive.columns.intervals import END, covered_ns
+from tracelens.derive.columns.intervals import END, covered_ns, union
 from tracelens.derive.columns.per_unique import matching
-from tracelens.derive.columns.split_intervals import cut_at
+from tracelens.derive.columns.split_intervals import cut_at, overlay
+from tracelens.derive.time.host_lanes import LAUNCHES, Lanes
 
 COMMUNICATION = r"^c10d::|^gloo:|^mpi:"
 """Names of spans in which a process communicates with others: the ops of torch's process groups,
 and what their threads run."""
-COMPUTES = ("launch", "host")
+_ON_HOST = r"^gloo:|^mpi:"
+"""Names of spans in which the host sends and receives, beside the op that asked for it."""
+_IS_OPERATOR = r"^\w+::\w+$"
+_EDGES = ["start_ns", "end_ns"]
+COMPUTES = ("launch", "host", "communication")
 """Causes of activities during which ops count as computing; the others already say what the
 process does."""
 
@@ -83,3 +88,50 @@ def _reaching(own: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
         if start < end
     ]
     return pl.concat([own, *more]).sort("start_ns")
+
+
+def find_communication(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
+    """Find the time in which the lanes' threads communicate: disjoint start_ns, end_ns, by start.
+
+    A thread does so in an op of a process group that launches nothing on the device. It also does
+    while it runs no op, makes no call, and a span of gloo or mpi is open: its own, or for a main
+    thread any of its process. `spans` are those of all threads.
+    """
+    words = spans["name"].cast(pl.Categorical)
+    in_groups, on_host = matching(words, COMMUNICATION, _ON_HOST)
+    if not in_groups.any() or not lanes.calls_are_known:
+        return pl.DataFrame(schema=dict.fromkeys(_EDGES, pl.Int64))
+    own = lanes.spans.filter(pl.col("kind") == "op")
+    is_group, is_operator = matching(own["name"].cast(pl.Categorical), COMMUNICATION, _IS_OPERATOR)
+    busy = pl.concat([own.filter(is_operator & ~is_group).select(_EDGES), lanes.calls[_EDGES]])
+    open_spans = spans.filter(on_host & spans["kind"].is_in(["op", "annotation"]))
+    layers = (
+        _without_launches(own.filter(is_group), lanes.calls),
+        union(busy.sort("start_ns")),
+        union(_on_lanes(open_spans, lanes).sort("start_ns")),
+    )
+    found = overlay(layers)
+    return union(found.filter(pl.col("layer") != 1).select(_EDGES))
+
+
+def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Give the time of the ops in which no call launches work on a device."""
+    launches = calls.filter(pl.col("kind").is_in(LAUNCHES))["start_ns"]
+    first, after = (launches.search_sorted(ops[edge]) for edge in _EDGES)
+    return union(ops.filter(first == after).select(_EDGES))
+
+
+def _on_lanes(spans: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
+    """Give the times of spans on the axis of the lanes that they count for."""
+    threads = lanes.threads.select(
+        pl.col("process_id").cast(pl.Int64), "is_main", "shift_ns", lane=pl.col("thread_id")
+    )
+    start = pl.col("start_ns").cast(pl.Int64)
+    timed = spans.select(
+        pl.col("process_id", "thread_id").cast(pl.Int64),
+        start_ns=start,
+        end_ns=start + pl.col("duration_ns"),
+    )
+    both = timed.join(threads, on="process_id")
+    both = both.filter(pl.col("is_main") | (pl.col("thread_id") == pl.col("lane")))
+    return both.select(pl.col(edge) + pl.col("shift_ns") for edge in _EDGES)

@@ -8,7 +8,7 @@ from tracelens.derive.columns.split_intervals import overlay
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.activity_places import CLASSES, with_places
 from tracelens.derive.time.code_owner import OWN_HOOKS
-from tracelens.derive.time.cpu_busy import with_op_time
+from tracelens.derive.time.cpu_busy import find_communication, with_op_time
 from tracelens.derive.time.host_lanes import LAUNCHES, PAUSE_NS, Lanes, lanes_in_batches
 
 _LOADS = (
@@ -74,7 +74,7 @@ def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFram
 def _of_lanes(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
     """The activities of some threads, thread by thread."""
     causing = _causing(lanes.calls)
-    classes = _classes(lanes, causing)
+    classes = _classes(lanes, spans, causing)
     found = overlay([part.select("start_ns", "end_ns", "cause", "row") for part in classes])
     segments = _joined(
         found.select("start_ns", "end_ns", pl.col("layer").alias("class"), "cause", at="row")
@@ -91,7 +91,7 @@ def _of_lanes(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
     return with_places(_joined(segments), lanes, spans, causing)
 
 
-def _classes(lanes: Lanes, causing: pl.DataFrame) -> list[pl.DataFrame]:
+def _classes(lanes: Lanes, all_spans: pl.DataFrame, causing: pl.DataFrame) -> list[pl.DataFrame]:
     """For each of CLASSES its intervals, disjoint, by start: start_ns, end_ns, row (of a call, else null), cause."""
     spans, calls = lanes.spans, lanes.calls
     marked = (
@@ -116,6 +116,7 @@ def _classes(lanes: Lanes, causing: pl.DataFrame) -> list[pl.DataFrame]:
         "call": causing,
         "waiting": _waiting(spans, causing),
         "input": union(times.filter(marked == "input")),
+        "communication": find_communication(lanes, all_spans),
         "computing": union(computing),
         "launch": _issuing(lanes),
         "host": union(times.filter(~is_op & (spans["kind"] != "overhead"))),

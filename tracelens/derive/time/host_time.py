@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import numbered, rows_of
+from tracelens.derive.columns.lookup import by_value, numbered, rows_of
 from tracelens.derive.columns.per_unique import distinct_rows
+from tracelens.derive.events.span_trees import refuse_circles
 from tracelens.derive.time.activity_places import PROFILER
+from tracelens.derive.time.call_path import find_paths
+from tracelens.derive.time.host_lanes import LAUNCHES
 from tracelens.derive.time.host_tracks import (
     HOST,
     PROFILER_CODE,
@@ -30,6 +33,8 @@ _CALLS = (
     "api",
 )
 _KEPT: dict[str, type[pl.DataType]] = {"returned": pl.Int64, "thread": pl.Int32, "place": pl.Int32}
+_SPANS = ("rank", "span_id", "parent_id", "kind", "name", "start_ns", "duration_ns")
+_PLACED = {"rank": pl.Int32, "api_call_id": pl.Int64, "what": pl.Categorical}
 _LANE = ["rank", "process_id", "thread_id"]
 
 
@@ -37,9 +42,10 @@ _LANE = ["rank", "process_id", "thread_id"]
 class HostTime:
     """One rank's host. Causes, places and threads are indices into IDLE_KINDS, `places` and `threads`.
 
-    `calls` has a row for each API call: when it `returned`, its thread, and its place: the
-    outermost op around it, else its function. `ids` are the calls' ids where these are not their
-    rows. `mains` has the main thread of each process, first the one with most known time.
+    `calls` has a row for each API call: when it `returned`, its thread, and its place: the call path
+    of a launch below Python code, else the outermost op around it, else its function. `ids` are the
+    calls' ids where these are not their rows. `mains` has the main thread of each process, first the
+    one with most known time.
 
     `tracks` say what held each thread up: its own activities or those of other threads.
     """
@@ -98,7 +104,8 @@ def host_times(trace: Trace, activities: pl.DataFrame, ranks: Iterable[int]) -> 
 
     Calls are read some at a time, and only what is needed of each is kept: see `Trace.chunks`.
     """
-    reading = _Reading(ranks, trace.select("sites", "rank", "site_id", "op"))
+    sites = trace.select("sites", "rank", "site_id", "op")
+    reading = _Reading(ranks, sites, launch_places(trace))
     for calls in trace.chunks("api_calls", *_CALLS):
         reading.take(calls)
     return reading.finished(
@@ -109,7 +116,8 @@ def host_times(trace: Trace, activities: pl.DataFrame, ranks: Iterable[int]) -> 
 
 def host_of_calls(trace: Trace, activities: pl.DataFrame, rank: int, ids: pl.Series) -> HostTime:
     """The host of a rank, of whose calls only those with these ids are known: for a step of many."""
-    reading = _Reading([rank], trace.select("sites", "rank", "site_id", "op", rank=rank))
+    sites = trace.select("sites", "rank", "site_id", "op", rank=rank)
+    reading = _Reading([rank], sites, launch_places(trace))
     near = pl.col("api_call_id").is_between(ids.min(), ids.max()) & pl.col("api_call_id").is_in(
         ids.unique().implode()
     )
@@ -124,7 +132,7 @@ class _Reading:
     A rank's places and threads are numbered as they appear.
     """
 
-    def __init__(self, ranks: Iterable[int], sites: pl.DataFrame) -> None:
+    def __init__(self, ranks: Iterable[int], sites: pl.DataFrame, launches: pl.DataFrame) -> None:
         self.places: dict[int, dict[str, int]] = {rank: {} for rank in sorted(ranks)}
         self.threads: dict[int, dict[Thread, int]] = {rank: {} for rank in self.places}
         self.n_calls = dict.fromkeys(self.places, 0)
@@ -132,6 +140,8 @@ class _Reading:
         self.are_rows = True
         self.sites = self.known(sites)
         self.ops = self.numbers(self.sites["rank"], self.sites["op"])
+        self.launches = self.known(launches)
+        self.of_launches = self.numbers(self.launches["rank"], self.launches["what"])
 
     def known(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The rows of these ranks, by rank."""
@@ -168,6 +178,10 @@ class _Reading:
         place = self.ops.gather(
             rows_of(self.sites["rank"], self.sites["site_id"], calls.select("rank", "site_id"))
         )
+        if self.launches.height:
+            ids = self.launches["api_call_id"]
+            row = rows_of(self.launches["rank"], ids, calls.select("rank", "api_call_id"))
+            place = pl.select(pl.coalesce(self.of_launches.gather(row), place)).to_series()
         bare = (place.fill_null(-1) < 0).arg_true()
         place = place.scatter(
             bare, self.numbers(calls["rank"].gather(bare), calls["api"].gather(bare))
@@ -228,3 +242,52 @@ class _Reading:
             )
             at += n
         return hosts
+
+
+def launch_places(trace: Trace) -> pl.DataFrame:
+    """Name the place of each call that launches below Python code: rank, api_call_id and what.
+
+    A call without such code, as on a thread of autograd, has no row: its place is its op.
+    """
+    return trace.derived(_launch_places)
+
+
+def _launch_places(trace: Trace) -> pl.DataFrame:
+    is_python = pl.col("kind") == "python"
+    ranks = trace.select("spans", "rank", where=is_python)["rank"].unique()
+    parts = [pl.DataFrame(schema=_PLACED)]
+    if not len(ranks):
+        return parts[0]
+    of_ranks = pl.col("rank").is_in(ranks.implode())
+    spans = trace.select("spans", *_SPANS, where=of_ranks)
+    launches = pl.col("kind").is_in(LAUNCHES) & pl.col("span_id").is_not_null()
+    calls = trace.select("api_calls", "rank", "api_call_id", "span_id", where=launches & of_ranks)
+    for rank, own in by_value(spans, "rank"):
+        parts.append(_of_rank(own, calls.filter(pl.col("rank") == rank)))
+    return pl.concat(parts)
+
+
+def _of_rank(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Name the places of a rank's calls, from its spans."""
+    order = ["start_ns", "duration_ns"]
+    tree = spans.sort(order, descending=[False, True], maintain_order=True)
+    ids = tree["rank"], tree["span_id"]
+    tree = tree.with_columns(rows_of(*ids, tree.select("rank", "parent_id")).alias("parent_id"))
+    refuse_circles(tree["parent_id"], tree["rank"][0])
+    calls = calls.with_columns(rows_of(*ids, calls.select("rank", "span_id")).alias("row"))
+    paths = find_paths(tree, _with_ancestors(tree["parent_id"], calls["row"].drop_nulls()))
+    of_program = paths.frame.filter(pl.col("own").is_not_null()).select("row", "place")
+    places = of_program["place"].unique()
+    texts = pl.DataFrame({"place": places, "what": paths.texts(tree, places)})
+    named = of_program.join(texts, on="place").select("row", "what")
+    return calls.join(named, on="row").select(*_PLACED).cast(_PLACED)  # type: ignore[arg-type]
+
+
+def _with_ancestors(parents: pl.Series, rows: pl.Series) -> pl.Series:
+    """List the rows and all that is above them in the tree, sorted."""
+    found = new = rows.cast(pl.Int64).unique()
+    while len(new):
+        above = parents.gather(new).cast(pl.Int64).drop_nulls().unique()
+        new = above.filter(~above.is_in(found.implode()))
+        found = pl.concat([found, new])
+    return found.sort()

@@ -16,8 +16,7 @@ import polars as pl
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.model import TimeModel
 from tracelens.derive.time.rank_steps import rank_steps
-from tracelens.schemas.events import CAUSES
-from tracelens.schemas.results.time import PARTS
+from tracelens.schemas.results.time import IDLE_PARTS, PARTS
 
 BLAMED = 0.05
 """Nobody is blamed for a delay below this share of a step."""
@@ -53,9 +52,15 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
     """Return the rows of `rank_steps` with own_ns, excess_ns and `PART_excess_ns`.
 
     Excess is over the lower median of all ranks in that step: half of the ranks take no longer.
+    Where some ranks mark no steps, all are compared over the whole program, step None.
     """
     own = pl.col("step_ns") - pl.col("waiting_ns") - pl.col("communication_ns")
-    steps = rank_steps(model).with_columns(own_ns=own)
+    steps = rank_steps(model)
+    if steps["step"].null_count() and steps["step"].count():
+        whole = steps.group_by("rank").agg(pl.exclude("step").sum())
+        step = pl.lit(None, pl.Int64).alias("step")
+        steps = whole.with_columns(step).select(steps.columns).sort("rank")
+    steps = steps.with_columns(own_ns=own)
     parts = (*_OWN_PARTS, "communication")
     excess = {OWN: "own_ns"} | {f"{part}_excess_ns": f"{part}_ns" for part in parts}
     return steps.with_columns(
@@ -136,11 +141,14 @@ def _with_host_excess(model: TimeModel, late: pl.DataFrame, delays: pl.DataFrame
 
     On a rank that waits for others, waiting hides what its host does meanwhile.
     """
-    idle = pl.sum_horizontal(f"{cause}_excess_ns" for cause in CAUSES)
+    idle = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
     if not late.select((idle > _EXPLAINS * pl.col("excess_ns")).any()).item():
         return late
     hosts = host_times(model)
-    recorded = [cause for cause in CAUSES if cause in {*hosts["cause"].unique()}]
+    if not delays["step"].count():
+        hosts = hosts.group_by("rank", "cause").agg(pl.col("spent_ns").sum())
+        hosts = hosts.with_columns(pl.lit(None, pl.Int64).alias("step"))
+    recorded = [cause for cause in IDLE_PARTS if cause in {*hosts["cause"].unique()}]
     key = ["rank", "step"]
     for cause in recorded:
         own = hosts.filter(pl.col("cause") == cause).select(*key, spent_ns="spent_ns")

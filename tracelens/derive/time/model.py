@@ -14,18 +14,19 @@ from tracelens.derive.ranks.collective_wait import waiting_pairs, waits_by_windo
 from tracelens.derive.time.breakdown import Breakdown, break_down, idle_intervals
 from tracelens.derive.time.program_phases import phases
 from tracelens.derive.time.step_table import activities_of, steps_of
-from tracelens.schemas.events import CAUSES
-from tracelens.schemas.results.time import PARTS, PROGRAM, TIME_BREAKDOWN
+from tracelens.schemas.results.time import IDLE_PARTS, PARTS, PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
 
 _WAITING = pl.min_horizontal(pl.col("collective_wait_ns").fill_null(0), "exposed_communication_ns")
 _PART_OF_WINDOW: dict[str, pl.Expr] = {
     "compute": pl.col("compute_ns"),
     # A wait between two kernels that communicate is no communication.
-    "communication": pl.col("exposed_communication_ns") - _WAITING,
+    "communication": pl.col("exposed_communication_ns")
+    - _WAITING
+    + pl.col("idle_communication_ns"),
     "waiting": _WAITING,
     "copy": pl.col("exposed_copy_ns"),
-    **{cause: pl.col(f"idle_{cause}_ns") for cause in CAUSES},
+    **{cause: pl.col(f"idle_{cause}_ns") for cause in IDLE_PARTS},
 }
 """The time of each of PARTS in a window of `TimeModel.device`; together they are the window."""
 _USED = 0.1

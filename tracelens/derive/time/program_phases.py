@@ -169,7 +169,7 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
         **{name: trace.select(name, "rank", *_WORK) for name in DEVICE_WORK if name != "kernels"},
     }
     by_rank = {name: dict(by_value(frame, "rank")) for name, frame in tables.items()}
-    awaited = _awaited_from(trace)
+    awaited = awaited_from(trace)
     rows = []
     for rank in trace.manifest.ranks:
         steps, activities, calls = (
@@ -197,8 +197,20 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
     return found.sort("rank", "start_ns", "end_ns")
 
 
+def awaited_from(trace: Trace) -> dict[int, int]:
+    """Return by rank when another one first waits for it for long, on the rank's own clock.
+
+    A task that reads one rank alone cannot know it, see `give_awaited`.
+    """
+    return trace.derived(_awaited_from)
+
+
+def give_awaited(trace: Trace, awaited: Mapping[int, int]) -> None:
+    """Tell a trace of one rank of a job what `awaited_from` is of the whole job."""
+    trace.set_derived(_awaited_from, dict(awaited))
+
+
 def _awaited_from(trace: Trace) -> dict[int, int]:
-    """Return by rank when another one first waits for it for long, on the rank's own clock."""
     calls = match_collectives(trace).calls.filter(pl.col("rank") == pl.col("awaited_rank"))
     wait = pl.col("last_start_ns") - pl.col("first_start_ns")
     long = calls.filter(wait >= LONG_NS)

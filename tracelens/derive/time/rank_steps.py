@@ -6,8 +6,7 @@ import polars as pl
 
 from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.derive.time.model import TimeModel
-from tracelens.schemas.events import CAUSES
-from tracelens.schemas.results.time import PARTS
+from tracelens.schemas.results.time import IDLE_PARTS, PARTS
 from tracelens.trace import Trace
 
 _MOST_ROWS, _MOST_COLUMNS = 128, 500  # so many rows of 5 pixels are seen without scrolling
@@ -127,7 +126,7 @@ def heat_map(
         labels.append(
             [f"{part[0]} to {part[-1]}" if len(part) > 1 else str(part[0]) for part in parts]
         )
-    causes = [f"{cause}_ns" for cause in CAUSES]
+    causes = [f"{cause}_ns" for cause in IDLE_PARTS]
     cells = (
         steps.with_columns(idle_ns=pl.sum_horizontal(causes))
         .group_by(row=keys[0], column=keys[1])
@@ -135,7 +134,7 @@ def heat_map(
         .with_columns(at=pl.concat_list(causes).list.arg_max())
         .with_columns(
             cause=pl.when(pl.sum_horizontal(causes) > 0).then(
-                pl.col("at").replace_strict(dict(enumerate(CAUSES)), return_dtype=pl.String)
+                pl.col("at").replace_strict(dict(enumerate(IDLE_PARTS)), return_dtype=pl.String)
             )
         )
     )

@@ -25,6 +25,9 @@ _SAME = 0.02
 """A step's mark is as long as the step if it differs by no more than this share."""
 SLOWED = ("launch", "host")
 """The parts that a profiler slows, as it runs inside ops, API calls and Python calls."""
+_UNEVEN = 0.1
+"""Steps whose mean differs by more than this share from their median are said by their mean, too:
+shares are of all steps together, so that a few long ones count in them."""
 _SHARES = ("compute", "exposed_communication", "exposed_copy", "idle")
 _LONGEST = 60
 _BEYOND_JUDGING = 20
@@ -38,8 +41,9 @@ class RankTime:
     """A rank's judged time: `parts` in ns without what the profiler adds, and `recorded`, the same with it.
 
     `step_ns` is the median of its steps, `unprofiled_ns` the time of one without the profiler; null
-    if not known. `is_process`: it uses no device, so its process's time is judged; n_work counts
-    kernels, or else ops. Parts are summed over the `n_devices` that it really uses.
+    if not known. `mean_ns` is the mean of its recorded steps where that is far from the median, as
+    validation between some of them makes it. `is_process`: it uses no device, so its process's time
+    is judged; n_work counts kernels, or else ops. Parts are summed over the `n_devices` that it really uses.
     """
 
     rank: int
@@ -51,6 +55,7 @@ class RankTime:
     unprofiled_ns: int | None
     is_process: bool
     n_devices: int = 1
+    mean_ns: int | None = None
 
     @property
     def subject(self) -> str:
@@ -91,7 +96,10 @@ def rank_times(model: TimeModel) -> list[RankTime]:
     other work in proportion. Device work takes as long either way.
     """
     trace = model.trace
-    steps = {rank: (n, round(median)) for rank, n, median, *_ in step_times(model).iter_rows()}
+    steps = {
+        row["rank"]: (row["n_steps"], row["median_ns"], row["mean_ns"])
+        for row in step_times(model).iter_rows(named=True)
+    }
     n_work = trace.heights("kernels") | count_ops(trace)
     processes = process_ranks(trace)
     times = model.by("rank")
@@ -99,7 +107,8 @@ def rank_times(model: TimeModel) -> list[RankTime]:
     ranks = []
     for row in times.iter_rows(named=True):
         rank = row["rank"]
-        n_steps, step_ns = steps.get(rank, (0, None))
+        n_steps, median, mean = steps.get(rank, (0, None, None))
+        step_ns = None if median is None else round(median)
         recorded = {name: row[f"{name}_ns"] for name in PARTS}
         parts = recorded | {"host": recorded["host"] - row["profiler_ns"]}
         unprofiled = trace.manifest.unprofiled_step_ns(rank) if n_steps else None
@@ -116,9 +125,17 @@ def rank_times(model: TimeModel) -> list[RankTime]:
                 unprofiled_ns=unprofiled,
                 is_process=rank in processes,
                 n_devices=row["n_devices"],
+                mean_ns=_uneven_mean(median, mean),
             )
         )
     return ranks
+
+
+def _uneven_mean(median: float | None, mean: float | None) -> int | None:
+    """Give the mean of steps where it is another time than their median, else None."""
+    if median is None or mean is None or abs(mean - median) <= _UNEVEN * median:
+        return None
+    return round(mean)
 
 
 def kept_shares(model: TimeModel, times: pl.DataFrame) -> dict[int, float]:
@@ -203,7 +220,7 @@ def short_kernel(name: str) -> str:
 
 
 def step_times(model: TimeModel) -> pl.DataFrame:
-    """Describe the program's steps by rank: n_steps; median_ns, low_ns and high_ns of their durations; mark_ns.
+    """Describe the program's steps by rank: how many, and their median, mean, least and most time.
 
     `mark_ns` is the median length of their marks. A first step that is start-up and a last one in
     which only a tail ran are left out, see `program_steps`.
@@ -217,6 +234,7 @@ def step_times(model: TimeModel) -> pl.DataFrame:
             median_ns=ns.median(),
             low_ns=ns.min(),
             high_ns=ns.max(),
+            mean_ns=ns.mean(),
             mark_ns=pl.col("mark_ns").median(),
         )
     )
@@ -271,4 +289,6 @@ def _sentence(subject: str, row: dict[str, Any]) -> str:
     if row["n_steps"] == 1:
         return f"{words}{beside}; there is one, so nothing tells how much it varies."
     low, high = row["low_ns"] / 1e6, row["high_ns"] / 1e6
-    return f"{words} (median of {row['n_steps']}; {low:.2f} to {high:.2f} ms){beside}."
+    mean = _uneven_mean(row["median_ns"], row["mean_ns"])
+    uneven = f"; {mean / 1e6:.2f} ms in the mean, which shares are of" if mean is not None else ""
+    return f"{words} (median of {row['n_steps']}; {low:.2f} to {high:.2f} ms{uneven}){beside}."
