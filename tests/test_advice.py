@@ -1,13 +1,17 @@
 """Advice: each rule says its sentence where the trace shows what it is about, and else nothing."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tracelens as tl
 from tests.programs import Row, api, launch, mark, program, span, work
 from tests.test_copy_cost import CAST
+from tests.test_verdict import unprofiled
 from tracelens.analyses.verdict import verdict
 from tracelens.derive.time.advice import advise, list_changes
+from tracelens.derive.time.model import time_model
 from tracelens.trace import Trace
 
 STEPS = [mark(0, 0, 5_000), mark(1, 5_000, 10_000)]
@@ -398,3 +402,68 @@ def test_communication_and_waiting() -> None:
 def test_nothing_to_say() -> None:
     assert advise(program(STEPS, [FIRST], [work(0, 10_000, 0)])) == []
     assert advise(program(kernels=[work(5, 5)])) == []
+
+
+def profiled() -> Trace:
+    """Four steps of 10 ms: the device computes for 4, the profiler works for 2.5, the host for 3.5."""
+    spans, calls, kernels = [], [], []
+    for number in range(4):
+        at = 10_000 * number
+        spans += [
+            mark(number, at, at + 10_000),
+            span("overhead", "Activity Buffer Request", at + 4_500, at + 7_000),
+            span("annotation", "checkpoint", at + 4_000, at + 9_990),
+        ]
+        calls.append(launch(at, at + 10))
+        kernels += [
+            work(at + 20 + k * 996, at + 20 + (k + 1) * 996, number, name="gemm") for k in range(4)
+        ]
+    return program(spans, calls, kernels)
+
+
+def test_a_saving_never_counts_what_the_profiler_adds() -> None:
+    (change,) = [one for one in list_changes(profiled()) if one.cause == "host"]
+    assert change.saving_ns is not None
+    assert change.saving_ns <= (10_000 - 4 * 996 - 2_500) * 1000
+    assert change.saving_ns == pytest.approx(3_500_000, rel=0.01)
+
+
+@pytest.mark.parametrize("plain_us", [6_000, 4_400, 4_050])
+def test_a_saving_is_at_most_what_the_device_leaves_of_a_step(plain_us: int) -> None:
+    """Without the profiler a step takes 6 ms or less, and the device computes for 3.984 of them."""
+    changes = list_changes(unprofiled(profiled(), 10_000, plain_us))
+    assert all((one.saving_ns or 0) <= (plain_us - 4 * 996) * 1000 + 1 for one in changes)
+    assert [one.cause for one in changes] == (["host"] if plain_us > 4_050 else [])
+
+
+CONSTRUCTED = Path(__file__).parents[1] / "samples" / "planted" / "constructed"
+
+
+@pytest.mark.parametrize("path", sorted(CONSTRUCTED.glob("*.gz")), ids=lambda path: path.name[:-20])
+def test_what_is_saved_is_time_in_which_the_device_does_nothing_else(path: Path) -> None:
+    """No change of a constructed trace saves more than the part it is about, and none more than the step."""
+    trace = tl.collect(path)
+    if not trace.has("kernels"):
+        return
+    parts = time_model(trace).by("rank").row(0, named=True)
+    windows = parts["n_windows"]
+    for change in list_changes(trace):
+        own = parts[f"{change.cause}_ns"] - (parts["profiler_ns"] if change.cause == "host" else 0)
+        scale = windows if change.is_per_step else parts["n_devices"]
+        assert (change.saving_ns or 0) <= own / scale + 1
+
+
+@pytest.mark.parametrize(
+    ("frames", "is_waiting"),
+    [
+        (["queue.py(171): get", "threading.py(355): wait"], True),
+        (["serve.py(12): loop", "selectors.py(468): select"], True),
+        (["serve.py(12): loop", "<built-in function sleep>"], True),
+        (["serve.py(12): get", "json/__init__.py(20): dump"], False),
+    ],
+)
+def test_a_host_that_waits_for_something_is_told_so(frames: list[str], is_waiting: bool) -> None:
+    """The device is idle for 4 ms, in which the host waits for a request, or works."""
+    trace = idle(*(span("python", name, 5_001 + at, 8_989 - at) for at, name in enumerate(frames)))
+    (change,) = [one for one in list_changes(trace) if one.cause == "host"]
+    assert change.text.startswith("Give it work sooner") == is_waiting

@@ -95,7 +95,8 @@ def test_shares_and_times_are_of_the_same_step() -> None:
     answer = make_answer(trace)
     assert answer.sentence.endswith("55 % of a step of 20.0 ms on average (10.0 ms in the median)")
     (change, *_) = [one for one in list_changes(trace) if one.cause == "host"]
-    assert (change.step_ns, change.saving_ns) == (20_000_000, pytest.approx(0.545 * 20_000_000))
+    assert change.step_ns == 20_000_000
+    assert change.saving_ns == pytest.approx(0.545 * 20_000_000)
     (sentence,) = step_sentences(time_model(trace))
     assert "(median of 5; 10.00 to 60.00 ms; 20.00 ms in the mean, which shares are of)" in sentence
 
@@ -109,7 +110,8 @@ def test_without_steps_shares_are_said_to_be_of_the_program() -> None:
 def test_steps_that_do_not_count_are_counted_apart() -> None:
     for n, words in (("two", "2 steps"), ("three", "3 steps")):
         trace = tl.collect(CONSTRUCTED / f"tail_after_{n}.pt.trace.json.gz")
-        assert make_answer(trace).about.startswith(f"{words} and 1 step in which only a tail ran")
+        about = make_answer(trace).about or ""
+        assert about.startswith(f"{words} and 1 step in which only a tail ran")
 
 
 def test_too_little_is_said_with_its_numbers() -> None:

@@ -510,6 +510,17 @@ def test_the_place_of_launching_names_the_calling_function(inner: list[Row]) -> 
     assert places(trace)[0][:2] == ("launch", "train.py(12): step > aten::linear")
 
 
+def test_time_after_a_step_s_mark_is_between_two_steps() -> None:
+    marks = [
+        span("annotation", f"execute_context_0(0)_generation_8({n})", a, b)
+        for n, a, b in ((8, 0, 1_000), (9, 6_000, 7_000))
+    ]
+    trace = program(
+        marks, [launch(0, 10), launch(6_100, 6_110)], [work(10, 990, 0), work(6_110, 7_000, 1)]
+    )
+    assert ("host", "between one step and the next", 5_110) in places(trace)
+
+
 def test_gaps_of_a_place_are_counted_with_the_longest() -> None:
     spans = [
         mark(0, 0, 10_000),

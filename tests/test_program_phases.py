@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import tracelens as tl
-from tests.programs import Row, api, launch, mark, program, span, work
+from tests.programs import Row, api, launch, mark, program, span, timed, work
 from tests.torch_files import call, kernel, write
 from tests.torch_files import span as event
 from tracelens.analyses import idle_gaps, time_breakdown, verdict
@@ -89,6 +89,17 @@ def test_ranks_of_a_server_have_their_own_earlier_work() -> None:
     trace = program(spans, calls, every)
     assert found(trace, 1) == [(None, "earlier_work", 0, 3_000), (0, "program", 3_000, 8_000)]
     assert found(trace)[1] == (0, "program", 9_900, 19_700)
+
+
+def test_a_recorded_wait_of_the_stream_is_no_earlier_work() -> None:
+    """The first work starts 1.4 ms after its launch, as its stream was recorded to wait until then."""
+    spans, calls = [mark(0, 0, 3_000)], [launch(0, 10)]
+    waits = [timed(12, 1_410, kind="stream_wait", device_id=0, stream_id=7)]
+    trace = program(spans, calls, kernels(1_410, 3_000, stream_id=7), synchronizations=waits)
+    assert found(trace) == [(0, "program", 0, 3_000)]
+    brief = [timed(12, 14, kind="stream_wait", device_id=0, stream_id=7)]
+    trace = program(spans, calls, kernels(1_410, 3_000, stream_id=7), synchronizations=brief)
+    assert found(trace)[0] == (None, "earlier_work", 0, 1_410)
 
 
 def test_a_copy_does_not_hide_that_another_stream_waits() -> None:

@@ -17,6 +17,7 @@ from samples.planted.recorder import COMPUTE, Recorder
 OUT = Path(__file__).parent / "constructed"
 GEMM = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_64x3_tn"
 POINTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>"
+GATHER, SCATTER = (f"ncclDevKernel_{word}_RING_LL" for word in ("AllGather", "ReduceScatter_Sum"))
 REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 
 
@@ -280,6 +281,87 @@ def tail_after_three() -> Case:
     return run, Truth("compute", 0.99, step_ms=10.0)
 
 
+# A server: requests that come seldom, a prefill before decoding; and a file that ends within a kernel.
+
+
+@case
+def server_without_requests() -> Case:
+    """Ten requests of 5 ms, 95 ms in which `queue.get` waits before each."""
+    run = Recorder()
+    for number in range(10):
+        with run.span("queue.py(171): get", "python_function"):
+            run.host(95_000.0)
+        with (
+            run.span("serve.py(40): handle", "python_function"),
+            run.span(f"ProfilerStep#{number}", "user_annotation"),
+        ):
+            _compute(run, 10, 480.0, 0.0)
+    return run, Truth("host", 0.95, second="compute", says="waits here for a request")
+
+
+@case
+def prefill_then_decode() -> Case:
+    """A prefill of 40 ms, then 60 graphs of 2 ms with 0.3 ms of host work before each."""
+    run = Recorder()
+    with run.span("execute_context_1(4096)_generation_0(0)", "user_annotation"):
+        _compute(run, 80, 500.0, 0.0)
+    for _ in range(60):
+        run.host(300.0)
+        with run.span("execute_context_0(0)_generation_8(8)", "user_annotation"):
+            run.graph([(GEMM, 20.0)] * 100, gap=0.2)
+            run.synchronize("EventSynchronize")
+    return run, Truth("compute", 160 / 179.5, second="host", says_not="a CUDA graph saves")
+
+
+@case
+def cut_in_a_kernel() -> Case:
+    """30 kernels of 500 µs; the file ends within the next one, of 20 ms."""
+    run = Recorder()
+    for _ in range(30):
+        run.op("aten::mm", GEMM, 500.0, host_us=20.0, gap=2.0)
+    run.keep(0.0, run.now)
+    with run.span("aten::mm"):
+        run.host(15.0)
+        run.call("LaunchKernel", 5.0)
+    run.call("DeviceSynchronize", 33_000.0)
+    return run, Truth("compute", 500 / 502, says="whose end the trace does not hold")
+
+
+@case
+def replays_of_a_diffusion() -> Case:
+    """20 ranges of a user's, each one graph of 200 kernels of 100 µs, 1 µs between."""
+    run = Recorder()
+    for _ in range(20):
+        with run.span("denoise", "user_annotation"):
+            run.graph([(GEMM, 100.0)] * 200, gap=1.0)
+            run.synchronize()
+    return run, Truth("compute", 0.99, says_not="CUDA graph")
+
+
+@case
+def no_calls_recorded() -> Case:
+    """As JAX may record it: no calls, 30 kernels of 300 µs, 100 µs between."""
+    run = Recorder()
+    for number in range(30):
+        run.work("gemm_fusion_dot", 300.0, 10_000 + number, gap=100.0, earliest=run.now + 60.0)
+    return run, Truth("compute", 300 / 400, second="unknown")
+
+
+@case
+def validation_between_steps() -> Case:
+    """Six steps of 10 ms, 9 of which compute; 80 ms of validation after the third, 20 of which compute."""
+    run = Recorder()
+    for number in range(6):
+        with run.span(f"ProfilerStep#{number}", "user_annotation"):
+            _compute(run, 10, 900.0, 0.0)
+            run.host(1_000.0)
+        if number == 2:
+            with run.span("validate", "user_annotation"):
+                _compute(run, 10, 2_000.0, 0.0)
+                run.host(60_000.0)
+    return run, Truth("compute", 74 / 140, second="host", step_ms=10.0)
+
+
 # One rank of a larger job.
 
 
@@ -307,6 +389,21 @@ def rank_of_eight_mixed() -> Case:
     """Rank 3 of 8 alone: 7 of 10 ms compute, 2.9 in an all-reduce."""
     run = _rank(7_000.0, 2_900.0, hidden=False)
     return run, Truth("compute", 0.7, second="communication")
+
+
+@case
+def sharded_overlap() -> Case:
+    """Eight layers of 1 ms, their gathers of 0.8 ms beside the layer before; 1 ms of scatter at the end."""
+    run = Recorder(distributedInfo={"backend": "nccl", "rank": 0, "world_size": 8})
+    for number in range(4):
+        with run.span(f"ProfilerStep#{number}", "user_annotation"):
+            for _ in range(8):
+                run.op("c10d::_allgather_base_", GATHER, 800.0, host_us=20.0, stream=20)
+                run.op("aten::mm", GEMM, 1_000.0, host_us=20.0, earliest=run.free[20])
+            last = run.free[COMPUTE]
+            run.op("c10d::_reduce_scatter_base_", SCATTER, 1_000.0, stream=20, earliest=last)
+            run.synchronize()
+    return run, Truth("compute", 8 / 9.8, second="communication")
 
 
 @case
@@ -470,7 +567,9 @@ def mtia_waits() -> Case:
                 _mtia("event_wait", 1_400.0, run)
                 _mtia("fbgemm::mm", 500.0, run)
             run.call("waitForCompletion", run.free[7] - run.now)
-    return run, Truth("dependency|waiting|unknown", 0.73, second="compute")
+    return run, Truth(
+        "dependency|waiting|unknown", 0.73, second="compute", step_ms=9.5, says_not="earlier work"
+    )
 
 
 @case

@@ -196,7 +196,9 @@ def _link(rank: _Rank) -> None:
             work = mark_nodes(work, rank.nodes) if rank.nodes.height else work
             around = None if rank.contexts is None else rank.contexts.gather(work["span_id"])
             work = work.with_columns(classify(work["name"], around).drop("primitive_source"))
-        if name != "synchronizations":
+        if name == "synchronizations":
+            steps.take_waits(work)
+        else:
             steps.take(name, work)
         rank.finish(name, work)
     rank.tables["steps"] = steps.steps()

@@ -35,6 +35,15 @@ class CaptureEdges:
 
     read_calls: ReadCalls
     parts: list[pl.DataFrame] = field(default_factory=list)
+    waits: list[pl.DataFrame] = field(default_factory=list)
+
+    def take_waits(self, waits: pl.DataFrame) -> None:
+        """Add recorded waits of streams: kind, device_id, stream_id, start_ns, duration_ns."""
+        known = {"device_id", "stream_id"} <= {*waits.columns}
+        own = waits.filter(pl.col("kind") == "stream_wait") if known else waits.clear()
+        if own.height:
+            ids = pl.col("device_id", "stream_id").cast(pl.Int64)
+            self.waits.append(own.select(ids, wait_ns=_START, end_ns=_END))
 
     def take(self, work: pl.DataFrame) -> None:
         """Add a table of work by start: device_id, stream_id, start_ns, duration_ns, api_call_id, link."""
@@ -94,8 +103,19 @@ class CaptureEdges:
         returned = calls.select("api_call_id", returned=_END)
         firsts = firsts.join(returned.cast(pl.Int64), on="api_call_id")
         late = firsts.filter(pl.col("start_ns") - pl.col("returned") >= LATE_NS)
-        rows = late.select("start_ns", "api_call_id").iter_rows()
+        rows = self._without_waits(late).select("start_ns", "api_call_id").iter_rows()
         return [start for start, call in rows if self._is_unexplained(start, call)]
+
+    def _without_waits(self, late: pl.DataFrame) -> pl.DataFrame:
+        """Leave out the late starts before which their stream was recorded to wait for most of the time."""
+        if not self.waits:
+            return late
+        both = late.join(pl.concat(self.waits), on=["device_id", "stream_id"])
+        waited = pl.col("end_ns") - pl.max_horizontal("wait_ns", "returned")
+        ends_before = (pl.col("start_ns") - pl.col("end_ns")).is_between(0, LATE_NS)
+        is_long = waited >= _LEADS * (pl.col("start_ns") - pl.col("returned"))
+        explained = both.filter(ends_before & is_long)
+        return late.join(explained, on=["device_id", "stream_id"], how="anti")
 
     def _is_unexplained(self, start: int, call: int) -> bool:
         """Whether no recorded work ends just before, is of the same launch, or fills the time until then."""

@@ -133,6 +133,10 @@ class StepTimes:
         if name == "kernels":
             self._kernel_starts.append(work["start_ns"])
 
+    def take_waits(self, waits: pl.DataFrame) -> None:
+        """Add waits that the driver recorded, see `CaptureEdges`."""
+        self._edges.take_waits(waits)
+
     def steps(self) -> pl.DataFrame:
         """Return the table of steps without the rank.
 

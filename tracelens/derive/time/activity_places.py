@@ -2,8 +2,9 @@
 
 import polars as pl
 
+from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.columns.split_intervals import cut_rows
-from tracelens.derive.time.call_path import CallPaths, between, find_paths
+from tracelens.derive.time.call_path import CallPaths, between, find_paths, is_step
 from tracelens.derive.time.host_lanes import Lanes
 
 PROFILER = "the profiler's own work"
@@ -186,6 +187,8 @@ def _between(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series
         if not has_ended.any():
             break
         row = above.zip_with(has_ended.fill_null(value=False), row)
+    is_mark = each_once(spans["name"].gather(row), is_step).fill_null(value=False)
+    is_outside = is_mark & (_ends(spans, row) <= recorded).fill_null(value=False)
     last_call, next_call = _nearest(lanes.calls, lanes, moments)
     with_spans = lanes.thread_of(lanes.spans["start_ns"]).unique()
     has_spans = lanes.thread_of(moments).is_in(with_spans.implode())
@@ -196,9 +199,10 @@ def _between(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series
             "call_before": lanes.calls["api"].gather(last_call).cast(pl.String),
             "call_after": lanes.calls["api"].gather(next_call).cast(pl.String),
             "has_spans": has_spans,
+            "is_outside": is_outside,
         }
     )
     by_kind = [
         pl.when("has_spans").then(side).otherwise(f"call_{side}") for side in ("before", "after")
     ]
-    return names.select(between(*by_kind)).to_series().alias("what")
+    return names.select(between(*by_kind, pl.col("is_outside"))).to_series().alias("what")

@@ -1,5 +1,6 @@
 """The rules of advice: each says what to change where a trace shows the signs of it, and the time that is at stake."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -34,6 +35,13 @@ _BY_LOADER = {
     "_SingleProcess": "The data loader works in the main process; give it workers (num_workers)",
     "_MultiProcessing": "The loader's workers do not keep up; more of them, or cheaper decoding",
 }
+_WAITS = (
+    r"(?:^|> )(?:queue|threading|selectors|socket|ssl|select|subprocess|asyncio)(?:/\w+)?\.py\(\d+\): "
+    r"(?:get|wait|wait_for|join|select|poll|accept|recv\w*|read\w*|acquire|communicate)$"
+    r"|(?:^|> )(?:sleep|select\.\w+|lock\.acquire|_thread\.lock\.acquire)$"
+)
+"""Places at which the host does nothing: it waits for a message, a lock or a time."""
+_FOR_OTHERS = "Give it work sooner: the host waits here for a request, a queue, a lock or a time"
 _OF_PROCESS = (
     "Call fewer ops from Python: torch.compile removes most of the time between them, larger"
     " batches help"
@@ -77,6 +85,8 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
         if cause == "input" and places:
             loaders = (say for loader, say in _BY_LOADER.items() if loader in places[0][0])
             text = next(loaders, words)
+        if cause == "host" and places and re.search(_WAITS, places[0][0]):
+            text = _FOR_OTHERS
         if cause == "allocation":
             text = _uncached(program) or words
         yield Rule(

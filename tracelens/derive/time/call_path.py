@@ -206,13 +206,16 @@ def _depths(parent: pl.Series) -> tuple[pl.Series, pl.Series]:
     return depth.alias("depth"), among.cast(pl.Int64).gather(parent).alias("parent_at")
 
 
-def between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
-    """A text for time in which nothing is recorded, from the names before and after it."""
+def between(before: pl.Expr, after: pl.Expr, is_outside: pl.Expr) -> pl.Expr:
+    """A text for time in which nothing is recorded, from the names before and after it.
+
+    `is_outside`: all that came before has ended, the mark of a step included.
+    """
     before, after = (
         pl.when(name.str.contains(_UNINFORMATIVE))
-        .then(pl.lit(f"the step's {edge}"))
+        .then(pl.when(is_outside).then(pl.lit(outside)).otherwise(pl.lit(f"the step's {edge}")))
         .otherwise(shortened(name))
-        for name, edge in ((before, "begin"), (after, "end"))
+        for name, edge, outside in ((before, "begin", "one step"), (after, "end", "the next"))
     )
     return (
         pl.when(before.is_null())
@@ -221,6 +224,11 @@ def between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
         .then("after " + before)
         .otherwise("between " + before + " and " + after)
     )
+
+
+def is_step(name: pl.Expr) -> pl.Expr:
+    """Whether a span's name is a mark's, which tells nothing of a place."""
+    return name.str.contains(_UNINFORMATIVE)
 
 
 def shortened(name: pl.Expr) -> pl.Expr:

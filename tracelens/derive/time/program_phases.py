@@ -41,6 +41,7 @@ _MOST = 0.5
 _TAIL = 0.1
 """A last step that takes less than this share of the others' median, and launches less, is a tail.
 Steps of a program differ by less than ten times, unless one was not run to its end."""
+_WAITS = ("kind", "device_id", "stream_id", "start_ns", "duration_ns")
 _WORK = ("device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "link")
 
 
@@ -96,13 +97,14 @@ def in_program(trace: Trace) -> pl.Expr:
 
 @dataclass(frozen=True)
 class _Rank:
-    """What is known of a rank: its steps, activities, device work by table, and calls by start."""
+    """What is known of a rank: its steps, activities, device work by table, calls by start, and recorded waits."""
 
     rank: int
     steps: pl.DataFrame
     activities: pl.DataFrame
     work: Mapping[str, pl.DataFrame]
     calls: pl.DataFrame
+    waits: pl.DataFrame
     awaited_from: int | None = None
     """When another rank first waits for this one in a collective, on this one's clock."""
 
@@ -112,6 +114,7 @@ class _Rank:
         found = CaptureEdges(calls_of(self.calls))
         for table in self.work.values():
             found.take(table)
+        found.take_waits(self.waits)
         return found
 
     @cached_property
@@ -165,6 +168,7 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
         "steps": steps_of(trace),
         "activities": activities_of(trace),
         "api_calls": trace.select("api_calls", "rank", *CALLS),
+        "synchronizations": trace.select("synchronizations", "rank", *_WAITS),
         "kernels": trace.select("kernels", "rank", *_WORK, "name", "step"),
         **{name: trace.select(name, "rank", *_WORK) for name in DEVICE_WORK if name != "kernels"},
     }
@@ -172,9 +176,9 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
     awaited = awaited_from(trace)
     rows = []
     for rank in trace.manifest.ranks:
-        steps, activities, calls = (
+        steps, activities, calls, waits = (
             by_rank[name].get(rank, tables[name].clear())
-            for name in ("steps", "activities", "api_calls")
+            for name in ("steps", "activities", "api_calls", "synchronizations")
         )
         work = {
             name: by_rank[name][rank].sort("start_ns")
@@ -187,6 +191,7 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
             activities,
             work,
             calls.sort("start_ns"),
+            waits,
             awaited.get(rank),
         )
         if steps.height:

@@ -25,7 +25,7 @@ _SAME = 0.02
 """A step's mark is as long as the step if it differs by no more than this share."""
 SLOWED = ("launch", "host")
 """The parts that a profiler slows, as it runs inside ops, API calls and Python calls."""
-_UNEVEN = 0.1
+_UNEVEN = 0.05
 """Steps whose mean differs by more than this share from their median are said by their mean, too:
 shares are of all steps together, so that a few long ones count in them."""
 _SHARES = ("compute", "exposed_communication", "exposed_copy", "idle")

@@ -36,6 +36,7 @@ _CALLS = (
     "duration_ns",
 )
 _WORK = ("device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "link")
+_WAITS = ("kind", "device_id", "stream_id", "start_ns", "duration_ns")
 _MARKED = {"spans": "span_id", "api_calls": "api_call_id"}
 
 
@@ -86,6 +87,8 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
         work = work.filter(pl.col("rank") == rank)
         row = _found(calls, "api_call_id", work, "api_call_id")
         times.take(name, work.with_columns(row, marked["step"].gather(row)))
+    waits = trace.select("synchronizations", "rank", *_WAITS)
+    times.take_waits(waits.filter(pl.col("rank") == rank))
     activities = list_activities(
         placed, calls.with_columns(_found(spans, "span_id", calls, "span_id")), marks
     )
