@@ -440,7 +440,7 @@ CONSTRUCTED = Path(__file__).parents[1] / "samples" / "planted" / "constructed"
 
 
 @pytest.mark.parametrize("path", sorted(CONSTRUCTED.glob("*.gz")), ids=lambda path: path.name[:-20])
-def test_what_is_saved_is_time_in_which_the_device_does_nothing_else(path: Path) -> None:
+def test_a_change_saves_at_most_the_part_that_it_is_about(path: Path) -> None:
     """No change of a constructed trace saves more than the part it is about, and none more than the step."""
     trace = tl.collect(path)
     if not trace.has("kernels"):

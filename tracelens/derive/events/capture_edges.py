@@ -107,7 +107,7 @@ class CaptureEdges:
         return [start for start, call in rows if self._is_unexplained(start, call)]
 
     def _without_waits(self, late: pl.DataFrame) -> pl.DataFrame:
-        """Leave out the late starts before which their stream was recorded to wait for most of the time."""
+        """Leave out the late starts that a recorded wait of their stream explains."""
         if not self.waits:
             return late
         both = late.join(pl.concat(self.waits), on=["device_id", "stream_id"])

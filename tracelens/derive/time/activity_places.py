@@ -202,7 +202,8 @@ def _between(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series
             "is_outside": is_outside,
         }
     )
-    by_kind = [
+    before, after = (
         pl.when("has_spans").then(side).otherwise(f"call_{side}") for side in ("before", "after")
-    ]
-    return names.select(between(*by_kind, pl.col("is_outside"))).to_series().alias("what")
+    )
+    text = between(before, after, pl.col("is_outside"))
+    return names.select(text).to_series().alias("what")

@@ -227,7 +227,7 @@ def between(before: pl.Expr, after: pl.Expr, is_outside: pl.Expr) -> pl.Expr:
 
 
 def is_step(name: pl.Expr) -> pl.Expr:
-    """Whether a span's name is a mark's, which tells nothing of a place."""
+    """Return whether a name is that of a step's mark, which tells nothing of a place."""
     return name.str.contains(_UNINFORMATIVE)
 
 

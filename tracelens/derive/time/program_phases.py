@@ -97,7 +97,7 @@ def in_program(trace: Trace) -> pl.Expr:
 
 @dataclass(frozen=True)
 class _Rank:
-    """What is known of a rank: its steps, activities, device work by table, calls by start, and recorded waits."""
+    """What is known of a rank: its steps, activities, work by table, calls by start, and waits."""
 
     rank: int
     steps: pl.DataFrame
