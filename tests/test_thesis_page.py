@@ -213,14 +213,21 @@ def test_an_operation_s_speedup_is_by_the_clock_and_by_kernels() -> None:
     assert (found["speedup"], found["by_kernels"]) == (Range(1.5, 2, 5), 4)
 
 
-def test_the_plain_run_is_the_second_of_the_first_round() -> None:
-    common = {"method": "e2e", "synchronized": False, "profiled": False, "configuration": "cuda"}
+def test_a_model_is_timed_before_under_and_after_the_profiler() -> None:
+    about = {"model": "net", "of": "eager"}
+    by_state = {costs.NEVER: [1, 2, 3], costs.UNDER: [4, 8, 9], costs.AFTER: [2, 2, 2]}
     rows = [
-        common | {"round": at, "duration_ns": ns, "clock": "wall", "is_warmup": at == 0}
-        for at, ns in ((0, 9_000_000), (0, 4_000_000), (1, 7_000_000))
+        about | {"state": state, "durations_ns": [ms * 1_000_000 for ms in times]}
+        for state, times in by_state.items()
     ]
-    run = figures.Run({}, {}, {"net_timings_cuda": make_trace(timings=rows)})
-    assert costs.before_any_profiler(run, "net") == 4
+    rows.append({"model": "net", "variant": "sync", "profiled": False, "wall_ms": [5, 6, 7]})
+    run = figures.Run({}, {}, {}, baselines=rows)
+    assert costs.states(run, "net", "eager") == {
+        costs.NEVER: Range(1.5, 2, 2.5),
+        costs.UNDER: Range(6, 8, 8.5),
+        costs.AFTER: Range(2, 2, 2),
+    }
+    assert costs.times_of(run, "net", "cuda") == {("sync", False): Range(5, 6, 7)}
 
 
 def test_scripts_ask_the_package_only_for_names_that_it_offers() -> None:

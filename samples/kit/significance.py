@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
@@ -45,6 +46,11 @@ class Range(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.middle:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Range:
+        """The quartiles of two values or more."""
+        return cls(*statistics.quantiles(values, n=4, method="inclusive"))
 
     def over(self, other: Range) -> Range:
         """The ratio of this to the other."""

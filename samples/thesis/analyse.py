@@ -24,6 +24,7 @@ from samples.kit.significance import (
     correlated,
     judge,
     judge_cases,
+    more,
     spearman,
 )
 from samples.thesis import (
@@ -72,13 +73,14 @@ def _whole(run: Run) -> dict[str, Any]:
         model: {
             "earlier": (run.earlier[model]["eager"], run.earlier[model]["default"]),
             "speedups": tuple(part["e2e"][way]["median_ms"] for way in ("eager", "default")),
-            "timings": (
-                costs.before_any_profiler(run, model),
-                costs.times_of(run, model, "triton")[costs.PLAIN].middle,
+            "timings": tuple(
+                costs.wall_times(run.captures[f"{model}_timings_cuda"], way)[costs.PLAIN].middle
+                for way in ("cuda", "triton")
             ),
             "subtraction": tuple(
                 whole[model].whole[way].middle / 1e3 for way in ("eager", "compiled")
             ),
+            "never": tuple(costs.states(run, model, of)[costs.NEVER].middle for of in costs.OF),
         }
         for model, part in parts.items()
     }
@@ -258,7 +260,7 @@ def _measuring(run: Run) -> dict[str, Any]:
         key: {way: found[way].over(found[costs.PLAIN]) for way in costs.METHODS}
         for key, found in times.items()
     }
-    first = {model: costs.before_any_profiler(run, model) for model in run.models()}
+    states = {(of, m): costs.states(run, m, of) for of in costs.OF for m in run.models()}
     waiting = {
         key: found["timed-sync", False].over(found["timed", False]) for key, found in times.items()
     }
@@ -272,9 +274,16 @@ def _measuring(run: Run) -> dict[str, Any]:
     return {
         "times": times,
         "over": over,
-        "first": first,
-        "profiler": {m: times["cuda", m]["pure", True].middle / ms for m, ms in first.items()},
+        "states": states,
+        "profiler": {key: by[costs.UNDER].over(by[costs.NEVER]) for key, by in states.items()},
+        "later": {key: by[costs.AFTER].over(by[costs.NEVER]) for key, by in states.items()},
+        "drift": [above(by[costs.AFTER].over(by[costs.NEVER])) for by in states.values()],
+        "never_clock": {
+            m: states["eager", m][costs.NEVER].over(states["compiled", m][costs.NEVER])
+            for m in run.models()
+        },
         "waiting": waiting,
+        "suffers": [more(waiting["cuda", m], waiting["triton", m]) for m in run.models()],
         "profiled": profiled,
         "clock_rank": spearman([kernel_speedup(run, m) for m in clock], list(clock.values())),
     }
@@ -356,21 +365,15 @@ def _tables(v: Mapping[str, Any]) -> dict[str, Any]:
         "cost_rows": [
             (
                 name,
-                fixed(v["times"]["cuda", m][costs.PLAIN].middle),
+                fixed(v["states"]["eager", m][costs.NEVER].middle),
                 *(fixed(ratio.middle) for ratio in v["over"]["cuda", m].values()),
+                *(fixed(v[of]["eager", m].middle) for of in ("profiler", "later")),
+                fixed(v["states"]["compiled", m][costs.NEVER].middle),
+                *(fixed(v[of]["compiled", m].middle) for of in ("profiler", "later")),
             )
             for m, name in NAMES.items()
         ],
         "mode_ends": _ends(v),
-        "first_rows": [
-            (
-                name,
-                fixed(v["first"][m]),
-                fixed(v["times"]["cuda", m][costs.PLAIN].middle),
-                fixed(v["profiler"][m]),
-            )
-            for m, name in NAMES.items()
-        ],
     }
 
 
@@ -521,21 +524,15 @@ def _mean(ratios: list[Range]) -> float:
 
 def _of_measuring(v: Mapping[str, Any]) -> dict[str, Verdict]:
     alexnet = v["over"]["cuda", "alexnet"]
-    more = [
-        True if a.low > b.high else False if a.high < b.low else None
-        for m in NAMES
-        for a, b in [(v["waiting"]["cuda", m], v["waiting"]["triton", m])]
-    ]
+    profiler = v["profiler"]["eager", "alexnet"]
     ends = sorted(v["profiled"].values(), key=lambda r: r.middle)
     rank = correlated(v["clock_rank"], len(NAMES))
     return {
-        "twofold": Verdict.HOLDS
-        if agrees(v["profiler"]["alexnet"], there.PROFILING)
-        else Verdict.UNSEEN,
+        "twofold": Verdict.HOLDS if agrees(profiler.middle, there.PROFILING) else Verdict.UNSEEN,
         "timers_little": judge(alexnet["timed", False].high < LITTLE),
         "waits_little": judge(alexnet["sync", False].high < LITTLE),
         "waiting_timers": judge(above(v["waiting"]["cuda", "alexnet"], LITTLE)),
-        "cuda_suffers": judge_cases(more),
+        "cuda_suffers": judge_cases(v["suffers"]),
         "consistent": Verdict.OPEN
         if ends[0].high >= ends[-1].low
         else judge(agrees(ends[-1].middle, ends[0].middle)),

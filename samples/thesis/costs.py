@@ -1,8 +1,6 @@
-"""What measuring costs: a whole model by each way of timing, beside the plain run."""
+"""What measuring costs: a model by each way of timing, and before, under and after the profiler."""
 
 from __future__ import annotations
-
-import polars as pl
 
 import tracelens as tl
 from samples.kit.significance import Range
@@ -13,19 +11,35 @@ METHODS = {
     ("sync", False): "synchronised",
     ("timed", False): "timed",
     ("timed-sync", False): "timed and synchronised",
-    ("pure", True): "profiled",
 }
 """Variant, and whether the profiler ran, of the executions that are compared with plain ones."""
 PLAIN = ("pure", False)
+OF = ("eager", "compiled")
+NEVER, UNDER, AFTER = "never profiled", "profiled", "after profiling"
+"""States of a process, in this order."""
 Times = dict[tuple[str, bool], Range]
 """Milliseconds of a model in one configuration by variant and whether the profiler ran."""
 
 
 def times_of(run: Run, model: str, configuration: str) -> Times:
-    """Wall times of a model's executions; empty where none were taken."""
+    """Wall times of a model's executions; empty where none were taken.
+
+    On CUDA those of a process that had not profiled yet.
+    """
+    if configuration == "cuda":
+        return {
+            (row["variant"], row["profiled"]): Range(*row["wall_ms"])
+            for row in run.baselines
+            if row["model"] == model and "variant" in row
+        }
     trace = run.captures.get(f"{model}_timings_cuda")
     if trace is None:
         return {}
+    return wall_times(trace, configuration)
+
+
+def wall_times(trace: tl.Trace, configuration: str) -> Times:
+    """Wall times in a capture of timings."""
     frame = tl.analyses.timing_methods(trace).filter(configuration=configuration, quantity="wall")
     by = ("variant", "profiled", "low_ns", "median_ns", "high_ns")
     return {
@@ -34,13 +48,10 @@ def times_of(run: Run, model: str, configuration: str) -> Times:
     }
 
 
-def before_any_profiler(run: Run, model: str) -> float:
-    """Milliseconds of the one warm execution that came before the process had profiled anything.
-
-    It is the second of the first warm-up round; all later plain runs follow profiled ones.
-    """
-    timings = run.captures[f"{model}_timings_cuda"].timings
-    first = timings.filter(
-        ~pl.col("profiled"), ~pl.col("synchronized"), method="e2e", configuration="cuda", round=0
-    )
-    return float(first["duration_ns"][1]) / 1e6
+def states(run: Run, model: str, of: str) -> dict[str, Range]:
+    """Milliseconds of a model, eager or compiled, by the state of its process."""
+    return {
+        row["state"]: Range.of([ns / 1e6 for ns in row["durations_ns"]])
+        for row in run.baselines
+        if row["model"] == model and row.get("of") == of
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,16 @@ _SUBTRACTION = "_subtraction"
 
 @dataclass(frozen=True)
 class Run:
-    """results.json, the medians of an earlier session, the captures by name, the layer subtractions by model."""
+    """results.json, the medians of an earlier session, the captures by name, the layer subtractions by model.
+
+    `baselines` are of processes that were timed before they profiled anything.
+    """
 
     results: Mapping[str, Any]
     earlier: Mapping[str, Mapping[str, float]]
     captures: Mapping[str, tl.Trace]
     subtraction: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    baselines: Sequence[Mapping[str, Any]] = ()
 
     def models(self) -> dict[str, Mapping[str, Any]]:
         """What was found of each model that was timed."""
@@ -35,8 +39,8 @@ class Run:
 
 
 def read(folder: Path) -> Run:
-    """The run in a folder; earlier.json may be missing."""
-    earlier = folder / "earlier.json"
+    """The run in a folder; earlier.json and baselines.jsonl may be missing."""
+    earlier, baselines = folder / "earlier.json", folder / "baselines.jsonl"
     return Run(
         json.loads((folder / "results.json").read_text()),
         json.loads(earlier.read_text())["e2e_ms"] if earlier.is_file() else {},
@@ -45,6 +49,9 @@ def read(folder: Path) -> Run:
             path.stem.removesuffix(_SUBTRACTION): pl.read_parquet(path)
             for path in folder.glob(f"*{_SUBTRACTION}.parquet")
         },
+        [json.loads(line) for line in baselines.read_text().splitlines()]
+        if baselines.is_file()
+        else [],
     )
 
 
