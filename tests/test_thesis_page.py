@@ -216,7 +216,7 @@ def test_an_operation_s_speedup_is_by_the_clock_and_by_kernels() -> None:
 def test_a_model_is_timed_before_under_and_after_the_profiler() -> None:
     about = {"model": "net", "of": "eager"}
     by_state = {costs.NEVER: [1, 2, 3], costs.UNDER: [4, 8, 9], costs.AFTER: [2, 2, 2]}
-    rows = [
+    rows: list[dict[str, object]] = [
         about | {"state": state, "durations_ns": [ms * 1_000_000 for ms in times]}
         for state, times in by_state.items()
     ]
