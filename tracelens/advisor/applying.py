@@ -11,7 +11,7 @@ from tracelens.advisor.plan import load_torch
 from tracelens.advisor.plan_file import CallPlan, PlannedCall
 from tracelens.derive.calls.graphs import EXPORT
 from tracelens.derive.calls.libraries import TORCH
-from tracelens.derive.calls.op_catalog import CONV, LINEAR, NORM
+from tracelens.derive.calls.op_catalog import ADD, ATTENTION, CONV, LINEAR, NORM
 from tracelens.errors import ToolError, UsageError, first_line
 
 _ANEW = "make it anew with tracelens advise"
@@ -176,6 +176,8 @@ class _Rewriting:
         covers = _COVERS.get(call.function, ())
         if covers[:1] in ((CONV,), (LINEAR,)):
             return self._product(call, nodes, covers)
+        if call.realisation == ATTENTION and covers:
+            return self._attention(nodes)
         read = dict(zip(call.inputs, call.layouts, strict=True))
         (node,) = nodes
 
@@ -193,6 +195,24 @@ class _Rewriting:
             self.graph.call_function(operator.getitem, (result, 0))
             if isinstance(value, (tuple, list))
             else result
+        )
+
+    def _attention(self, nodes: Sequence[Any]) -> Any:
+        """Return the fused call: the scores' factor and mask are arguments of it."""
+        query, turned = (self._any(_name(own)) for own in nodes[0].args[:2])
+        key = self.graph.call_function(self.torch.transpose, (turned, -2, -1))
+        value = self._any(_name(nodes[-1].args[1]))
+        scale, mask = 1.0, None
+        for before, node in itertools.pairwise(nodes[:-1]):
+            kind = node.target._schema.name.removeprefix("aten::")  # noqa: SLF001
+            if kind in ("div", "mul"):
+                scale = 1 / node.args[1] if kind == "div" else node.args[1]
+            elif kind == ADD:
+                (other,) = (own for own in node.args[:2] if own is not before)
+                mask = self._any(_name(other))
+        function = self.functions[ATTENTION]
+        return self.graph.call_function(
+            function, (query, key, value, mask), {"scale": float(scale)}
         )
 
     def _product(self, call: PlannedCall, nodes: Sequence[Any], covers: Sequence[str]) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from tracelens.advisor.plan import load_torch
+from tracelens.derive.calls.op_catalog import ATTENTION
 
 Realised: TypeAlias = Callable[..., Any]
 
@@ -62,6 +63,9 @@ def realisations() -> dict[str, Realised]:
     def linear_relu(x: Any, w: Any, b: Any, *_: Any) -> Any:
         return torch._addmm_activation(b, x, w.t())  # noqa: SLF001 - the only door to this epilogue
 
+    def linear_add(x: Any, w: Any, _: Any, z: Any, *__: Any) -> Any:
+        return torch.addmm(z.flatten(0, -2), x.flatten(0, -2), w.t()).view(z.shape)
+
     def batch_norm(x: Any, *norm_and_how: Any) -> Any:
         *norm, momentum, epsilon = norm_and_how
         return torch.batch_norm(x, *norm, False, momentum, epsilon, True)
@@ -76,6 +80,8 @@ def realisations() -> dict[str, Realised]:
         "conv_as_gemm_relu": gemm_relu,
         "linear": torch.nn.functional.linear,
         "linear_relu": linear_relu,
+        "linear_add": linear_add,
+        ATTENTION: torch.nn.functional.scaled_dot_product_attention,
         "relu": torch.relu,
         "relu_": torch.relu_,
         "add": torch.add,

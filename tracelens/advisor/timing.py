@@ -11,6 +11,7 @@ import polars as pl
 
 from tracelens.advisor.lowering import laid_out, realisations
 from tracelens.advisor.plan import load_torch
+from tracelens.derive.calls.op_catalog import ATTENTION
 from tracelens.errors import first_line
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
@@ -124,10 +125,14 @@ def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable
     call = realisations()[function]
     if op in ("conv2d", "linear"):
         weight, bias = made(shapes[1]), made(shapes[2]) if shapes[2] else None
-        if function == "conv_add_relu":
-            summand = torch.conv2d(x, weight, bias, *arguments)
-            return lambda: call(x, weight, bias, summand, *arguments)
-        return lambda: call(x, weight, bias, *arguments)
+        added = {
+            "conv_add_relu": lambda: [torch.conv2d(x, weight, bias, *arguments)],
+            "linear_add": lambda: [torch.nn.functional.linear(x, weight)],
+        }.get(function, list)()
+        return lambda: call(x, weight, bias, *added, *arguments)
+    if op == ATTENTION:
+        key, value, *mask = (made(shape) if shape else None for shape in shapes[1:])
+        return lambda: call(x, key, value, *mask)
     if op == "batch_norm":
         norm = [torch.rand(shapes[0][1], device=device, dtype=dtype) + 0.5 for _ in range(4)]
         return lambda: call(x, *norm, 0.1, 1e-5)

@@ -56,7 +56,7 @@ class Advice:
 
         It is 0 unless launches limit the trace.
         """
-        nodes = (node for part in self.parts if part.is_judged for node in part.part.nodes)
+        nodes = (node for part in self.parts for node in part.part.nodes)
         return self.launch_ns * sum(bool(node.device_ns) for node in nodes)
 
     @property

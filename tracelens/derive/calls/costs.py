@@ -10,7 +10,8 @@ import polars as pl
 
 from tracelens.derive.calls.constraints import NCHW, NHWC
 from tracelens.derive.calls.graphs import Calls, Node
-from tracelens.derive.calls.op_catalog import CONV, NORM, OTHER, VIEWS, Function
+from tracelens.derive.calls.libraries.attention import attention_call
+from tracelens.derive.calls.op_catalog import ATTENTION, CONV, NORM, OTHER, VIEWS, Function
 from tracelens.errors import SourceError
 
 _LONGEST_NS = 2**53
@@ -62,7 +63,7 @@ class Costs:
         if function is OTHER or first.op in VIEWS:
             ns = first.device_ns
             return None if ns is None else Cost(ns, ns, ns, MEASURED)
-        asked = (function.name, first.call, first.weight)
+        asked = (function.name, *(node.call for node in nodes), first.weight)
         if asked not in self._keys:
             self._keys[asked] = (_key(function, first), bench_call(function, nodes))
         return self._known.get((*self._keys[asked], first.dtype, layout))
@@ -150,6 +151,8 @@ def bench_call(function: Function, nodes: Sequence[Node]) -> str:
     It is that of the first node, with a bias where one is folded into it.
     """
     call = nodes[0].call
+    if function.key == ATTENTION:
+        return attention_call(nodes)
     if nodes[0].op == CONV and nodes[0].weight and function.key != "conv":
         op, shapes, arguments = json.loads(call)
         shapes[2] = [nodes[0].weight[0]]

@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 
 from tracelens.derive.calls.constraints import NCHW, layout_of
-from tracelens.derive.calls.op_catalog import VIEWS
+from tracelens.derive.calls.op_catalog import ATTENTION, VIEWS
 from tracelens.errors import SourceError, first_line
 from tracelens.trace import Trace
 
@@ -29,8 +29,22 @@ MOST_KERNELS = 10_000
 marked."""
 MOST_STEPS = 50
 """Of more steps than this the first ones are looked at."""
-_TENSORS = {"conv2d": 3, "linear": 3, "add": 2, "mul": 2, "cat": 99}
-_ARGUED = {"conv2d": slice(0, 4), "max_pool2d": slice(0, 3), "avg_pool2d": slice(0, 3)}
+_TENSORS = {
+    "conv2d": 3,
+    "linear": 3,
+    "add": 2,
+    "mul": 2,
+    "cat": 99,
+    "div": 2,
+    "matmul": 2,
+    ATTENTION: 4,
+}
+_ARGUED = {
+    "softmax": slice(0, 1),
+    "conv2d": slice(0, 4),
+    "max_pool2d": slice(0, 3),
+    "avg_pool2d": slice(0, 3),
+}
 _SHAPES = list[list[int | list[int]]]
 _DTYPES = {
     "float": "float32",
@@ -362,6 +376,10 @@ def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
         own = waiting.get((node.op, node.call if is_observed else node.module_path))
         if not own and not node.module_path:
             own = waiting.get((node.op, root))
+        copying = waiting.get(("reshape", node.module_path), []) if node.op == "clone" else []
+        if not own and (copied := [row for row in copying if row["device_ns"]]):
+            copying.remove(copied[0])  # a reshape that copied is a clone and a view in the graph
+            own = copied[:1]
         if own:
             first = own.pop(0)
             times = {name: first[name] for name in ("device_ns", "transform_ns")}

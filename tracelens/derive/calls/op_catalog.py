@@ -3,11 +3,14 @@
 The operators that each covers, what it demands, and how torch makes the call.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tracelens.derive.calls.constraints import NCHW, NHWC, Term
 
 CONV, NORM, RELU, ADD, LINEAR = "conv2d", "batch_norm", "relu", "add", "linear"
+ATTENTION = "scaled_dot_product_attention"
 VIEWS = frozenset(
     (
         "view",
@@ -26,6 +29,9 @@ VIEWS = frozenset(
         "detach",
         "getitem",
         "dropout",
+        "split",
+        "split_with_sizes",
+        "chunk",
     )
 )
 """Operators that move nothing where they can return a view."""
@@ -38,7 +44,8 @@ class Function:
     They follow each other, and each is the only reader of the one before. `constraints` is a term
     over the places in0, in1 (the other summand), weight, window (a convolution's strides and
     padding, as its shape), out and view (a tensor in in0's memory). `cost_key` is the function
-    whose measured times are its own: in place, a call takes as long as not.
+    whose measured times are its own: in place, a call takes as long as not. `fits` says of the
+    covered nodes what places do not: which of them reads which, and with what arguments.
     """
 
     name: str
@@ -47,6 +54,7 @@ class Function:
     constraints: Term
     realisation: str
     cost_key: str = ""
+    fits: Callable[[Sequence[Any]], bool] | None = None
 
     @property
     def key(self) -> str:

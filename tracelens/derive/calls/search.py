@@ -365,6 +365,8 @@ def _fit(
         if len(own) != 1 or own[0].op != op or last in wanted or own[0].inputs.count(last) != 1:
             return None
         nodes.append(own[0])
+    if function.fits is not None and not function.fits(nodes):
+        return None
     names = {n.name for n in nodes}
     inputs = [name for n in nodes for name in n.inputs if name not in names]
     return _Match(function, tuple(nodes), tuple(dict.fromkeys(inputs)))

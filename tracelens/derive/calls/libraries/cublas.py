@@ -3,8 +3,13 @@
 Convolutions of 1×1 are among them.
 """
 
+import json
+from collections.abc import Sequence
+from typing import Any
+
 from tracelens.derive.calls.constraints import NCHW, NHWC
 from tracelens.derive.calls.op_catalog import (
+    ADD,
     ALIGNED,
     LINEAR,
     RELU,
@@ -34,12 +39,27 @@ _ONE_IMAGE = (
 """The pixels of one image are a matrix's columns as they lie; the bias is one a row then, which
 no epilogue adds."""
 
+
+def _adds_instead_of_a_bias(nodes: Sequence[Any]) -> bool:
+    """Return whether the product has no bias, and what is added to it is as large as it is.
+
+    One call adds one of both.
+    """
+    product, total = nodes
+    return (
+        not json.loads(product.call)[1][2] and json.loads(total.call)[1] == [list(total.shape)] * 2
+    )
+
+
 FUNCTIONS = (
     *with_norm("conv_as_gemm", "cublas", (), ("or", _ROWS, _ONE_IMAGE), "addmm"),
     *with_norm(
         "conv_as_gemm_relu", "cublas", (RELU,), ("and", _ROWS, ALIGNED), "_addmm_activation"
     ),
     Function("linear", "cublas", (LINEAR,), SAME_KIND, "linear"),
+    Function(
+        "linear_add", "cublas", (LINEAR, ADD), SAME_KIND, "addmm", fits=_adds_instead_of_a_bias
+    ),
     Function(
         "linear_relu", "cublas", (LINEAR, RELU), ("and", SAME_KIND, ALIGNED), "_addmm_activation"
     ),

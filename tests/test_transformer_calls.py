@@ -1,0 +1,165 @@
+"""A transformer's calls: attention written out is found, fused and applied; what only looks like it is not."""
+
+import importlib.util
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracelens as tl
+from tests.cases import make_trace
+from tracelens.advisor import CallPlan, apply_calls, time_calls
+from tracelens.derive.calls.advising import advise_rank, candidates_of, plan_of
+from tracelens.derive.calls.costs import Costs
+from tracelens.derive.calls.graphs import Calls, Node, call_key
+from tracelens.derive.calls.op_catalog import ATTENTION
+from tracelens.derive.calls.search import Part, Search
+
+needs_torch = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed"
+)
+HEADS, TURNED, SCORES = (2, 4, 8, 16), (2, 4, 16, 8), (2, 4, 8, 8)
+
+
+def node(name: str, op: str, shape: tuple[int, ...], inputs: str, *read: Any, **more: Any) -> Node:
+    """A node of 10 µs; `read` are the shapes that it reads and, last, its arguments."""
+    *shapes, arguments = read
+    call = call_key(op, shapes, arguments)
+    return Node(name, op, tuple(inputs.split()), call, shape, device_ns=10_000.0, **more)
+
+
+QUERY, KEY, VALUE, MASK = (
+    Node(name, "input", (), "", shape)
+    for name, shape in (("q", HEADS), ("k", TURNED), ("v", HEADS), ("mask", (8, 8)))
+)
+PRODUCT = node("product", "matmul", SCORES, "q k", HEADS, TURNED, [])
+SCALED = node("scaled", "div", SCORES, "product", SCORES, [8.0])
+MASKED = node("masked", "add", SCORES, "scaled mask", SCORES, (8, 8), [1])
+SOFT = node("soft", "softmax", SCORES, "scaled", SCORES, [-1])
+OUT = node("out", "matmul", HEADS, "soft v", SCORES, HEADS, [], is_output=True)
+SOFT_OF_MASKED = replace(SOFT, inputs=("masked",))
+
+
+def fused(*nodes: Node) -> list[tuple[str, str]]:
+    """The fused attentions that fit, with what each would be timed as."""
+    part = Part(nodes, (QUERY, KEY, VALUE, MASK), (), ("out",))
+    search = Search(Costs(Calls(nodes, {}, "export")))
+    rows = [
+        (match.function.name, search.costs.candidate(match.function, match.nodes, "NCHW"))
+        for match in search.matches(part)
+        if match.function.key == ATTENTION
+    ]
+    return [(name, row["call"]) for name, row in rows if row is not None]
+
+
+def test_products_around_a_softmax_are_one_call() -> None:
+    """With its keys turned back, and its mask where it has one."""
+    shapes = [list(HEADS), list(HEADS), list(HEADS)]
+    assert fused(PRODUCT, SCALED, SOFT, OUT) == [
+        ("attention_div", json.dumps([ATTENTION, [*shapes, []], []]))
+    ]
+    assert fused(PRODUCT, SCALED, MASKED, SOFT_OF_MASKED, OUT) == [
+        ("attention_div_masked", json.dumps([ATTENTION, [*shapes, [8, 8]], []]))
+    ]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param(replace(SOFT, call=call_key("softmax", [SCORES], [1])), id="along heads"),
+        pytest.param(
+            replace(SCALED, call=call_key("div", [SCORES, (8, 8)], []), inputs=("product", "mask")),
+            id="divided by a tensor",
+        ),
+        pytest.param(replace(OUT, inputs=("v", "soft")), id="values from the left"),
+        pytest.param(replace(SCALED, is_output=True), id="scores are returned"),
+    ],
+)
+def test_what_only_looks_like_attention_is_left(changed: Node) -> None:
+    nodes = [changed if own.name == changed.name else own for own in (PRODUCT, SCALED, SOFT, OUT)]
+    if changed.is_output:
+        part = Part(tuple(nodes), (QUERY, KEY, VALUE), (), ("out", changed.name))
+        search = Search(Costs(Calls(tuple(nodes), {}, "export")))
+        assert [m for m in search.matches(part) if m.function.key == ATTENTION] == []
+    else:
+        assert fused(*nodes) == []
+
+
+def model() -> Any:
+    import torch  # noqa: PLC0415 - only where it is installed
+
+    class Block(torch.nn.Module):  # type: ignore[misc,unused-ignore]
+        """Attention written out, a residual and a product without a bias."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.rise = torch.nn.Linear(16, 16)
+            self.fall = torch.nn.Linear(16, 16, bias=False)
+            self.register_buffer("mask", torch.full((8, 8), float("-inf")).triu(1))
+
+        def forward(self, x: Any) -> Any:
+            """Scores of one head with itself, masked, and what follows."""
+            q = self.rise(x).view(2, 8, 4, 4).transpose(1, 2)
+            scores = torch.matmul(q, q.transpose(-2, -1)) / 2.0 + self.mask
+            found = torch.matmul(torch.softmax(scores, -1), q).transpose(1, 2).reshape(2, 8, 16)
+            return x + self.fall(found)
+
+    torch.manual_seed(0)
+    return Block().eval()
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("cheap", [ATTENTION, "linear_add"])
+def test_an_applied_plan_of_attention_computes_the_same(tmp_path: Path, cheap: str) -> None:
+    """The graph as recorded, kernels as a GPU would have, and costs in favour of one fused call."""
+    import torch  # noqa: PLC0415 - only where it is installed
+
+    x = torch.randn(2, 8, 16)
+    with torch.no_grad(), tl.capture(tmp_path / "run.tracelens", graph=True) as cap:
+        model()(x)
+    assert cap.trace is not None
+    graph = cap.trace.frame("graph")
+    ops = [
+        row
+        for row in graph.sort("call_order").iter_rows(named=True)
+        if row["op"] not in ("input", "parameter", "view", "transpose", "_unsafe_view")
+    ]
+    names = {"clone": "reshape"}
+    spans = [
+        {
+            "kind": "op",
+            "name": f"aten::{names.get(row['op'], row['op'])}",
+            "module_path": row["module_path"],
+            "start_ns": at * 1000,
+            "duration_ns": 500,
+            "step": 0,
+            "input_shapes": "[[2, 4, 8, 4]]",
+        }
+        for at, row in enumerate(ops)
+    ]
+    kernels = [
+        {"span_id": at, "duration_ns": 100_000, "start_ns": at * 1000, "step": 0}
+        for at in range(len(ops))
+    ]
+    trace = make_trace(spans=spans, kernels=kernels, graph=graph.to_dicts())
+    wanted = candidates_of(advise_rank(trace, 0, z3=False))
+    assert cheap in {row["function"] for row in wanted}
+    timed = time_calls([row for row in wanted if row["function"] == cheap], n_calls=2)
+    assert timed.frame("call_costs")["problem"].to_list() == [None]
+    rows = [
+        dict.fromkeys(("median_ns", "q1_ns", "q3_ns"), 1000) | {"n_calls": 1, **row}
+        for row in wanted
+        if row["function"] == cheap
+    ]
+    advice = advise_rank(trace, 0, [make_trace(call_costs=rows)], z3=False)
+    assert all(part.is_judged for part in advice.parts)
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps(plan_of(advice, {})))
+    covering = {call.realisation for call in CallPlan.read(plan).calls if len(call.nodes) > 1}
+    assert covering == {ATTENTION if cheap == ATTENTION else "addmm"}
+    with torch.no_grad():
+        made = apply_calls(model(), plan, x)
+        assert torch.allclose(made(x), model()(x), atol=1e-6)

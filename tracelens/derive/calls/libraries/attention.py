@@ -1,0 +1,58 @@
+"""Attention: two products with a softmax between them, which one call computes.
+
+The scores may be divided by a number or multiplied by one, and a mask may be added to them.
+"""
+
+import itertools
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tracelens.derive.calls.constraints import NCHW
+from tracelens.derive.calls.op_catalog import ADD, ATTENTION, Function, dense
+
+_AS_THEY_RAN = ("and", dense("in0", NCHW), dense("out", NCHW))
+_SCALES: tuple[tuple[str, ...], ...] = ((), ("div",), ("mul",))
+_MASKS: tuple[tuple[str, ...], ...] = ((), (ADD,))
+
+
+def is_attention(nodes: Sequence[Any]) -> bool:
+    """Return whether nodes of the pattern compute softmax(query · key + mask) · value.
+
+    Between the products only scores go on: scaled by one number, with a mask that is not larger,
+    and weighed along the keys.
+    """
+    first, last = nodes[0], nodes[-1]
+    scores = first.shape
+    for node, before in zip(nodes[1:-1], nodes[:-2], strict=True):
+        _, shapes, arguments = json.loads(node.call)
+        if node.shape != scores or node.inputs[0] != before.name:
+            return False
+        if node.op in ("div", "mul") and shapes[1:] != [[]]:
+            return False
+        if node.op == "softmax" and arguments not in ([-1], [len(scores) - 1]):
+            return False
+    return len(scores) == 4 and last.inputs[0] == nodes[-2].name
+
+
+def attention_call(nodes: Sequence[Any]) -> str:
+    """Return the fused call as it is timed: shapes of query, key, value and mask."""
+    query, turned = json.loads(nodes[0].call)[1]
+    value = json.loads(nodes[-1].call)[1][1]
+    added = [json.loads(node.call)[1][1] for node in nodes if node.op == ADD]
+    key = [*turned[:-2], turned[-1], turned[-2]]
+    return json.dumps([ATTENTION, [query, key, value, *(added or [[]])], []])
+
+
+FUNCTIONS = tuple(
+    Function(
+        "_".join(("attention", *scale, *("masked" for _ in mask))),
+        "aten",
+        ("matmul", *scale, *mask, "softmax", "matmul"),
+        _AS_THEY_RAN,
+        ATTENTION,
+        cost_key=ATTENTION,
+        fits=is_attention,
+    )
+    for scale, mask in itertools.product(_SCALES, _MASKS)
+)
