@@ -32,6 +32,13 @@ MODELS = {
     "mobilenet_v1_b1": "MobileNet, 1 image",
     "mobilenet_v1_b32": "MobileNet, 32 images",
 }
+TRANSFORMERS = {
+    "bert_float32": "BERT-like, float32",
+    "bert_bfloat16": "BERT-like, bfloat16",
+    "llama_float32": "Llama-like, float32",
+    "llama_bfloat16": "Llama-like, bfloat16",
+}
+"""Four blocks each, with attention written out; samples/open_points/models.py builds them."""
 OURS, GRAPH = "advised", "advised, CUDA graph"
 FREEZING = ("torch.compile, freezing", "torch.compile, freezing, CUDA graph")
 WAYS = (
@@ -87,6 +94,9 @@ def make() -> tuple[str, dict[str, alt.TopLevelMixin]]:
                 for m, name in MODELS.items()
             }
         ),
+        "transformers": charts.orders(
+            {name: v["transformers"][s] for s, name in TRANSFORMERS.items()}, most=1.1
+        ),
         "layers": charts.ways({s: walls[s] for of in SERIES.values() for s in of}),
         "models": charts.ways({name: walls[m] for m, name in MODELS.items()}),
     }
@@ -117,6 +127,7 @@ def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "orders": {model: orders(model) for model in MODELS},
         "applied": later,
         "turns": turns(wall, later),
+        **transformers(),
         "names": MODELS,
         "won": {way: [_beats_all(wall, s, way) for s in subjects] for way in (OURS, GRAPH)},
         "gains": gains,
@@ -186,6 +197,52 @@ def applied() -> dict[tuple[str, str], Applied]:
         if "wall_ns" in row
     )
     return {key: Applied(wall, kernels[key] / 1e3) for key, wall in walls.items()}
+
+
+def transformers() -> dict[str, Any]:
+    """Kernels of each transformer by way, and what the plan is predicted to take, in µs; calls timed alone."""
+    lines = (CAPTURES / "transformers.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    kernels = unique(
+        ((row["subject"], row["way"]), row["kernel_ns"] / 1e3) for row in rows if "kernel_ns" in row
+    )
+    walls = unique(
+        ((row["subject"], row["way"]), row["wall_ns"][1] / 1e3) for row in rows if "wall_ns" in row
+    )
+    alone = unique(
+        ((row["subject"], row["call"]), row["call_ns"][1] / 1e3) for row in rows if "call" in row
+    )
+    found: dict[str, dict[str, float]] = {}
+    for subject in TRANSFORMERS:
+        written, fused = (
+            tl.open(CAPTURES / f"{subject}_{what}.tracelens") for what in ("written", "fused")
+        )
+        advice = advise_rank(written, 0, [fused], z3=False)
+        found[subject] = {
+            "eager": advice.now / 1e3,
+            "plan, predicted": advice.total() / 1e3,
+            "fused by hand": kernels[subject, "attention fused"],
+            "torch.compile": kernels[subject, "torch.compile of attention written"],
+        }
+    return {
+        "transformers": found,
+        "alone": alone,
+        "transformer_rows": [
+            (
+                name,
+                *(fixed(us, 0) for us in found[s].values()),
+                *(
+                    fixed(walls[s, f"{way}, CUDA graph"], 0)
+                    for way in (
+                        "attention written",
+                        "attention fused",
+                        "torch.compile of attention written",
+                    )
+                ),
+            )
+            for s, name in TRANSFORMERS.items()
+        ],
+    }
 
 
 def turns(

@@ -21,20 +21,21 @@ ORDER = (
 """The ways beside eager, each with one colour in every chart."""
 
 
-def orders(rows: Mapping[str, Mapping[str, float]]) -> alt.LayerChart:
-    """Kernel time of a greedy plan and of the searched one, over that of eager execution."""
+def orders(rows: Mapping[str, Mapping[str, float]], most: float = 2.2) -> alt.LayerChart:
+    """Kernel time of each way over that of eager execution: of plans, or of a transformer."""
     values = [
         {"model": model, "order": order, "ratio": us / times["eager"]}
         for model, times in rows.items()
         for order, us in times.items()
         if order != "eager"
     ]
+    names = list(dict.fromkeys(value["order"] for value in values))
     base = alt.Chart(alt.InlineData(values=values)).encode(
         y=alt.Y("model:N", title=None, sort=list(rows), axis=alt.Axis(labelLimit=0)),
-        yOffset=alt.YOffset("order:N"),
-        x=alt.X("ratio:Q", title="kernel time over eager's", scale=alt.Scale(domain=[0, 2.2])),
+        yOffset=alt.YOffset("order:N", sort=names),
+        x=alt.X("ratio:Q", title="kernel time over eager's", scale=alt.Scale(domain=[0, most])),
     )
-    color = alt.Color("order:N", title=None, legend=legend())
+    color = alt.Color("order:N", sort=names, title=None, legend=legend())
     words = base.mark_text(align="left", dx=3).encode(text=alt.Text("ratio:Q", format=".2f"))
     return (base.mark_bar().encode(color=color) + words + even_line()).properties(
         width=560, height=180
