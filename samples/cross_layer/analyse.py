@@ -41,6 +41,13 @@ FRAMEWORKS = {
     "cudnn": "cuDNN",
 }
 """LeNet's captures of other frameworks, each set beside PyTorch eager."""
+ON_CPU = {"cpu_resnet50": "ResNet-50", "cpu_bert": "BERT-like"}
+CPU_LIBRARIES = {
+    "oneDNN": ("mkldnn_convolution", "mkldnn_linear"),
+    "MKL": ("mm", "addmm", "bmm", "baddbmm"),
+    "PyTorch, calling MKL": ("_slow_conv2d_forward",),
+}
+"""Ops of PyTorch that are calls of a library on a CPU; what is left are its own loops."""
 
 
 def main() -> None:
@@ -91,6 +98,11 @@ def facts(runs: Sequence[Run], lenet: Mapping[str, tl.Trace]) -> dict[str, Any]:
         "pairs_for": [run.pairs_for(MOST) for run in runs],
         "pairs": [len(run.pairs()) for run in runs],
         "between": between,
+        "cpu": {name: cpu_shares(name) for name in ON_CPU},
+        "cpu_rows": [
+            (words, *(percent(share) for share in cpu_shares(name).values()))
+            for name, words in ON_CPU.items()
+        ],
         "frameworks": {
             name: reuse(lenet["eager"], trace) for name, trace in lenet.items() if name != "eager"
         },
@@ -118,6 +130,18 @@ def facts(runs: Sequence[Run], lenet: Mapping[str, tl.Trace]) -> dict[str, Any]:
             for key in ("nsys/eager_resnet50", "torch/resnet50_eager")
         ],
     }
+
+
+def cpu_shares(name: str) -> dict[str, float]:
+    """Shares of the ops' own time by the library that each calls, and of PyTorch's own loops."""
+    ops = tl.analyses.top_ops(tl.open(HERE / f"captures/{name}.tracelens"))
+    own = dict(ops.select("name", "cpu_self_ns").iter_rows())
+    total = sum(own.values())
+    found = {
+        library: sum(own.get(f"aten::{op}", 0) for op in names) / total
+        for library, names in CPU_LIBRARIES.items()
+    }
+    return found | {"PyTorch": 1 - sum(found.values())}
 
 
 def _plain(between: Mapping[tuple[str, str], tuple[Reuse, Reuse]]) -> list[Reuse]:
