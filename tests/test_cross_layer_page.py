@@ -95,7 +95,7 @@ def test_numbers_that_other_code_found_are_on_the_page() -> None:
 @pytest.mark.slow
 def test_every_capture_of_models_is_listed() -> None:
     listed = {made.place for made in read(SAMPLES)}
-    folders = {"study": "nsys_????*", "thesis": "*_[ce]*", "cross_layer": "*"}
+    folders = {"study": "nsys_????*", "thesis": "*_[ce]*", "cross_layer": "*_[it]*"}
     found = [
         path
         for folder, name in folders.items()
