@@ -142,6 +142,11 @@ def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "n_off": sum(abs(share) > NEAR for share in off.values()),
         "n_enumerated": sum(row["solver"] == "enumeration" for row in plans.values()),
         "model_gains": [gains[model] for model in MODELS],
+        "graph_gains": [
+            wall[model, "eager, CUDA graph", "default"].over(wall[model, GRAPH, "default"])
+            for model in MODELS
+        ],
+        "later_gains": [later[m, "eager"].wall.over(later[m, OURS].wall) for m in MODELS],
         "z3": _z3_over_enumeration(),
         "slowest": max(default.values(), key=lambda row: row["search_s"]),
         "compiled": compiled(kernels, subjects),
