@@ -8,6 +8,8 @@ import pytest
 import tracelens as tl
 from tests.command_line import command_line
 from tests.step_traces import StepTrace
+from tracelens.answers import make_answer
+from tracelens.derive.replay.advised import predicted_changes
 from tracelens.errors import UsageError
 
 
@@ -68,6 +70,17 @@ def test_a_graph_takes_the_time_of_launches() -> None:
     # Ten kernels of 20 µs, 0.5 µs apart, are longer than the launch of 15 µs and what is left of
     # the host: 1 µs and ten times 10 µs of Python between ops.
     assert after(made.trace("trace_log"), "cuda_graph") == pytest.approx(205_000, abs=2_000)
+
+
+def test_a_graph_leaves_what_the_host_itself_does() -> None:
+    made = StepTrace()
+    for start in (0, 1000, 2000):
+        made.step(start, start + 1000)
+        made.span("aten::relu", start + 1, start + 90)
+        made.launch("relu", start + 50, start + 60, start + 80)
+        made.call("cudaHostAlloc", "memory", start + 200, start + 800)
+    # 600 of the 1,000 µs allocate pinned memory for the input of the graph.
+    assert after(made.trace("trace_log"), "cuda_graph") > 600_000
 
 
 def test_pinned_memory_copies_at_the_speed_of_pinned_copies() -> None:
@@ -152,3 +165,33 @@ def test_an_optimizer_that_is_fused_already_gives_no_number() -> None:
     made.launch("multi_tensor_apply_kernel", 400, 410, 420)
     with pytest.raises(UsageError, match="already"):
         tl.whatif(made.trace("trace_log"), "fused_optimizer")
+
+
+def launching_steps() -> tl.Trace:
+    """Three steps of 1 ms, each of ten ops of 90 µs that launch a kernel of 20 µs."""
+    made = StepTrace()
+    for start in (0, 1000, 2000):
+        made.step(start, start + 1000)
+        for begin in range(start, start + 1000, 100):
+            made.span("aten::relu", begin + 1, begin + 90)
+            made.launch("relu", begin + 50, begin + 60, begin + 80)
+    return made.trace("torch")
+
+
+def test_the_answer_promises_what_a_replay_gives() -> None:
+    trace = launching_steps()
+    (change,) = make_answer(trace).changes
+    row = tl.whatif(trace, "cuda_graph").row(0, named=True)
+    assert (change.after_ns, change.low_ns, change.high_ns) == (
+        row["after_ns"],
+        row["low_ns"],
+        row["high_ns"],
+    )
+    # Ten kernels of 20 µs stay; 800 of the 1,000 µs were idle.
+    assert 200_000 <= change.after_ns < 230_000
+
+
+def test_of_an_unknown_profiler_the_answer_gives_a_bound() -> None:
+    trace = launching_steps()
+    trace.manifest.sources = [source | {"kind": "trace_log"} for source in trace.manifest.sources]
+    assert predicted_changes(trace) == {}

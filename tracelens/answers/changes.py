@@ -4,6 +4,8 @@ from dataclasses import replace
 
 from tracelens.answers.answer import LEAST_SHARE, Change
 from tracelens.answers.words import place_text
+from tracelens.derive.replay.advised import predicted_changes
+from tracelens.derive.replay.predict import Prediction
 from tracelens.derive.time.advice import Change as Saving
 from tracelens.derive.time.advice import list_changes
 from tracelens.trace import Trace
@@ -12,20 +14,40 @@ _MOST = 3
 
 
 def changes_of(trace: Trace, step_ns: int | None, place: str | None = None) -> tuple[Change, ...]:
-    """The best changes, the largest saving first, for a step of this time.
+    """Return the best changes, the largest saving first, for a step of this time.
 
-    `place` is named in the answer already, and not again.
+    Where the trace can be replayed, what is left of a step is what the replay says: a wait that
+    goes may only move elsewhere, and then its change is none. `place` is named in the answer
+    already, and not again.
     """
-    changes = [_change(change, step_ns, place) for change in list_changes(trace)]
-    return tuple(
+    predictions = predicted_changes(trace)
+    changes = []
+    for saving in list_changes(trace):
+        prediction = predictions.get(saving.expression or "")
+        change = _change(saving, step_ns, place)
+        changes.append(change if prediction is None else _predicted(change, prediction))
+    worth = [
         change
         for change in changes
         if change.saved_frac is None or change.saved_frac >= LEAST_SHARE
-    )[:_MOST]
+    ]
+    worth.sort(key=lambda change: -(change.saved_frac or 0))
+    return tuple(worth[:_MOST])
+
+
+def _predicted(change: Change, prediction: Prediction) -> Change:
+    """Return the change with the step that a replay gives, and its range."""
+    return replace(
+        change,
+        saved_frac=1 - prediction.after_ns / prediction.before_ns,
+        after_ns=prediction.after_ns,
+        low_ns=prediction.low_ns,
+        high_ns=prediction.high_ns,
+    )
 
 
 def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
-    """The change with what is left of a step: shares of the mean step are of the median one too."""
+    """Return the change with what is left of a step: shares of the mean step are of the median one too."""
     text = saving.text[:1].lower() + saving.text[1:]
     where = saving.places[0][0] if saving.places else None
     is_told = where is None or where == place or saving.cause == "launch"

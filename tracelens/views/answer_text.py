@@ -206,6 +206,8 @@ def after_text(change: Change) -> str:
 
 def span_text(low_ns: int, high_ns: int) -> str:
     """A range of times, with one unit where both have the same."""
+    if not low_ns:
+        return f"up to {duration(high_ns)}"
     low, high = duration(low_ns), duration(high_ns)
     unit = high.rpartition(" ")[2]
     return high if low == high else f"{low.removesuffix(f' {unit}')} to {high}"

@@ -31,6 +31,8 @@ NEVER = -(10**15)
 """The weight of an edge that nothing waits along any more."""
 _GRAPH_LAUNCH_NS = 15_000
 """The host's time to launch a CUDA graph: chosen, not measured."""
+_PINS = "Host(?:Alloc|Malloc|Register|Unregister|Free)|FreeHost|MallocHost"
+"""Calls that allocate pinned memory of the host, which no graph holds."""
 _GRAPH_GAP_NS = 500
 """Between two kernels of a graph: chosen from what predictions of five programs missed."""
 _PINNED_BYTES_PER_S = {"H100": 50e9, "H200": 50e9, "A100": 24e9, "L4": 24e9, "V100": 12e9}
@@ -122,7 +124,12 @@ def _cuda_graph(subject: Subject, layer: str | None) -> Change:
     """The host's time in ops and launches goes, but for one launch a step; waits and input stay."""
     table, causes = subject.replay.table, subject.labels.causes
     issuing = np.array([cause in {None, "launch", "allocation"} for cause in causes])
-    chosen = subject.is_host & (issuing | np.isin(table.kinds, (OP, CALL)))
+    # What the host itself computes or reads goes on between the graphs, also where an op does it.
+    is_own = np.array([cause in {"host", "input"} for cause in causes])
+    apis = subject.replay.window.calls["api"]
+    pins = apis.str.contains(_PINS).fill_null(value=False).to_numpy()
+    is_own |= (table.kinds == CALL) & _picked(pins, table.items)
+    chosen = subject.is_host & ~is_own & (issuing | np.isin(table.kinds, (OP, CALL)))
     if layer is not None:
         chosen &= subject.in_layer(layer)
         _require(chosen, f"cuda_graph={layer}: no module of that path has host time in the steps")

@@ -25,7 +25,8 @@ class Change:
     `step_ns`. Where the profiler slowed what it is about by an amount that is known roughly,
     `low_ns` and `high_ns` hold a range; where that is not known, all four are None. `cause` is
     the part of the time that the change makes less, `places` where it lies with the time of each,
-    the largest first, and `section` the analyses that show it.
+    the largest first, and `section` the analyses that show it. `expression` is the change as
+    `whatif` takes it, None where a replay cannot make it.
     """
 
     text: str
@@ -38,6 +39,7 @@ class Change:
     high_ns: int | None
     share: float | None
     places: tuple[tuple[str, int], ...]
+    expression: str | None
 
     @property
     def sentence(self) -> str:
@@ -109,6 +111,7 @@ def _change(program: JudgedProgram, rule: Rule) -> Change:
         high_ns=None if high is None else round(high * scale),
         share=None if most is None else most / program.total_ns,
         places=places,
+        expression=rule.expression,
     )
 
 

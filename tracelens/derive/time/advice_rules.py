@@ -31,6 +31,8 @@ _BY_CAUSE = {
     "loading": "Load and compile before the steps: warm up, keep shapes fixed",
     "host": "Do this elsewhere, less often, or at the same time as the work",
 }
+_EXPRESSIONS = {"input": "input_ready", "sync": "no_sync"}
+"""Changes that a replay can make, by the cause that they take away."""
 _BY_LOADER = {
     "_SingleProcess": "The data loader works in the main process; give it workers (num_workers)",
     "_MultiProcessing": "The loader's workers do not keep up; more of them, or cheaper decoding",
@@ -66,7 +68,8 @@ class Rule:
     """What a rule says of a program: what to change, the part of the time it makes less, and by how much at most.
 
     `ns` is of all judged time. `is_of_host`: it is time of the host, which recording Python calls
-    makes longer. `places` are where it lies, the largest first.
+    makes longer. `places` are where it lies, the largest first. `expression` is the change as
+    `whatif` takes it, None where a replay cannot make it.
     """
 
     ns: int
@@ -75,6 +78,7 @@ class Rule:
     section: str
     is_of_host: bool = False
     places: list[tuple[str, int]] = field(default_factory=list)
+    expression: str | None = None
 
 
 def _idle(program: JudgedProgram) -> Iterator[Rule]:
@@ -96,6 +100,7 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
             section="idle_gaps",
             is_of_host=cause in {"input", "host"},
             places=places,
+            expression=_EXPRESSIONS.get(cause),
         )
 
 
@@ -144,6 +149,7 @@ def _launches(program: JudgedProgram) -> Iterator[Rule]:
             for what, ns in program.places_of("launch")
             if reads is None or what not in dict(reads.places)
         ],
+        expression=None if of_process or use == GraphUse.REPLAYED else "cuda_graph",
     )
 
 
@@ -196,7 +202,7 @@ def _copies(program: JudgedProgram) -> Iterator[Rule]:
         "Pin the host memory of copies to the device, and copy with non_blocking=True, so that"
         " kernels hide them"
     )
-    yield Rule(int(pageable), words, "copy", "copy_cost")
+    yield Rule(int(pageable), words, "copy", "copy_cost", expression="pinned")
     casts = casts_after_copies(program.trace).join(copies, on=["rank", "memcpy_id"])
     wide = 1 - pl.col("written_bytes") / pl.col("read_bytes")
     saved = (
@@ -227,7 +233,14 @@ def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
         " a step one by one"
     )
     saved = int(int(idle["idle_ns"].sum()) * share)
-    yield Rule(saved, words, "launch", "dispatch_depth", is_of_host=True)
+    yield Rule(
+        saved,
+        words,
+        "launch",
+        "dispatch_depth",
+        is_of_host=True,
+        expression="fused_optimizer",
+    )
 
 
 def _layout(program: JudgedProgram) -> Iterator[Rule]:
@@ -235,7 +248,7 @@ def _layout(program: JudgedProgram) -> Iterator[Rule]:
     of_convolutions = (pl.col("primitive") == "layout") & pl.col("op").str.contains("conv")
     saved = program.kernels.filter(of_convolutions.fill_null(value=False))["ns"].sum()
     words = "Keep images in channels_last: convolutions transpose their operands"
-    yield Rule(int(saved), words, "compute", "layer_attribution")
+    yield Rule(int(saved), words, "compute", "layer_attribution", expression="channels_last")
 
 
 def _attention(program: JudgedProgram) -> Iterator[Rule]:
