@@ -240,7 +240,8 @@ LAYER_ATTRIBUTION = Table(
             " backward sequence, graph node (the place where a replayed CUDA graph's node was"
             " made), graph capture (a launch recorded while the graph was captured), base capture"
             " (a run without graphs), compile provenance with the rule that found the module; in"
-            " brackets: why there is no layer.",
+            " brackets: why there is no layer, or that another thread launched it while a range"
+            " named backward was open, as autograd's threads do.",
         ),
         Column(
             "low_ns", pl.Int64, "Least time the layer can have, where fused kernels were split."

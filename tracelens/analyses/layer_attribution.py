@@ -7,6 +7,7 @@ from tracelens.derive.layers.attribution import PRE_WINDOW, attribute_kernels
 from tracelens.derive.layers.graph_capture import EVIDENCE as CAPTURE_EVIDENCE
 from tracelens.derive.layers.graph_capture import captured_graphs
 from tracelens.derive.layers.graph_replay import BASE_EVIDENCE, UNATTRIBUTED, has_replays
+from tracelens.derive.layers.open_ranges import EVIDENCE as RANGE_EVIDENCE
 from tracelens.derive.time.cpu_only import process_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
@@ -75,6 +76,12 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
             f"Rank {rank}: {1 - lost:.1%} of kernel time has a layer or a named row; {layout:.1%}"
             f" is layout transforms ({n_layout:,} of {kernels.height:,} kernels)."
         )
+        in_range = part.filter(evidence=RANGE_EVIDENCE)["share_frac"].sum()
+        if in_range:
+            found.append(
+                f"Rank {rank}: {in_range:.1%} was {RANGE_EVIDENCE}: it is the backward pass, which"
+                " autograd runs on threads of its own."
+            )
         root_only = int(part["root_only_ns"].sum())
         if root_only:
             share = root_only / max(int(part["duration_total_ns"].sum()), 1)

@@ -16,6 +16,8 @@ from tracelens.derive.layers.graph_replay import (
     pairs_by_name,
     place_replays,
 )
+from tracelens.derive.layers.open_ranges import EVIDENCE as RANGE_EVIDENCE
+from tracelens.derive.layers.open_ranges import in_open_backward
 from tracelens.derive.layers.provenance import split_kernels
 from tracelens.derive.time.program_phases import in_program
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
@@ -37,6 +39,7 @@ _KIND = [
     "link",
     "is_communication",
     "by_node",
+    "by_range",
 ]
 _KEY = ["rank", "layer", "class_name", "phase"]
 
@@ -150,15 +153,25 @@ def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.Data
         located = located.filter(in_program(trace)) if in_steps else located
         return located.group_by(*_KIND, *more).agg(measures)
     key = ["rank", "site_id", "library", "primitive", "link", "is_communication"]
-    kernels = trace.select("kernels", *key, "duration_ns", "step")
+    kernels = trace.select("kernels", *key, "kernel_id", "duration_ns", "step")
+    kernels = _with_open_ranges(kernels, trace)
     kernels = kernels.filter(in_program(trace)) if in_steps else kernels
-    kinds = kernels.lazy().group_by(*key, *more).agg(measures).collect()
+    kinds = kernels.lazy().group_by(*key, "by_range", *more).agg(measures).collect()
     sites = trace.select(
         "sites", "rank", "site_id", "is_root", "accumulates", "module_path", "phase"
     )
     return kinds.join(sites, on=["rank", "site_id"], how="left").with_columns(
         by_node=pl.lit(value=False)
     )
+
+
+def _with_open_ranges(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+    """Return the kernels with by_range: whether another thread's range of a phase places them."""
+    found = in_open_backward(trace)
+    if found.is_empty():
+        return kernels.with_columns(by_range=pl.lit(value=False))
+    joined = kernels.join(found, on=["rank", "kernel_id"], how="left", maintain_order="left")
+    return joined.with_columns(pl.col("by_range").fill_null(value=False))
 
 
 def place_parts(trace: Trace) -> pl.DataFrame:
@@ -237,7 +250,7 @@ def _located(trace: Trace) -> pl.DataFrame:
             path, by_node=by_node, accumulates=accumulates, phase=phase, is_root=is_root
         )
         found.append(located)
-    return pl.concat(found)
+    return _with_open_ranges(pl.concat(found), trace)
 
 
 def _knows_nodes(trace: Trace) -> bool:
@@ -261,9 +274,14 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return kernels or ops, or groups of them, with layer, class_name and evidence.
 
     Strings as pl.String. They have module_path, phase, accumulates, is_root, is_communication,
-    by_node and link. Rows that no rule places are unattributed.
+    by_node and link, and may have by_range. Rows that no rule places are unattributed.
     """
     located = located.cast({pl.Categorical: pl.String})
+    if "by_range" in located.columns:
+        by_range = pl.when("by_range").then(pl.lit("backward"))
+        located = located.with_columns(phase=pl.coalesce("phase", by_range))
+    else:
+        located = located.with_columns(by_range=pl.lit(value=False))
     path, phase = pl.col("module_path"), pl.col("phase")
     in_layer = path.is_not_null() & ~pl.col("is_root")
     rows = (
@@ -275,6 +293,7 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
         (in_layer, None, "module span"),
         (pl.col("link") == "pre_window", PRE_WINDOW, "launched before the trace began"),
         (path.is_not_null() | pl.col("is_root"), UNATTRIBUTED, ROOT_ONLY),
+        (pl.col("by_range"), UNATTRIBUTED, RANGE_EVIDENCE),
     )
     layers = (
         pl.when(when).then(pl.lit(layer) if layer else "module_path") for when, layer, _ in rows

@@ -1,0 +1,33 @@
+"""Kernels that one thread launched while another one's range of a phase was open."""
+
+import polars as pl
+
+from tracelens.derive.columns.interval_lookup import during
+from tracelens.derive.columns.intervals import END
+from tracelens.trace import Trace
+
+EVIDENCE = "launched by another thread while a range named backward was open"
+
+
+def in_open_backward(trace: Trace) -> pl.DataFrame:
+    """Kernels of threads that autograd runs the backward pass on: rank, kernel_id, by_range (True).
+
+    An annotation or NVTX range named `backward` is open, at the launch, in another thread of the
+    process, and the launching thread is inside no span of its own, which would tell what it does.
+    Such a trace has ranges only: PyTorch's profiler gives autograd's threads spans.
+    """
+    kernels = trace.select("kernels", "rank", "kernel_id", "api_call_id", "span_id")
+    kernels = kernels.filter(pl.col("span_id").is_null() & pl.col("api_call_id").is_not_null())
+    is_range = pl.col("kind").is_in(["annotation", "nvtx"]) & (pl.col("phase") == "backward")
+    columns = ("rank", "process_id", "start_ns", "duration_ns")
+    ranges = trace.select("spans", *columns, where=is_range) if kernels.height else None
+    if ranges is None or ranges.is_empty():
+        return kernels.select("rank", "kernel_id", by_range=pl.lit(value=True)).clear()
+    calls = trace.select("api_calls", "rank", "api_call_id", "process_id", "start_ns")
+    launches = kernels.join(calls, on=["rank", "api_call_id"])
+    found = []
+    for (rank,), part in launches.group_by("rank"):
+        its = ranges.filter(pl.col("rank") == rank)
+        open_then = its.with_columns(end_ns=END, by_range=pl.lit(value=True))
+        found.append(during(part, open_then, "by_range", pl.Boolean))
+    return pl.concat(found).filter("by_range").select("rank", "kernel_id", "by_range")
