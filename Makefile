@@ -11,7 +11,7 @@ INSTALL_TORCH = -m pip install --quiet --retries 1 --timeout 15 --index-url $(TO
 .PHONY: screenshots site demo test pytest test-all check-fast test-lowest sanitized threads fuzz check docs study thesis cross-layer advisor lenet accuracy bench clean
 
 demo: $(VENV)/installed
-	$(BIN)/tracelens demo
+	@$(BIN)/tracelens demo
 
 # Said before anything is installed: most of the first run's time is these packages.
 test: announce check pytest
@@ -128,14 +128,17 @@ bench: $(VENV)/installed-for-bench
 
 # An environment of its own; 25.1 is the first pip that knows of groups.
 $(VENV)/made $(VENV)-lowest/made:
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-	touch $@
+	@echo 'first run: installs what tracelens needs into $(@D), about a minute' >&2
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@touch $@
 
 NATIVE := setup.py $(wildcard tracelens/native/*.[ch])
+# setuptools warns of folders that are called as the package; here the one in the checkout is the package.
+QUIET_EDITABLE := PYTHONWARNINGS='ignore:Editable installation'
 $(VENV)/installed: pyproject.toml $(NATIVE) $(VENV)/made
-	$(BIN)/python -m pip install --quiet --editable .
-	touch $@
+	@$(QUIET_EDITABLE) $(BIN)/python -m pip install --quiet --editable .
+	@touch $@
 
 $(VENV)/torch: $(VENV)/made
 	$(BIN)/python $(INSTALL_TORCH) || $(BIN)/python -m pip install --quiet $(TORCH)

@@ -221,8 +221,30 @@ def test_a_gdb_log_is_answered_level_by_level(tmp_path: Path) -> None:
     log.write_text(LOG)
     answer = check_answer(tl.collect(log))
     assert answer.sentence == "3 calls lead from Python to cudnnConvolutionForward"
-    counts = [row.split()[:2] for row in answer.rows]
+    counts = [row.split()[:2] for row in answer.rows[1:]]
     assert counts[:3] == [["1", "Python"], ["1", "dispatcher"], ["1", "glue"]]
+
+
+def test_runs_of_frames_keep_their_order_and_unnamed_ones_stay(tmp_path: Path) -> None:
+    """The dispatcher is passed twice; a frame without a name belongs to what calls it."""
+    log = tmp_path / "bt.txt"
+    log.write_text("""#0  0x1 in cudnnConvolutionForward () from libcudnn.so.9
+#1  0x2 in at::_ops::cudnn_convolution::call () from libtorch_cpu.so
+#2  0x3 in at::native::conv2d () from libtorch_cpu.so
+#3  0x4 in at::_ops::conv2d::call () from libtorch_cpu.so
+#4  0x5 in ?? ()
+#5  0x6 in _PyEval_EvalFrameDefault ()
+#6  0x7 in main ()
+""")
+    answer = check_answer(tl.collect(log))
+    counts = [tuple(row.split()[:2]) for row in answer.rows[1:]]
+    assert counts == [
+        ("2", "Python"),
+        ("1", "dispatcher"),
+        ("1", "ATen"),
+        ("1", "dispatcher"),
+        ("1", "outside"),
+    ]
 
 
 def test_two_logs_are_answered_with_where_they_part(tmp_path: Path) -> None:
@@ -232,7 +254,14 @@ def test_two_logs_are_answered_with_where_they_part(tmp_path: Path) -> None:
     base, other = (tl.collect(log) for log in logs)
     answer = check_answer(other, base)
     assert answer.sentence == "Two ways to cudnnConvolutionForward: 3 calls and 3"
-    assert answer.details[0] == "the outer 3 frames are the same, to at::_ops::conv2d::call"
+    assert answer.details == (
+        "the outer 3 frames are the same, to at::_ops::conv2d::call; from there:",
+    )
+    assert [row.split() for row in answer.rows] == [
+        ["base", "new"],
+        ["cudnn_convolution", "miopen"],
+        ["cudnnConvolutionForward", "cudnnConvolutionForward"],
+    ]
 
 
 def test_a_trace_that_tells_nothing_gets_one_sentence() -> None:

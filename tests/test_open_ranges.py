@@ -53,7 +53,7 @@ def test_the_phase_is_that_of_the_range_that_is_open(
     assert rows == [("(unattributed)", phase, evidence)]
 
 
-def test_backward_of_a_real_export_is_what_a_query_of_its_file_finds() -> None:
+def test_backward_of_a_real_export_is_what_its_file_has() -> None:
     """Kernels launched by other threads than the one whose range `backward` is open, from the export's own tables."""
     path = SAMPLES / "nsys" / "train_f64_resnet50.sqlite"
     with closing(sqlite3.connect(path)) as database:

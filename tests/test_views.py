@@ -153,8 +153,9 @@ def test_what_has_no_answer_is_a_line_at_the_end() -> None:
     assert reason.startswith("needs the table kernels, ")
     assert "tracelens collect torch" in line
     text, markdown, page = to_text(made, Screen(width=1000)), to_markdown(made), to_html(made)
-    assert f"* {line}" in text
-    assert "- " + sharing.replace("_", "\\_") + ": needs" in markdown
+    in_one = f"{', '.join(line.partition(':')[0] for line in lines)}: the trace lacks"
+    assert text.splitlines()[-1].startswith(f"* {in_one}")
+    assert "- " + in_one.replace("_", "\\_") in markdown
     assert f"<li>{line}</li>" in page
     for drawn in (text, markdown, page):
         assert "No answer" not in drawn

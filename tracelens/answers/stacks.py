@@ -1,7 +1,8 @@
-"""The answer to call stacks: how many calls lead to the function that was stopped in, by role, and where two part."""
+"""The answer to call stacks: the calls to a function, level by level, and where two stacks part."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from tracelens.answers.answer import Answer, counted
@@ -9,6 +10,8 @@ from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION
 from tracelens.derive.stacks.stack_listing import first_hits, pair_stacks
 from tracelens.trace import Trace
 
+_Frame = tuple[str, str, str | None, int | None]
+"""Role, function, file and line of a frame."""
 _START, _UNNAMED = "runtime", "unknown"
 _WORDS = {
     "python": "Python",
@@ -22,8 +25,10 @@ _WORDS = {
     "user": "the program itself",
     "unknown": "unnamed or unknown",
 }
-_MOST_STACKS = 4
+_MOST_STACKS, _MOST_RUNS, _MOST_LEVELS = 4, 14, 10
 _PATH = 2
+_SIDE = 37
+"""Columns for a function beside another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,7 @@ class CallPath:
     """A stack from its outermost frame to the function that was stopped in: role, function, file and line of each."""
 
     symbol: str
-    frames: tuple[tuple[str, str, str | None, int | None], ...]
+    frames: tuple[_Frame, ...]
 
     @property
     def n_calls(self) -> int:
@@ -39,7 +44,7 @@ class CallPath:
         return len(self.calling)
 
     @property
-    def calling(self) -> tuple[tuple[str, str, str | None, int | None], ...]:
+    def calling(self) -> tuple[_Frame, ...]:
         """The frames that call, without the process's start."""
         begin = next(
             (number for number, frame in enumerate(self.frames) if frame[0] == "python"), None
@@ -68,7 +73,7 @@ def answer_stacks(trace: Trace) -> Answer:
     n_outside = len(first.frames) - 1 - first.n_calls
     rows = [*_rows(first)]
     if n_outside:
-        rows.append(f"{n_outside:4}  {'outside of these':20}  the process's own start")
+        rows.append(f"{n_outside:6}  {'outside of these':20}  the process's own start")
     return Answer(
         f"{counted(first.n_calls, 'call')} lead from {first.origin} to {first.symbol}",
         rows=tuple(rows),
@@ -96,8 +101,8 @@ def answer_two_stacks(base: Trace, other: Trace) -> Answer:
     )
     return Answer(
         sentence,
-        details=tuple(_parting(base_path, other_path)),
-        rows=tuple(_both_rows(base_path, other_path)),
+        details=(_parting(base_path, other_path),),
+        rows=tuple(_differing_rows(base_path, other_path)),
         about=_about(base, 1),
         sections=("stack_alignment",),
     )
@@ -112,27 +117,39 @@ def path_of(stack: Mapping[str, Any]) -> CallPath:
 
 
 def _rows(path: CallPath) -> Iterator[str]:
-    """A line for each role of the frames that call, in the order in which the roles are first met."""
-    for role, frames in _by_role(path).items():
-        yield f"{len(frames):4}  {_WORDS.get(role, role):20}  {_short_path(frames)}"
+    """Yield a line for each run of frames with one role, the outermost first.
+
+    A stack of many runs has a line for each role.
+    """
+    runs = _runs(path.calling)
+    if len(runs) > _MOST_RUNS:
+        runs = [(role, [*frames]) for role, frames in _by_role(path).items()]
+    else:
+        yield f"{'calls':>6}  {'by':20}  from the outermost in"
+    for role, frames in runs:
+        yield f"{len(frames):6}  {_WORDS.get(role, role):20}  {_short_path(frames)}"
 
 
-def _both_rows(base: CallPath, other: CallPath) -> Iterator[str]:
-    """A line for each role, with the calls of both."""
-    mine, theirs = _by_role(base), _by_role(other)
-    yield f"{'base':>6} {'new':>6}"
-    for role in dict.fromkeys([*mine, *theirs]):
-        yield f"{len(mine.get(role, ())):6} {len(theirs.get(role, ())):6}  {_WORDS.get(role, role)}"
+def _runs(frames: Sequence[_Frame]) -> list[tuple[str, list[_Frame]]]:
+    """Split the frames into runs of one role; an unnamed frame goes with what calls it."""
+    runs: list[tuple[str, list[_Frame]]] = []
+    for frame in frames:
+        role = runs[-1][0] if runs and frame[0] == _UNNAMED else frame[0]
+        if runs and runs[-1][0] == role:
+            runs[-1][1].append(frame)
+        else:
+            runs.append((role, [frame]))
+    return runs
 
 
-def _by_role(path: CallPath) -> dict[str, list[tuple[str, str, str | None, int | None]]]:
-    frames_by_role: dict[str, list[tuple[str, str, str | None, int | None]]] = {}
+def _by_role(path: CallPath) -> dict[str, list[_Frame]]:
+    frames_by_role: dict[str, list[_Frame]] = {}
     for frame in path.calling:
         frames_by_role.setdefault(frame[0], []).append(frame)
     return frames_by_role
 
 
-def _short_path(frames: Sequence[tuple[str, str, str | None, int | None]]) -> str:
+def _short_path(frames: Sequence[_Frame]) -> str:
     """The first and the last of the frames that have a name, and the file where it is known."""
     named = [frame for frame in frames if frame[1] != UNKNOWN_FUNCTION]
     with_file = [frame for frame in named if frame[2]]
@@ -142,38 +159,52 @@ def _short_path(frames: Sequence[tuple[str, str, str | None, int | None]]) -> st
     return " > ".join(shown)
 
 
-def _frame_text(frame: tuple[str, str, str | None, int | None]) -> str:
+def _frame_text(frame: _Frame) -> str:
     _, function, file, line = frame
     bare = function.removeprefix("torch::autograd::").removeprefix("at::native::")
     return f"{file}:{line} {bare}" if file else bare
 
 
-def _parting(base: CallPath, other: CallPath) -> Iterator[str]:
-    """How many calls from outside are the same, and what each calls next; likewise from inside."""
-    names = [[frame[1] for frame in path.frames] for path in (base, other)]
-    outer = _same(names[0], names[1])
-    if outer == len(names[0]) == len(names[1]):
-        yield "both are the same, call by call"
+def _parting(base: CallPath, other: CallPath) -> str:
+    """Say how many frames from the outermost in are the same."""
+    outer = _same(base, other)
+    if outer == len(base.frames) == len(other.frames):
+        return "both are the same, call by call"
+    if not outer:
+        return "they differ from the outermost frame on"
+    last = _frame_text(base.frames[outer - 1])
+    return f"the outer {counted(outer, 'frame')} are the same, to {last}; from there:"
+
+
+def _differing_rows(base: CallPath, other: CallPath) -> Iterator[str]:
+    """Yield the frames below the last that both share, level by level, side by side."""
+    outer = _same(base, other)
+    rest = [*zip_longest(base.frames[outer:], other.frames[outer:])]
+    if not rest:
         return
-    inner = _same(names[0][outer:][::-1], names[1][outer:][::-1])
-    if outer:
-        yield f"the outer {counted(outer, 'frame')} are the same, to {names[0][outer - 1]}"
-    rest = [side[outer : len(side) - inner] for side in names]
-    functions = [
-        f"{word} goes on with {side[0]} ({counted(len(side), 'frame')})"
-        if side
-        else f"{word} with none"
-        for word, side in zip(("base", "new"), rest, strict=True)
-    ]
-    yield f"then {', '.join(functions)}"
-    if inner:
-        yield f"the inner {counted(inner, 'frame')} are the same again, from {names[0][-inner]}"
+    cut = len(rest) > _MOST_LEVELS
+    shown = rest[: _MOST_LEVELS - 1] if cut else rest
+    yield f"  {'base':{_SIDE}}  new"
+    for row in shown:
+        mine, theirs = (_cell(frame) for frame in row)
+        yield f"  {mine:{_SIDE}}  {theirs}".rstrip()
+    if cut:
+        left = [max(len(path.frames) - outer - len(shown), 0) for path in (base, other)]
+        more = [f"… and {counted(n, 'frame')}" if n else "" for n in left]
+        yield f"  {more[0]:{_SIDE}}  {more[1]}".rstrip()
 
 
-def _same(one: Sequence[str], two: Sequence[str]) -> int:
-    """How many first functions are the same."""
-    pairs = enumerate(zip(one, two, strict=False))
-    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(two)))
+def _cell(frame: _Frame | None) -> str:
+    """Return the function of a frame, its middle cut where it is too long to stand beside another."""
+    text = "" if frame is None else _frame_text(frame)
+    return text if len(text) <= _SIDE else f"{text[: _SIDE // 2]}…{text[-(_SIDE // 2 - 2) :]}"
+
+
+def _same(base: CallPath, other: CallPath) -> int:
+    """Count the frames from the outermost in that name the same function."""
+    pairs = enumerate(zip(base.frames, other.frames, strict=False))
+    shorter = min(len(base.frames), len(other.frames))
+    return next((at for at, (a, b) in pairs if a[1] != b[1]), shorter)
 
 
 def _about(trace: Trace, n_symbols: int) -> str:

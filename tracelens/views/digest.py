@@ -23,7 +23,7 @@ def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]
 
 def endings(report: Report) -> list[tuple[str, list[str]]]:
     """Return headings with lines for the end: sections that are left out, and those without an answer."""
-    headed_lines = [(UNANSWERED, report.unanswered())]
+    headed_lines = [(UNANSWERED, _in_one_line(report.unanswered()))]
     if report.is_of_many:
         left_out = [
             section.analysis.name
@@ -36,6 +36,14 @@ def endings(report: Report) -> list[tuple[str, list[str]]]:
         )
         headed_lines = [(_MORE, [told] if left_out else [])]
     return [(head, lines) for head, lines in headed_lines if lines]
+
+
+def _in_one_line(reasons: list[str]) -> list[str]:
+    """Return one line for several reasons; a single one stays."""
+    if len(reasons) < 2:
+        return reasons
+    names = ", ".join(reason.partition(":")[0] for reason in reasons)
+    return [f"{names}: the trace lacks what they need; --section NAME says what records it"]
 
 
 def title(report: Report) -> str:
