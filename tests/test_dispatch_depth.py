@@ -134,7 +134,7 @@ def test_without_launches_and_stacks() -> None:
 def test_notes() -> None:
     trace = make_trace(spans=SPANS, api_calls=[call(3, 150, 160)])
     said = notes(trace, dispatch_depth(trace))
-    assert "below 2.0 ops and 2.0 Python calls on average (1 launches and copies)" in said[0]
+    assert "inside 2.0 ops and 2.0 Python calls on average (1 launches and copies)" in said[0]
     assert "tracelens collect gdb" in said[1]
     bare = make_trace(spans=[{"kind": "op"}], api_calls=[call(0, 150, 160)])
     assert "with_stack=True" in notes(bare, dispatch_depth(bare))[1]

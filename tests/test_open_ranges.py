@@ -16,7 +16,7 @@ ELSEWHERE = "launched by another thread while a range named backward was open"
 
 
 def trained(*launches: dict[str, Any]) -> Trace:
-    """Ranges of the main thread, forward from 0 to 100 and backward to 200, and a kernel of 7 ns a launch."""
+    """Make ranges of the main thread, forward from 0 to 100 and backward to 200, and a kernel of 7 ns a launch."""
     ranges = [
         {"name": phase, "kind": "nvtx", "phase": phase, "start_ns": start, "duration_ns": 100}
         for start, phase in ((0, "forward"), (100, "backward"))

@@ -10,6 +10,20 @@ from tracelens.schemas.results.replay import CRITICAL_PATH, STRETCHES
 from tracelens.trace import Trace
 
 _LARGEST = 3
+_WORDS = {
+    "python": "Python",
+    "op": "ops",
+    "api_call": "API calls",
+    "launch": "launches",
+    "kernel": "kernels",
+    "memcpy": "copies",
+    "memset": "fills of memory",
+    "collective": "collectives",
+    "queue": "gaps between pieces of work",
+    "dependency": "another stream's work",
+    "wait": "the return of calls that wait for the device",
+    "earlier": "earlier work",
+}
 
 
 def critical_path(trace: Trace) -> pl.DataFrame:
@@ -35,14 +49,15 @@ def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
         sums = rows.group_by("kind").agg(pl.col("duration_ns").sum())
         largest = sums.sort("duration_ns", "kind", descending=[True, False]).head(_LARGEST)
         parts = ", ".join(
-            f"{ns / 1e6:.2f} ms {kind.replace('_', ' ')}" for kind, ns in largest.iter_rows()
+            f"{ns / 1e6:.2f} ms for {_WORDS.get(kind, kind)}" for kind, ns in largest.iter_rows()
         )
         subject = f"Rank {rank}: a" if frame["rank"].n_unique() > 1 else "A"
-        sentences.append(f"{subject} step of {total / 1e6:.2f} ms waits for {parts}.")
+        sentences.append(f"{subject} step takes {total / 1e6:.2f} ms: it waits {parts}.")
     kinds = frame.filter("is_inferred")["duration_ns"].sum()
     if kinds:
         sentences.append(
-            "What calls and streams waited for was inferred from times: the trace records no waits."
+            "The trace does not record what calls and streams waited for: that was inferred from"
+            " when they ran."
         )
     return sentences
 

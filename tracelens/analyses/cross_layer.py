@@ -154,11 +154,11 @@ def _of_rank(name: str, part: pl.DataFrame, what: str) -> Iterator[str]:
         0, named=True
     )
     limit = first["what_if_limit"]
-    free = f", at no cost at all {limit:.3f} times" if limit is not None else ""
+    free = f", and if it took none {limit:.3f} times" if limit is not None else ""
     yield (
-        f"{name}: {first['primitive']} at twice the speed would make the whole"
-        f" {first['what_if_twice']:.3f} times as fast{free}: a bound for {what}, not for a step,"
-        " which may wait for other things."
+        f"{name}: if {first['primitive']} took half the time, the whole of {what} would pass"
+        f" {first['what_if_twice']:.3f} times as fast{free}. A step may gain less, for it also waits"
+        " for other things."
     )
 
 
@@ -218,7 +218,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 
 
 ANALYSIS = Analysis(
-    "Which libraries and operations carry the framework's ops?",
+    "Which libraries do the work of the framework's ops, and what kind of work is it?",
     CROSS_LAYER,
     cross_layer,
     notes=notes,

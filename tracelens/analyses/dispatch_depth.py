@@ -148,7 +148,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             (pl.col("op_depth_median", "python_depth_median") * weight).sum()
         ).row(0)
         sentences.append(
-            f"Rank {rank}: a launch stands below {ops:.1f} ops and {python:.1f} Python calls on"
+            f"Rank {rank}: a launch is made inside {ops:.1f} ops and {python:.1f} Python calls on"
             f" average ({part['n_launches'].sum():,} launches and copies)."
         )
     stacks = frame.filter((pl.col("source") == "stack") & pl.col("role").is_null())

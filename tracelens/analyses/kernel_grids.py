@@ -48,12 +48,13 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     sentences = [f"{frame['n_calls'].sum():,} kernels ran with {frame.height:,} distinct grids."]
     if known.height:
         sentences.append(
-            f"{below['n_calls'].sum():,} of them, {_share(below, total)} of kernel time, stay below"
-            " one wave: they leave block slots of the device empty from start to end."
+            f"{below['n_calls'].sum():,} of them, {_share(below, total)} of kernel time, have fewer"
+            " blocks than the device runs at once (less than one wave): part of it has nothing to"
+            " do."
         )
         sentences.append(
-            f"{_share(long, total)} of kernel time is in grids of one wave and more whose last wave"
-            f" leaves over {_LONG_TAIL:.0%} of all their block slots empty (tail_frac)."
+            f"{_share(long, total)} of kernel time is in larger grids whose last wave is filled"
+            f" badly: it leaves over {_LONG_TAIL:.0%} of all their block slots empty (tail_frac)."
         )
     reasons = frame.filter(pl.col("occupancy_reason").is_not_null())
     for (reason,), part in reasons.group_by("occupancy_reason", maintain_order=True):
@@ -63,8 +64,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         and trace.select("kernels", "is_cluster_launch")["is_cluster_launch"].null_count()
     ):
         sentences.append(
-            "The source does not tell cluster launches, whose blocks are placed together: from"
-            " compute capability 9.0 on the waves of such a kernel are a lower bound."
+            "Kernels may place their blocks in clusters from compute capability 9.0 on, and then"
+            " need more waves than this: the source does not tell which do."
         )
     return sentences
 

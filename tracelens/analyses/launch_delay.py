@@ -77,8 +77,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             (pl.col("short_frac") * pl.col("n_calls")).sum() / pl.sum("n_calls")
         ).item()
         sentences.append(
-            f"Rank {rank}: {short:.0%} of the work ran for less time than the call that started it"
-            " took; such work cannot keep the device busy one launch at a time."
+            f"Rank {rank}: {short:.0%} of kernels and copies were over sooner than the call that"
+            " started them: launched one by one, such work cannot keep the device busy."
         )
     unlinked = trace.select("kernels", "api_call_id")["api_call_id"].null_count()
     if unlinked:
@@ -101,7 +101,7 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 
 
 ANALYSIS = Analysis(
-    "How long does work wait between its launch and the device?",
+    "How long after its launch does work begin on the device?",
     LAUNCH_DELAY,
     launch_delay,
     notes=notes,

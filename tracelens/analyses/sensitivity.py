@@ -38,7 +38,7 @@ def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
     if not best["saved_ns"]:
         return ["Nothing alone that takes a tenth less time shortens a step."]
     saved = f"{best['saved_ns'] / 1e6:.2f} ms"
-    return [f"A step is shortened most by {best['what']}: a tenth less of it saves {saved}."]
+    return [f"A tenth less time for {best['what']} shortens a step most: by {saved}."]
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -5,6 +5,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
 from tracelens.derive.time.cpu_only import require_time
+from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.results.replay import UNPROFILED_STEP
 from tracelens.trace import Trace
 
@@ -41,23 +42,30 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         return ["The trace marks no steps, so nothing is said of one."]
     several = len(trace.manifest.ranks) > 1
     steps = list(unprofiled_steps(trace).values())[:_FIRST_RANKS]
-    return [_sentence(step, f"Rank {step.rank}: " if several else "") for step in steps]
+    medians = dict(steps_of(trace).group_by("rank").agg(pl.col("duration_ns").median()).iter_rows())
+    found = []
+    for step in steps:
+        subject = f"Rank {step.rank}: a" if several else "A"
+        # Where steps differ much it is their mean, and other sections say their median.
+        is_mean = round(medians[step.rank]) != step.recorded_ns
+        found.append(_sentence(step, f"{subject} step took{' on average' if is_mean else ''}"))
+    return found
 
 
 def _sentence(step: UnprofiledStep, subject: str) -> str:
-    recorded = f"{subject}recorded {step.recorded_ns / 1e6:.2f} ms"
+    recorded = f"{subject} {step.recorded_ns / 1e6:.2f} ms under the profiler"
     if step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
         if step.replay_error_frac > LARGEST_ERROR:
             return (
-                f"{recorded}; the replay misses it by {step.replay_error_frac:.0%}, so nothing is"
-                " said of a step without the profiler."
+                f"{recorded}; replaying it gives a time {step.replay_error_frac:.0%} off, too far to"
+                " say how long it takes without."
             )
-        return f"{recorded}; what this profiler adds to it was never measured."
+        return f"{recorded}; how much of that this profiler adds was never measured."
     if step.evidence == "measured":
-        return f"{recorded}; without the profiler {step.unprofiled_ns / 1e6:.2f} ms, as measured."
+        return f"{recorded}, and {step.unprofiled_ns / 1e6:.2f} ms without, as measured."
     return (
-        f"{recorded}; without the profiler about {step.low_ns / 1e6:.2f} to"
-        f" {step.high_ns / 1e6:.2f} ms, as replayed."
+        f"{recorded}; without, it would take {step.low_ns / 1e6:.2f} to {step.high_ns / 1e6:.2f} ms,"
+        " as replaying the trace estimates."
     )
 
 

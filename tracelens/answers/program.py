@@ -220,8 +220,9 @@ def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
     marks = mark_times(model)
     if rank.rank not in marks or rank.step_ns is None:
         return None
+    until = "its last op is over" if rank.is_process else "the device has done its work"
     return (
-        "until the device has done its work; its mark on the host, which a viewer shows, is"
+        f"until {until}; its mark on the host, which a viewer shows, is"
         f" {duration(marks[rank.rank])} long"
     )
 

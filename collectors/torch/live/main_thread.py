@@ -1,4 +1,4 @@
-"""Having a profiler stopped in the thread that started it: the main thread is woken, another one does it as it ends."""
+"""Having a profiler stopped in the thread that started it, the main one or another that ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def can_wake_main_thread() -> None:
 
 
 def wait_for_main_thread(call: Callable[[], None], seconds: float) -> bool:
-    """Have the main thread call it, and wait for that; False where it does not come to it in time."""
+    """Have the main thread call it; False where it does not come to it in so many seconds."""
     is_over = threading.Event()
     is_given_up = threading.Event()
 

@@ -10,7 +10,7 @@ EVIDENCE = "launched by another thread while a range named backward was open"
 
 
 def in_open_backward(trace: Trace) -> pl.DataFrame:
-    """Kernels of threads that autograd runs the backward pass on: rank, kernel_id, by_range (True).
+    """Return kernels of autograd's own threads: rank, kernel_id, by_range (True).
 
     An annotation or NVTX range named `backward` is open, at the launch, in another thread of the
     process, and the launching thread is inside no span of its own, which would tell what it does.

@@ -252,8 +252,11 @@ def step_sentences(model: TimeModel) -> list[str]:
     found = step_times(model)
     if found.height <= _MANY_RANKS:
         several = len(model.trace.manifest.ranks) > 1
+        hosts = process_ranks(model.trace)
         return [
-            _sentence(f"Rank {row['rank']}: a" if several else "A", row)
+            _sentence(
+                f"Rank {row['rank']}: a" if several else "A", row, is_process=row["rank"] in hosts
+            )
             for row in found.iter_rows(named=True)
         ]
     low, middle, high, mark = found.select(
@@ -267,13 +270,13 @@ def step_sentences(model: TimeModel) -> list[str]:
     return [f"{words} ({spread}){_beside_mark(middle, mark)}."]
 
 
-def _beside_mark(median: float, mark: float | None) -> str:
+def _beside_mark(median: float, mark: float | None, *, is_process: bool = False) -> str:
     """Say how long the steps' marks are, where that is another time than the steps take."""
     if mark is None or not _differs(median, mark):
         return ""
+    until = "its last op is over" if is_process else "the device has done the step's work"
     return (
-        ", until the device has done the step's work; its mark on the host, which a viewer shows,"
-        f" is {mark / 1e6:.2f} ms long"
+        f", until {until}; its mark on the host, which a viewer shows, is {mark / 1e6:.2f} ms long"
     )
 
 
@@ -282,10 +285,10 @@ def _differs(median: float, mark: float) -> bool:
     return bool(mark) and abs(median - mark) > _SAME * mark
 
 
-def _sentence(subject: str, row: dict[str, Any]) -> str:
+def _sentence(subject: str, row: dict[str, Any], *, is_process: bool) -> str:
     """Say how long a rank's steps take, of a row of `step_times`."""
     words = f"{subject} step takes {row['median_ns'] / 1e6:.2f} ms"
-    beside = _beside_mark(row["median_ns"], row["mark_ns"])
+    beside = _beside_mark(row["median_ns"], row["mark_ns"], is_process=is_process)
     if row["n_steps"] == 1:
         return f"{words}{beside}; there is one, so nothing tells how much it varies."
     low, high = row["low_ns"] / 1e6, row["high_ns"] / 1e6
