@@ -22,6 +22,7 @@ from tracelens.cli.collect.timings import collect_timings
 from tracelens.cli.io import progress, screen
 from tracelens.errors import SourceError
 from tracelens.exports import EXPORTS
+from tracelens.progress import Share, log_share
 from tracelens.running.program import run_program
 from tracelens.schemas import SCHEMA_VERSION
 from tracelens.views.formats.format import WIDTH
@@ -191,6 +192,24 @@ def test_what_takes_minutes_is_said_where_there_is_no_terminal(
         log.debug("cpp, round 1 of 12")
     log.info("not shown")
     assert capsys.readouterr().err == "measuring cpp\n"
+
+
+def test_progress_has_a_share_a_size_and_the_time_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    log = logging.getLogger("tracelens.trace.sources")
+    with progress("reading"):
+        log_share(log, Share(5_000_000, 20_000_000, is_bytes=True), "2 of 4 sources")
+    drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+    (line,) = {line.strip() for line in drawn.splitlines() if "2 of 4" in line and "%" in line}
+    assert "reading: 2 of 4 sources" in line
+    assert " 25% 5.0/20.0 MB " in line
+    with progress("measuring"):
+        log_share(log, Share(3, 12), "cpp, round 1 of 4")
+    drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+    assert re.search(r" 25% +3/12 ", drawn)
 
 
 def test_a_program_has_the_terminal_until_its_end(

@@ -21,6 +21,7 @@ from tracelens.derive.rank_ranges import MANY, merge_ranks
 from tracelens.derive.time.bounds import bound_words
 from tracelens.derive.time.since_start import since_start
 from tracelens.errors import MissingTableError, UsageError, near
+from tracelens.progress import Share, log_share
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
@@ -201,6 +202,8 @@ def _in_two_threads(
                 analysis = take()
             except IndexError:
                 return
+            if len(chosen) > 1:
+                log_share(_LOG, Share(len(made), len(chosen)), analysis.name)
             made[analysis.name] = run(analysis)
 
     with ThreadPoolExecutor(1) as pool:

@@ -12,7 +12,19 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from tracelens.cli.output import OPENED, emit, tell, warn
@@ -21,6 +33,7 @@ from tracelens.collectors import collect
 from tracelens.derive.ranks.validate_ranks import MISSING
 from tracelens.derive.time.step_table import mark_anew
 from tracelens.errors import UsageError
+from tracelens.progress import share_of
 from tracelens.report import Report
 from tracelens.storage.addresses import shown
 from tracelens.trace import Trace
@@ -254,35 +267,69 @@ def write_report(
 
 
 class _Said(logging.Handler):
-    def __init__(self, say: Callable[[str], object], level: int) -> None:
+    def __init__(self, say: Callable[[logging.LogRecord], object], level: int) -> None:
         super().__init__(level)
         self._say = say
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Hand on the record's text."""
-        self._say(record.getMessage())
+        """Hand on the record."""
+        self._say(record)
+
+
+class _Known(ProgressColumn):
+    """A column of rich's that is drawn once the share is known."""
+
+    def __init__(self, column: ProgressColumn, *, of_bytes: bool | None = None) -> None:
+        super().__init__()
+        self._column = column
+        self._of_bytes = of_bytes
+
+    def render(self, task: Task) -> RenderableType:
+        """Draw rich's own column, or nothing."""
+        is_asked = self._of_bytes in (None, task.fields["is_bytes"])
+        return self._column.render(task) if task.total is not None and is_asked else Text()
+
+
+_COLUMNS = (
+    SpinnerColumn(),
+    TextColumn("{task.description}", markup=False),
+    _Known(BarColumn(bar_width=20)),
+    _Known(TaskProgressColumn()),
+    _Known(DownloadColumn(), of_bytes=True),
+    _Known(MofNCompleteColumn(), of_bytes=False),
+    _Known(TimeRemainingColumn(compact=True)),
+)
 
 
 @contextmanager
 def progress(text: str, *, late: bool = False) -> Iterator[None]:
-    """Show a spinner on standard error while the body runs, with what is being done.
+    """Show on standard error, while the body runs, what is being done.
 
-    `late`: from the first thing that is logged on; until then a program has the terminal. Where
-    that is no terminal, only what takes minutes is said, a line each.
+    Where it logs shares, that is a bar with the share, the size and the time left. `late`: from the
+    first thing that is logged on; until then a program has the terminal. Where that is no terminal,
+    only what takes minutes is said, a line each.
     """
     console, log = Console(stderr=True), logging.getLogger("tracelens")
     with ExitStack() as ends:
-        handler = _Said(tell, logging.INFO)
+        handler = _Said(lambda record: tell(record.getMessage()), logging.INFO)
         if console.is_terminal:
-            status = console.status(Text(printable(text)))
-            ends.callback(status.stop)
+            bar = Progress(*_COLUMNS, console=console, transient=True)
+            task = bar.add_task(printable(text), total=None, is_bytes=False)
+            ends.callback(bar.stop)
 
-            def say(said: str) -> None:
-                status.update(Text(printable(f"{text}: {said}")))
-                status.start()
+            def say(record: logging.LogRecord) -> None:
+                bar.update(task, description=printable(f"{text}: {record.getMessage()}"))
+                if share := share_of(record):
+                    bar.update(
+                        task,
+                        completed=share.done,
+                        total=max(share.total, 1),
+                        is_bytes=share.is_bytes,
+                    )
+                bar.start()
 
             if not late:
-                status.start()
+                bar.start()
             handler = _Said(say, logging.DEBUG)
         log.addHandler(handler)
         ends.callback(log.removeHandler, handler)

@@ -3,17 +3,20 @@
 Which collector reads a file, by its content, and the files of a folder.
 """
 
+import logging
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from tracelens.errors import SourceError, UsageError
+from tracelens.progress import Share, log_share
 from tracelens.trace.capture import SOURCE_UNREAD, Capture
 from tracelens.trace.collector import COLLECTORS, Collector, Tell
 from tracelens.trace.fetching import fetched
 
+_LOG = logging.getLogger(__name__)
 Paths: TypeAlias = Sequence[str | os.PathLike[str]] | str | os.PathLike[str]
 
 STANDARD_INPUT = Path("-")
@@ -34,7 +37,7 @@ def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
     skipped: list[Path] = []
     with fetched(given_paths(paths)) as local:
         sources = sources_of(local, kind, skipped)
-        captures = [capture for collector, path in sources for capture in collector.read(path)]
+        captures = _read_in_turn(sources, lambda collector, path: collector.read(path))
     note_skipped(captures, skipped)
     return captures
 
@@ -55,7 +58,21 @@ def read_into(
             read[collector.kind] = iter(
                 collector.read_several(collector_paths, folder / collector.kind, limit_bytes, tell)
             )
-    return [capture for collector, _ in sources for capture in next(read[collector.kind])]
+    return _read_in_turn(sources, lambda collector, _: next(read[collector.kind]))
+
+
+def _read_in_turn(
+    sources: Sequence[tuple[Collector, Path]], read: Callable[[Collector, Path], list[Capture]]
+) -> list[Capture]:
+    """Return the captures of the sources, and log by bytes how many of them are read."""
+    sizes = [path.stat().st_size if path.is_file() else 0 for _, path in sources]
+    captures: list[Capture] = []
+    for at, (collector, path) in enumerate(sources):
+        if len(sources) > 1:
+            text = f"{at + 1:,} of {len(sources):,} sources"
+            log_share(_LOG, Share(sum(sizes[:at]), sum(sizes), is_bytes=True), text)
+        captures += read(collector, path)
+    return captures
 
 
 def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> list[Path]:

@@ -5,7 +5,7 @@ It runs every method in every configuration, round by round.
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import polars as pl
@@ -15,6 +15,7 @@ from tracelens.advisor.measuring.variants import Found, Protocol, Variant, varia
 from tracelens.advisor.plan import load_torch
 from tracelens.derive.layers.layer_times import DEVICES
 from tracelens.errors import ToolError, UsageError, first_line
+from tracelens.progress import Share, log_share
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
@@ -65,11 +66,13 @@ def measure(
                 layers = subject.layers() if layers is None else layers
                 devices[configuration] = subject.device.type
                 measured.append((subject, variants(subject, methods, protocol, diagnostics)))
+        n_variants = sum(len(found) for _, found in measured)
+        turns = _Turns(n_variants * (protocol.warmup_rounds + protocol.rounds))
         # A process that has profiled stays slower: what is compared with plain runs comes last.
         for profiled in (False, True):
             for subject, found in measured:
                 chosen = [variant for variant in found if variant.key["profiled"] is profiled]
-                rows += _rounds(subject, chosen, protocol)
+                rows += _rounds(subject, chosen, protocol, turns)
     assert layers is not None
     name = type(model).__name__
     capture = Capture(
@@ -115,8 +118,21 @@ def _check(wanted: Sequence[str], known: Sequence[str], what: str) -> None:
         raise UsageError(f"expected a list of {what}s out of {', '.join(known)}, found {named}")
 
 
+@dataclass
+class _Turns:
+    """How many turns of variants there are in all rounds, and how many are over."""
+
+    total: int
+    done: int = 0
+
+    def next(self, text: str) -> None:
+        """Log that another turn begins."""
+        log_share(_LOG, Share(self.done, self.total), text)
+        self.done += 1
+
+
 def _rounds(
-    subject: Subject, chosen: Sequence[Variant], protocol: Protocol
+    subject: Subject, chosen: Sequence[Variant], protocol: Protocol, turns: _Turns
 ) -> Iterator[dict[str, Any]]:
     """Yield rows of every round.
 
@@ -126,8 +142,8 @@ def _rounds(
         return
     n_rounds = protocol.warmup_rounds + protocol.rounds
     for round_number in range(n_rounds):
-        _LOG.debug("%s, round %d of %d", subject.configuration, round_number + 1, n_rounds)
         for variant in chosen:
+            turns.next(f"{subject.configuration}, round {round_number + 1} of {n_rounds}")
             common = {
                 "configuration": subject.configuration,
                 "compile_mode": subject.mode,
