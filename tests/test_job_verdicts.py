@@ -15,7 +15,10 @@ from tests.schedules import Call, Schedule
 from tracelens.analyses.collectives_across import notes
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.pipeline import order_stages
-from tracelens.derive.time.late_ranks import describe_steps
+from tracelens.derive.ranks.rank_sets import RankSet
+from tracelens.derive.time.culprits import Culprit, _with_part
+from tracelens.derive.time.late_ranks import LateRank, describe_steps
+from tracelens.derive.time.straggler import _why
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
@@ -35,6 +38,25 @@ def test_what_was_planted_is_named(seed: int) -> None:
     mark = score(case, tl.analyses.job(case.trace()))
     assert mark.is_right
     assert mark.nobody_else
+
+
+def test_a_delay_without_a_cause_is_said_with_its_times() -> None:
+    """Rank 1 takes 36.3 ms besides waiting where rank 0 takes 2.3, as ranks of FSDP may that idle alike."""
+    late = LateRank(1, None, 34.0 * MS, None)
+    members = RankSet("rank", "rank 1", (1,))
+    culprit = Culprit(members, (late,), None, "in every step", None, 34.0 * MS, 1)
+    delays = pl.DataFrame(
+        {
+            "rank": [0, 1],
+            "step": [0, 0],
+            "own_ns": [23 * MS // 10, 363 * MS // 10],
+            "excess_ns": [0, 34 * MS],
+        }
+    )
+    assert _why(_with_part(culprit, delays), "the other rank") == (
+        "takes 36.30 ms a step besides waiting and communicating where the other rank takes 2.30,"
+        " and no single cause of that was recorded"
+    )
 
 
 def flat(late: dict[tuple[int, int], int], n_ranks: int = 4, n_calls: int = 1) -> Trace:

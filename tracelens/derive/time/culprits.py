@@ -288,12 +288,15 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
 
 
 def _with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
-    """Add the time of the part that makes the culprit late, and the median rank's."""
-    if culprit.part is None:
-        return culprit
+    """Add the time of the part that makes the culprit late, and the median rank's.
+
+    Where no part explains the delay, it is all of a step but waiting and communicating.
+    """
     rows = delays.filter(_late_rows(culprit))
-    part_ns = float(rows[f"{culprit.part}_ns"].mean() or 0)  # type: ignore[arg-type]
-    more = float(rows[f"{culprit.part}_excess_ns"].mean() or 0)  # type: ignore[arg-type]
+    name = culprit.part
+    column, excess = ("own_ns", OWN) if name is None else (f"{name}_ns", f"{name}_excess_ns")
+    part_ns = float(rows[column].mean() or 0)  # type: ignore[arg-type]
+    more = float(rows[excess].mean() or 0)  # type: ignore[arg-type]
     return replace(culprit, part_ns=part_ns, usual_ns=part_ns - more)
 
 

@@ -137,9 +137,12 @@ def _cost(culprit: Culprit) -> str:
 
 def _why(culprit: Culprit, peer: str) -> str:
     """Say what the culprit has more of than its peer, a step."""
-    if culprit.cause is None:
-        return "is late for no reason that this shows"
     each = " a step" if culprit.when else ""
+    if culprit.cause is None:
+        return (
+            f"takes {_ms(culprit.part_ns)}{each} besides waiting and communicating where {peer}"
+            f" takes {culprit.usual_ns / 1e6:.2f}, and no single cause of that was recorded"
+        )
     times = f"{_ms(culprit.part_ns)}{each}", f"{culprit.usual_ns / 1e6:.2f}"
     return _LATE_BY.get(culprit.cause, _IDLE).format(*times, cause=culprit.cause, peer=peer)
 
