@@ -157,8 +157,8 @@ def _of_rank(name: str, part: pl.DataFrame, what: str) -> Iterator[str]:
     free = f", and if it took none {limit:.3f} times" if limit is not None else ""
     yield (
         f"{name}: if {first['primitive']} took half the time, the whole of {what} would pass"
-        f" {first['what_if_twice']:.3f} times as fast{free}. A step may gain less, for it also waits"
-        " for other things."
+        f" {first['what_if_twice']:.3f} times as fast{free}. A step may gain less, for it also"
+        " waits for other things."
     )
 
 
