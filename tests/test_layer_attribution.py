@@ -203,3 +203,16 @@ def test_layers_and_rows_in_brackets_sum_to_the_kernel_total(
     assert_frame_equal(
         layer_attribution(make_trace(layers=LAYERS, spans=spans, kernels=moved)), found
     )
+
+
+def test_by_step_the_layers_of_each_step_and_of_none_are_rows() -> None:
+    trace = net(
+        kernel(CONV, 5, step=0), kernel(CONV, 3, step=0), kernel(CONV, 4, step=1), kernel(ITEM, 2)
+    )
+    found = layer_attribution(trace, by_step=True)
+    assert found.select("step", "layer", "n_kernels", "duration_total_ns").rows() == [
+        (None, "(unattributed)", 1, 2),
+        (0, "Net_0.Conv2d_0", 2, 8),
+        (1, "Net_0.Conv2d_0", 1, 4),
+    ]
+    assert found["share_frac"].sum() == pytest.approx(1)

@@ -260,3 +260,13 @@ LAYER_ATTRIBUTION = Table(
         ),
     ),
 )
+
+LAYER_ATTRIBUTION_BY_STEP = Table(
+    "layer_attribution",
+    "GPU time of one layer's kernels in one phase and step of one rank.",
+    (
+        RANK,
+        Column("step", pl.Int64, "Step; None for work outside of steps.", nullable=True),
+        *(column for column in LAYER_ATTRIBUTION if column.name != "rank"),
+    ),
+)

@@ -16,7 +16,9 @@ from tracelens.trace import Trace
 _RESTS = (UNATTRIBUTED, PRE_WINDOW)
 
 
-def layer_attribution(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
+def layer_attribution(
+    trace: Trace, base: Trace | None = None, *, by_step: bool = False
+) -> pl.DataFrame:
     """A row for each layer and phase of each rank, most time first.
 
     The rows sum to the kernel total exactly. `(unattributed)`, work without a layer, and
@@ -35,7 +37,8 @@ def layer_attribution(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     those of another batch size, is refused. What is left `base`, a capture of the same program
     without graphs, places: the sequences of both runs' kernels are aligned by name, and a replayed
     kernel gets the layer of the one that it is aligned with (evidence: base capture). Unaligned
-    kernels stay as they were, and all do where less than half are aligned. Raises MissingTableError
+    kernels stay as they were, and all do where less than half are aligned. With `by_step` a row is
+    of a layer, phase and step (column `step`, None outside of steps). Raises MissingTableError
     without kernels.
     """
     if not trace.has("kernels") and process_ranks(trace):
@@ -44,6 +47,8 @@ def layer_attribution(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
             " what each layer costs on the host"
         )
     trace.require("layer_attribution", "kernels")
+    if by_step:
+        return attribute_kernels(trace, base=base, by_step=True)
     return _with_rests(attribute_kernels(trace, base=base))
 
 

@@ -21,7 +21,7 @@ from tracelens.derive.layers.open_ranges import in_open_backward
 from tracelens.derive.layers.provenance import split_kernels
 from tracelens.derive.time.program_phases import in_program
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
-from tracelens.schemas.results.work import LAYER_ATTRIBUTION
+from tracelens.schemas.results.work import LAYER_ATTRIBUTION, LAYER_ATTRIBUTION_BY_STEP
 from tracelens.trace import Trace
 
 PRE_WINDOW = "(pre-window)"
@@ -45,26 +45,27 @@ _KEY = ["rank", "layer", "class_name", "phase"]
 
 
 def attribute_kernels(
-    trace: Trace, *, in_steps: bool = False, base: Trace | None = None
+    trace: Trace, *, in_steps: bool = False, base: Trace | None = None, by_step: bool = False
 ) -> pl.DataFrame:
     """Return a row for each rank, layer and phase, most time first, as LAYER_ATTRIBUTION declares.
 
     Empty without kernels. `in_steps` leaves out kernels outside of steps, on ranks that mark
     steps. `base`, a trace of the same program without CUDA graphs or of their capture, gives
-    replayed kernels their layers.
+    replayed kernels their layers. `by_step` gives a row for each step too, None outside of steps.
     """
     ns, bounds = pl.col("duration_ns"), ("low_ns", "high_ns")
-    placed = _placed_work(trace, in_steps=in_steps, base=base)
-    sums = placed.group_by(*_KEY, "evidence", "library", "primitive")
+    key, more = ([*_KEY, "step"], ["step"]) if by_step else (_KEY, [])
+    placed = _placed_work(trace, in_steps=in_steps, base=base, key=more)
+    sums = placed.group_by(*key, "evidence", "library", "primitive")
     sorts = sums.agg(pl.col("duration_ns", *bounds, "n").sum())
     by_evidence = (
-        sorts.group_by(*_KEY, "evidence")
+        sorts.group_by(*key, "evidence")
         .agg(ns.sum())
         .sort("duration_ns", "evidence", descending=True)
     )
-    evidence = by_evidence.group_by(_KEY).agg(pl.col("evidence").first())
+    evidence = by_evidence.group_by(key).agg(pl.col("evidence").first())
     frame = (
-        sorts.group_by(_KEY)
+        sorts.group_by(key)
         .agg(
             pl.col("n").sum().cast(pl.Int64).alias("n_kernels"),
             ns.sum().alias("duration_total_ns"),
@@ -80,7 +81,7 @@ def attribute_kernels(
                 for word in PRIMITIVES
             ),
         )
-        .join(evidence, on=_KEY, nulls_equal=True)
+        .join(evidence, on=key, nulls_equal=True)
         .with_columns(
             share_frac=over(
                 pl.col("duration_total_ns"), pl.col("duration_total_ns").sum().over("rank"), 0.0
@@ -89,6 +90,8 @@ def attribute_kernels(
         )
         .sort("rank", "duration_total_ns", "layer", "phase", descending=[False, True, False, False])
     )
+    if by_step:
+        return LAYER_ATTRIBUTION_BY_STEP.conform(frame.sort("rank", "step", maintain_order=True))
     return LAYER_ATTRIBUTION.conform(frame)
 
 
