@@ -83,7 +83,7 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
         )
         in_range = part.filter(evidence=RANGE_EVIDENCE)["share_frac"].sum()
         if in_range:
-            found.append(
+            sentences.append(
                 f"Rank {rank}: {in_range:.1%} was {RANGE_EVIDENCE}: it is the backward pass, which"
                 " autograd runs on threads of its own."
             )

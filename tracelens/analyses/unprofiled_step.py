@@ -57,15 +57,15 @@ def _sentence(step: UnprofiledStep, subject: str) -> str:
     if step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
         if step.replay_error_frac > LARGEST_ERROR:
             return (
-                f"{recorded}; replaying it gives a time {step.replay_error_frac:.0%} off, too far to"
-                " say how long it takes without."
+                f"{recorded}; replaying it gives a time {step.replay_error_frac:.0%} off, too far"
+                " to say how long it takes without."
             )
         return f"{recorded}; how much of that this profiler adds was never measured."
     if step.evidence == "measured":
         return f"{recorded}, and {step.unprofiled_ns / 1e6:.2f} ms without, as measured."
     return (
-        f"{recorded}; without, it would take {step.low_ns / 1e6:.2f} to {step.high_ns / 1e6:.2f} ms,"
-        " as replaying the trace estimates."
+        f"{recorded}; without, it would take {step.low_ns / 1e6:.2f} to"
+        f" {step.high_ns / 1e6:.2f} ms, as replaying the trace estimates."
     )
 
 
