@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from samples.whatif.measured import Case, cases, changes
 from tests.accuracy import CONSTRUCTED, PAGE, check_rows, page_lines, script
 
 GROUPS = script("accuracy_page").groups()
@@ -37,13 +38,29 @@ def test_the_page_has_every_capture_and_no_other() -> None:
     assert set(COUNTS) == set(captures)
 
 
+PROFILES: dict[tuple[str, bool], list[Case]] = {}
+for case in sorted(cases(), key=lambda case: case.name):
+    PROFILES.setdefault((case.kind, case.is_fitted), []).append(case)
+OPTIONS = {change.option: change for change in changes()}
+"""The last changed program of each option."""
+
+
 @pytest.mark.slow
-def test_every_seventh_prediction_is_on_the_page() -> None:
-    """Of all kinds of captures and changes, as their number has no factor of seven."""
-    predictions, page = script("predictions"), PAGE.read_text().splitlines()
-    for row in (*predictions.step_rows(7), *predictions.change_rows(7)):
-        line = row if isinstance(row, str) else row.line
-        assert line in page, f"a prediction changed: `make accuracy` ({line})"
+@pytest.mark.parametrize("profile", PROFILES, ids=str)
+def test_two_predicted_steps_of_each_kind_of_profile_are_on_the_page(
+    profile: tuple[str, bool],
+) -> None:
+    for case in (PROFILES[profile][0], PROFILES[profile][-1]):
+        row = script("predictions").step_row(case)
+        assert row.line in PAGE.read_text(), f"a prediction changed: `make accuracy` ({row.line})"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", OPTIONS)
+def test_a_predicted_change_of_each_option_is_on_the_page(option: str) -> None:
+    row = script("predictions").change_row(OPTIONS[option])
+    line = row if isinstance(row, str) else row.line
+    assert line in PAGE.read_text(), f"a prediction changed: `make accuracy` ({line})"
 
 
 @pytest.mark.exhaustive

@@ -70,15 +70,15 @@ def change_row(change: Change) -> Predicted | str:
     return Predicted(change.option, after, change.after_ms, is_held, line, has_sign)
 
 
-def step_rows(every: int = 1) -> list[Predicted]:
-    """A row for each capture, or for every so many of them by name."""
-    rows = (step_row(case) for case in sorted(cases(), key=lambda case: case.name)[::every])
+def step_rows() -> list[Predicted]:
+    """A row for each capture."""
+    rows = (step_row(case) for case in sorted(cases(), key=lambda case: case.name))
     return [row for row in rows if row is not None]
 
 
-def change_rows(every: int = 1) -> list[Predicted | str]:
-    """A row for each changed program, or for every so many of them."""
-    return [change_row(change) for change in changes()[::every]]
+def change_rows() -> list[Predicted | str]:
+    """A row for each changed program."""
+    return [change_row(change) for change in changes()]
 
 
 def summary(rows: Iterable[Predicted]) -> list[str]:
