@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections.abc import Iterator
 
 from benchmarks.bench import Bench, Contender, tracelens
 from benchmarks.results import Row
 from tracelens.limits import MODULES, TRACES
 
-GROUP, COLLECT = "odd shapes", "tracelens collect torch"
+GROUP, COLLECT, REPORT = "odd shapes", "tracelens collect torch", "tracelens report --all"
 _EVENT = b'{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
 _DOCUMENT = b'{"traceEvents": [' + _EVENT + b"]}\n"
 
@@ -27,6 +28,39 @@ def odd_shapes(bench: Bench) -> None:
             Row(GROUP, "", f"{name}, {source.stat().st_size / 1e3:.0f} kB", len(text) / 1e6, "MB"),
         )
         source.unlink()
+    for n in (300_000, 3_000_000):
+        _report_of_names(bench, n)
+
+
+def _report_of_names(bench: Bench, n: int) -> None:
+    """Race the report of a trace in which each op and kernel has a name of its own."""
+    source, trace = bench.folder / "names.json", bench.folder / "names.tracelens"
+    with source.open("w") as stream:
+        stream.writelines(named(n))
+    bench.make("tracelens", "collect", "torch", str(source), "--out", str(trace))
+    contender = Contender(REPORT, tracelens("report", "--all", str(trace)), is_slow=True)
+    bench.race(
+        [contender], Row(GROUP, "", f"{n} names", round(source.stat().st_size / 1e6, 1), "MB")
+    )
+    source.unlink()
+    shutil.rmtree(trace)
+
+
+def named(n: int) -> Iterator[str]:
+    """Yield the lines of a trace of so many ops that launch a kernel, each of another name."""
+    yield '{"traceEvents": [\n'
+    for i in range(n):
+        start, host = 20 * i, '"ph": "X", "pid": 1, "tid": 1'
+        yield (
+            f'{{{host}, "cat": "cpu_op", "name": "op_{i}", "ts": {start + 1}, "dur": 5}},\n'
+            f'{{{host}, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": {start + 2},'
+            f' "dur": 3, "args": {{"correlation": {i + 1}}}}},\n'
+            f'{{"ph": "X", "cat": "kernel", "name": "kernel_{i}", "pid": 0, "tid": 7,'
+            f' "ts": {start + 7}, "dur": {4 + i % 9},'
+            f' "args": {{"device": 0, "stream": 7, "correlation": {i + 1}}}}}'
+            f"{',' if i < n - 1 else ''}\n"
+        )
+    yield "]}"
 
 
 def shapes() -> Iterator[tuple[str, bytes]]:

@@ -62,4 +62,10 @@ MODULES = Limit(
 QUERY_MIB = Limit(
     "TRACELENS_MAX_QUERY_MIB", 4_096, "Memory that an SQL query may take beside the tables, in MiB."
 )
-LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES, QUERY_MIB)
+NAMES = Limit(
+    "TRACELENS_MAX_NAMES",
+    100_000,
+    "Names of kernels, and of ops, that results list, those with the most time; all others are one"
+    " row, such as `(2,900,000 other ops)`.",
+)
+LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES, QUERY_MIB, NAMES)

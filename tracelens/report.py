@@ -21,6 +21,7 @@ from tracelens.derive.rank_ranges import MANY, merge_ranks
 from tracelens.derive.time.bounds import bound_words
 from tracelens.derive.time.since_start import since_start
 from tracelens.errors import MissingTableError, UsageError, near
+from tracelens.limits import NAMES
 from tracelens.progress import Share, log_share
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Column, Table
@@ -167,10 +168,17 @@ def build_report(  # noqa: PLR0913 - one parameter an input
 ) -> Report:
     """Run the named analyses (all that apply, where none is named) over the trace, with a device's own peaks if given.
 
-    Those whose `frames` were made elsewhere are not run again. Raises UsageError as
-    `check_sections` does.
+    Those whose `frames` were made elsewhere are not run again. Of very many names the report has
+    those with the most time, see `Trace.with_listed_names`. Raises UsageError as `check_sections`
+    does.
     """
     check_sections(names, has_base=base is not None)
+    trace, base = trace.with_listed_names(), base and base.with_listed_names()
+    rules = replace(
+        rules,
+        base_runs=[run.with_listed_names() for run in rules.base_runs],
+        other_runs=[run.with_listed_names() for run in rules.other_runs],
+    )
     chosen = chosen_analyses(trace, base, names)
     refused = (
         unrelated(base, trace)
@@ -273,6 +281,21 @@ def run_section(  # noqa: PLR0913 - one parameter an input
             frame = analysis.run(*traces, **more) if frame is None else frame
             others = (base,) if analysis.takes_base else ()
             said = analysis.notes(*traces, frame, *others) if analysis.notes else []
-            return Section(analysis, frame, merge_ranks(said))
+            said = merge_ranks(said) + _shared_names(frame, base, trace)
+            return Section(analysis, frame, said)
     except MissingTableError as error:
         return Section(analysis, analysis.result.empty(), [], str(error))
+
+
+def _shared_names(frame: pl.DataFrame, *traces: Trace | None) -> list[str]:
+    """Say what a name is that many share, of each such name in the frame."""
+    shared = {
+        others for trace in traces if trace is not None for others in trace.shared_names.values()
+    }
+    texts = frame.select(pl.col(pl.String))
+    return [
+        f"{others}: those whose names are not among the {NAMES.value:,} with the most time;"
+        f" {NAMES.variable} says how many have rows."
+        for others in sorted(shared)
+        if any(text.str.contains(others, literal=True).any() for text in texts)
+    ]

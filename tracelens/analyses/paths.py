@@ -8,13 +8,18 @@ from typing import Any
 import polars as pl
 
 from tracelens.hooks import HOOKS
+from tracelens.trace import Trace
 
 
 def taking_paths(analysis: Callable[..., pl.DataFrame]) -> Callable[..., pl.DataFrame]:
-    """The analysis, which opens each trace that it is given as a path, or reads the source there."""
+    """The analysis, which opens each trace that it is given as a path, or reads the source there.
+
+    It has no row for each of very many names, see `Trace.with_listed_names`.
+    """
 
     def opened(value: Any) -> Any:
-        return HOOKS.open_trace(value) if isinstance(value, (str, os.PathLike)) else value
+        found = HOOKS.open_trace(value) if isinstance(value, (str, os.PathLike)) else value
+        return found.with_listed_names() if isinstance(found, Trace) else found
 
     @functools.wraps(analysis)
     def run(*traces: Any, **options: Any) -> pl.DataFrame:

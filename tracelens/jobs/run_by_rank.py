@@ -68,7 +68,7 @@ def _ask_rank(
     Analyses that lack a table are left out. `awaited` says when others wait for each rank, which
     tells a late rank from one that starts up.
     """
-    trace = Trace.open(place, task.ranks[0])
+    trace = Trace.open(place, task.ranks[0]).with_listed_names()
     give_awaited(trace, awaited)
     frames = {}
     for name in names:

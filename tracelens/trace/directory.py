@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
 from tracelens.storage.addresses import url_of
 from tracelens.storage.folders import OwnFolder
 from tracelens.storage.pages import page_bytes
-from tracelens.storage.reading import check_texts, long_bytes, read_columns
+from tracelens.storage.reading import check_texts, long_bytes, read_columns, read_groups
 from tracelens.storage.swap import is_running, replace_folder, restore
 from tracelens.storage.table import Table
 from tracelens.trace.capture import Manifest, manifest_of, no_manifest, rank_of
@@ -171,8 +171,19 @@ def _rank(rank: int) -> pl.Expr:
     return pl.lit(rank, pl.Int32).alias("rank")
 
 
-def read_parts(parts: Sequence[Part], table: Table, columns: Sequence[str]) -> pl.DataFrame:
-    """Return these columns of the parts, strings as Categorical."""
+def read_parts(
+    parts: Sequence[Part],
+    table: Table,
+    columns: Sequence[str],
+    change: Callable[[pa.Table], pa.Table] | None = None,
+) -> pl.DataFrame:
+    """Return these columns of the parts, strings as Categorical.
+
+    With `change`, rows are changed before that, some at a time.
+    """
+    if change is not None:
+        groups = (_changed_groups(part, columns, change) for part in parts)
+        return pl.concat([rows for part in groups for rows in part], rechunk=True)
     frames = []
     for batch in gathered(parts):
         if len(batch) > 1:
@@ -183,6 +194,16 @@ def read_parts(parts: Sequence[Part], table: Table, columns: Sequence[str]) -> p
         else:
             frames.append(_read_part(batch[0], table, columns))
     return pl.concat(frames, rechunk=len(parts) > 1)
+
+
+def _changed_groups(
+    part: Part, columns: Sequence[str], change: Callable[[pa.Table], pa.Table]
+) -> Iterator[pl.DataFrame]:
+    """Yield columns of the part, changed, group of rows by group."""
+    own = [column for column in columns if column != "rank"]
+    for rows in read_groups(part.file, own, use_threads=True):
+        found = pl.DataFrame(pl.from_arrow(change(rows)))
+        yield found.select(pl.lit(part.rank, pl.Int32).alias("rank"), pl.all()).select(columns)
 
 
 def gathered(parts: Sequence[Part]) -> Iterator[list[Part]]:

@@ -35,6 +35,7 @@ from tracelens.trace.directory import (
     refuse_expansion,
     scanned,
 )
+from tracelens.trace.listed_names import ListedNames, listed_names
 from tracelens.trace.objects import manifest_at, scanned_objects
 from tracelens.trace.sql import ask
 from tracelens.trace.writing import RankPart, write_trace
@@ -83,6 +84,8 @@ class Trace:
         )
         self._frames: dict[str, pl.DataFrame] = {}
         self._columns: dict[str, dict[str, pl.Series]] = {}
+        self._listed: dict[str, ListedNames] = {}
+        self._of_listed: Trace | None = None
         self._derived: dict[tuple[object, ...], Any] = {}
         self._derived_locks: dict[tuple[object, ...], RLock] = {}
 
@@ -176,13 +179,37 @@ class Trace:
             rows = rows.filter(
                 True if where is None else where, True if rank is None else pl.col("rank") == rank
             )
-            return self._collect(name, rows.select(columns).with_columns(_CATEGORIES))
+            return self._collect(name, self._as_codes(name, rows.select(columns)))
         cached = self._columns.setdefault(name, {})
         with _READING:
             missing = [column for column in columns if column not in cached]
             if missing:
                 cached.update(self._read(name, missing).to_dict())
         return pl.DataFrame([cached[column] for column in columns])
+
+    def with_listed_names(self) -> Trace:
+        """Return the trace as analyses of a report read it: itself where its names are few.
+
+        Of kernels and ops with more names than TRACELENS_MAX_NAMES, `select`, `chunks` and
+        `batches` give those with the most time, and one name for all others, such as
+        `(2,900,000 other ops)`; so no result has a row for each. Its tables have all names.
+        """
+        if self._listed:
+            return self
+        listed = self.derived(listed_names)
+        if not listed:
+            return self
+        with _READING:
+            if self._of_listed is None:
+                found = Trace(self.manifest, self._tables, self.path)
+                found._files, found._counts, found._listed = self._files, self._counts, listed
+                self._of_listed = found
+            return self._of_listed
+
+    @property
+    def shared_names(self) -> dict[str, str]:
+        """The name that others share by table, where the trace was made to list some only."""
+        return {name: listed.others for name, listed in self._listed.items()}
 
     def derived(
         self, function: Callable[Concatenate[Trace, _P], _T], *args: _P.args, **more: _P.kwargs
@@ -241,7 +268,7 @@ class Trace:
             for part in files:
                 with self._reading(name):
                     yield from (
-                        (part.rank, rows.to_batches())
+                        (part.rank, self._shared(name, rows).to_batches())
                         for rows in read_groups(part.file, columns, use_threads=use_threads)
                     )
             return
@@ -269,7 +296,7 @@ class Trace:
                 for rows in read_groups(
                     parts[0].file, [one for one in columns if one != "rank"], use_threads=True
                 ):
-                    chunk = pl.DataFrame(pl.from_arrow(rows, rechunk=False))
+                    chunk = pl.DataFrame(pl.from_arrow(self._shared(name, rows), rechunk=False))
                     yield chunk.select(
                         pl.lit(parts[0].rank, pl.Int32).alias("rank"), pl.all()
                     ).select(columns)
@@ -282,12 +309,26 @@ class Trace:
         files = self._files.get(name, [])
         if _have(files, columns):
             return self._read_parts(name, files, columns)
-        return self._collect(name, self.scan(name).select(columns).with_columns(_CATEGORIES))
+        return self._collect(name, self._as_codes(name, self.scan(name).select(columns)))
 
     def _read_parts(self, name: str, parts: Sequence[Part], columns: Sequence[str]) -> pl.DataFrame:
         """Return columns of files that all have them."""
+        listed = self._listed.get(name)
+        share = listed.share if listed and listed.column in columns else None
         with self._reading(name):
-            return read_parts(parts, TABLES[name], columns)
+            return read_parts(parts, TABLES[name], columns, share)
+
+    def _as_codes(self, name: str, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Return rows of a table with names that are not listed sharing one, strings as Categorical."""
+        listed = self._listed.get(name)
+        if listed and listed.column in rows.collect_schema():
+            rows = rows.with_columns(listed.shared())
+        return rows.with_columns(_CATEGORIES)
+
+    def _shared(self, name: str, rows: pa.Table) -> pa.Table:
+        """Return Arrow rows of a table with names that are not listed sharing one."""
+        listed = self._listed.get(name)
+        return listed.share(rows) if listed else rows
 
     def _collect(self, name: str, query: pl.LazyFrame) -> pl.DataFrame:
         """Run a query on the table."""

@@ -1,0 +1,115 @@
+"""Results of very many names: those with the most time have rows, and one row is of all others."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.cases import make_trace
+from tracelens.analyses import dispatch_depth, idle_gaps, kernel_grids, top_kernels, top_ops
+from tracelens.answers import make_answer
+from tracelens.exports.export import Selection
+from tracelens.exports.perfetto import EXPORT as PERFETTO
+from tracelens.report import build_report
+from tracelens.trace import Trace
+
+KERNELS = [
+    {"name": name, "duration_ns": duration, "start_ns": 100 * at, "span_id": at, "site_id": at}
+    for at, (name, duration) in enumerate(
+        [("a", 10), ("b", 50), ("c", 5), ("d", 4), ("a", 20), ("d", 2)]
+    )
+]
+SPANS = [
+    {"name": f"op_{k['name']}", "kind": "op", "duration_ns": k["duration_ns"], "start_ns": 100 * at}
+    for at, k in enumerate(KERNELS)
+]
+CALLS = [{"kind": "kernel_launch", "site_id": at, "op_span_id": at} for at in range(len(KERNELS))]
+SITES = [{"op": span["name"], "op_depth": 1} for span in SPANS]
+STORED: list[Callable[[Trace, Path], Trace]] = [
+    lambda trace, _: trace,
+    lambda trace, folder: trace.write(folder / "names.tracelens"),
+]
+
+
+def _made() -> Trace:
+    return make_trace(kernels=KERNELS, spans=SPANS, sites=SITES, api_calls=CALLS)
+
+
+@pytest.fixture(autouse=True)
+def _two_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACELENS_MAX_NAMES", "2")
+
+
+@pytest.fixture(params=STORED, ids=["in memory", "in files"])
+def trace(request: pytest.FixtureRequest, tmp_path: Path) -> Trace:
+    made: Trace = request.param(_made(), tmp_path)
+    return made
+
+
+def test_the_kernels_with_the_most_time_have_rows_and_one_is_of_all_others(trace: Trace) -> None:
+    columns = ["name", "n_calls", "duration_total_ns", "duration_median_ns", "duration_max_ns"]
+    assert top_kernels(trace).select(columns).rows() == [
+        ("b", 1, 50, 50.0, 50),
+        ("a", 2, 30, 15.0, 20),
+        ("(2 other kernels)", 3, 11, 4.0, 5),
+    ]
+    assert top_kernels(trace)["share_frac"].sum() == pytest.approx(1)
+
+
+def test_results_of_names_of_ops_and_of_grids_have_as_few_rows(trace: Trace) -> None:
+    ops = top_ops(trace).select("name", "n_calls", "duration_total_ns", "cuda_total_ns").rows()
+    assert ops == [("op_b", 1, 50, 50), ("op_a", 2, 30, 30), ("(2 other ops)", 3, 11, 11)]
+    assert kernel_grids(trace)["name"].to_list() == ["b", "a", "(2 other kernels)"]
+    assert set(dispatch_depth(trace)["op"]) == {"op_b", "op_a", "(2 other ops)"}
+    places = idle_gaps(trace)["what"].drop_nulls()
+    assert places.str.contains("op_[cd]").sum() == 0
+
+
+def test_ops_of_a_large_trace_are_added_up_in_c_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracelens.derive.time.op_times._MANY_SPANS", 1)
+    trace = make_trace(spans=SPANS)
+    ops = top_ops(trace).select("name", "duration_total_ns").sort("name").rows()
+    assert ops == [("(2 other ops)", 11), ("op_a", 30), ("op_b", 50)]
+
+
+def test_a_report_says_what_the_row_is(trace: Trace) -> None:
+    sections = {one.analysis.name: one for one in build_report(trace).sections}
+    assert any(
+        note.startswith(
+            "(2 other kernels): those whose names are not among the 2 with the most time"
+        )
+        for note in sections["top_kernels"].notes
+    )
+    assert any("(2 other ops)" in note for note in sections["top_ops"].notes)
+    assert not any("other" in note for note in sections["data_quality"].notes)
+    assert make_answer(trace).sentence
+
+
+def test_tables_queries_and_exports_have_all_names(trace: Trace) -> None:
+    names = {"a", "b", "c", "d"}
+    top_kernels(trace)
+    assert set(trace.kernels["name"]) == names
+    assert set(trace.sql("SELECT DISTINCT name FROM kernels")["name"]) == names
+    stream = io.BytesIO()
+    PERFETTO.write(Selection.of(trace), stream)
+    assert all(f"op_{name}".encode() in stream.getvalue() for name in names)
+
+
+def test_names_of_other_spans_are_all_kept() -> None:
+    marks = [{"name": f"ProfilerStep#{at}", "kind": "annotation"} for at in range(9)]
+    same = [{"name": "op_c", "kind": "annotation"}]
+    trace = make_trace(spans=[*SPANS, *marks, *same]).with_listed_names()
+    found = trace.select("spans", "name", "kind").cast(pl.String)
+    assert (
+        found.filter(kind="annotation").height == found.filter(kind="annotation")["name"].n_unique()
+    )
+    assert set(found.filter(kind="op")["name"]) == {"op_a", "op_b", "op_c", "(1 other ops)"}
+
+
+def test_a_trace_of_few_names_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACELENS_MAX_NAMES", "4")
+    trace = make_trace(kernels=KERNELS, spans=SPANS)
+    assert trace.with_listed_names() is trace
+    assert trace.shared_names == {}

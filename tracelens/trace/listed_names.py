@@ -1,0 +1,118 @@
+"""The names of kernels and ops that results list: those with the most time; all others share one.
+
+Some programs give each kernel a name of its own. Results with one row per name would then be as
+large as the trace, so that a report of it needs several times its memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+
+from tracelens.limits import NAMES
+
+if TYPE_CHECKING:
+    from tracelens.trace.trace import Trace
+
+_NAMED = {"kernels": ("kernels", "name"), "spans": ("spans", "name"), "sites": ("spans", "op")}
+"""For each table with such names, the table that has their time, and its own column of names."""
+_WHAT = {"kernels": "kernels", "spans": "ops"}
+_OP = "op"
+"""The kind of spans whose names may be many; those of others mark steps, modules and ranges."""
+_PARTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ListedNames:
+    """The names in a column that stay as they are, by their hashes, and the name of all others.
+
+    Two names of one hash are both listed, which happens to a handful of millions.
+    """
+
+    column: str
+    hashes: pl.Series
+    others: str
+
+    def shared(self) -> pl.Expr:
+        """Return the column of strings with the shared name in place of names that are not listed."""
+        name = pl.col(self.column)
+        is_listed = name.is_null() | name.hash().is_in(self.hashes.implode())
+        return pl.when(is_listed).then(name).otherwise(pl.lit(self.others)).alias(self.column)
+
+    def share(self, rows: pa.Table) -> pa.Table:
+        """Return Arrow rows, whose strings are dictionaries, with the same done to the column."""
+        place = rows.schema.get_field_index(self.column)
+        if place < 0:
+            return rows
+        chunks = [
+            pa.DictionaryArray.from_arrays(
+                chunk.indices,
+                pl.DataFrame({self.column: pl.Series(chunk.dictionary)})
+                .select(self.shared())
+                .to_series()
+                .to_arrow()
+                .cast(chunk.dictionary.type),
+            )
+            for chunk in rows.column(place).chunks
+        ]
+        column = pa.chunked_array(chunks, type=rows.column(place).type)
+        return rows.set_column(place, self.column, column)
+
+
+def listed_names(trace: Trace) -> dict[str, ListedNames]:
+    """Return the listed names by table, for tables with more names than the limit."""
+    found: dict[str, tuple[pl.Series, str]] = {}
+    for table in ("kernels", "spans"):
+        if trace.height(table) > NAMES.value and _most_names(trace, table) > NAMES.value:
+            times = _time_by_name(trace, table)
+            n_others = int((~times["is_listed"]).sum()) - NAMES.value
+            if n_others > 0:
+                longest = times.filter(~pl.col("is_listed")).top_k(NAMES.value, by=["ns", "hash"])
+                hashes = pl.concat([times.filter("is_listed")["hash"], longest["hash"]])
+                found[table] = hashes, f"({n_others:,} other {_WHAT[table]})"
+    return {
+        table: ListedNames(column, *found[source])
+        for table, (source, column) in _NAMED.items()
+        if source in found
+    }
+
+
+def _most_names(trace: Trace, table: str) -> int:
+    """Return how many names the table can have at most: those of its parts, each counted."""
+    return sum(
+        len(batch.column("name").dictionary)
+        for _, batches in trace.batches(table, "name")
+        for batch in batches
+    )
+
+
+def _time_by_name(trace: Trace, table: str) -> pl.DataFrame:
+    """Return one row per name: its hash, ns, and is_listed where not only ops have it."""
+    parts: list[pl.DataFrame] = []
+    sums = pl.col("ns").sum(), pl.col("is_listed").any()
+    for part in _hashed_rows(trace, table):
+        parts.append(part.group_by("hash").agg(sums))
+        if len(parts) == _PARTS:
+            parts = [pl.concat(parts).group_by("hash").agg(sums)]
+    return pl.concat(parts).group_by("hash").agg(sums)
+
+
+def _hashed_rows(trace: Trace, table: str) -> Iterator[pl.DataFrame]:
+    """Yield the rows, some at a time: the hash of the name, ns, and whether it is no op's."""
+    columns = ("name", "duration_ns", *(["kind"] if table == "spans" else []))
+    for _, batches in trace.batches(table, *columns):
+        for batch in batches:
+            names, is_listed = batch.column("name"), pl.lit(value=False)
+            if table == "spans":
+                is_listed = pl.lit(pl.Series(batch.column("kind").cast(pa.string())) != _OP)
+            hashes = pl.Series(names.dictionary).cast(pl.String).hash()
+            yield pl.DataFrame(
+                {
+                    "hash": hashes.gather(pl.Series(names.indices)),
+                    "ns": pl.Series(batch.column("duration_ns")),
+                }
+            ).with_columns(is_listed=is_listed)
