@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import polars as pl
 import pyarrow as pa
 
 from tracelens.limits import NAMES
-
-if TYPE_CHECKING:
-    from tracelens.trace.trace import Trace
 
 _NAMED = {"kernels": ("kernels", "name"), "spans": ("spans", "name"), "sites": ("spans", "op")}
 """For each table with such names, the table that has their time, and its own column of names."""
@@ -24,6 +21,16 @@ _WHAT = {"kernels": "kernels", "spans": "ops"}
 _OP = "op"
 """The kind of spans whose names may be many; those of others mark steps, modules and ranges."""
 _PARTS = 16
+
+
+class Source(Protocol):
+    """What is asked of a trace."""
+
+    def height(self, name: str) -> int:
+        """Return the number of rows of a table."""
+
+    def batches(self, name: str, *columns: str) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+        """Yield rows of some columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ class ListedNames:
         return rows.set_column(place, self.column, column)
 
 
-def listed_names(trace: Trace) -> dict[str, ListedNames]:
+def listed_names(trace: Source) -> dict[str, ListedNames]:
     """Return the listed names by table, for tables with more names than the limit."""
     found: dict[str, tuple[pl.Series, str]] = {}
     for table in ("kernels", "spans"):
@@ -81,7 +88,7 @@ def listed_names(trace: Trace) -> dict[str, ListedNames]:
     }
 
 
-def _most_names(trace: Trace, table: str) -> int:
+def _most_names(trace: Source, table: str) -> int:
     """Return how many names the table can have at most: those of its parts, each counted."""
     return sum(
         len(batch.column("name").dictionary)
@@ -90,7 +97,7 @@ def _most_names(trace: Trace, table: str) -> int:
     )
 
 
-def _time_by_name(trace: Trace, table: str) -> pl.DataFrame:
+def _time_by_name(trace: Source, table: str) -> pl.DataFrame:
     """Return one row per name: its hash, ns, and is_listed where not only ops have it."""
     parts: list[pl.DataFrame] = []
     sums = pl.col("ns").sum(), pl.col("is_listed").any()
@@ -101,7 +108,7 @@ def _time_by_name(trace: Trace, table: str) -> pl.DataFrame:
     return pl.concat(parts).group_by("hash").agg(sums)
 
 
-def _hashed_rows(trace: Trace, table: str) -> Iterator[pl.DataFrame]:
+def _hashed_rows(trace: Source, table: str) -> Iterator[pl.DataFrame]:
     """Yield the rows, some at a time: the hash of the name, ns, and whether it is no op's."""
     columns = ("name", "duration_ns", *(["kind"] if table == "spans" else []))
     for _, batches in trace.batches(table, *columns):
