@@ -65,7 +65,7 @@ sanitized: $(VENV)/installed-for-tests
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" TRACELENS_EXAMPLES=20 \
 	  $(BIN)/python $(PYTEST) -q -p tests.sanitized -k 'not ($(NOT_SANITIZED))' $(NATIVE_TESTS:%=tests/test_%.py)
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" $(BIN)/python -m tools.fuzz.calls 5000
-	$(BIN)/python -m tools.fuzz.calls 500 --failing-memory
+	$(BIN)/python -m tools.fuzz.calls 2000 --failing-memory
 	$(BIN)/python -m tools.fuzz $(FUZZ_INPUTS)
 	$(BIN)/python -m tools.fuzz.sources 2
 

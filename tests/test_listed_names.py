@@ -48,7 +48,7 @@ def trace(request: pytest.FixtureRequest, tmp_path: Path) -> Trace:
     return made
 
 
-def test_the_kernels_with_the_most_time_have_rows_and_one_is_of_all_others(trace: Trace) -> None:
+def test_one_row_is_of_all_but_the_longest_kernels(trace: Trace) -> None:
     columns = ["name", "n_calls", "duration_total_ns", "duration_median_ns", "duration_max_ns"]
     assert top_kernels(trace).select(columns).rows() == [
         ("b", 1, 50, 50.0, 50),
@@ -58,7 +58,7 @@ def test_the_kernels_with_the_most_time_have_rows_and_one_is_of_all_others(trace
     assert top_kernels(trace)["share_frac"].sum() == pytest.approx(1)
 
 
-def test_results_of_names_of_ops_and_of_grids_have_as_few_rows(trace: Trace) -> None:
+def test_ops_grids_and_places_have_as_few_rows(trace: Trace) -> None:
     ops = top_ops(trace).select("name", "n_calls", "duration_total_ns", "cuda_total_ns").rows()
     assert ops == [("op_b", 1, 50, 50), ("op_a", 2, 30, 30), ("(2 other ops)", 3, 11, 11)]
     assert kernel_grids(trace)["name"].to_list() == ["b", "a", "(2 other kernels)"]

@@ -1,16 +1,18 @@
 """The C library from two threads, and without the interpreter's lock."""
 
 import importlib.util
+import re
 import sys
 import threading
 import time
 from array import array
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 
-from tools.fuzz.calls import Chance, new_parser, try_all
+from tools.fuzz.calls import FUNCTIONS, Chance, new_parser, try_all
 from tracelens.native import LIBRARY
 
 needs_library = pytest.mark.skipif(LIBRARY is None, reason="the native library was not compiled")
@@ -54,7 +56,35 @@ def test_a_call_that_is_refused_leaves_what_it_was_given_free() -> None:
 @needs_library
 def test_calls_with_arguments_by_chance_are_made_or_refused() -> None:
     n_refused = sum(try_all(LIBRARY, Chance(seed)) for seed in range(50))
-    assert 0 < n_refused < 50 * 6
+    assert 0 < n_refused < 50 * len(FUNCTIONS)
+
+
+@needs_library
+def test_every_function_of_the_library_is_tried() -> None:
+    called: set[str] = set()
+
+    class Watched:
+        def __getattr__(self, name: str) -> object:
+            called.add(name)
+            return getattr(LIBRARY, name)
+
+    for seed in range(50):
+        try_all(Watched(), Chance(seed))
+    assert called == {name for name in dir(LIBRARY) if not name.startswith("_")}
+
+
+def test_no_format_needs_a_macro_that_only_older_headers_know() -> None:
+    """Compiled with headers of Python 3.13, a call with "y#" raises SystemError under 3.12."""
+    folder = Path(__file__).parents[1] / "tracelens" / "native"
+    calls = [
+        call
+        for file in folder.glob("*.c")
+        for call in re.findall(
+            r"Py(?:_BuildValue|Arg_Parse\w*)\([^;]*?\"([^\"]*)\"", file.read_text()
+        )
+    ]
+    assert calls
+    assert not [call for call in calls if "#" in call]
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])

@@ -2,8 +2,8 @@
 
 python -m tools.dependencies
 
-Each package says its licence itself; nothing here judges it. `pip-audit` looks for known faults in
-the same versions.
+Each package says its licence itself; nothing here judges it.
+The page says what `pip-audit`, which looks for known faults in the same versions, could tell.
 """
 
 from __future__ import annotations
@@ -72,6 +72,9 @@ def page() -> str:
         "What `pip install tracelens-toolkit` brings, and what its extras do, with the versions of one",
         "installation and the licence that each package states. `python -m tools.dependencies` writes this",
         "page of what is installed.",
+        "",
+        "`pip-audit` looks for known faults of such versions. It was run where this page was written, and",
+        "could not tell of any package: neither PyPI's answers about faults nor osv.dev are reached there.",
         "",
         "| package | version | licence | needed by |",
         "| --- | --- | --- | --- |",

@@ -200,6 +200,16 @@ def idle_time(library: Any, chance: Chance) -> None:
     )
 
 
+def longest_paths(library: Any, chance: Chance) -> None:
+    """Follow the edges of a graph, mostly such that lead forward."""
+    n, n_edges = chance.size(), chance.size()
+    offsets = chance.words("q", n + 1, 0, n_edges + 1)
+    if len(offsets) and chance.randrange(4):
+        offsets[0], offsets[-1] = 0, n_edges
+    columns = chance.words("q", n_edges, 0, n), chance.words("q", n_edges)
+    library.longest_paths(offsets, *columns, *(array("q", bytes(8 * n)) for _ in "td"))
+
+
 def parser(library: Any, chance: Chance) -> None:
     """Read events into cells, by a plan that is now and then no plan."""
     n = chance.randrange(200)
@@ -232,7 +242,15 @@ def hashed(library: Any, chance: Chance) -> None:
     library.hashed(chance.randbytes(chance.size()), chance.number(), chance.number())
 
 
-FUNCTIONS: tuple[Callable[[Any, Chance], None], ...] = (nest, among, ops, idle_time, parser, hashed)
+FUNCTIONS: tuple[Callable[[Any, Chance], None], ...] = (
+    nest,
+    among,
+    ops,
+    idle_time,
+    longest_paths,
+    parser,
+    hashed,
+)
 
 
 def try_all(library: Any, chance: Chance) -> int:
@@ -302,14 +320,19 @@ def _parse_shared(library: Any, held: Any) -> None:
 
 
 def with_failing_memory(library: Any, rounds: int, seed: int) -> int:
-    """Have each allocation up to the given one fail while all functions are called; how many did fail."""
+    """Have each allocation up to the given one fail while all functions are called; how many did fail.
+
+    They are called again until they have asked for memory that often.
+    """
     fail_allocation = ctypes.CDLL(None).fail_allocation
+    has_failed = ctypes.CDLL(None).has_allocation_failed
     none, n_failed = ctypes.c_long(0), 0
     for number in range(1, rounds + 1):
         chance, which = Chance(seed + number % 50), ctypes.c_long(number)
         fail_allocation(which)
         try:
-            try_all(library, chance)
+            while not has_failed():
+                try_all(library, chance)
         except MemoryError:  # of what lies between the calls
             pass
         except SystemError as error:

@@ -21,6 +21,12 @@ int fail_allocation(long n)
     return before;
 }
 
+/* Whether one has failed since. */
+int has_allocation_failed(void)
+{
+    return has_failed;
+}
+
 static int fails(void)
 {
     if (!left || --left)

@@ -2,7 +2,6 @@
 protocol and checked, the work without the interpreter's lock, results as bytes. Only functions of the stable ABI of
 Python 3.11 are called. */
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <stdlib.h>
@@ -352,9 +351,17 @@ static PyObject *py_parser_new(PyObject *module, PyObject *args)
 /* What one call found, as parse returns it. */
 static PyObject *parsed(const struct parser *parser, enum why why, size_t at)
 {
-    return Py_BuildValue("inniy#y#", (int)why, (Py_ssize_t)at, (Py_ssize_t)parser->n_events, parser->has_fractions,
-                         (const char *)parser->n_rows, (Py_ssize_t)(8 * parser->n_tables),
-                         (const char *)parser->refused, (Py_ssize_t)(8 * parser->n_refused * (2 + parser->n_tables)));
+    /* Not "y#": who compiles with headers of 3.13 would get a library that 3.11 and 3.12 refuse to run. */
+    PyObject *rows = PyBytes_FromStringAndSize((const char *)parser->n_rows, (Py_ssize_t)(8 * parser->n_tables));
+    PyObject *refused = PyBytes_FromStringAndSize(
+        (const char *)parser->refused, (Py_ssize_t)(8 * parser->n_refused * (2 + parser->n_tables)));
+    if (!rows || !refused) {
+        Py_XDECREF(rows);
+        Py_XDECREF(refused);
+        return NULL;
+    }
+    return Py_BuildValue("inniNN", (int)why, (Py_ssize_t)at, (Py_ssize_t)parser->n_events, parser->has_fractions,
+                         rows, refused);
 }
 
 static PyObject *py_parse(PyObject *module, PyObject *args)

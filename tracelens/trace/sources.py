@@ -3,6 +3,7 @@
 Which collector reads a file, by its content, and the files of a folder.
 """
 
+import errno
 import logging
 import os
 import zlib
@@ -109,7 +110,7 @@ def sources_of(
     sources: list[tuple[Collector, Path]] = []
     skipped = [] if skipped is None else skipped
     for path in given:
-        if path != STANDARD_INPUT and not path.exists():
+        if path != STANDARD_INPUT and not _is_there(path):
             raise SourceError(
                 f"{path}: no such file or directory; give a trace, or what a profiler wrote"
                 " (tracelens demo has one)"
@@ -191,6 +192,22 @@ def _members(path: Path, kind: str | None) -> list[Path]:
         return [path]
     members = sorted(p for p in path.iterdir() if not p.name.startswith("."))
     return [p for p in members if any(c.sniff(p, _head(p)) for c in COLLECTORS.values())]
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether there is a file or folder. Raises PermissionError where one may not look.
+
+    `Path.exists` says False of that from Python 3.14 on.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return False
+        raise
+    return True
 
 
 def _refuse_endless(path: Path) -> None:
