@@ -320,7 +320,7 @@ def _parse_shared(library: Any, held: Any) -> None:
 
 
 def with_failing_memory(library: Any, rounds: int, seed: int) -> int:
-    """Have each allocation up to the given one fail while all functions are called; how many did fail.
+    """Have each allocation up to the given one fail while functions are called; how many did.
 
     They are called again until they have asked for memory that often.
     """

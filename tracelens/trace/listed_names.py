@@ -45,7 +45,7 @@ class ListedNames:
     others: str
 
     def shared(self) -> pl.Expr:
-        """Return the column of strings with the shared name in place of names that are not listed."""
+        """Return the column of strings with one name in place of all that are not listed."""
         name = pl.col(self.column)
         is_listed = name.is_null() | name.hash().is_in(self.hashes.implode())
         return pl.when(is_listed).then(name).otherwise(pl.lit(self.others)).alias(self.column)

@@ -319,7 +319,7 @@ class Trace:
             return read_parts(parts, TABLES[name], columns, share)
 
     def _as_codes(self, name: str, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Return rows of a table with names that are not listed sharing one, strings as Categorical."""
+        """Return rows with names that are not listed sharing one, strings as Categorical."""
         listed = self._listed.get(name)
         if listed and listed.column in rows.collect_schema():
             rows = rows.with_columns(listed.shared())
