@@ -54,6 +54,24 @@ def test_a_result_is_not_written_into_another_trace(
     assert (other / "manifest.json").read_bytes() == manifest
 
 
+@pytest.mark.parametrize("place", ["inner.tracelens", "kernels/inner.tracelens"])
+def test_no_trace_is_collected_into_another(
+    trace: Path, place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Which nobody would look for there, and `collect --force` of the outer one removed."""
+    source = tmp_path / "one.json"
+    source.write_text(
+        '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "ts": 1, "dur": 1}]}'
+    )
+    link = tmp_path / "link"
+    link.symlink_to(trace)
+    for outer in (trace, link):
+        done = command_line(capsys, "collect", "torch", source, "--out", outer / place)
+        assert (done.code, done.err.count("\n")) == (1, 1), done.err
+        assert f"lies in the trace {trace.name}" in done.err
+        assert not (outer / place).exists()
+
+
 def test_an_export_without_a_name_is_not_written_into_the_trace(
     trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

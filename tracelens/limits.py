@@ -60,7 +60,10 @@ MODULES = Limit(
     "Depth of module calls inside each other; paths are as long as that.",
 )
 QUERY_MIB = Limit(
-    "TRACELENS_MAX_QUERY_MIB", 4_096, "Memory that an SQL query may take beside the tables, in MiB."
+    "TRACELENS_MAX_QUERY_MIB",
+    4_096,
+    "Memory that an SQL query may take beside the tables, in MiB. Only Linux, whose /proc says what a"
+    " process holds, has this limit.",
 )
 NAMES = Limit(
     "TRACELENS_MAX_NAMES",

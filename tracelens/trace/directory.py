@@ -92,6 +92,9 @@ def check_target(target: Path, *, force: bool) -> None:
             f"{target}: cannot be written: the name is no UTF-8; give another --out"
         ) from error
     restore(target)
+    within = next((f for f in Path(os.path.realpath(target)).parents if is_stored_trace(f)), None)
+    if within is not None:
+        raise SourceError(f"{target}: lies in the trace {within.name}; give another --out")
     if os.path.lexists(target):
         if not force:
             raise SourceError(
