@@ -143,7 +143,7 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
         pl.col("own_ns").fill_null(0),
         limit=pl.when(is_operator & n_bytes.is_null()).then(_LEAST_NS).otherwise(_LONG_NS),
     )
-    # A call that another one covers whole has no time of its own, which says nothing of what it does.
+    # A call that another covers whole has no time of its own: that says nothing of what it does.
     own_ns = pl.when(pl.col("own_ns") > 0).then("own_ns")
     usual_ns = own_ns.median().over("name", "n_bytes").fill_null(0)
     works = (pl.col("n_bytes") > _SMALL_BYTES).fill_null(value=False)
