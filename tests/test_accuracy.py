@@ -47,7 +47,7 @@ OPTIONS = {change.option: change for change in changes()}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
-def test_two_predicted_steps_of_each_kind_of_profile_are_on_the_page(
+def test_two_steps_of_each_kind_of_profile_are_on_the_page(
     profile: tuple[str, bool],
 ) -> None:
     for case in (PROFILES[profile][0], PROFILES[profile][-1]):

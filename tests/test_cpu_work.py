@@ -69,7 +69,7 @@ def test_an_op_counts_for_what_it_does_outside_its_children() -> None:
     assert found == {"compute": 0, "exposed_copy": 80, "idle_launch": 70, "idle_host": 0}
 
 
-def test_a_call_without_time_of_its_own_does_not_make_others_idle() -> None:
+def test_a_call_without_own_time_does_not_make_others_idle() -> None:
     # Two of three calls do all that they do in the third: aten::mm works all the same.
     found = parts(process(*(op(0, 80, "aten::mm", None) for _ in range(3))))
     assert found == {"compute": 80, "exposed_copy": 0, "idle_launch": 0, "idle_host": 0}

@@ -62,8 +62,8 @@ MODULES = Limit(
 QUERY_MIB = Limit(
     "TRACELENS_MAX_QUERY_MIB",
     4_096,
-    "Memory that an SQL query may take beside the tables, in MiB. Only Linux, whose /proc says what a"
-    " process holds, has this limit.",
+    "Memory that an SQL query may take beside the tables, in MiB. Only Linux, whose /proc says what"
+    " a process holds, has this limit.",
 )
 NAMES = Limit(
     "TRACELENS_MAX_NAMES",
