@@ -98,7 +98,10 @@ def test_shares_and_times_are_of_the_same_step() -> None:
     assert change.step_ns == 20_000_000
     assert change.saving_ns == pytest.approx(0.545 * 20_000_000)
     (sentence,) = step_sentences(time_model(trace))
-    assert "(median of 5; 10.00 to 60.00 ms; 20.00 ms in the mean, which shares are of)" in sentence
+    assert (
+        "(median of 5; 10.00 to 60.00 ms; 20.00 ms on average, which percentages are of)"
+        in sentence
+    )
 
 
 def test_without_steps_shares_are_said_to_be_of_the_program() -> None:

@@ -293,5 +293,7 @@ def _sentence(subject: str, row: dict[str, Any], *, is_process: bool) -> str:
         return f"{words}{beside}; there is one, so nothing tells how much it varies."
     low, high = row["low_ns"] / 1e6, row["high_ns"] / 1e6
     mean = _uneven_mean(row["median_ns"], row["mean_ns"])
-    uneven = f"; {mean / 1e6:.2f} ms in the mean, which shares are of" if mean is not None else ""
+    uneven = (
+        f"; {mean / 1e6:.2f} ms on average, which percentages are of" if mean is not None else ""
+    )
     return f"{words} (median of {row['n_steps']}; {low:.2f} to {high:.2f} ms{uneven}){beside}."
