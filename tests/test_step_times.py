@@ -23,8 +23,10 @@ def test_median_and_spread_of_a_rank() -> None:
     assert found.select(columns).rows() == [(0, 3, 12e6, 10_000_000, 30_000_000)]
     said = step_sentences(model(steps(10_000, 30_000, 12_000)))
     assert said == [
-        "A step takes 12.00 ms (median of 3; 10.00 to 30.00 ms; 17.33 ms on average, which"
-        " percentages are of)."
+        (
+            "A step takes 12.00 ms (median of 3; 10.00 to 30.00 ms; 17.33 ms on average, which"
+            " percentages are of)."
+        )
     ]
 
 
