@@ -83,3 +83,19 @@ def test_baselines_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert listed.code == 0
     (row,) = [line.split() for line in listed.out.splitlines() if line.split()[:1] == ["net"]]
     assert row[1] == "2"
+
+
+def test_an_empty_baseline_and_a_run_named_by_hand_are_listed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder_of("fresh").mkdir(parents=True)
+    folder_of("net").mkdir()
+    run(100).write(folder_of("net") / "nightly.tracelens")
+    listed = command_line(capsys, "baseline", "list")
+    assert listed.code == 0
+    rows = [line.split() for line in listed.out.splitlines()]
+    assert [row[:2] for row in rows if row[:1] in (["fresh"], ["net"])] == [
+        ["fresh", "0"],
+        ["net", "1"],
+    ]
+    assert "nigh-" not in listed.out

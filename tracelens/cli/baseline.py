@@ -10,7 +10,17 @@ from tracelens.cli.io import open_any, plain, progress
 from tracelens.cli.next_step import suggest
 from tracelens.cli.output import emit, tell
 from tracelens.storage.addresses import shown
-from tracelens.trace.baselines import FOLDER, LATEST, PREFIX, add_run, names_in, runs_of
+from tracelens.trace.baselines import (
+    FOLDER,
+    LATEST,
+    PREFIX,
+    add_run,
+    added_at,
+    folder_of,
+    names_in,
+    run_names,
+    runs_of,
+)
 
 app = typer.Typer(
     name="baseline",
@@ -19,6 +29,13 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
+_COLUMNS = {
+    "baseline": pl.String,
+    "n_runs": pl.Int64,
+    "n_judged_by": pl.Int64,
+    "first_added": pl.String,
+    "last_added": pl.String,
+}
 Name = Annotated[
     str,
     typer.Argument(
@@ -59,14 +76,9 @@ def list_baselines(
 ) -> None:
     """List baselines: how many runs each has, and when the first and the last were added."""
     rows = []
-    for one in [name] if name is not None else names_in(FOLDER):
-        runs = [place.name.partition("-")[0] for place in runs_of(one)]
-        rows.append((one, len(runs), min(len(runs), LATEST), _time(runs[0]), _time(runs[-1])))
-    columns = ("baseline", "n_runs", "n_judged_by", "first_added", "last_added")
-    emit(plain(pl.DataFrame(rows, schema=columns, orient="row")))
-
-
-def _time(added: str) -> str:
-    """A run's time as people write it, to the second, in UTC."""
-    date, _, time = added.partition("T")
-    return f"{date[:4]}-{date[4:6]}-{date[6:8]} {time[:2]}:{time[2:4]}:{time[4:6]}"
+    for baseline in [name] if name is not None else names_in(FOLDER):
+        runs = run_names(folder_of(baseline)) if name is None else [p.name for p in runs_of(name)]
+        times = sorted(time for time in map(added_at, runs) if time is not None)
+        first, last = (f"{times[i]:%Y-%m-%d %H:%M:%S}" if times else None for i in (0, -1))
+        rows.append((baseline, len(runs), min(len(runs), LATEST), first, last))
+    emit(plain(pl.DataFrame(rows, schema=_COLUMNS, orient="row")))

@@ -18,6 +18,7 @@ FOLDER = Path("tracelens-baselines")
 """Where baselines lie that are named without a folder."""
 LATEST = 10
 """Runs that a new one is judged by: what a machine did months ago says little of today."""
+_TIME = "%Y%m%dT%H%M%S%fZ"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -27,7 +28,7 @@ def add_run(baseline: str, trace: Trace) -> Path:
     Runs are named by the time at which they were added (UTC), so that they sort by it. Raises
     UsageError for a name that is none, and SourceError where it cannot be written.
     """
-    added = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+    added = datetime.now(UTC).strftime(_TIME)
     place = folder_of(baseline) / f"{added}-{secrets.token_hex(2)}.tracelens"
     if url_of(place) is None:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -41,20 +42,33 @@ def runs_of(baseline: str) -> list[Path]:
     Raises UsageError for a name that is none, and SourceError where there is no run.
     """
     folder = folder_of(baseline)
-    url = url_of(folder)
-    if url is not None:
-        keys = (key.split("/") for key in Objects(url).keys())  # noqa: SIM118 - no dictionary
-        runs = sorted(parts[0] for parts in keys if len(parts) == 2 and parts[1] == MANIFEST)
-    else:
-        stored = folder.iterdir() if folder.is_dir() else ()
-        runs = sorted(one.name for one in stored if is_stored_trace(one))
-    if not runs:
-        known = near(baseline, names_in(folder.parent)) if url is None else "none is there"
+    names = run_names(folder)
+    if not names:
+        is_local = url_of(folder) is None
+        known = near(baseline, names_in(folder.parent)) if is_local else "none is there"
         raise SourceError(
             f"{PREFIX}{baseline}: {shown(folder)} holds no run; {known} (tracelens baseline add"
             " NAME TRACE makes one)"
         )
-    return [folder / name for name in runs]
+    return [folder / name for name in names]
+
+
+def run_names(folder: Path) -> list[str]:
+    """Return the names of the runs in a baseline's folder or bucket, the oldest first."""
+    url = url_of(folder)
+    if url is not None:
+        keys = (key.split("/") for key in Objects(url).keys())  # noqa: SIM118 - no dictionary
+        return sorted(parts[0] for parts in keys if len(parts) == 2 and parts[1] == MANIFEST)
+    stored = folder.iterdir() if folder.is_dir() else ()
+    return sorted(path.name for path in stored if is_stored_trace(path))
+
+
+def added_at(run: str) -> datetime | None:
+    """Return when a run of this name was added (UTC); None for a name that `add_run` did not give."""
+    try:
+        return datetime.strptime(run.partition("-")[0], _TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def with_runs(paths: Iterable[Path]) -> list[Path]:
