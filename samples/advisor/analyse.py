@@ -63,7 +63,7 @@ NEAR = 0.15
 
 
 class Applied(NamedTuple):
-    """What a way took in the turn that applied the greedy plans: wall clock and kernels, in µs."""
+    """Wall clock and kernels of one way, in µs, in the turn that applied the greedy plans."""
 
     wall: Range
     kernels: float
@@ -190,7 +190,7 @@ def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def applied() -> dict[tuple[str, str], Applied]:
-    """What each way took in the later turn, by model and way."""
+    """Return the times of each way in the later turn, by model and way."""
     lines = (CAPTURES / "orders.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     kernels = unique(

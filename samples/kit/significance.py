@@ -110,7 +110,7 @@ def spearman(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def spearman_limit(n: int) -> float:
-    """What a rank correlation of so many values must exceed to count.
+    """Return the rank correlation that n values must exceed to be significant.
 
     Raises ValueError for a number that the table lacks.
     """

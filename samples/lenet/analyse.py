@@ -193,7 +193,7 @@ def _ms(time: Range | None) -> str | None:
 
 
 def verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
-    """What the captures say of each statement of the source."""
+    """Return the verdict on each statement of the source, by the statement's key on the page."""
     lengths = v["lengths"]
     frameworks = [n for name, n in lengths.items() if not name.startswith("cudnn")]
     longest = all(

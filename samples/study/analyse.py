@@ -247,7 +247,7 @@ def _sums_off(measured: pl.DataFrame) -> float:
 
 
 def _verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
-    """What the captures say of each statement of the paper."""
+    """Return the verdict on each statement of the paper, by the statement's key on the page."""
     gap, calls = v["gap"], v["calls"]
     same_bytes = len({round(c.n_bytes) for c in v["small_copies"].values()}) == 1
     slowest = [min(r.low for r in ratios) > 1 for ratios in v["others"].values()]

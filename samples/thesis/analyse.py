@@ -426,7 +426,7 @@ def _charts(run: Run, v: Mapping[str, Any]) -> dict[str, alt.TopLevelMixin]:
 
 
 def _verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
-    """What the captures say of each statement of the thesis."""
+    """Return the verdict on each statement of the thesis, by the statement's key on the page."""
     return _of_models(v) | _of_layers(v) | _of_operations(v) | _of_measuring(v)
 
 

@@ -172,7 +172,7 @@ def graph_of(model: Any, inputs: Any, observer: _Observer | None = None) -> dict
 
 
 def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
-    """A row a node of the exported model.
+    """Return one row per node of the exported model.
 
     The first result of an operator with several stands for the operator.
     """
@@ -285,7 +285,7 @@ def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[
 
 
 def _traced(model: Any) -> list[dict[str, Any]]:
-    """A row a node of what torch.fx traces: without shapes."""
+    """Return one row per node of what torch.fx traces, without shapes."""
     traced = torch.fx.symbolic_trace(model)
     rows = []
     for node in traced.graph.nodes:
@@ -331,7 +331,7 @@ class _Observer:
         self._observer.unregister_callback()
 
     def read(self, inputs: Any) -> list[dict[str, Any]]:
-        """A row a call, and a tensor that it is given.
+        """Return one row per call and tensor that it is given.
 
         `inputs` are shape, strides and more of the model's inputs.
         """
