@@ -32,12 +32,12 @@ _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 def with_places(
     segments: pl.DataFrame, lanes: Lanes, spans: pl.DataFrame, causing: pl.DataFrame
 ) -> pl.DataFrame:
-    """Turn segments of the lanes (start_ns, end_ns, class, cause, at) into activities, with what and span_id.
+    """Turn segments of the lanes into activities: name each one's place (`what`, `span_id`).
 
-    A segment is a call where `at` is its row in `causing`; then its place is the call's path and
-    the function of the API. Any other one but launching is cut where the place changes, so that a
-    place is charged for its own time alone. `span_id` is the span around a call, else the
-    innermost one of the place.
+    A segment has start_ns, end_ns, class, cause and `at`. Where `at` is a row of `causing`, the
+    segment is that call: its place is the call's path and the function of the API. Any other
+    segment, launching excepted, is cut where the place changes, so that a place is charged for its
+    own time alone. `span_id` is the span around a call, else the innermost span of the place.
     """
     is_call = pl.col("at").is_not_null()
     is_named = is_call | ~pl.col("class").is_in([_number("launch"), _number("profiler")])
@@ -89,7 +89,10 @@ def _called(path: pl.Series, api: pl.Series) -> pl.Series:
 
 
 def _overlapping(spans: pl.DataFrame, segments: pl.DataFrame) -> pl.Series:
-    """The rows of the spans that overlap one of the segments, which are by start and disjoint; sorted."""
+    """Return the sorted rows of the spans that overlap a segment.
+
+    Segments are disjoint and sorted by start.
+    """
     first = segments["end_ns"].search_sorted(spans["start_ns"], side="right").cast(pl.Int64)
     first = first.set(first >= segments.height, None)
     begins = segments["start_ns"].gather(first)
@@ -99,7 +102,10 @@ def _overlapping(spans: pl.DataFrame, segments: pl.DataFrame) -> pl.Series:
 def _cut(
     stretches: pl.DataFrame, lanes: Lanes, spans: pl.DataFrame, paths: CallPaths
 ) -> pl.DataFrame:
-    """Cut the stretches where the place changes, and add `place` and what, both None outside of any span."""
+    """Cut the stretches where the place changes; add `place` and `what`.
+
+    Both are None outside of any span.
+    """
     owners = _owners(lanes.spans, paths)
     whole = stretches.drop("at").with_row_index("stretch").with_columns(whole_ns=_LENGTH)
     pieces = cut_rows(whole, owners)
@@ -124,7 +130,10 @@ def _cut(
 
 
 def _without_small(pieces: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
-    """Charge a place that takes too little of a stretch to the one around it, or to what comes before; adds what."""
+    """Charge a place that takes too little of a stretch to the place around it.
+
+    Where none is around it, the time goes to the place before. Adds `what`, the places' texts.
+    """
     is_small = _LENGTH.sum().over("stretch", "what") < _LEAST * pl.col("whole_ns")
     for _ in range(_MOST_ROUNDS):
         named = pieces.join(texts, on="place", how="left", maintain_order="left")
@@ -141,7 +150,10 @@ def _without_small(pieces: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) 
 
 
 def _owners(spans: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
-    """Give the places of a thread's time: disjoint start_ns, end_ns and place (a span's row), by start."""
+    """Divide a thread's time among places: disjoint start_ns, end_ns and place, sorted by start.
+
+    A place is a span's row.
+    """
     rows = spans["row"].cast(pl.Int64)
     is_place = (paths.places(rows) == rows).fill_null(value=False)
     found = spans.filter(is_place).select("start_ns", "end_ns", place=rows.filter(is_place))
@@ -157,7 +169,10 @@ def _owners(spans: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
 
 
 def _nearest(events: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """The places of a thread's last event that began no later than each moment, and of its next; null for none."""
+    """Return two places per moment: of the thread's last event before it and of the next one.
+
+    The last event began no later than the moment. A place is None where there is no such event.
+    """
     thread, after = lanes.thread_of(moments), events["start_ns"].search_sorted(moments, "right")
     places = after.cast(pl.Int64) - 1, after.cast(pl.Int64)
     inside = [place.set((place < 0) | (place >= events.height), None) for place in places]
@@ -175,9 +190,9 @@ def _ends(spans: pl.DataFrame, rows: pl.Series) -> pl.Series:
 
 
 def _between(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series:
-    """A text for each moment without a span: the last thing that the thread did before it and the first after.
+    """Describe each moment outside of any span by what the thread did just before and just after.
 
-    It is told by spans, and by calls where the thread has no span.
+    These are spans, or calls where the thread has no span.
     """
     place, following = _nearest(lanes.spans, lanes, moments)
     row, recorded = lanes.spans["row"].cast(pl.Int64).gather(place), lanes.recorded(moments)

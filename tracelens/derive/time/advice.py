@@ -1,4 +1,4 @@
-"""Advice: the changes that would help a program, and what each can save of a step, as far as its trace shows."""
+"""Advice: changes that would help a program, and how much of a step each can save."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

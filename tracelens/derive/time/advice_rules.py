@@ -1,4 +1,4 @@
-"""The rules of advice: each says what to change where a trace shows the signs of it, and the time that is at stake."""
+"""The rules of advice: each names a sign in the trace, what to change, and the time at stake."""
 
 import re
 from collections.abc import Iterator
@@ -65,11 +65,11 @@ _LAUNCHES = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a rule says of a program: what to change, the part of the time it makes less, and by how much at most.
+    """What a rule says of a program: what to change, which time shrinks, and by how much at most.
 
-    `ns` is of all judged time. `is_of_host`: it is time of the host, which recording Python calls
-    makes longer. `places` are where it lies, the largest first. `expression` is the change as
-    `whatif` takes it, None where a replay cannot make it.
+    `ns` is the most that it can save, of all judged time. `is_of_host` marks time of the host,
+    which recording Python calls makes longer. `places` are where the time lies, the largest first.
+    `expression` is the change as `whatif` takes it, None where a replay cannot make it.
     """
 
     ns: int
@@ -105,7 +105,7 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _uncached(program: JudgedProgram) -> str | None:
-    """Say that the caching allocator seems off, where each step allocates and releases memory of the device."""
+    """Say that the caching allocator seems off: every step allocates and frees device memory."""
     is_memory = pl.col("kind") == "memory"
     calls = program.trace.select("api_calls", "rank", "step", "api", where=is_memory)
     counts = calls.filter(program.is_judged).with_columns(pl.col("api").cast(pl.String))
@@ -130,7 +130,10 @@ def _uncached(program: JudgedProgram) -> str | None:
 
 
 def _launches(program: JudgedProgram) -> Iterator[Rule]:
-    """Launches: fewer of them, in a way that the program does not have yet; none while a graph is captured."""
+    """Advise fewer launches, in a way that the program does not use yet.
+
+    No advice while a graph is captured.
+    """
     use = graph_use(program.trace)
     of_process = not program.trace.has("kernels")
     if use == GraphUse.CAPTURED:
@@ -177,7 +180,7 @@ def _process_copies(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _copies(program: JudgedProgram) -> Iterator[Rule]:
-    """Copies from pageable memory that no kernel hides, and copies of wider elements than are computed with."""
+    """Advise on copies: pageable memory that no kernel hides, elements wider than computed with."""
     columns = (
         "rank",
         "device_id",
@@ -215,7 +218,10 @@ def _copies(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
-    """An optimizer that takes the tensors one by one: it saves the idle time of launching its kernels."""
+    """Advise a fused optimizer for one that takes tensors one by one.
+
+    It saves the idle time of launching the optimizer's kernels.
+    """
     of_optimizer = program.kernels.filter(pl.col("phase") == "optimizer")
     n_kernels = int(of_optimizer["n"].sum())
     n_launches = n_kernels / max(program.n_steps, 1)

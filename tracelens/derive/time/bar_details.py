@@ -1,4 +1,4 @@
-"""What is told of a timeline's chosen bar: op, layer, input shapes, and size of a launch or copy."""
+"""What the page says of a timeline's chosen bar: op, layer, input shapes, launch or copy size."""
 
 import polars as pl
 

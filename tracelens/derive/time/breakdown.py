@@ -1,4 +1,4 @@
-"""Splitting each device's time into computing, communicating, copying and idle by cause, step by step."""
+"""Split each device's time, step by step, into compute, communication, copies and idle by cause."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -193,7 +193,10 @@ def _number_devices(devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
 
 
 def _number_windows(devices: Mapping[Device, DeviceWork], phases: pl.DataFrame) -> pl.DataFrame:
-    """List the windows of each device, with their number; None for a step without a length, which is no window."""
+    """List the windows of each device with their numbers.
+
+    A step without a length is no window: its number is None.
+    """
     has_length = pl.col("end_ns") > pl.col("start_ns")
     number = pl.when(has_length).then(has_length.cum_sum().over("rank").cast(pl.Int64) - 1)
     numbered = phases.with_columns(window=number)

@@ -1,4 +1,4 @@
-"""Call paths: where in a program time goes, in words that people know: Python lines, annotations, ops."""
+"""Call paths: where time goes, named as people know it by Python lines, annotations and ops."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -105,7 +105,10 @@ def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
 
 
 def _rules() -> tuple[Conditions, ...]:
-    """How a span's path follows from what it is and from the path of the span around it, step by step."""
+    """List the rules that give a span's path.
+
+    They use what the span is and the path of the span around it, one depth after the other.
+    """
     row, nothing = pl.col("row"), pl.lit(None, pl.Int64)
     has_program = pl.col("above_has_program").fill_null(value=False)
     is_python = pl.col("owner").is_not_null() & pl.col("informs")
@@ -166,7 +169,10 @@ def _rules() -> tuple[Conditions, ...]:
 
 
 def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
-    """What the rules ask of each span: kind, informs, is_loader, owner and package of Python, depth, parent."""
+    """Collect the facts of each span that the rules need.
+
+    They are kind, informs, is_loader, owner, depth, parent, and package, that of a Python frame.
+    """
     rows = rows.cast(pl.Int64).alias("row")
     parent = spans["parent_id"].gather(rows).cast(pl.Int64)
     at = rows.search_sorted(parent).cast(pl.Int64)
@@ -196,7 +202,10 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 
 
 def _depths(parent: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """The depth of each row of a forest, and the place of its parent among the rows of the parent's depth."""
+    """Return the depth of each row of a forest, and where its parent stands.
+
+    The latter is its position among the rows of the parent's depth.
+    """
     depth = parent.is_not_null().cast(pl.Int64)
     ancestor = parent
     while ancestor.count():

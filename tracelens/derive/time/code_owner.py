@@ -1,4 +1,7 @@
-"""Whose code a Python frame runs: the program's own, a library's, or Python's and torch's, told by its path."""
+"""Whose code a Python frame runs, judged by its path: the program's, a library's, or the runtime's.
+
+The runtime is Python and torch themselves.
+"""
 
 import sys
 
@@ -52,7 +55,7 @@ _LIBRARY = (
 
 
 def owner(name: pl.Expr) -> pl.Expr:
-    """Say whose code a Python call runs by its name, `FILE(LINE): FUNCTION`: PROGRAM, LIBRARY or RUNTIME."""
+    """Classify a Python call, named `FILE(LINE): FUNCTION`, as PROGRAM, LIBRARY or RUNTIME."""
     path = name.str.replace_all(r"\\", "/")
     is_torch = path.str.contains(r"(?:^|/)(?:torch|functorch|torchgen)/")
     rules = (

@@ -27,11 +27,11 @@ def with_op_time(
     marks: pl.DataFrame,
     mains: Sequence[tuple[int, int]],
 ) -> pl.DataFrame:
-    """The activities with `op_ns` for processes without device calls; null on threads other than the main ones.
+    """Add `op_ns` to the activities of processes without device calls.
 
-    `mains` has the (process, thread) of each main thread. Its activities are cut where marks of
-    steps begin and end, so that none lies in two steps, and extend from the process's first op to
-    its last.
+    It is None on threads other than the main ones; `mains` has each main thread's (process,
+    thread). A main thread's activities are cut where marks of steps begin and end, so that none
+    lies in two steps. They extend from the process's first op to its last.
     """
     columns = activities.columns
     ops = outermost_ops(spans)
@@ -52,7 +52,10 @@ def with_op_time(
 
 
 def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
-    """process_id, start_ns and duration_ns of the ops that no op directly contains, communication left out."""
+    """Return process_id, start_ns and duration_ns of the ops directly inside no other op.
+
+    Communication is left out.
+    """
     is_op = spans["kind"] == "op"
     within = is_op.gather(spans["parent_id"]).fill_null(value=False)
     (communicates,) = matching(spans["name"].cast(pl.Categorical), COMMUNICATION)
@@ -72,7 +75,10 @@ def _times(spans: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
 
 
 def _reaching(own: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
-    """A thread's activities, extended by cause host where other threads' ops start earlier or end later."""
+    """Extend a main thread's activities, with cause host, over the ops of other threads.
+
+    They start earlier or end later than the thread's own.
+    """
     (low, high), (first, last) = (
         frame.select(pl.col("start_ns").min(), end=END.max()).row(0) for frame in (own, ops)
     )

@@ -1,4 +1,4 @@
-"""Time of a process without a device: arithmetic, copies, communication, or something else for a cause."""
+"""Time of a process without a device: arithmetic, copies, communication, or idle with a cause."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,10 @@ _IS_PROFILER = pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
 
 
 def process_ranks(trace: Trace) -> list[int]:
-    """The ranks that run ops, but no kernel and no call that launches one: their process's time is judged."""
+    """Return the ranks that run ops but neither run nor launch a kernel.
+
+    Their process's time is judged instead of a device's.
+    """
     known = activities_of(trace).filter(pl.col("op_ns").is_not_null())["rank"].unique().sort()
     with_kernels = trace.heights("kernels") if trace.has("kernels") else {}
     return [rank for rank in known.to_list() if not with_kernels.get(rank)]
@@ -65,7 +68,7 @@ def process_sentences(trace: Trace) -> list[str]:
 
 
 def unseen_device(trace: Trace) -> list[str]:
-    """A warning that a device may have worked unseen, where the machine of a rank without device work has one."""
+    """Warn where a rank shows no device work although its machine has a device."""
     devices = trace.frame("devices").filter(pl.col("rank").is_in(process_ranks(trace)))
     return [
         f"The machine has a device ({name}), and none of its work was recorded: if the program used"
@@ -86,13 +89,19 @@ def reads_of(places: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def count_reads(trace: Trace, rank: int) -> int:
-    """How many single values of tensors the rank's program reads, in its steps where it marks any."""
+    """Count the single values of tensors that the rank's program reads.
+
+    Where the rank marks steps, only reads in steps count.
+    """
     is_read = (pl.col("name") == READS) & in_program(trace)
     return trace.select("spans", "rank", "step", where=is_read, rank=rank).height
 
 
 def longest_communication(trace: Trace) -> dict[int, str]:
-    """The name of the communication that takes most time on each rank whose process's time is judged."""
+    """Return each process rank's longest communication by name.
+
+    These are the ranks whose process's time is judged.
+    """
     columns = ("rank", "kind", "name", "duration_ns")
     ranks = process_ranks(trace)
     spans = trace.select("spans", *columns).filter(pl.col("rank").is_in(ranks))
@@ -112,12 +121,15 @@ def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
 
 
 def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Break the time of the `process_ranks` down: `windows` and `idle` as in a Breakdown, device_id None.
+    """Break down the time of the `process_ranks`: `windows` and `idle` of a Breakdown, device None.
 
-    While the main thread does not load data, compile, allocate or wait for a device, a process
-    computes if an op of any thread does arithmetic; else it copies if one copies memory; else it
-    communicates if one communicates. The time in ops that do no more than being called has the
-    cause launch. The rest of the time has the cause of what the main thread does.
+    While the main thread does not load data, compile, allocate or wait for a device, the first that
+    applies counts:
+    - an op of any thread does arithmetic: the process computes;
+    - one copies memory: it copies;
+    - one communicates: it communicates.
+    Time in ops that do no more than being called has the cause launch. All other time has the cause
+    of what the main thread does.
     """
     parts = []
     for rank, tiles in trace.derived(_tiles_by_rank).items():
@@ -140,7 +152,10 @@ def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
 
 
 def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
-    """By rank what a kind of work takes time for, most first: the ops of arithmetic, the places of copies."""
+    """Return by rank the ops of arithmetic, or the places of copies, with their time.
+
+    The largest come first.
+    """
     found = {}
     for rank, tiles in trace.derived(_tiles_by_rank).items():
         own = tiles.filter((pl.col("work") == work) & (pl.col("phase") == PROGRAM))
@@ -196,7 +211,10 @@ def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _lane_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the main thread's activities of a rank's process, and its steps: step, phase, start_ns, end_ns."""
+    """Return the main thread's activities and the steps of a rank's process.
+
+    A step has step, phase, start_ns and end_ns.
+    """
     activities = activities_of(trace).filter(
         (pl.col("rank") == rank) & pl.col("op_ns").is_not_null()
     )
@@ -249,7 +267,10 @@ def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
-    """Add up each step and all, with the columns of TIME_BREAKDOWN without the rank and the shares."""
+    """Sum the tiles per step and in all.
+
+    The columns are those of TIME_BREAKDOWN without rank and shares.
+    """
 
     def spent(condition: pl.Expr) -> pl.Expr:
         return _LENGTH.filter(condition).sum()

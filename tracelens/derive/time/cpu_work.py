@@ -1,4 +1,4 @@
-"""What a process does in its ops: arithmetic, copies of memory, communication, or no more than being called."""
+"""Classify a process's ops: arithmetic, copies of memory, communication, or call overhead alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _NO_WORK = (
 )
 """Ops that look at no element but a single one, whatever the size of their tensors."""
 _SMALL_BYTES = 16 << 10
-"""An op on no more bytes than this works for about a microsecond, which calling it takes as well."""
+"""Fewest bytes of an op that count as work.
+
+An op on fewer works for about a microsecond, no longer than calling it takes.
+"""
 _USUAL_WIDTH = 4
 """Bytes of an element whose type was not recorded."""
 _LEAST_NS = 10_000
@@ -58,7 +61,8 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
         call=pl.lit(None, pl.Int64),
         work=pl.lit(COMMUNICATES, pl.Int32),
     )
-    # Spans of a thread may overlap without containing each other: what no piece covers is of the op.
+    # Spans of a thread may overlap without containing each other. Time that no piece covers counts
+    # as the op's.
     whole = ops.select("start_ns", "end_ns", "op").join(kinds, on="op", maintain_order="left")
     parts = [talks if kind == COMMUNICATES else pieces.filter(work=kind) for kind in _BY_PRIORITY]
     found = overlay([_disjoint(part.select(talks.columns)) for part in (*parts, whole)])
@@ -154,7 +158,10 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
 
 
 def _input_bytes(pairs: pl.DataFrame) -> pl.DataFrame:
-    """The bytes of all tensors that an op read, from shapes and element types as JSON; None for unknown ones."""
+    """Sum the bytes of all tensors that an op read; None where a shape or element type is unknown.
+
+    Shapes and element types are JSON.
+    """
     found = [_bytes(*row) for row in pairs.iter_rows()]
     return pl.DataFrame({"n_bytes": found}, schema={"n_bytes": pl.Int64})
 

@@ -33,8 +33,7 @@ _ROTATES, _MOST_OF_ONE = 0.6, 0.6
 """Another rank is late each step: in at least this share of the steps, none in more than this share
 of the late ones."""
 _MANY = 4
-"""Ranks that are late in fewer steps also count as late in turn where they are so many, each late in
-one or two steps."""
+"""So many ranks that are late in one or two steps each also count, as late in turn."""
 _MOST = 8
 """Culprits that are looked at, the greatest delays first."""
 _FELT = 0.5

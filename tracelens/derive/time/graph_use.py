@@ -22,7 +22,7 @@ class GraphUse(Enum):
 
 
 def graph_use(trace: Trace) -> GraphUse:
-    """Say what the trace shows of device graphs: replays first, then captures, then compiled code."""
+    """Say how the program uses device graphs: replayed, else captured, else torch.compile's."""
     return trace.derived(_graph_use)
 
 

@@ -38,13 +38,15 @@ _HOOK_AROUND_CALL = r"/(?:steps|calls)\.py\(\d+\): (?:call|following|init|tracin
 
 
 def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
-    """The activities of every thread that launches device work or marks steps: the table without the rank.
+    """List the activities of every thread that launches device work or marks steps.
 
+    The columns are those of the table, without the rank.
     `spans` has parent_id (row number), kind, name, process_id, thread_id, start_ns, duration_ns;
     `calls` likewise kind, api, and span_id as row number. Within a thread activities do not
-    overlap. Time that no span covers is an activity only on a process's main thread (the one that
-    marks steps, else the one that launches most): any other thread without spans waits for others
-    to give it work. Where nothing launches device work, `with_op_time` adds what ops compute.
+    overlap.
+    Time that no span covers is an activity on a process's main thread alone: the thread that marks
+    steps, else the one that launches most. Any other thread without spans waits for others to give
+    it work. Where nothing launches device work, `with_op_time` adds what ops compute.
     """
     columns = (
         "process_id",
@@ -92,7 +94,10 @@ def _of_lanes(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _classes(lanes: Lanes, all_spans: pl.DataFrame, causing: pl.DataFrame) -> list[pl.DataFrame]:
-    """For each of CLASSES its intervals, disjoint, by start: start_ns, end_ns, row (of a call, else null), cause."""
+    """List the intervals of each of CLASSES, disjoint and by start: start_ns, end_ns, row, cause.
+
+    `row` is a call's row in `causing`, else None.
+    """
     spans, calls = lanes.spans, lanes.calls
     marked = (
         each_once(spans["name"], _by_name)
@@ -148,7 +153,10 @@ def _issuing(lanes: Lanes) -> pl.DataFrame:
 
 
 def _by_name(name: pl.Expr) -> pl.Expr:
-    """A span's class by name: `profiler`, a live capture's own work, `input` or `loading`; else null."""
+    """Return a span's class by its name: `profiler`, `input` or `loading`; else None.
+
+    `profiler` is a live capture's own work.
+    """
     is_own = name.str.contains(OWN_HOOKS) & ~name.str.contains(_HOOK_AROUND_CALL)
     rules = (
         (is_own, "profiler"),
@@ -159,7 +167,7 @@ def _by_name(name: pl.Expr) -> pl.Expr:
 
 
 def _causing(calls: pl.DataFrame) -> pl.DataFrame:
-    """Calls that wait for the device, allocate or load: their columns and cause; the outermost of nested calls."""
+    """Return the outermost calls that wait for the device, allocate or load, with their cause."""
     found = calls.with_columns(each_pair_once(calls["kind"], calls["api"], _by_function))
     found = found.drop_nulls("cause").filter(pl.col("end_ns") > pl.col("start_ns"))
     return _outer(
@@ -180,9 +188,10 @@ def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
-    """Operators that wait for the device, such as aten::item: the innermost around each waiting call, with its row.
+    """Return the operators that wait for the device, such as aten::item.
 
-    A framework's own regions, and autograd's around a whole backward function, may do much else.
+    `row` is the waiting call's; of nested operators it is the innermost. A framework's own regions,
+    and autograd's around a whole backward function, may do much else.
     """
     waits = causing.filter(pl.col("cause") == "sync").with_columns(span="span_id")
     ops = spans.filter(pl.col("row").is_in(waits["span"].drop_nulls().unique().implode())).filter(
@@ -215,7 +224,7 @@ def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _without_gaps(segments: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
-    """The segments, with the time between those of a main thread filled by segments of class and cause host."""
+    """Fill a main thread's time between segments with segments of class and cause host."""
     starts = segments["start_ns"]
     thread = lanes.thread_of(starts)
     is_main = lanes.threads["is_main"].gather(thread) & (thread == thread.shift(-1))

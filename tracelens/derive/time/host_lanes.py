@@ -26,12 +26,12 @@ _LONGEST_NS = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Spans and calls of some threads, each with `row`, its row in the whole table, start_ns and end_ns; by start.
+    """Spans and calls of some threads, laid one thread after another on a common time axis.
 
-    Threads follow one another on one axis of time and never overlap: `threads` has a row per thread,
-    its process_id, thread_id, is_main, pause_ns (the longest pause between two ops that belongs to
-    issuing them), first_ns (where it begins on the axis), and shift_ns (what was added to its times).
-
+    Each has `row` (its row in the whole table), start_ns and end_ns; both are sorted by start.
+    `threads` has one row per thread: process_id, thread_id, is_main, pause_ns (the longest pause
+    between two ops that belongs to issuing them), first_ns (where it begins on the axis) and
+    shift_ns (what was added to its times).
     `overhead` holds spans in which the profiler works for itself, or the driver loads.
     `calls_are_known`: the source recorded API calls, so a thread without any made none.
     """
@@ -80,7 +80,10 @@ def lanes_in_batches(
 
 
 def _launching(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
-    """The threads by process, those that mark steps or launch most first; and whether each is the main one."""
+    """List the threads by process, with `is_main`.
+
+    Those that mark steps or launch most come first.
+    """
     launching = calls.filter(pl.col("kind").is_in(LAUNCHES)).group_by(_KEY).len()
     if not launching.height:
         launching = spans.filter(pl.col("kind") == "op").group_by(_KEY).len()
@@ -150,7 +153,10 @@ def _placed(threads: pl.DataFrame, shifts: list[int]) -> pl.DataFrame:
 
 
 def _rows_by_thread(frame: pl.DataFrame, threads: pl.DataFrame) -> pl.DataFrame:
-    """The rows of the threads, by number of the thread and start; rows that start together keep their order."""
+    """Sort the threads' rows by number of the thread and start.
+
+    Rows that start together keep their order.
+    """
     ids = [pl.col(name).cast(pl.Int64) for name in _KEY]
     rows = frame.lazy().select(*ids, "start_ns").with_row_index("row")
     numbered = rows.join(threads.lazy().select(*_KEY, "number"), on=_KEY)

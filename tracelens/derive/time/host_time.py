@@ -1,4 +1,4 @@
-"""The host of each rank: when API calls returned, on which threads, and the activities of these threads."""
+"""The host of each rank: when API calls returned, on which threads, and what the threads did."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -40,13 +40,13 @@ _LANE = ["rank", "process_id", "thread_id"]
 
 @dataclass(frozen=True, slots=True)
 class HostTime:
-    """One rank's host. Causes, places and threads are indices into IDLE_KINDS, `places` and `threads`.
+    """One rank's host.
 
-    `calls` has a row for each API call: when it `returned`, its thread, and its place: the call path
-    of a launch below Python code, else the outermost op around it, else its function. `ids` are the
-    calls' ids where these are not their rows. `mains` has the main thread of each process, first the
-    one with most known time.
-
+    Causes, places and threads are indices into IDLE_KINDS, `places` and `threads`.
+    `calls` has one row per API call: when it `returned`, its thread, and its place. The place is
+    the call path of a launch below Python code, else the outermost op around it, else its function.
+    `ids` are the calls' ids where these are not their rows. `mains` has the main thread of each
+    process; the process with most known time is first.
     `tracks` say what held each thread up: its own activities or those of other threads.
     """
 
@@ -63,10 +63,10 @@ class HostTime:
         return HOST if self.mains else UNKNOWN
 
     def last_thread(self, work: Iterable[pl.DataFrame]) -> int:
-        """The thread to blame for time after all work (start_ns, call) of a device; -1 if none is known.
+        """Return the thread to blame for time after all work of a device; -1 if none is known.
 
-        It is the main thread of the process that launched the last work; if unknown, the main
-        thread with most known time.
+        `work` has start_ns and call. The thread is the main thread of the process that launched the
+        last work; if that is unknown, the main thread with most known time.
         """
         found = next(iter(self.mains.values()), None)
         if len(self.mains) > 1:
@@ -83,7 +83,10 @@ class HostTime:
 
 
 def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
-    """The row of each wanted (rank, api_call_id) in its host's calls; a number that is no row, such as -1, for none."""
+    """Return the row of each wanted (rank, api_call_id) in its host's calls.
+
+    A call that is not there gets a number that is no row, such as -1.
+    """
     ids = wanted["api_call_id"]
     known = [
         pl.DataFrame({"api_call_id": host.ids}).select(
@@ -115,7 +118,7 @@ def host_times(trace: Trace, activities: pl.DataFrame, ranks: Iterable[int]) -> 
 
 
 def host_of_calls(trace: Trace, activities: pl.DataFrame, rank: int, ids: pl.Series) -> HostTime:
-    """The host of a rank, of whose calls only those with these ids are known: for a step of many."""
+    """Return a rank's host, with only the calls of these ids. It serves one step of many."""
     sites = trace.select("sites", "rank", "site_id", "op", rank=rank)
     reading = _Reading([rank], sites, launch_places(trace))
     near = pl.col("api_call_id").is_between(ids.min(), ids.max()) & pl.col("api_call_id").is_in(

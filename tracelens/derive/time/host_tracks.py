@@ -1,9 +1,10 @@
-"""What host threads did, as tracks: disjoint segments by start, one track per thread and one per busy process.
+"""What host threads did, as tracks: one per thread, and one per process with several threads.
 
-A thread may wait for others of its process. What held it up at a moment is, in this order, its own
-work, the work of any other thread of the process, its own Python, and the Python of the process's
-main thread. The work of all threads is the same for each of them, so it is one track of the
-process, and the segments of all threads together are no more than twice the activities.
+A track is disjoint segments sorted by start. A thread may wait for others of its process. What held
+it up at a moment is the first of these that did anything: its own work, the work of any other
+thread of the process, its own Python, the Python of the process's main thread. The work of all
+threads is the same for each of them, so it is one track of the process. So the segments of all
+tracks are at most twice as many as the activities.
 """
 
 from collections.abc import Iterable, Mapping
@@ -191,7 +192,10 @@ def _of_rank(
     mains: Mapping[int | None, Thread],
     threads: Iterable[Thread],
 ) -> Tracks:
-    """The tracks of a rank, from the bounds of its lanes and of its processes with several lanes."""
+    """Return a rank's tracks.
+
+    `lanes` and `processes` bound its threads' segments and those of processes with several threads.
+    """
     lane_numbers = {thread: number for number, thread in enumerate(lanes)}
     numbers = {process: len(lanes) + at for at, process in enumerate(processes)}
     of_threads = []

@@ -1,4 +1,7 @@
-"""Idle time of a device: each nanosecond gets the cause of what the thread that launches the next work did."""
+"""Idle time of a device.
+
+Each nanosecond gets a cause: what the thread that launches the next work did meanwhile.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -98,10 +101,10 @@ def joined(parts: Sequence[DeviceTimes]) -> DeviceTimes:
 def mark_lazy_module_loads(
     trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl.Series
 ) -> pl.Series:
-    """Mark the work for which a kernel was loaded: its first use, whose launch took by far the longest.
+    """Mark the work that a kernel was loaded for: a first use whose launch took by far the longest.
 
-    Libraries and kernels are loaded when they are first used, inside op or launch, and no profiler
-    records it. `launching` is the time of launching before each work of all devices.
+    Libraries and kernels are loaded when they are first used, inside an op or a launch, and no
+    profiler records it. `launching` is the time of launching before each work of all devices.
     """
     is_loaded = pl.repeat(False, len(launching), dtype=pl.Boolean, eager=True)
     if not (launching >= LOADING_NS).any():
@@ -121,7 +124,10 @@ def mark_lazy_module_loads(
 
 
 def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) -> pl.DataFrame:
-    """List the gaps before work in which the host launched: rank, device, gap, ns and the work's call."""
+    """List the gaps before work in which the host launched: rank, device, gap, ns, call.
+
+    `call` is the call that launched the work.
+    """
     sizes = [
         (rank, number, device.host.calls.height, len(device.calls))
         for number, ((rank, _), device) in enumerate(devices.items())
@@ -138,7 +144,7 @@ def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) 
 def _kernel_launches(
     trace: Trace, devices: Mapping[Device, DeviceWork], suspects: pl.DataFrame
 ) -> pl.DataFrame:
-    """List all launches, by start, of the kernels that the suspected calls launch: rank, name, call."""
+    """List all launches of the kernels that suspected calls launch, by start: rank, name, call."""
     kernels = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
     ranks = suspects["rank"].unique()
     kernels = kernels.filter(pl.col("rank").is_in(ranks.implode())).sort("rank", "start_ns")
@@ -154,9 +160,9 @@ def _kernel_launches(
 
 
 def idle_pieces(device: DeviceWork, loaded: pl.Series | None) -> pl.DataFrame:
-    """The idle time itself, by start: start_ns, end_ns, and the index of its cause and of its place.
+    """List the idle time of windows that count, by start: start_ns, end_ns, cause and place.
 
-    It lies in windows that count.
+    The latter two are indices.
     """
     pieces = with_loading(cut_gaps(in_time_order(device), device), loaded)
     counted = pieces.filter(is_counted(device))
@@ -203,10 +209,11 @@ def place_of_piece(n_places: int) -> pl.Expr:
 
 
 def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
-    """The times at which the device does nothing, from the first window's start to the last one's end, by start.
+    """List the times at which the device does nothing, by start.
 
-    `gap` (index of the work that ends it), start_ns, end_ns, `within` all work; and for the call
-    that launched that work, when it `returned`, its thread and its place.
+    They begin with the first window and end with the last.
+    Columns: `gap` (index of the work that ends it), start_ns, end_ns and `within` of that work. For
+    the call that launched it: when it `returned`, its thread and its place.
     """
     host, low = device.host, device.from_ns
     calls = host.calls.with_row_index("call").with_columns(pl.col("call").cast(pl.Int64))
@@ -251,7 +258,10 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
 
 
 def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """The gaps, which lie in one window each, cut into pieces of one cause and place (-1: the call's place)."""
+    """Cut the gaps, each within one window, into pieces of one cause and place.
+
+    Place -1 stands for the call's place.
+    """
     launch_end = (pl.col("returned") + LATENCY_NS).clip(pl.col("start_ns"), pl.col("end_ns"))
     gaps = gaps.with_row_index("row").with_columns(
         host_end=pl.col("returned").clip(pl.col("start_ns"), pl.col("end_ns")),
@@ -292,7 +302,7 @@ def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 
 
 def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
-    """The pieces, with launching that follows a wait for the device in the same gap counted as part of that wait."""
+    """Count launching that follows a wait for the device in the same gap as part of that wait."""
     is_new = (pl.col("gap") != pl.col("gap").shift(1)).fill_null(value=True)
     is_launch, is_wait = pl.col("cause") == LAUNCH, pl.col("cause") == _SYNC
     # For each piece, the place of the wait that it follows; null after none.

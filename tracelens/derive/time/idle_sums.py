@@ -1,6 +1,6 @@
-"""Idle time of devices summed up by window, cause and place: in C, or in Polars without the library.
+"""Idle time of devices summed by window, cause and place: in C, or in Polars without the library.
 
-`by_columns` defines the result; `by_pass` gives the same in one pass over sorted columns, see
+`by_columns` defines the result. `by_pass` gives the same in one pass over sorted columns, see
 `struct idle` in native.h.
 """
 
@@ -68,7 +68,10 @@ def idle_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> list[
 def _launched(
     trace: Trace, devices: Mapping[Device, DeviceWork]
 ) -> tuple[DeviceTimes, dict[int, pl.Series]]:
-    """The devices' times without any loading, and by number the work that a kernel was loaded for."""
+    """Sum the devices' times as if nothing was loaded.
+
+    Also return by device the work that a kernel was loaded for.
+    """
     found = _times(dict(enumerate(devices.values())), {})
     loaded, parts, at = mark_lazy_module_loads(trace, devices, found.launching), {}, 0
     for number, device in enumerate(devices.values()):
@@ -163,7 +166,10 @@ _Passed = tuple[bytearray, bytearray, bytearray, bytearray, int]
 
 
 def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
-    """The C library's sums for a device: busy, idle, of places, and launching; and when its last work ended."""
+    """Return the C library's sums for a device, and when its last work ended.
+
+    The sums are busy, idle, idle by place, and launching.
+    """
     assert LIBRARY is not None
     host, windows = device.host, device.windows
     n_windows, n_work = windows.height + 1, sum(part.height for part in device.work)

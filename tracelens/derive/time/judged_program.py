@@ -1,4 +1,4 @@
-"""What advice is derived from: the judged time of all ranks together, its idle places, and its kernels."""
+"""What advice is derived from: judged time of all ranks together, its idle places, its kernels."""
 
 from dataclasses import dataclass
 
@@ -16,12 +16,13 @@ from tracelens.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class JudgedProgram:
-    """A trace's judged time by part, its idle places, and its kernels by site and primitive, all ranks together.
+    """A trace's judged time by part, its idle places and its kernels, of all ranks together.
 
-    Idle times are without what the profiler is known to add. `n_steps` and `step_ns` are of all
-    ranks: steps, and the mean time of one on one device; without steps, the mean judged time of a
-    device. `is_judged` is a condition for device work, see `in_program`. `is_measured`: the time
-    of a step without the profiler is known for each rank.
+    Kernels are by site and primitive. Idle times are without what the profiler is known to add.
+    `n_steps` and `step_ns` are of all ranks: the number of steps, and their mean time on one
+    device; without steps, the mean judged time of a device. `is_judged` is a condition for device
+    work, see `in_program`. `is_measured`: the time of a step without the profiler is known for each
+    rank.
     """
 
     trace: Trace
@@ -88,7 +89,7 @@ def judge_program(model: TimeModel) -> JudgedProgram:
 
 
 def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
-    """Judged kernels by rank, site and primitive: n, ns, and the site's op, phase and module_path."""
+    """Sum judged kernels by rank, site and primitive: n, ns, the site's op, phase, module_path."""
     kernels = trace.select("kernels", "rank", "step", "site_id", "primitive", "duration_ns")
     kernels = kernels.filter(is_judged) if kernels["step"].null_count() else kernels
     by_site = (

@@ -70,7 +70,7 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
 
 
 def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
-    """Return the ranks whose own time exceeds others' by BLAMED of a step, and by more than noise."""
+    """Return the ranks whose own time exceeds the others' by BLAMED of a step, beyond noise."""
     late = _late_steps(delays, OWN)
     if late.is_empty():
         return []

@@ -10,7 +10,10 @@ _BLOCK = (*DEVICE, "address")
 
 
 def allocator_events(trace: Trace, *more: str) -> pl.DataFrame:
-    """The allocator's events in order of time, with these columns and the step under way; null outside of steps."""
+    """List the allocator's events in order of time, with their step.
+
+    It is None outside of steps.
+    """
     columns = dict.fromkeys(
         (*DEVICE, "time_ns", "size_bytes", "allocated_bytes", "reserved_bytes", *more)
     )
@@ -32,11 +35,12 @@ def allocator_events(trace: Trace, *more: str) -> pl.DataFrame:
 
 
 def matched(events: pl.DataFrame) -> pl.DataFrame:
-    """The events with `at` (their place in time), `previous` and `following` (those of their neighbours) and `other`.
+    """Pair each allocation with the event that frees it: `at`, `previous`, `following` and `other`.
 
-    Neighbours are the events before and after at the same address of the same device. An allocation
+    `at` is an event's position in time. `previous` and `following` are the positions of its
+    neighbours, the events before and after it at the same address of the same device. An allocation
     and the event after it belong together where that frees as many bytes: `other` is each one's
-    place in the other's row. It is null for what nothing frees, and for a free of no recorded
+    position in the other's row. It is None for what nothing frees, and for a free of no recorded
     allocation: nothing is guessed.
     """
     rows = events.with_row_index("at").with_columns(pl.col("at").cast(pl.Int64))

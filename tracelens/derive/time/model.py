@@ -1,6 +1,7 @@
-"""The time model of a trace: what hosts and devices did when, and why devices were idle, computed once.
+"""The time model of a trace: what hosts and devices did when, and why devices were idle.
 
-Analyses of time reduce it: they take the model, and ask the trace again for names only.
+It is computed once. Analyses of time reduce it: they take the model, and read only names from the
+trace.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def time_model(trace: Trace) -> TimeModel:
 
 
 def merge_breakdowns(trace: Trace, parts: Sequence[Breakdown]) -> None:
-    """Make the trace's model of breakdowns of its ranks that were computed one by one, in the order of ranks.
+    """Make the trace's model from breakdowns computed rank by rank, in the order of ranks.
 
     Only waiting is of all ranks together.
     """

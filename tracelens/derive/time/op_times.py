@@ -1,4 +1,4 @@
-"""Time of ops on the host and on the device by name: in C where there are many spans, else in Polars.
+"""Time of ops on the host and on the device, by name: in C for many spans, else in Polars.
 
 `by_columns` defines the result. `in_batches` gives the same in C, and keeps only 12 bytes per span
 in memory: touching fresh memory costs more than reading and adding up. See `struct ops` in
@@ -80,7 +80,10 @@ def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
 
 
 def _owners(tree: pl.DataFrame, chosen: pl.Series) -> pl.Series:
-    """The names of the ops directly around the chosen Python calls; null where an annotation stands between."""
+    """Name the ops directly around the chosen Python calls.
+
+    None where an annotation stands between.
+    """
     if not chosen.any():
         return tree["name"].clear()
     owner = nearest_row(tree["parent_id"], ~tree["is_python"]).filter(chosen)
@@ -156,7 +159,10 @@ class _Ops:
         return bool(self.library.ops_time(self.ops, values(spans.column("self_ns"))))
 
     def expect(self) -> bool:
-        """Sum the chains by name, after all times were added, and make room for the durations of each name's ops."""
+        """Sum the chains by name and make room for the durations of each name's ops.
+
+        Call it once all times are added.
+        """
         n_codes = len(self.words)
         totals = bytearray(8 * len(_SUMS) * n_codes)
         if not self.library.ops_totals(self.ops, totals, bytearray(4 * n_codes)):
@@ -233,7 +239,10 @@ def _each(
     name: str,
     *columns: str,
 ) -> Iterator[bool]:
-    """Pass each batch of a table to the method `take` of its rank's ops, and yield whether that succeeded."""
+    """Pass each batch of a table to the method `take` of its rank's ops.
+
+    Yields whether that succeeded.
+    """
     for rank, batches in trace.batches(name, *columns, use_threads=False):
         ops = ranks.get(rank)
         yield ops is None or all(_can_be_read(batch) and take(ops, batch) for batch in batches)
@@ -255,5 +264,8 @@ def _is_coded(kind: pa.DataType) -> bool:
 
 
 def _rows(column: pa.Array) -> tuple[pa.Buffer, pa.Buffer | None, int]:
-    """A column of row numbers: its values, its validity bits (null if nothing is null), and their offset."""
+    """Return a column of row numbers as values, validity bits and offset.
+
+    The validity bits are None where every row is valid.
+    """
     return values(column), column.buffers()[0] if column.null_count else None, column.offset

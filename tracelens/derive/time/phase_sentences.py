@@ -18,9 +18,9 @@ _NS = (pl.col("end_ns") - pl.col("start_ns")).sum()
 
 
 def phase_sentences(model: TimeModel) -> list[str]:
-    """Say what is judged on ranks without steps, and on all ranks what belongs to no step and no share.
+    """Say what is judged on ranks without steps, and what time belongs to no step and no share.
 
-    Times are medians where a sentence is on several ranks.
+    The latter is said for all ranks. Times are medians where a sentence is on several ranks.
     """
     found, trace = model.phases, model.trace
     marked = found.drop_nulls("step")["rank"].unique()

@@ -1,4 +1,4 @@
-"""Phases of each rank's recorded time: earlier work, start-up, the program, tear-down and work that was cut off."""
+"""Phases of each rank's recorded time: earlier work, start-up, program, tear-down, cut-off work."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -37,7 +37,10 @@ _MUCH_LONGER = 2
 """A first step this many times the others' median may hold start-up. A shorter one can be counted:
 it moves no median, and less than half of it is anything else than a step."""
 _MOST = 0.5
-"""The share of what a first step is longer by that start-up must take: more than any other reason."""
+"""Start-up must take more than this share of what makes a first step longer.
+
+It is then more than all other reasons together.
+"""
 _TAIL = 0.1
 """A last step that takes less than this share of the others' median, and launches less, is a tail.
 Steps of a program differ by less than ten times, unless one was not run to its end."""
@@ -64,7 +67,10 @@ def phases(trace: Trace) -> pl.DataFrame:
 
 
 def program(trace: Trace) -> pl.DataFrame:
-    """Return the program's windows, with the columns of WINDOWS: its steps, or where a rank marks none one window."""
+    """Return the program's windows, with the columns of WINDOWS.
+
+    They are its steps; a rank that marks none has one window.
+    """
     return phases(trace).filter(pl.col("phase") == PROGRAM)
 
 
@@ -80,9 +86,9 @@ def program_steps(steps: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_program(trace: Trace) -> pl.Expr:
-    """Return a condition for rows with rank and step: in a step of the program, or on a rank that marks none.
+    """Return a condition for rows with rank and step: in a program's step, or on a rank without.
 
-    A rank with kernels marks none if none of them is in a step.
+    A rank with kernels counts as one without steps if none of its kernels is in a step.
     """
     kernels = trace.select("kernels", "rank", "step")
     in_steps = {*kernels.drop_nulls("step")["rank"].unique()}
@@ -119,7 +125,7 @@ class _Rank:
 
     @cached_property
     def later(self) -> int | None:
-        """The start of work that the end of the trace cut off, if it lies before the last record."""
+        """Start of work that the trace's end cut off, if before the last record; else None."""
         moment = self.edges.later_start() if self.work else None
         return moment if moment is not None and self.end - moment >= LATE_NS else None
 
@@ -138,7 +144,10 @@ class _Rank:
         return [part for part in (self.activities, *self.work.values()) if part.height]
 
     def of_cause(self, *causes: str) -> pl.DataFrame:
-        """The pieces of time (start_ns, end_ns) in which a thread did any of these, without the profiler's own work."""
+        """List the time (start_ns, end_ns) in which a thread did any of these.
+
+        The profiler's own work is left out.
+        """
         is_own = pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
         wanted = pl.col("cause").cast(pl.String).is_in(causes) & ~is_own
         return union(self.activities.filter(wanted).select("start_ns", end_ns=END))
@@ -244,7 +253,7 @@ def _of_recorded(known: _Rank) -> Iterable[_Row]:
 
 
 def _of_steps(known: _Rank) -> Iterable[_Row]:
-    """Return the phase of each step, and before and after them what the trace holds only in part."""
+    """Return the phase of each step, and of what the trace holds in part before and after them."""
     steps = known.steps.select("step", "start_ns", end_ns=END)
     flags = _phases_of_steps(known)
     found: list[_Row] = [
@@ -261,7 +270,10 @@ def _of_steps(known: _Rank) -> Iterable[_Row]:
 
 
 def _phases_of_steps(known: _Rank) -> list[str]:
-    """Return the phase of each step, by start: the first ones may be start-up, the last of each window a tail."""
+    """Return the phase of each step, by start.
+
+    The first ones may be start-up, the last of each window a tail.
+    """
     steps = known.steps
     found = [PROGRAM if length or known.later is None else LATER for length in steps["duration_ns"]]
     for place in range(len(found) - 1):
@@ -283,7 +295,10 @@ def _phases_of_steps(known: _Rank) -> list[str]:
 
 
 def _launched(known: _Rank) -> pl.Series:
-    """Return how many kernels each step launched; where no launch is known, how many started in it."""
+    """Count the kernels that each step launched.
+
+    Where no launch is known, count those that started in it.
+    """
     steps = known.steps
     kernels = known.work.get("kernels")
     if kernels is None or not kernels["step"].count():

@@ -48,9 +48,9 @@ class Ranges:
 
 
 def read_ranges(trace: Trace) -> pl.DataFrame:
-    """rank, process_id, thread_id, domain (null: the default one), name, start_ns and duration_ns of every range.
+    """List every range: rank, process_id, thread_id, domain, name, start_ns and duration_ns.
 
-    Marks, which have no duration, are left out.
+    `domain` is None for the default one. Marks, which have no duration, are left out.
     """
     columns = [*LANE, "name", "start_ns", "duration_ns"]
     found = trace.select(
@@ -74,7 +74,10 @@ def read_calls(trace: Trace) -> pl.DataFrame:
 
 
 def read_work(trace: Trace) -> list[pl.DataFrame]:
-    """rank, start_ns, duration_ns, api_call_id and is_kernel of kernels, copies and fills, a frame each."""
+    """Return kernels, copies and fills, one frame each.
+
+    Columns: rank, start_ns, duration_ns, api_call_id and is_kernel.
+    """
     columns = ("rank", "start_ns", "duration_ns", "api_call_id")
     return [
         trace.select(name, *columns).with_columns(is_kernel=pl.lit(name == "kernels"))
@@ -91,10 +94,11 @@ def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
 
 
 def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...]]:
-    """The frames (rank, start_ns, perhaps duration_ns), times of ranks moved so that none overlaps that of another.
+    """Shift the ranks' times so that no two ranks overlap, and yield the frames group by group.
 
-    Ranks can then be looked at as one: as many of the first frame's at a time as bound the memory
-    that takes, and as have moments of 64 bits. Other ranks are left out.
+    Frames have rank, start_ns and perhaps duration_ns. Ranks can then be looked at as one. A group
+    has as many ranks of the first frame as bound the memory that takes, and as fit into 64-bit
+    moments. Ranks that the first frame does not have are left out.
     """
     start, end = pl.col("start_ns"), pl.col("end_ns")
     times = [
@@ -134,7 +138,10 @@ def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...
 
 
 def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) -> Ranges:
-    """The ranges of ranks whose times do not overlap as trees, and the work of their calls, which are by start."""
+    """Build the trees of ranges, and place the work of calls in them.
+
+    The times of ranks do not overlap. Calls are sorted by start.
+    """
     edges = pl.concat([ranges["start_ns"], ranges.select(END).to_series()]).unique().sort()
     launched = _launched(calls, work, edges)
     lanes = ranges.select(*LANE, "domain").unique(maintain_order=True)
@@ -166,9 +173,10 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
 
 
 def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
-    """Work by thread and segment of its call, by segment: n_launches, device_ns, kernel_ns, first, last.
+    """Sum work by thread and segment of its call: n_launches, device_ns, kernel_ns, first, last.
 
-    A segment is the index of its first moment in `edges`, -1 for time before all of them.
+    A segment is the index of its first moment in `edges`, -1 for time before all of them. The rows
+    are sorted by segment.
     """
     row = rows_of(calls["rank"], calls["api_call_id"], work.select("rank", "api_call_id"))
     if row.null_count():
@@ -211,10 +219,11 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
 
 
 def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
-    """For each range n_launches, device_ns and kernel_ns of its thread's work, projected_ns, and others_ns.
+    """Sum for each range the work of its thread and of the process's others.
 
-    projected_ns is the time from the first start to the last end of the work; others_ns is the
-    device time of work that other threads of the process launched while the range was open.
+    Columns: n_launches, device_ns and kernel_ns; projected_ns, the time from the first start to the
+    last end of the work; others_ns, the device time of work that other threads of the process
+    launched while the range was open.
     """
     own, begin, end = _runs(ranges, LANE)
     sums = _run_sums(own, begin, end, ["n_launches", "device_ns", "kernel_ns"])
@@ -224,9 +233,10 @@ def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
 
 
 def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, pl.Series]:
-    """The work by key and segment, and for each range the run of its rows that the range was open for, of its key.
+    """Sort the work by key and segment; find the rows during which each range was open.
 
-    A run is the row with which it begins, and that before which it ends.
+    For each range, of its key, these rows follow one another: returns the first row's number, and
+    the number after the last.
     """
     size = len(ranges.edges) + 1  # segments begin at -1
     group, groups = numbered(ranges.launched.select(key), key)
@@ -260,9 +270,10 @@ def _run_sums(
 
 
 def _run_extent(launched: pl.DataFrame, begin: pl.Series, end: pl.Series) -> pl.Series:
-    """The time from the least `first` to the greatest `last` in each run of rows, 0 for an empty run.
+    """Return the time from the least `first` to the greatest `last` in each run of rows.
 
-    Least and greatest are found for blocks of 2, 4, 8 … rows; two such blocks cover any run.
+    It is 0 for an empty run.
+    Least and greatest are computed for blocks of 2, 4, 8 … rows; two such blocks cover any run.
     """
     extent = pl.repeat(0, len(begin), dtype=pl.Int64, eager=True).alias("projected_ns")
     first, last = launched["first"], launched["last"]

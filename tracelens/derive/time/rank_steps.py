@@ -44,7 +44,7 @@ def rank_averages(model: TimeModel) -> pl.DataFrame:
 
 
 def ranks_to_draw(model: TimeModel) -> list[int]:
-    """Return the rank that loses most by waiting, the one it waits for, and one that loses the median.
+    """Return three ranks: which loses most by waiting, which it waits for, which loses the median.
 
     Empty where no rank waits for another.
     """
@@ -87,12 +87,12 @@ def same_moment(trace: Trace, rank: int, moment_ns: int, others: list[int]) -> d
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Times of ranks (rows) and steps (columns): their labels, and one row of `cells` per recorded pair.
+    """Times of ranks (rows) and steps (columns): labels, and one row of `cells` per recorded pair.
 
-    `cells`: row, column, step_ns, waiting_ns, compute_ns, idle_ns, cause (of most of it, None
-    without any). A cell that stands for several, because there are too many to draw, has the
-    largest of each time, and the cause of most time. The rank that the others wait for stays alone:
-    it waits least, so nothing would be seen of it among others.
+    `cells`: row, column, step_ns, waiting_ns, compute_ns, idle_ns, cause. The cause is that of most
+    idle time, None without any. Where there are too many cells to draw, one stands for several: it
+    has the largest of each time, and the cause of most time. The rank that the others wait for
+    stays alone: it waits least, so nothing would be seen of it among others.
     """
 
     ranks: list[str]

@@ -1,4 +1,4 @@
-"""The judged time of each rank: whole steps, without the time that the profiler adds, and the places it goes to."""
+"""The judged time of each rank: whole steps, by part, without the time that the profiler adds."""
 
 import re
 from dataclasses import dataclass
@@ -38,12 +38,13 @@ _MANY_RANKS = 4
 
 @dataclass(frozen=True, slots=True)
 class RankTime:
-    """A rank's judged time: `parts` in ns without what the profiler adds, and `recorded`, the same with it.
+    """A rank's judged time: `parts` in ns without what the profiler adds, `recorded` with it.
 
-    `step_ns` is the median of its steps, `unprofiled_ns` the time of one without the profiler; null
-    if not known. `mean_ns` is the mean of its recorded steps where that is far from the median, as
-    validation between some of them makes it. `is_process`: it uses no device, so its process's time
-    is judged; n_work counts kernels, or else ops. Parts are summed over the `n_devices` that it really uses.
+    `step_ns` is the median of its steps. `unprofiled_ns` is the time of a step without the
+    profiler, None if unknown. `mean_ns` is the mean of its recorded steps where that is far from
+    the median, as validation between some of them makes it. `is_process`: it uses no device, so its
+    process's time is judged, and n_work counts ops instead of kernels. Parts are summed over the
+    `n_devices` that it really uses.
     """
 
     rank: int
@@ -89,11 +90,11 @@ class RankTime:
 
 
 def rank_times(model: TimeModel) -> list[RankTime]:
-    """Return every rank's time in the program: over its steps, or where it marks none over the phase program.
+    """Return every rank's time in the program: over its steps, or without any over its window.
 
-    The time that the profiler is known to add is subtracted: its own recorded work, and, where the
-    time of a step without it is known, the rest of the difference, from launching and the host's
-    other work in proportion. Device work takes as long either way.
+    The time that the profiler is known to add is subtracted: its own recorded work and, where the
+    time of a step without it is known, the rest of the difference. The rest comes from launching
+    and the host's other work, in proportion. Device work takes as long either way.
     """
     trace = model.trace
     steps = {
@@ -157,7 +158,10 @@ def kept_shares(model: TimeModel, times: pl.DataFrame) -> dict[int, float]:
 
 
 def with_shares(model: TimeModel) -> pl.DataFrame:
-    """Return the model's windows with all of TIME_BREAKDOWN: shares of the time without the profiler's."""
+    """Return the model's windows with all of TIME_BREAKDOWN.
+
+    Shares are of the time without the profiler's.
+    """
     marked = model.device.drop_nulls("step")["rank"].unique()
     times = model.by("rank").filter(pl.col("rank").is_in(marked.implode()))
     kept = pl.DataFrame(
@@ -177,7 +181,10 @@ def with_shares(model: TimeModel) -> pl.DataFrame:
 
 
 def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
-    """By rank and part (compute, communication, waiting, copy) the kernel, kind of copy or op that takes most of it."""
+    """Return by rank and part the kernel, kind of copy or op that takes most of it.
+
+    Parts are compute, communication, waiting and copy.
+    """
     kernels = trace.select("kernels", "rank", "name", "is_communication", "duration_ns")
     sums = (
         kernels.lazy()
@@ -242,13 +249,19 @@ def step_times(model: TimeModel) -> pl.DataFrame:
 
 
 def mark_times(model: TimeModel) -> dict[int, int]:
-    """Return by rank the median length of its steps' marks, where that is another time than a step takes."""
+    """Return by rank the median length of its steps' marks.
+
+    Ranks are left out where that is the time of a step.
+    """
     times = step_times(model).select("rank", "median_ns", "mark_ns").drop_nulls("mark_ns")
     return {rank: round(mark) for rank, median, mark in times.iter_rows() if _differs(median, mark)}
 
 
 def step_sentences(model: TimeModel) -> list[str]:
-    """Say how long each rank's steps take, and how much that varies; for many ranks in one sentence on all."""
+    """Say how long each rank's steps take, and how much that varies.
+
+    Many ranks share one sentence.
+    """
     found = step_times(model)
     if found.height <= _MANY_RANKS:
         several = len(model.trace.manifest.ranks) > 1

@@ -8,7 +8,10 @@ _LANE = ["process_id", "thread_id"]
 
 
 def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
-    """For each of `n_rows` rows the sum of the values whose entry in `rows` is its number, nulls left out."""
+    """Sum the values by row: entry i of the result sums the values whose entry in `rows` is i.
+
+    None in `rows` is left out.
+    """
     sums = (
         pl.DataFrame({"row": rows, "value": values})
         .drop_nulls("row")
@@ -19,8 +22,9 @@ def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
 
 
 def charge_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
-    """For each of `n_rows` spans the time of one rank's calls made directly in it (span_id, a row number).
+    """Sum per span the time of one rank's calls made directly in it.
 
+    `span_id` is a span's row number; there are `n_rows`.
     A call within another call of its thread adds nothing.
     """
     placed = calls.select("span_id", *_LANE, starts="start_ns", ends=END)

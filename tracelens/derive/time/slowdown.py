@@ -19,10 +19,11 @@ _SLOWED = {"cause": pl.String, "what": pl.String, "least": pl.Float64, "most": p
 
 
 def slowed_parts(trace: Trace) -> pl.DataFrame:
-    """Bound what recording Python calls added to the host's time: one row per cause and place (what).
+    """Bound what recording Python calls added to the host's time: one row per cause and place.
 
-    `least` and `most` are the shares of the recorded time that are the program's own: each Python
-    call that was recorded meanwhile took RECORDING_NS. Empty where no calls were recorded.
+    The place is `what`. `least` and `most` are the shares of the recorded time that are the
+    program's own: each Python call that was recorded meanwhile took RECORDING_NS. Empty where no
+    calls were recorded.
     """
     return trace.derived(_slowed_parts)
 

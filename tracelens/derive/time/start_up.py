@@ -1,4 +1,4 @@
-"""Start-up of a program: how long a device waits while a context is created and libraries are loaded."""
+"""Start-up of a program: how long a device waits while a context is created and libraries load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MUCH_LONGER = 3
 """A first call, or gap, is start-up if later ones of its kind take less than one part in so many:
 what varies by itself, such as an allocation of another size, stays within that."""
 _MOST = 0.5
-"""More than any other reason: the share of a gap that start-up, or input, must take to be its reason."""
+"""Start-up, or input, is a gap's reason only if it takes more than this share of the gap."""
 _SPARSE = 0.1
 """A device that works less than this share of what it works later does not work steadily yet. One
 that only computes less, as in a first phase of a program, works more than a tenth as much."""
@@ -40,11 +40,11 @@ class HostPieces:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """The long gaps between a rank's device work in a stretch of time, by start, and the one before it.
+    """The long gaps between a rank's device work in a stretch of time, by start.
 
-    `frame` has start_ns, end_ns, busy_ns (work of the stretch before it), load_ns (of it, what
-    start-up takes), and input_ns (of it, what loading input takes). `busy_ns` is the work of the
-    whole stretch, from `begin` to `end`, and input_start when input is first loaded in it.
+    `frame` has start_ns, end_ns, busy_ns (work of the stretch before the gap), load_ns (what
+    start-up takes of the gap) and input_ns (what loading input takes of it). `busy_ns` is the work
+    of the whole stretch, from `begin` to `end`. `input_start` is when input is first loaded in it.
     """
 
     frame: pl.DataFrame
@@ -95,12 +95,12 @@ class Gaps:
 
 
 def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the times (start_ns, end_ns; disjoint) of calls that create a context or load a library.
+    """Return the times of calls that create a context or load a library: disjoint start_ns, end_ns.
 
-    They are known by what they are, not by name: the first call of a function that takes at least
-    a millisecond, or the first ones, all of them long, where all later ones take far less. Calls
-    that wait for the device, or copy, are none. `calls` (api, kind, start_ns, duration_ns) are by
-    start.
+    Such a call is known by its time, not by its name. It is the first call of a function and takes
+    at least a millisecond; or it is one of several long first calls, where all later ones take far
+    less. Calls that wait for the device, or copy, do not count. `calls` (api, kind, start_ns,
+    duration_ns) are sorted by start.
     """
     ns = pl.col("duration_ns")
     long = calls.filter(ns >= LONG_NS, ~pl.col("kind").cast(pl.String).is_in(_WAITING))
@@ -156,7 +156,10 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
 
 
 def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
-    """Return whether the device does most of its work after the gap, far more steadily, and did not wait for input."""
+    """Return whether the gap ends a sparse beginning that did not wait for input.
+
+    After such a gap the device does most of its work, far more steadily.
+    """
     if row["input_ns"] > _MOST * (row["end_ns"] - row["start_ns"]):
         return False
     later_ns = gaps.busy_ns - row["busy_ns"]

@@ -70,7 +70,10 @@ def _steps_and_activities(trace: Trace) -> dict[str, pl.DataFrame]:
 
 
 def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, pl.DataFrame]:
-    """Steps and activities of one rank, from its spans, calls and device work; ids and steps of spans and api_calls."""
+    """Derive one rank's steps and activities, and the ids and steps of its spans and API calls.
+
+    They come from its spans, calls and device work.
+    """
     spans, calls = (
         trace.select(name, "rank", *columns).filter(pl.col("rank") == rank)
         for name, columns in (("spans", _SPANS), ("api_calls", _CALLS))
@@ -111,9 +114,10 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
 
 
 def mark_anew(trace: Trace, pattern: str) -> Trace:
-    """The trace with steps marked by the spans whose names match the regular expression, instead of its own marks.
+    """Mark the steps by the spans whose names match the pattern, instead of the trace's marks.
 
-    Raises UsageError for an invalid expression, and where no span has such a name.
+    `pattern` is a regular expression. Raises UsageError for an invalid one, and where no span has
+    such a name.
     """
     parts = [_of_rank(trace, rank, pattern) for rank in trace.manifest.ranks]
     found = {

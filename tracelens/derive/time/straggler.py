@@ -1,4 +1,4 @@
-"""The bound of a whole job: what its ranks lose most time by, and who makes others wait, and why."""
+"""The bound of a whole job: what its ranks lose most time by, and which rank delays the others."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
-    """Return the part that takes most of both the culprit's and the others' time, and its shares."""
+    """Return the part that takes most of the culprit's time and of the others', and its shares."""
     members = {*culprit.members.ranks}
     own = [time for time in judged if time.rank in members]
     others = [time for time in judged if time.rank not in members] or own

@@ -32,7 +32,7 @@ _OTHER = len(_PARTS)
 
 @dataclass(slots=True)
 class _Thread:
-    """A thread: for each part the pieces of time that its events cover, batch by batch, and the number of its ops."""
+    """One thread: the pieces of time that its events cover, by part and batch, and how many ops."""
 
     rank: int
     process_id: int | None
@@ -67,10 +67,11 @@ _Threads: TypeAlias = dict[tuple[int, int | None, int | None], _Thread]
 
 
 def thread_times(trace: Trace) -> pl.DataFrame:
-    """A row a rank and thread: window_ns, its parts (wait, op, api, python, unrecorded), which tile it, and n_ops.
+    """List each rank's threads: window_ns, the parts that tile it, and n_ops.
 
-    Spans and calls are read some rows at a time, those of either table by a thread, and only the
-    pieces of time are kept that they cover: see `Trace.chunks`.
+    The parts are wait, op, api, python and unrecorded. Spans and calls are read some rows at a
+    time, those of either table thread by thread. Only the pieces of time that they cover are kept:
+    see `Trace.chunks`.
     """
     threads: _Threads = {}
     with ThreadPoolExecutor(2) as pool:
@@ -136,7 +137,10 @@ def _alike(frame: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
 
 
 def _windows(trace: Trace, rank: int, threads: _Threads) -> pl.DataFrame:
-    """Return the windows of a rank's program (start_ns, end_ns); without any, from its first event to its last."""
+    """Return the windows (start_ns, end_ns) of a rank's program.
+
+    Without any, one reaches from its first event to its last.
+    """
     windows = program(trace).filter(pl.col("rank") == rank).select("start_ns", "end_ns")
     if windows.height:
         return windows

@@ -1,4 +1,4 @@
-"""One step as bars: what each stream ran, what the host's threads did, and why the device was idle."""
+"""One step as bars: what each stream ran, what the host's threads did, why the device was idle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -91,7 +91,7 @@ def first_rank(model: TimeModel) -> int:
 
 
 def windows(model: TimeModel, rank: int) -> list[Window]:
-    """Return the program's steps of median and of longest duration, else the program's only window."""
+    """Return the program's steps of median and of longest duration, else its only window."""
     steps = program_steps(model.steps, model.phases).filter(pl.col("rank") == rank)
     if steps.height:
         steps = steps.sort("duration_ns", "step")
@@ -188,7 +188,10 @@ def _within(begin: int, end: int) -> pl.Expr:
 
 
 def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
-    """Kernels, copies and fills in the time, and what each device ran just before and after it, for gaps."""
+    """Return kernels, copies and fills in the time, and their neighbours on each device.
+
+    The neighbours bound gaps.
+    """
     shared = ("device_id", "stream_id", *_TIMES, "api_call_id")
     of_kernels = pl.when("is_communication").then(COMMUNICATION).otherwise(COMPUTE).cast(pl.UInt8)
     parts = []
@@ -214,7 +217,10 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
 
 
 def _as_bars(rows: pl.DataFrame, **own: pl.Expr | str) -> pl.DataFrame:
-    """The rows as bars: columns of BARS in `own`, else their own; level 0, and one bar each, where there is none."""
+    """Turn rows into bars of the columns BARS.
+
+    `own` replaces columns; level is 0, and each row one bar, where no column says otherwise.
+    """
     known = {name: pl.col(name) for name in rows.columns if name in BARS}
     absent = {name: pl.lit(None, BARS[name]) for name in ("rank", "source", "event_id")}
     absent |= {"level": pl.lit(0, pl.Int64), "n": pl.lit(1, pl.Int64)}
@@ -222,7 +228,10 @@ def _as_bars(rows: pl.DataFrame, **own: pl.Expr | str) -> pl.DataFrame:
 
 
 def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
-    """Draw a bar for each piece of idle time of the devices that ran anything, its place as the name."""
+    """Draw a bar for each piece of idle time of the devices that ran anything.
+
+    Its name is its place.
+    """
     parts = [pl.DataFrame(schema=BARS).cast(_CODED)]
     edges = {"start_ns": [window[0]], "end_ns": [window[1]], "counted": [True]}
     windows = pl.DataFrame(edges)
@@ -249,7 +258,10 @@ def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, in
 
 
 def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
-    """A bar for each op, module call, annotation and API call, nested by thread; threads with most time first."""
+    """Draw a bar for each op, module call, annotation and API call, nested by thread.
+
+    Threads with most time come first.
+    """
     shared = ("process_id", "thread_id", *_TIMES)
     within = _within(begin, end)
     spans = trace.select(
@@ -318,7 +330,10 @@ def _without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
 
 
 def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
-    """The bars, short ones that begin in one stretch of a lane and level as one, where there are too many."""
+    """Draw short bars that begin in one stretch of a lane and level as one bar.
+
+    Others stay. This happens only where there are too many.
+    """
     width = max(round(length * _FIRST_WIDTH), 1)
     found, merged_ns = bars, None
     while found.height > most:
