@@ -1,6 +1,7 @@
 """Results of very many names: those with the most time have rows, and one row is of all others."""
 
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -113,3 +114,26 @@ def test_a_trace_of_few_names_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch) 
     trace = make_trace(kernels=KERNELS, spans=SPANS)
     assert trace.with_listed_names() is trace
     assert trace.shared_names == {}
+
+
+def test_a_stored_trace_knows_how_many_names_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of two ranks: names of both count, so at most six kernels have a name of their own."""
+    monkeypatch.setenv("TRACELENS_MAX_NAMES", "6")
+    kernels = [*KERNELS, *({**kernel, "rank": 1} for kernel in KERNELS[:2])]
+    trace = make_trace(kernels=kernels, spans=SPANS).write(tmp_path / "names.tracelens")
+    assert trace.manifest.n_names["kernels"] == {"0": 4, "1": 2}
+    assert trace.manifest.of_rank(1).n_names["kernels"] == {"1": 2}
+    monkeypatch.setattr(Trace, "batches", lambda *_: pytest.fail("names are read"))
+    assert trace.with_listed_names() is trace
+
+
+def test_names_of_an_older_trace_are_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "names.tracelens"
+    _made().write(folder)
+    file = folder / "manifest.json"
+    about = json.loads(file.read_text())
+    del about["n_names"]
+    file.write_text(json.dumps(about))
+    assert "(2 other kernels)" in top_kernels(Trace.open(folder))["name"]

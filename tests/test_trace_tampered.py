@@ -80,6 +80,7 @@ def test_text_that_is_no_unicode(folder: Path) -> None:
 MANIFESTS: dict[str, tuple[str, Any, str]] = {
     "rows as text": ("n_rows", {"spans": {"0": "3"}}, "Expected `int`, got `str` - at `.\\.n_rows"),
     "rows below 0": ("n_rows", {"spans": {"0": -3}}, "n_rows should be whole numbers"),
+    "names below 0": ("n_names", {"spans": {"0": -3}}, "n_names should be whole numbers"),
     "more rows than can be": (
         "n_rows",
         {"spans": {"0": 10**400}},

@@ -96,10 +96,13 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
     """Return the manifest of all ranks, as one of a trace that was collected at once."""
     manifests = [Manifest.from_dict(record.manifest) for record in records]
     n_rows: dict[str, dict[str, int]] = {}
+    n_names: dict[str, dict[str, int]] = {}
     empty: dict[str, dict[str, None]] = {}
     for manifest in manifests:
         for table, counts in manifest.n_rows.items():
             n_rows.setdefault(table, {}).update(counts)
+        for table, counts in manifest.n_names.items():
+            n_names.setdefault(table, {}).update(counts)
         for table, why in manifest.empty_tables.items():
             empty.setdefault(table, {})[why] = None
     bases = {manifest.time_base for manifest in manifests}
@@ -115,6 +118,7 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
         time_precision_ns=max(manifest.time_precision_ns for manifest in manifests),
         complete=not failed and all(manifest.complete for manifest in manifests),
         n_rows=n_rows,
+        n_names=n_names,
         attempts={str(record.rank): record.attempt for record in records},
         dropped=[row for manifest in manifests for row in manifest.dropped] + lost,
         empty_tables={

@@ -9,7 +9,7 @@ from typing import Self
 
 import polars as pl
 
-from tracelens.storage.table import Stored, Table
+from tracelens.storage.table import Stored, Table, n_names
 
 _WAITED_FOR = 1 << 20
 """A table with this many rows is written before `put` returns, so that its memory is free for
@@ -45,7 +45,7 @@ class Store:
         """
         path = self._folder / f"{table.name}.parquet"
         self._begun[table.name] = (
-            Stored(path, frame.height),
+            Stored(path, frame.height, n_names(frame)),
             self._pool.submit(table.write, frame, path),
         )
         if frame.height >= _WAITED_FOR:

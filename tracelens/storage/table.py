@@ -52,10 +52,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Rows of a table, without the rank, in a file that `Table.write` made."""
+    """Rows of a table, without the rank, in a file that `Table.write` made.
+
+    `n_names` is as of the function of that name.
+    """
 
     path: Path
     height: int
+    n_names: int | None = None
 
     def lazy(self) -> pl.LazyFrame:
         """Return the rows, read when the result is collected."""
@@ -217,6 +221,13 @@ class Table:
             # Categorical columns are written as dictionaries, but declared as strings to readers.
             schema = base64.b64encode(described.serialize().to_pybytes())
             writer.add_key_value_metadata({b"ARROW:schema": schema, **described.metadata})
+
+
+def n_names(rows: pl.DataFrame | Stored) -> int | None:
+    """Return how many values the column `name` has; None for a table without one."""
+    if isinstance(rows, Stored):
+        return rows.n_names
+    return rows["name"].n_unique() if "name" in rows.columns else None
 
 
 def _group(table: Table, rows: pl.DataFrame, described: pa.Schema) -> pa.Table:

@@ -137,7 +137,8 @@ class Manifest:
     """The content of manifest.json: where a trace came from and how complete it is.
 
     It never names environment, host or user. `n_rows` counts the rows written, by table and rank,
-    so that a missing file is noticed. `attempts` has, by rank or by TABLE/RANK, which goes first,
+    so that a missing file is noticed, and `n_names` the names in those of a table that has names.
+    `attempts` has, by rank or by TABLE/RANK, which goes first,
     the word in the names of the files, `part-WORD.parquet`; 0 where neither is in it. `clocks` says
     how the ranks' clocks were found to differ: `basis` as in `derive.ranks.clocks`, and where they
     were estimated `origin_ns` and offset, drift and bounds by rank.
@@ -151,6 +152,7 @@ class Manifest:
     time_precision_ns: int = 1
     complete: bool = True
     n_rows: dict[str, dict[str, int]] = field(default_factory=dict)
+    n_names: dict[str, dict[str, int]] = field(default_factory=dict)
     attempts: dict[str, str] = field(default_factory=dict)
     dropped: list[dict[str, Any]] = field(default_factory=list)
     empty_tables: dict[str, str] = field(default_factory=dict)
@@ -193,9 +195,8 @@ class Manifest:
             ranks=[rank],
             sources=[source for source in self.sources if source.get("rank") == rank],
             dropped=[source for source in self.dropped if source.get("rank") == rank],
-            n_rows={
-                table: {key: counts[key]} for table, counts in self.n_rows.items() if key in counts
-            },
+            n_rows=_of_key(self.n_rows, key),
+            n_names=_of_key(self.n_names, key),
             attempts={key: "0", **self.attempts},
         )
 
@@ -220,15 +221,21 @@ class Manifest:
             for key, value in source.items():
                 if key in _SOURCE_TYPES and type(value) is not _SOURCE_TYPES[key]:
                     raise ValueError(f"{key} of a source should be {_SOURCE_TYPES[key].__name__}")
-        for counts in manifest.n_rows.values():
-            if any(count < 0 for count in counts.values()):
-                raise ValueError("n_rows should be whole numbers by table and rank")
-            if any(rank_of(rank) is None for rank in counts):
-                raise ValueError(f"n_rows should be by table and rank, ranks {_RANKS}")
+        for key, by_table in (("n_rows", manifest.n_rows), ("n_names", manifest.n_names)):
+            for counts in by_table.values():
+                if any(count < 0 for count in counts.values()):
+                    raise ValueError(f"{key} should be whole numbers by table and rank")
+                if any(rank_of(rank) is None for rank in counts):
+                    raise ValueError(f"{key} should be by table and rank, ranks {_RANKS}")
         if not all(_ATTEMPT.fullmatch(word) for word in manifest.attempts.values()):
             raise ValueError("attempts should be words of letters and digits")
         _check_values([getattr(manifest, field.name) for field in fields(manifest)])
         return manifest
+
+
+def _of_key(by_table: dict[str, dict[str, int]], key: str) -> dict[str, dict[str, int]]:
+    """Return the counts of one rank, of the tables that have any."""
+    return {table: {key: counts[key]} for table, counts in by_table.items() if key in counts}
 
 
 def key_of(table: str, rank: int | str, attempt: str) -> str:

@@ -29,6 +29,9 @@ class Source(Protocol):
     def height(self, name: str) -> int:
         """Return the number of rows of a table."""
 
+    def n_names(self, name: str) -> int | None:
+        """Return how many names a table has at most; None where that takes reading them."""
+
     def batches(self, name: str, *columns: str) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
         """Yield rows of some columns."""
 
@@ -90,6 +93,9 @@ def listed_names(trace: Source) -> dict[str, ListedNames]:
 
 def _most_names(trace: Source, table: str) -> int:
     """Return how many names the table can have at most: those of its parts, each counted."""
+    known = trace.n_names(table)
+    if known is not None:
+        return known
     return sum(
         len(batch.column("name").dictionary)
         for _, batches in trace.batches(table, "name")

@@ -387,6 +387,16 @@ class Trace:
             if part.n_rows
         }
 
+    def n_names(self, name: str) -> int | None:
+        """Return how many names a table of files has at most: those of its ranks, each counted.
+
+        Nothing is read. None where the manifest does not say it.
+        """
+        counts = self.manifest.n_names.get(name, {})
+        is_known = counts.keys() == self.manifest.n_rows.get(name, {}).keys()
+        in_files = bool(self._files.get(name)) or self._counts is not None
+        return sum(counts.values()) if in_files and is_known else None
+
     def kernels_with_context(self) -> pl.DataFrame:
         """Return the kernels with where they were launched: op, layer and phase of their site."""
         where = self.frame("sites").select("rank", "site_id", "op", "phase", layer="module_path")

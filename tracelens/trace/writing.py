@@ -13,7 +13,7 @@ from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
 from tracelens.storage.addresses import url_of
 from tracelens.storage.folders import locked
-from tracelens.storage.table import Stored
+from tracelens.storage.table import Stored, n_names
 from tracelens.trace.capture import Manifest
 from tracelens.trace.directory import PART, build_folder, check_target, swap_in
 from tracelens.trace.objects import write_objects
@@ -58,6 +58,7 @@ def write_trace(
 
 def _fill(folder: Path, manifest: Manifest, parts_of: Callable[[str], Iterable[RankPart]]) -> None:
     n_rows: dict[str, dict[str, int]] = {}
+    names: dict[str, dict[str, int]] = {}
     with ThreadPoolExecutor(_WRITERS) as pool:
         done = []
         for name in TABLES:
@@ -69,12 +70,14 @@ def _fill(folder: Path, manifest: Manifest, parts_of: Callable[[str], Iterable[R
                 else:
                     done.append(pool.submit(TABLES[name].write, frame, file))
                 n_rows.setdefault(name, {})[str(rank)] = frame.height
+                if (found := n_names(frame)) is not None:
+                    names.setdefault(name, {})[str(rank)] = found
         try:
             for future in done:
                 future.result()
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    about = replace(manifest, n_rows=n_rows).as_dict()
+    about = replace(manifest, n_rows=n_rows, n_names=names).as_dict()
     (folder / "manifest.json").write_text(json.dumps(about, indent=1) + "\n")
     folder.chmod(0o755)

@@ -155,7 +155,7 @@ def mark_anew(trace: Trace, pattern: str) -> Trace:
         name: why for name, why in trace.manifest.empty_tables.items() if not tables[name].height
     }
     lazy = {name: TABLES[name].conform(frame).lazy() for name, frame in tables.items()}
-    return Trace(replace(trace.manifest, n_rows={}, empty_tables=kept), lazy)
+    return Trace(replace(trace.manifest, n_rows={}, n_names={}, empty_tables=kept), lazy)
 
 
 def _found(frame: pl.DataFrame, ids: str, other: pl.DataFrame, wanted: str) -> pl.Series:
