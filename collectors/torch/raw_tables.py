@@ -35,7 +35,8 @@ _FILLED = r"(?i)\(\s*(\w+?)(?:[ _-]?Static)?\s*\)"
 _ADDRESS = r" at 0x[0-9a-fA-F]+"
 # A call is named `FILE(LINE): FUNCTION`; folders may hold brackets and colons too.
 _UP_TO_PACKAGES = r"^(?:[A-Za-z]:)?[/\\].*[/\\](?:site-packages|dist-packages)[/\\]"
-# The standard library keeps its packages, so that json/encoder.py is told from a program's encoder.py.
+# The standard library keeps its packages: json/encoder.py is then another file than a program's
+# encoder.py.
 _UP_TO_STDLIB = (
     r"^(?:[A-Za-z]:)?[/\\].*[/\\](?:lib(?:32|64)?[/\\]python\d[\d.]*t?|Python\d+[/\\]Lib)[/\\]"
 )
@@ -88,7 +89,7 @@ def raw_tables(
 
 
 def _set_mtia_apart(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> None:
-    """Take what is no work out of the kernels of an MTIA: all of its device events have one category.
+    """Move what is no work out of an MTIA's kernels: all of its device events have one category.
 
     `event_wait` is a stream's wait for another one, a row of `synchronizations`. `merge` and
     `remote` last as long as the events that they enclose, which are the work; they are counted.

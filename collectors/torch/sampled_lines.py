@@ -48,7 +48,7 @@ class LineSamples:
 def with_sampled_lines(
     activities: pl.DataFrame, samples: LineSamples, spans: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Activities whose places name the lines that ran most often meanwhile, as far as any was sampled.
+    """Add to the activities' places the lines that ran most often meanwhile, as far as sampled.
 
     A place without a Python frame gets the program's innermost one. Where a stretch was not
     sampled, the place has the lines that the same place had elsewhere. Launching has a place where
@@ -82,7 +82,7 @@ def with_sampled_lines(
 def _cut_where_lines_change(
     activities: pl.DataFrame, samples: LineSamples, spans: pl.DataFrame
 ) -> pl.DataFrame:
-    """Launching of a process without a device, cut halfway between two samples of different lines."""
+    """Cut launching of a process without a device halfway between samples of different lines."""
     is_cut = (pl.col("cause") == "launch") & pl.col("op_ns").is_not_null()
     whole = activities.filter(is_cut).sort("start_ns")
     if whole.is_empty():

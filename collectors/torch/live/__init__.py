@@ -1,13 +1,14 @@
-"""Code that runs inside the program that `tracelens collect torch -- COMMAND` starts, or around a `tl.capture` block.
+"""Code that runs inside the program of `tracelens collect torch -- COMMAND` or `tl.capture`.
 
 Nothing here imports tracelens: the program's Python may be another one than tracelens runs in.
-`site/` is put on its PYTHONPATH, and `site/sitecustomize.py` loads this folder as the package
-`_tracelens_live`. Only the standard library and torch are used, and torch only after the program
-has imported it.
+`on-start/` is put on its PYTHONPATH, and `on-start/sitecustomize.py` loads this folder as the
+package `_tracelens_live`. Only the standard library and torch are used, and torch only after the
+program has imported it.
 
 - `settings`: the options of the capture, in one environment variable.
-- `bootstrap`: which processes record, and when they begin: right after the program's own `import torch`.
-- `steps`: where a step begins, found from the optimizer, the data loader or the outermost module's calls.
+- `bootstrap`: which processes record. They begin right after the program's own `import torch`.
+- `steps`: where a step begins, found from the optimizer, the data loader or the outermost module's
+  calls.
 - `recorder`: torch.profiler over the chosen steps or time, and the end of the program.
 - `window`: that profiler, between idle devices, and time on them.
 - `step_times`: the time of steps with the profiler and without.
@@ -16,9 +17,9 @@ has imported it.
 - `compile_provenance`: the kernels that torch.compile generates, and the modules they came from.
 
 A further recorder, like the last one, plugs in by the name of its module here, listed in
-`settings.recorders`. Its class `Recorder` has `start()`, called after torch is imported and before
-the program uses it; `write(stem)`, called when the window is over and again at the end, with the
-path that its files' names begin with; and `stop()`, called last. tracelens.collectors reads those
-files beside the trace. Whatever it raises is caught and reported as a note: a recorder never ends
-the program.
+`settings.recorders`. Its class `Recorder` has three methods. `start()` is called after torch is
+imported and before the program uses it. `write(stem)` is called when the window is over and again
+at the end; its files' names begin with that path. `stop()` is called last. tracelens.collectors
+reads those files beside the trace. Whatever it raises is caught and reported as a note: a recorder
+never ends the program.
 """

@@ -20,13 +20,17 @@ _kept: list[Any] = []
 
 
 def is_main_thread() -> bool:
-    """Whether this is the main thread, which handles signals and runs the profiler's windows of time."""
+    """Return whether this is the main thread.
+
+    It handles signals and runs the profiler's windows of time.
+    """
     return threading.current_thread() is threading.main_thread()
 
 
 def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable[[], None]:
-    """Call `finish` when this process exits, raises, or is terminated; `in_child` in each process it forks.
+    """Call `finish` when this process exits, raises or is terminated.
 
+    Calls `in_child` in each process that it forks.
     Interrupts and exceptions lead to an exit by themselves. SIGTERM does not: unless the program
     handles it, it ends the program after `finish`, still as a signal. Returns a function that
     undoes this.
@@ -61,9 +65,11 @@ def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable
 
 
 def _remember_interrupt() -> None:
-    """Have Python end by SIGINT again: it forgets that nobody caught one where code is run from text at exit.
+    """Have Python end by SIGINT again after an interrupt that nobody caught.
 
-    Importing a module does that which declares a dataclass, as stopping torch's profiler may.
+    Python forgets the interrupt where code is run from text at exit.
+    Importing a module that declares a dataclass runs such code, and stopping torch's profiler may
+    import one.
     """
     with contextlib.suppress(KeyboardInterrupt):
         exec("raise KeyboardInterrupt")  # noqa: S102 - Python notes an interrupt where code from text raises one
@@ -85,7 +91,10 @@ def before_fork(call: Callable[[], None]) -> Callable[[], None]:
 def later(
     seconds: float, call: Callable[[], None], is_busy: Callable[[], bool]
 ) -> Callable[[], None]:
-    """Call in the main thread after some time, without a signal, when it is idle; returns a function to undo this."""
+    """Call in the main thread after some time, without a signal, once it is idle.
+
+    Returns a function that undoes this.
+    """
     timers: list[threading.Timer] = []
 
     def come() -> None:
@@ -118,7 +127,10 @@ def is_importing() -> bool:
 
 
 def in_main_thread(call: Callable[[], None]) -> None:
-    """Have the main thread call it between two instructions: a profiler stops in the thread that started it."""
+    """Have the main thread make the call between two of its instructions.
+
+    A profiler stops in the thread that started it.
+    """
 
     def pending(_: object) -> int:
         call()

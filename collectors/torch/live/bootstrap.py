@@ -1,4 +1,4 @@
-"""In every Python of the program: decide whether it may record, and begin once it has imported torch."""
+"""Decide in each Python of the program whether it records; begin once it has imported torch."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def begin() -> None:
 
 
 def is_helper(words: Sequence[str]) -> bool:
-    """Whether the command line is of a launcher or of a worker that runs none of the program's steps."""
+    """Return whether this is a launcher, or a worker that runs no steps, by its command line."""
     kind, name = _told_to_run(words)
     if kind == "module" and any(f"{name}.".startswith(f"{launcher}.") for launcher in _LAUNCHERS):
         return True
@@ -63,9 +63,10 @@ def is_helper(words: Sequence[str]) -> bool:
 
 
 def _told_to_run(words: Sequence[str]) -> tuple[str, str]:
-    """What Python's command line has it run: ("module", name), ("code", text) or ("script", path, empty for none).
+    """Read from its command line what Python runs: (kind, name, code or path).
 
-    What comes after is the program's own: its -m is not Python's.
+    It is ("module", name), ("code", text) or ("script", path); the path is empty where there is
+    none. What comes after is the program's own: its -m is not Python's.
     """
     rest = iter(words[1:])
     for word in rest:
@@ -84,14 +85,17 @@ def _told_to_run(words: Sequence[str]) -> tuple[str, str]:
 
 
 def is_spawned(words: Sequence[str]) -> bool:
-    """Whether multiprocessing started this Python: for a data loader's worker or, where an optimizer steps, a rank."""
+    """Return whether multiprocessing started this Python.
+
+    It is a data loader's worker or, where an optimizer steps, a rank.
+    """
     return any(
         "multiprocessing.spawn" in word or word == "--multiprocessing-fork" for word in words
     )
 
 
 def _torch_is_here(settings: Settings, report: Report) -> None:
-    """Begin to record; a failure is reported on standard error, and the program goes on either way."""
+    """Begin to record. A failure is reported on standard error; the program goes on either way."""
     from .recorder import Recorder  # noqa: PLC0415 - imports torch
 
     report.reach(TORCH)

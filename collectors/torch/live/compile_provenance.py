@@ -1,10 +1,10 @@
-"""Recording, while torch.compile lowers a model, the modules that each kernel it generates or calls came from.
+"""Record which modules each kernel that torch.compile generates or calls came from.
 
-Runs inside the profiled program, so it imports only the standard library and torch, and it never
-makes a compilation fail: what it cannot read is counted in the sidecar's notes. It changes Inductor
-in three ways: graphs that were compiled before are lowered again (an empty cache folder), the
-kernels' FX nodes are tracked (`trace.provenance_tracking_level`), and CUDA graphs are off, because
-a replay hides its kernels' ops.
+Runs inside the profiled program while a model is lowered, so it imports only the standard library
+and torch, and it never makes a compilation fail: what it cannot read is counted in the sidecar's
+notes. It changes Inductor in three ways: graphs that were compiled before are lowered again (an
+empty cache folder), the kernels' FX nodes are tracked (`trace.provenance_tracking_level`), and CUDA
+graphs are off, because a replay hides its kernels' ops.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ class Recorder:
         self._cache: str | None = None
 
     def start(self) -> None:
-        """Patch Inductor; where this torch has no hook, before 2.8, nothing is recorded but a note that says so."""
+        """Patch Inductor.
+
+        Before torch 2.8 there is no hook: then a note that says so is all that is recorded.
+        """
         original = next((found for home in HOMES if (found := _attribute(home, HOOK))), None)
         if original is None:
             self.notes.append(
@@ -116,8 +119,9 @@ class Recorder:
             self._cache = None
 
     def write(self, stem: Path) -> None:
-        """Write the graphs compiled so far to the sidecar beside the trace, as gzip JSON; no file without any.
+        """Write the graphs compiled so far to the sidecar beside the trace, as gzip JSON.
 
+        Without any graph there is no file.
         Where torch could not be watched, the sidecar says so.
         """
         if self.graphs or not self._undo:
@@ -194,7 +198,10 @@ class Recorder:
 
 
 class _Over:
-    """A stand-in for a module or object with some attributes replaced, for those that use the stand-in only."""
+    """A stand-in for a module or object with some attributes replaced.
+
+    Others keep seeing the original.
+    """
 
     def __init__(self, under: Any, **replaced: Any) -> None:
         self._under = under
@@ -278,7 +285,10 @@ def _described(fx_nodes: list[Any]) -> list[dict[str, Any]]:
 
 
 def _module(node: Any) -> tuple[str | None, str]:
-    """The path of the module whose forward made the node: from itself, its forward node, or a neighbour."""
+    """Return the path of the module whose forward made the node, and where it is from.
+
+    That is the node itself, its forward node, or a neighbour.
+    """
     for key in _STACKS:
         if stack := node.meta.get(key):
             return clean_path(str(list(stack.values())[-1][0])), key

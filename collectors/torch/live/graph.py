@@ -1,9 +1,9 @@
-"""Record the graph of the model that the program runs: its operators, their tensors and what they read.
+"""Record the graph of the program's model: its operators, their tensors and what they read.
 
 Runs inside the profiled program, so it imports the standard library and torch alone. The model is
-exported once, after the steps were recorded, on tensors without data. What cannot be exported has
-the calls that its first run made, as observed; where that fails too, it is traced with torch.fx,
-which knows no shapes, or noted.
+exported once, after the steps were recorded, on tensors without data. A model that cannot be
+exported has the calls that its first run made, as observed. Where that fails too, it is traced with
+torch.fx, which knows no shapes, or noted.
 """
 
 from __future__ import annotations
@@ -69,7 +69,10 @@ _TENSOR = "Tensor("
 
 
 class Recorder:
-    """The outermost module with most parameters that is called between `start` and `stop`, and its inputs' shapes."""
+    """Watch the outermost module that is called between `start` and `stop`, and its inputs' shapes.
+
+    Of several it is the one with most parameters.
+    """
 
     def __init__(self) -> None:
         self._depth = 0
@@ -127,7 +130,7 @@ class Recorder:
             self._observer.stop()  # type: ignore[union-attr]
 
     def _observe(self) -> None:
-        """Observe this run of the model: the calls that it makes, should it be one that cannot be exported."""
+        """Observe this run of the model: its calls stand in if it cannot be exported."""
         try:
             self._observer = _Observer()
             self._observer.start()
@@ -310,9 +313,10 @@ def _traced(model: Any) -> list[dict[str, Any]]:
 
 
 class _Observer:
-    """The calls of a model that ran, by torch.profiler.ExecutionTraceObserver, whose tensors have ids: what reads what.
+    """The calls of a model that ran, and which tensors they read and wrote, by their ids.
 
-    Observes between `start` and `stop`; `read` gives the rows of the graph then.
+    Source: torch.profiler.ExecutionTraceObserver. Observes between `start` and `stop`; `read` then
+    gives the rows of the graph.
     """
 
     def __init__(self) -> None:
@@ -344,11 +348,11 @@ class _Observer:
 
 
 def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict[str, Any]]:
-    """Rows of the graph from an observer's nodes: the outermost operators in order, and what they are given.
+    """Return rows of the graph from an observer's nodes: outermost operators in order, with inputs.
 
     An id is used again for another tensor once the first is gone, so that a reader reads what was
-    written last. A tensor that no call wrote is an input where it has the shape of one, the first
-    that has; else a parameter.
+    written last. A tensor that no call wrote is an input where it has the shape of one; several of
+    one shape are taken in order. Any other is a parameter.
     """
     by_id = {node["id"]: node for node in nodes}
     rows: list[dict[str, Any]] = []

@@ -1,4 +1,7 @@
-"""The lines that ran: samples of one thread's frames while the profiler records, at most 1 % of its time."""
+"""Sample one thread's frames while the profiler records, to know the lines that ran.
+
+Sampling takes at most 1 % of its time.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _LIBRARIES = tuple(
 
 
 class LineSampler:
-    """Samples of one thread: when, and file, function and line of each frame from the innermost out.
+    """Samples of one thread: the time, and each frame's file, function and line, innermost first.
 
     The profiler names a Python call by the line of its definition, or, where it was entered before
     the recording, by the line of that moment; a sample has the line that runs. `start` is called

@@ -1,4 +1,4 @@
-"""Modules of the program: marks of their calls, and exact paths and facts of those that the profiler recorded."""
+"""Mark the calls of the program's modules; note exact paths and facts of those recorded."""
 
 from __future__ import annotations
 
@@ -124,7 +124,10 @@ def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]
 
 
 def _walk(root: Any) -> Iterator[tuple[int, str]]:
-    """Address and path of each module of a tree, without the parts that wrappers (DDP, torch.compile) add."""
+    """Yield address and path of each module of a tree.
+
+    Parts of the path that wrappers (DDP, torch.compile) add are left out.
+    """
     for path, module in root.named_modules():
         bare = path + "."
         while bare.startswith(_WRAPPERS) and _is_wrapper(root):
@@ -157,7 +160,11 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def _facts(module: Any) -> dict[str, Any]:
-    """class_name, n_parameters of the module itself, and hyperparameters: constructor arguments that it keeps."""
+    """Return class_name, n_parameters and hyperparameters of a module.
+
+    Parameters of submodules do not count. Hyperparameters are constructor arguments that the module
+    keeps.
+    """
     # Those of a scripted module are no dictionaries, only like some.
     counted = [p for _, p in module._parameters.items() if p is not None]
     try:
@@ -182,7 +189,10 @@ def _class_name(module: Any) -> str:
 
 
 def _hyperparameters(module: Any) -> dict[str, Any]:
-    """Constructor arguments kept as attributes: numbers and tuples of them, words only of torch's own classes."""
+    """Return constructor arguments kept as attributes: numbers and tuples of them.
+
+    Text is kept of torch's own classes only.
+    """
     words = type(module).__module__.startswith("torch.nn.")
     try:
         names = list(inspect.signature(type(module).__init__).parameters)[1:]
@@ -206,7 +216,7 @@ def _hyperparameters(module: Any) -> dict[str, Any]:
 
 
 class ModuleCalls:
-    """While installed, each module call is an event named as the profiler would name it (`nn.Module: Conv2d_3`).
+    """Make each module call an event, named as the profiler names it (`nn.Module: Conv2d_3`).
 
     It costs less for each call than the profiler's own way through Python calls. Modules inside a
     compiled graph make no calls.

@@ -265,7 +265,10 @@ class Recorder:
     # ---- the beginning, kept in case no step is found
 
     def _open(self) -> None:
-        """Record ops from here on, without stacks, until the first step is over or half a minute has passed."""
+        """Record ops from here on, without stacks, until the first step is over.
+
+        It ends after half a minute at the latest.
+        """
         opening = profile(activities=[ProfilerActivity.CPU], record_shapes=self.settings.shapes)
         with self._own():
             opening.start()
@@ -277,7 +280,7 @@ class Recorder:
             torch.cuda._lazy_call(self._open_with_gpu)
 
     def _open_with_gpu(self) -> None:
-        """Called when the program begins to use the GPU, from which the opening then records too."""
+        """Record the opening again, now with the GPU. Called when the program begins to use it."""
         if self._opening is None or self._opening_ended or not is_main_thread():
             return
         with self._telling(), self._own():
@@ -372,7 +375,10 @@ class Recorder:
 
     @contextlib.contextmanager
     def _telling(self) -> Iterator[None]:
-        """Turn a failure of the profiler in the body into a note that ends the capture, not the program."""
+        """Turn a failure of the profiler in the body into a note.
+
+        It ends the capture, not the program.
+        """
         try:
             yield
         except Exception as error:  # noqa: BLE001 - the program must go on

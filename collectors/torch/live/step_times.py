@@ -58,14 +58,18 @@ class StepTimes:
             del self._before[:-TIMED]
 
     def wait_ended(self, stopped_ns: int | None) -> None:
-        """Move the end of the last step to where the devices were done, so that it includes all their work."""
+        """Move the end of the last step to where the devices were done.
+
+        The step then includes all their work.
+        """
         if stopped_ns is not None and self.began_ns is not None:
             step, state, _ = self.step_ns[-1]
             self.step_ns[-1] = (step, state, stopped_ns - self.began_ns)
 
     def facts(self) -> dict[str, dict[str, int] | None]:
-        """`unprofiled_step_ns` and `profiled_step_ns`: n, mean, median, min and max of each; null where none was timed.
+        """Return `unprofiled_step_ns` and `profiled_step_ns`: n, mean, median, min and max of each.
 
+        Either is None where no such step was timed.
         The profiled ones are by the host's clock, which is right for their mean: no device is busy
         at the beginning of the first and at the end of the last.
         """

@@ -19,17 +19,20 @@ _CALLS_OF_ONE_BATCH = 2
 
 
 class StepFinder:
-    """Calls `first()` when the program's work begins and `boundary()` where one step ends and the next begins.
+    """Call `first()` when the program's work begins and `boundary()` between two steps.
 
-    A step ends with a step of the optimizer that steps first; without one it begins where the data
-    loader is asked for a batch; else where the same outermost module with parameters is called
-    again, or, once another one is called twice in a row (made from a model that was tried before),
-    where that one is called. Calls that torch.jit.trace makes are no steps. A program that has made
-    an optimizer is given some calls to step it. Only the thread that was seen first counts, or one
-    that trains before the first has, or after it ended; `other_trainers` are threads that stepped
-    an optimizer beside it.
-    Evaluation before training counts as steps of its own. In a child of the program only an
-    optimizer counts: data loaders' workers call modules too.
+    Where a step ends depends on what the program has:
+    - An optimizer: a step ends with a step of the optimizer that steps first.
+    - Else a data loader: a step begins where it is asked for a batch.
+    - Else modules: a step begins where the same outermost module with parameters is called again.
+      Once another one is called twice in a row (made from a model that was tried before), its calls
+      count.
+    Calls that torch.jit.trace makes are no steps. A program that has made an optimizer is given
+    some calls to step it.
+    Only the thread that was seen first counts, or one that trains before the first has, or after it
+    ended. `other_trainers` are threads that stepped an optimizer beside it. Evaluation before
+    training counts as steps of its own. In a child of the program only an optimizer counts: data
+    loaders' workers call modules too.
     """
 
     def __init__(self, first: Callable[[], None], boundary: Callable[[], None]) -> None:
@@ -216,9 +219,10 @@ class StepFinder:
 
     @contextlib.contextmanager
     def untouched_calls(self) -> Iterator[None]:
-        """Keep nn.Module.__call__ torch's own while the recording begins, as torch identifies calls by its code.
+        """Keep nn.Module.__call__ torch's own while the recording begins.
 
-        Afterwards calls of the main module are watched from outside: a hook of its own would have a
+        Torch identifies calls by its code.
+        Afterwards calls of the main module are watched from outside. A hook of its own would have a
         step begin inside the call, and the time that marking takes would count for the module.
         """
         self._put_back()
@@ -251,7 +255,7 @@ class StepFinder:
             self._go_by(module)
 
     def _maybe_another(self, module: Any) -> None:
-        """Switch to another module if that is called twice without a call of the main one between."""
+        """Switch to a module that is called twice without a call of the main one between."""
         if module is self.main:
             self._between = None
             if self._unhook is None:
@@ -302,12 +306,15 @@ class StepFinder:
 
 
 def _may_mark(module: Any) -> bool:
-    """Whether the module may be a model: it has parameters, or is scripted, which may freeze parameters into it."""
+    """Return whether the module may be a model: it has parameters, or is scripted.
+
+    Scripting may freeze parameters into the module.
+    """
     return isinstance(module, torch.jit.ScriptModule) or next(module.parameters(), None) is not None
 
 
 def _has_given_all(iterator: Any) -> bool:
-    """Whether a data loader is only asked to find that it has no more batches, which begins no step."""
+    """Return whether a data loader is asked only to find no more batches. That begins no step."""
     with contextlib.suppress(AttributeError, TypeError, NotImplementedError):
         is_counted = iterator._dataset_kind == _DatasetKind.Map
         return bool(is_counted and iterator._num_yielded == len(iterator._index_sampler))

@@ -1,4 +1,4 @@
-"""The devices that the program computes on, time on them, and torch.profiler as a live capture uses it."""
+"""The devices that the program uses, time on them, and torch.profiler as a live capture runs it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ def drain() -> None:
 
 
 def _used() -> Any:
-    """The module torch.cuda, torch.xpu or the like that the program uses; null if it computes on the CPU only.
+    """Return the module of the device in use, such as torch.cuda or torch.xpu.
 
+    None if the program computes on the CPU only.
     torch.accelerator is not asked: in torch 2.6 it counts the devices, and a child that is forked
     later could not use them.
     """
@@ -61,7 +62,10 @@ def _is_capturing(module: Any) -> bool:
 
 
 def _indices(module: Any) -> list[tuple[int, ...]]:
-    """The argument of each call of `synchronize`: the devices with a context, as others would get one by it."""
+    """Return arguments for calls of `synchronize`, one per device with a context.
+
+    Waiting for any other device would create a context there.
+    """
     has_context = getattr(torch._C, "_cuda_hasPrimaryContext", None)
     if module is not torch.cuda or has_context is None:
         return [()]
@@ -112,7 +116,7 @@ class Moment:
 
 
 class Window(profile):  # type: ignore[misc]
-    """A profiler that waits for the devices right before its recording begins, and again before it ends.
+    """A profiler that waits for the devices right before it begins to record, and before it ends.
 
     Work that ran while it warmed up is over by then, so no kernel is recorded without its launch;
     and none is cut at the end. The wait at the end comes after the last step's mark, and is over at
@@ -141,7 +145,10 @@ class Window(profile):  # type: ignore[misc]
         )
 
     def start_trace(self) -> None:
-        """Begin to record; torch calls this after the warm-up steps, or at once where there are none."""
+        """Begin to record.
+
+        Torch calls this after the warm-up steps, at once where there are none.
+        """
         drain()
         super().start_trace()
         self.lines = LineSampler()
@@ -158,7 +165,7 @@ class Window(profile):  # type: ignore[misc]
 
 @contextlib.contextmanager
 def quiet_profiler() -> Iterator[None]:
-    """Keep the profiler from writing lines of its own to standard error: Kineto 2.13 prints `USDT:… profiler_start`.
+    """Keep the profiler's log off standard error: Kineto 2.13 prints `USDT:… profiler_start`.
 
     It reads the variable when it is first used. A level that the user has set stays.
     """

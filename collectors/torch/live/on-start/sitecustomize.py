@@ -1,4 +1,7 @@
-"""Python imports this at its start: begins the live capture, then runs the sitecustomize that this one hides."""
+"""Begin the live capture, then run the sitecustomize that this one hides.
+
+Python imports this file at its start.
+"""
 
 import importlib
 import importlib.util
