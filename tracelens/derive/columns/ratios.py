@@ -1,4 +1,4 @@
-"""Ratios that are None, not infinite, where there is nothing to divide by; and which run has a row."""
+"""Ratios that are None, not infinite, where the divisor is 0; and which run has a row."""
 
 import polars as pl
 

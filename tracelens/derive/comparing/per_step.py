@@ -37,7 +37,10 @@ def of_runs(traces: Iterable[Trace], values: Callable[[Trace], pl.DataFrame]) ->
 
 
 def in_steps(trace: Trace) -> pl.DataFrame:
-    """List rank and number of the program's steps that launched kernels; without any kernel, of all its steps."""
+    """List rank and number of the program's steps that launched kernels.
+
+    Without any kernel all its steps count.
+    """
     if not trace.has("kernels"):
         steps = program(trace).drop_nulls("step")
         return steps.select("rank", "step").unique(maintain_order=True)

@@ -1,4 +1,4 @@
-"""Significance: which rows of a comparison differ by more than their own spread, and by enough to matter."""
+"""Significance: which rows of a comparison differ by more than their spread, enough to matter."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

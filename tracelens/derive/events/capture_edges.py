@@ -1,4 +1,7 @@
-"""Whether a capture begins or ends while the device works: on earlier work, or on work that it no longer holds."""
+"""Find whether a capture begins or ends while the device works.
+
+It then begins on earlier work, or its last work is missing.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,11 +29,11 @@ ReadCalls: TypeAlias = Callable[[pl.Expr], pl.DataFrame]
 
 @dataclass(slots=True)
 class CaptureEdges:
-    """Find where a rank's capture begins or ends while the device works, from tables of work that are added.
+    """Find where a rank's capture begins or ends while the device works, from tables of its work.
 
-    Work is launched before the capture (link pre_window), or it is not recorded at all: then a
-    stream's first work starts long after its launch, or the host waits for a device that was given
-    nothing yet. At the end, launches are left whose work is missing.
+    At the beginning, work was launched before the capture (link pre_window), or it is not recorded
+    at all: then a stream's first work starts long after its launch, or the host waits for a device
+    that was given nothing yet. At the end, launches are left whose work is missing.
     """
 
     read_calls: ReadCalls
@@ -46,7 +49,10 @@ class CaptureEdges:
             self.waits.append(own.select(ids, wait_ns=_START, end_ns=_END))
 
     def take(self, work: pl.DataFrame) -> None:
-        """Add a table of work by start: device_id, stream_id, start_ns, duration_ns, api_call_id, link."""
+        """Add a table of work, sorted by start.
+
+        Columns: device_id, stream_id, start_ns, duration_ns, api_call_id, link.
+        """
         columns = ["device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "link"]
         known = [name for name in columns if name in work.columns]
         if work.height:
@@ -87,7 +93,10 @@ class CaptureEdges:
         return max(done, int(launches["start_ns"][0]))
 
     def _recorded_ends(self) -> list[int]:
-        """The end of the recorded work from before, unless it outlasts all that was launched in the capture."""
+        """Return the end of the recorded work from before the capture.
+
+        There is none if it outlasts all that the capture launched.
+        """
         before = [part.filter(pl.col("link") == "pre_window") for part in self.parts]
         ends = [int(part.select(_END.max()).item()) for part in before if part.height]
         launched = [part.drop_nulls("api_call_id").select(_END.max()).item() for part in self.parts]
@@ -118,7 +127,10 @@ class CaptureEdges:
         return late.join(explained, on=["device_id", "stream_id"], how="anti")
 
     def _is_unexplained(self, start: int, call: int) -> bool:
-        """Whether no recorded work ends just before, is of the same launch, or fills the time until then."""
+        """Return whether no recorded work explains the delay.
+
+        Work explains it if it ends just before, is of the same launch, or fills the time.
+        """
         begun = [part.filter(pl.col("start_ns") < start) for part in self.parts]
         ends = [int(part.select(_END.max()).item()) for part in begun if part.height]
         if ends and start - max(ends) < LATE_NS:
@@ -130,7 +142,7 @@ class CaptureEdges:
         return busy < _LEADS * (start - self._begin())
 
     def _early_waits(self) -> list[int]:
-        """The ends of long waits for the device before anything was launched whose work is recorded.
+        """Return ends of long waits for the device before any launch whose work is recorded.
 
         None of that work runs yet when the wait ends: another thread may launch meanwhile, and the
         wait may then be for its work.
@@ -147,7 +159,11 @@ class CaptureEdges:
         return [int(end) for end in waits.select(_END).to_series()]
 
     def _that_would_run(self, launches: pl.DataFrame) -> pl.DataFrame:
-        """The launches without those into a graph that is being captured, and of kinds whose work is never recorded."""
+        """Leave out launches that run nothing now, or nothing that is recorded.
+
+        These are launches into a graph that is being captured, and kinds whose work is never
+        recorded.
+        """
         if launches.is_empty():
             return launches
         captures = self.read_calls(pl.col("api").cast(pl.String).str.contains(_CAPTURES_GRAPH))

@@ -112,7 +112,10 @@ class StepTimes:
         self._kernel_starts: list[pl.Series] = []
 
     def take(self, name: str, work: pl.DataFrame) -> None:
-        """Add the work of a table: step, start_ns, duration_ns, api_call_id, link, device_id and stream_id."""
+        """Add the work of a table.
+
+        Columns: step, start_ns, duration_ns, api_call_id, link, device_id and stream_id.
+        """
         if not self._marks.height:
             return
         self._edges.take(work)
@@ -165,7 +168,7 @@ class StepTimes:
 
 
 def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
-    """Return the steps without what lies after the moment; those that begin later have no length."""
+    """Cut the steps at the moment. Those that begin later have no length."""
     if moment is None:
         return steps
     start, end = pl.col("start_ns"), pl.col("start_ns") + pl.col("duration_ns")

@@ -222,8 +222,11 @@ _N_READ = {
     "aten::cudnn_convolution": 2,
     "aten::convolution_backward": 3,
 }
-"""Arguments of each op that may be tensors it reads. One that follows them is the `out=` of an
-overload, which is recorded like an input and only written. Ops of attention have no such overload."""
+"""How many of an op's leading arguments may be tensors that it reads.
+
+A tensor after them is the `out=` of an overload: it is recorded like an input but only written. Ops
+of attention have no such overload.
+"""
 MODELLED = tuple(_FORMULAS)
 """Names of the ops whose operations are counted. Attention by products is counted as these."""
 

@@ -16,7 +16,7 @@ _SEEN = 3
 
 @dataclass(frozen=True, slots=True)
 class ClockFit:
-    """An offset at time 0 and its drift, in ns and ns a second, with the bounds of what both may be.
+    """A clock's offset at time 0 and its drift, in ns and ns a second, with bounds of both.
 
     Every line between the points lies within `low` and `high` at time 0, and within `uncertainty`
     of this one anywhere between the first and the last time. Where no line keeps between all

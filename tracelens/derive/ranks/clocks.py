@@ -1,7 +1,7 @@
-"""Clocks of a job's ranks, from its collectives: each rank's offset and drift against one clock, with bounds.
+"""Clocks of a job's ranks from its collectives: offset and drift of each, with bounds.
 
 Ranks of one host share a clock. Between hosts, a collective in which every rank needs every other's
-data cannot end anywhere before its last start, and a receive not before its send starts: every such
+data cannot end anywhere before its last start, and a receive not before its send starts. Every such
 pair bounds the difference of two clocks from one side. The offset is taken as a straight line over
 time. Of the lines that meet all bounds, the one nearest to the ends of collectives is the estimate:
 ranks leave a collective within microseconds of each other.
@@ -114,7 +114,7 @@ def on_job_clock(
 
 
 def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
-    """Add uncertainty_ns: how well the clocks of rank and awaited_rank are known against each other.
+    """Add uncertainty_ns: how well the clocks of rank and awaited_rank are known to agree.
 
     It is 0 on one clock, and None where nothing tells.
     """
@@ -204,7 +204,7 @@ def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict
 def _estimated(
     bounds: pl.DataFrame, clock: Mapping[int, int], origin_ns: int
 ) -> dict[int, dict[str, float]]:
-    """Fit each clock, first those that share calls with the job's, then those that share calls with these."""
+    """Fit each clock: first those that share calls with the job's clock, then their neighbours."""
     own = bounds.with_columns(
         clock=pl.col("rank").replace_strict(clock, default=None, return_dtype=pl.Int32)
     )
@@ -284,7 +284,10 @@ def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[s
 
 
 def _facts(line: ClockFit, base_ns: int) -> dict[str, float]:
-    """Return a fit as columns of CLOCKS: its times are on the rank's clock less `base_ns`, theirs on the job's."""
+    """Return a fit as columns of CLOCKS.
+
+    Its times are on the rank's clock less `base_ns`; those of CLOCKS are on the job's.
+    """
     drift = line.drift * 1e-9
     offset, low, high = (value / (1 - drift) for value in (line.offset, line.low, line.high))
     return {

@@ -22,13 +22,14 @@ WAITS = {
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """The waiting of all ranks: `pieces` that do not overlap within a rank, and `computing` that hides them.
+    """The waiting of all ranks: `pieces`, and the ranks' `computing`, which hides part of it.
 
     A row of `pieces` has rank, group_key, call, awaited_rank, start_ns and end_ns on the rank's own
-    clock, and hidden_ns, the time in it during which the rank computed. Where two collectives wait
-    at once, the time is that of the one begun first. `computing` has each rank's time with a kernel
-    that does not communicate, as disjoint intervals. Both are sorted by rank and start, and have
-    before_ns, the length of the rank's intervals before.
+    clock, and hidden_ns, the time in it during which the rank computed. Pieces do not overlap
+    within a rank: where two collectives wait at once, the time is that of the one begun first.
+    `computing` has each rank's time with a kernel that does not communicate, as disjoint intervals.
+    Both are sorted by rank and start, and have before_ns, the length of the rank's intervals
+    before.
     """
 
     pieces: pl.DataFrame
@@ -123,7 +124,7 @@ def waiting_pairs(trace: Trace) -> pl.DataFrame:
 
 
 def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
-    """Return for each window its rank's waiting before one of its edges, and the hidden part of it."""
+    """Return for each window its rank's waiting before one of its edges, and the hidden part."""
     hidden = pl.col("hidden_ns")
     last = _last_begun(
         waits.pieces.with_columns(hidden_before_ns=hidden.cum_sum().over("rank") - hidden),
@@ -139,7 +140,10 @@ def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
 
 
 def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.Series:
-    """Return the length of a rank's disjoint intervals before each of its moments, None for moment None."""
+    """Return the length of a rank's disjoint intervals before each of its moments.
+
+    It is None for the moment None.
+    """
     last = _last_begun(intervals, moments, column)
     inside = pl.min_horizontal("end_ns", "moment") - pl.col("start_ns")
     return last.select((pl.col("before_ns") + inside).fill_null(0)).to_series()

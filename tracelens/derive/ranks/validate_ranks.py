@@ -24,8 +24,9 @@ _Row = dict[str, Any]
 
 
 def settle_ranks(trace: Trace, *, force_mix: bool = False) -> None:
-    """Add to a trace of several ranks their clocks, in `ranks` and the manifest, and warnings of missing ranks.
+    """Add the ranks' clocks to a trace of several ranks, and warnings of missing ranks.
 
+    The clocks go into `ranks` and the manifest.
     Raises SourceError where collectives show that ranks are not of one program, unless `force_mix`
     makes a warning of it.
     """
@@ -94,7 +95,7 @@ def _foreign(trace: Trace, matched: Matched) -> str | None:
 
 
 def _missing_ranks(trace: Trace, matched: Matched) -> Iterator[_Row]:
-    """Warn of ranks that were not given, and of those that no collective connects with the others."""
+    """Warn of ranks that were not given, and of those that share no collective with the others."""
     given = trace.manifest.ranks
     missing = describe_missing(trace)
     if missing is not None:

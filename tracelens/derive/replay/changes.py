@@ -36,7 +36,10 @@ _PINS = "Host(?:Alloc|Malloc|Register|Unregister|Free)|FreeHost|MallocHost"
 _GRAPH_GAP_NS = 500
 """Between two kernels of a graph: chosen from what predictions of five programs missed."""
 _PINNED_BYTES_PER_S = {"H100": 50e9, "H200": 50e9, "A100": 24e9, "L4": 24e9, "V100": 12e9}
-"""Bandwidth of pinned copies by device, where the trace has none: assumed from the device's link."""
+"""Bandwidth of pinned copies by device, where the trace has none.
+
+Assumed from the device's link.
+"""
 _PINNED_CALL_NS = 8_000
 """The host's time to start a pinned copy: chosen, not measured."""
 
@@ -100,7 +103,7 @@ class Kind:
 
 
 def parse_change(subject: Subject, text: str) -> Change:
-    """The change that an expression says. Raises UsageError for unknown words and what the trace cannot answer."""
+    """Parse an expression. Raises UsageError for unknown words and what the trace cannot answer."""
     faster = re.fullmatch(r"faster[ =](.+?) (?:BY|by) ([\d.]+)", text.strip())
     if faster:
         return _faster(subject, faster[1], float(faster[2]))
@@ -189,7 +192,10 @@ def _no_sync(subject: Subject, place: str | None) -> Change:
 
 
 def _read_numbers(subject: Subject, calls: Flags) -> Flags:
-    """Find the edges of ops that read back a number that one of these calls waits for, and of its copy."""
+    """Find the edges of ops that read back a number that one of these calls waits for.
+
+    Those of its copy count too.
+    """
     replay, table = subject.replay, subject.replay.table
     work = replay.window.work
     is_read = work["name"].str.starts_with("d2h") & (work["size_bytes"] <= _SMALL_BYTES)
@@ -263,7 +269,7 @@ def _workers(subject: Subject, value: str | None) -> Change:
 
 
 def _pinned(subject: Subject, _: str | None) -> Change:
-    """Copies from pageable memory take as long as pinned ones, and the host does not wait for them."""
+    """Make copies from pageable memory as fast as pinned ones. The host does not wait for them."""
     work, table = subject.replay.window.work, subject.replay.table
     is_pageable = (work["name"].str.starts_with("h2d") & work["is_pageable"]).fill_null(value=False)
     rows = is_pageable.to_numpy()
@@ -288,7 +294,7 @@ def _pinned(subject: Subject, _: str | None) -> Change:
 
 
 def _pinned_bandwidth(subject: Subject) -> float:
-    """Bytes per second of the trace's own large pinned copies, else what the device's link gives."""
+    """Return the bytes per second of the trace's large pinned copies, else what the link gives."""
     copies = subject.trace.select(
         "memcpys", "direction", "source_memory", "size_bytes", "duration_ns"
     )
@@ -351,7 +357,10 @@ def _channels_last(subject: Subject, _: str | None) -> Change:
 
 
 def _fused_optimizer(subject: Subject, _: str | None) -> Change:
-    """Shorten the optimizer's steps, of which the trace marks each, to what fused ones were measured to keep."""
+    """Shorten the optimizer's steps to the share that fused ones were measured to keep.
+
+    The trace marks each of them.
+    """
     replay, table = subject.replay, subject.replay.table
     spans = subject.trace.select(
         "spans", "name", "start_ns", "duration_ns", where=pl.col("rank") == replay.window.rank

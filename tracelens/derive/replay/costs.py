@@ -67,7 +67,10 @@ captures of samples/whatif, and of nine in ten changed programs there."""
 
 
 def kind_of_profile(trace: Trace, rank: int) -> str:
-    """Return what torch.profiler recorded besides ops and kernels: stacks, shapes (or memory), or plain."""
+    """Return what torch.profiler recorded beside ops and kernels: stacks, shapes, memory, or plain.
+
+    Memory counts as shapes.
+    """
     for source in trace.manifest.sources:
         settings = source.get("settings")
         if source.get("rank") == rank and isinstance(settings, dict):
@@ -96,7 +99,7 @@ def costs_of(trace: Trace, rank: int) -> tuple[Costs, str]:
 
 
 def costs_by_kind(stored: object) -> dict[str, Costs]:
-    """Return the costs of each kind of profile from what a manifest or file holds; none of anything else."""
+    """Read the costs of each kind of profile from a manifest or file. Anything else gives none."""
     if not isinstance(stored, Mapping):
         return {}
     return {kind: Costs(*stored[kind]) for kind in TORCH_COSTS if _are_costs(stored.get(kind))}
@@ -112,8 +115,9 @@ def _are_costs(stored: Any) -> bool:
 
 
 def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Ints:
-    """The graph's weights without the profiler: host time less what it adds, and no stretch below a rest.
+    """Return the weights without the profiler: host time less what it adds.
 
+    No stretch falls below a rest.
     The host's time is multiplied by the factor, for a faster or a slower host.
     """
     table = replay.table

@@ -30,7 +30,7 @@ _ROWS = {
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What each edge of a replay is of: the op, its layer, the thing itself and, on the host, the cause."""
+    """What each edge of a replay stands for: op, layer, name and, on the host, the cause."""
 
     ops: list[str | None]
     layers: list[str | None]
@@ -73,7 +73,10 @@ def critical_path_of(trace: Trace, replay: Replay) -> pl.DataFrame:
 def _within(
     replay: Replay, times: Ints, edges: list[int], begin: int, end: int
 ) -> tuple[list[int], list[int], list[int]]:
-    """The edges of a path that take time between two moments, in order, with each one's start and length."""
+    """Cut a path to the edges that take time between two moments, with start and length of each.
+
+    They stay in order.
+    """
     kept, starts, lengths = [], [], []
     for edge in reversed(edges):
         source = max(int(times[replay.table.graph.sources[edge]]), begin)
@@ -113,7 +116,7 @@ def labels_of(trace: Trace, replay: Replay, edges: Ints) -> Labels:
 def _activities(
     trace: Trace, replay: Replay, edges: Ints, of_host: Flags
 ) -> tuple[list[str | None], list[str | None]]:
-    """The cause and the place of what the host's main thread did at each edge of it, where recorded."""
+    """Return cause and place of what the host's main thread did at each edge, where recorded."""
     window = replay.window
     frame = activities_of(trace).filter(
         (pl.col("rank") == window.rank) & (pl.col("start_ns") < window.origin_ns + window.marks[-1])

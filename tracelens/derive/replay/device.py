@@ -55,7 +55,10 @@ class Work:
 
 
 def read_work(window: Window, first_moment: int) -> Work:
-    """The window's device work, its moments numbered from first_moment: all begins, then all ends."""
+    """Read the window's device work.
+
+    Its moments are numbered from first_moment: all begins, then all ends.
+    """
     frame = window.work
     starts, ends = (frame[name].to_numpy().astype(np.int64) for name in ("start", "end"))
     queues = frame["queue"].to_numpy().astype(np.int64)
@@ -165,7 +168,10 @@ def _usual(latencies: Ints, gaps: Ints) -> Latency:
 
 
 def _graph_latencies(work: Work, launch_ns: Ints) -> Ints:
-    """Of the kernels of a replayed graph, the first one's latency: the others wait for each other."""
+    """Give the first kernel of a replayed graph the launch's latency.
+
+    The others wait for each other.
+    """
     result = launch_ns.copy()
     first: dict[int, int] = {}
     for row in np.flatnonzero((work.is_graph == 1) & (work.calls >= 0)).tolist():
@@ -175,7 +181,10 @@ def _graph_latencies(work: Work, launch_ns: Ints) -> Ints:
 
 
 def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> None:
-    """Add the edges between work of one stream; where two overlap, part of the first is waited for."""
+    """Add the edges between work of one stream.
+
+    Where two overlap, part of the first is waited for.
+    """
     before = work.previous[rows]
     overlap = work.ends[before] > work.starts[rows]
     apart, over = rows[~overlap], rows[overlap]
@@ -197,7 +206,7 @@ def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> No
 
 
 def _just_ended(work: Work, row: int) -> int:
-    """The work of another stream that ended last before this one began, and shortly before; -1 for none."""
+    """Return the work of another stream that ended last, shortly before this began; -1 for none."""
     begin, queue = work.starts[row], work.queues[row]
     earlier = slice(max(0, row - 256), row)
     ends = work.ends[earlier]
@@ -209,7 +218,10 @@ def _just_ended(work: Work, row: int) -> int:
 
 
 def _recorded_waits(window: Window, work: Work) -> tuple[Ints, Flags]:
-    """The work that each began after by a recorded wait of its stream (-1 for none), and whether it was recorded."""
+    """Return the work that each began after by a recorded wait of its stream, -1 for none.
+
+    Also returns whether the wait was recorded.
+    """
     awaited = np.full(len(work.starts), -1, np.int64)
     streams = window.work["stream_id"].to_numpy()
     waits = window.waits.filter(pl.col("kind") == "stream_wait")

@@ -1,4 +1,4 @@
-"""Edges of a replay graph while it is built: what waits for what, for how long, and what that time is."""
+"""Edges of a replay graph under construction: what waits for what, how long, and for what cause."""
 
 from __future__ import annotations
 

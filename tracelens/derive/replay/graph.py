@@ -41,7 +41,10 @@ class Graph:
 
 
 def earliest_times(graph: Graph) -> tuple[Ints, Ints]:
-    """The time of each moment, and the edge that decides it (-1 without any); the first of equals."""
+    """Return the time of each moment, and the edge that decides it.
+
+    It is -1 without any, and the first of equals.
+    """
     if LIBRARY is not None:
         times = np.empty(graph.n_moments, np.int64)
         deciding = np.empty(graph.n_moments, np.int64)

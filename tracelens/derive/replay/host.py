@@ -45,7 +45,10 @@ def host_chains(window: Window) -> list[Chain]:
 
 
 def _teams(window: Window) -> list[pl.DataFrame]:
-    """Threads (process_id, thread_id) that take turns; the team of the thread that launches most is first."""
+    """Group the threads (process_id, thread_id) that take turns.
+
+    The team of the thread that launches most is first.
+    """
     key = ["process_id", "thread_id"]
     active = pl.concat(
         [window.calls.select(*key, "start", "end"), window.ops.select(*key, "start", "end")]
@@ -148,7 +151,7 @@ def _within(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:
 
 
 def _span_edges(window: Window, team: pl.DataFrame, times: Ints) -> tuple[Ints, Ints, Ints]:
-    """How many begins and ends of ops, of Python calls and of generated kernels' ops lie in each piece."""
+    """Count per piece how many ops, Python calls and generated kernels' ops begin or end in it."""
     spans = window.spans.join(team, on=["process_id", "thread_id"], how="semi")
     counts = []
     for flag in ("is_op", "is_python", "is_generated"):

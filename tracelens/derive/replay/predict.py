@@ -45,7 +45,7 @@ _BOUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A rank's step before and after changes, with a range, the bound after them, and what is next in the way."""
+    """A rank's step before and after changes, with a range, its bound, and what limits it next."""
 
     rank: int
     before_ns: int
@@ -152,7 +152,7 @@ def scale_and_costs(
 
 
 def fitted_costs(replay: Replay, usual: Costs, wanted_ns: float) -> Costs:
-    """Return the usual costs by the factor with which the replayed step comes nearest to the wanted time."""
+    """Scale the usual costs so that the replayed step comes nearest to the wanted time."""
     low, high = 0.0, 8.0
     for _ in range(12):
         middle = (low + high) / 2
@@ -192,7 +192,10 @@ def savings(
     groups: Sequence[Flags],
     share: float,
 ) -> list[tuple[int, int]]:
-    """Of each group of edges its time in a step, and what the step gains where it takes this share less."""
+    """Return for each group of edges its time in a step, and what less of it gains.
+
+    Less means by this share.
+    """
     scale, costs = scale_and_costs(trace, replay, step)
     weights = weights_without(replay, costs)
     before = steady_step_ns(replay, weights)

@@ -1,4 +1,4 @@
-"""A rank's steps as a graph, replayed: as recorded, without the profiler, or with something changed."""
+"""A rank's steps as a graph, replayed: as recorded, without the profiler, or changed."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from tracelens.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A window's graph: `table` of edges, and the moments of marks and of the begins and ends of work.
+    """A window's graph: `table` of edges, moments of marks, and of the begins and ends of work.
 
-    `work_steps` is the place (in the window) of the step that launched each piece of work, and -1
-    where that was before; `call_ops` the row of the op around each call. `chain_ends` has the first
-    and the last moment of each chain of threads. `origin` is the moment that the window begins at.
+    `work_steps` is the position in the window of the step that launched each piece of work, -1
+    where that was before. `call_ops` is the row of the op around each call. `chain_ends` has the
+    first and the last moment of each chain of threads. `origin` is the moment that the window
+    begins at.
     """
 
     window: Window
@@ -49,7 +50,10 @@ class Replay:
 
 
 def replays(trace: Trace) -> dict[int, Replay]:
-    """The replay of each rank's steps around its median one, of the ranks whose host was recorded."""
+    """Replay each rank's steps around its median one.
+
+    Ranks whose host was not recorded are left out.
+    """
     return trace.derived(_all_ranks)
 
 
@@ -168,7 +172,7 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
 
 
 def step_ends(replay: Replay, times: Ints) -> Ints:
-    """When each step of the window ends: the host has begun the next, and the device is done with what came before."""
+    """Return when each step ends: the host has begun the next, and the device is done with it."""
     ends = times[replay.marks[1:]].copy()
     is_own = (replay.work_steps >= 0) & (replay.work_steps < len(ends))
     np.maximum.at(ends, replay.work_steps[is_own], times[replay.work_ends[is_own]])
@@ -186,7 +190,10 @@ def last_moment(replay: Replay, times: Ints, step: int) -> int:
 
 
 def step_durations(replay: Replay, times: Ints) -> Ints:
-    """The time of each step, from the end of the one before; the first from its start as recorded."""
+    """Return the time of each step from the end of the one before.
+
+    The first counts from its recorded start.
+    """
     ends = step_ends(replay, times)
     first = int(replay.window.steps["start"][0])
     return np.diff(np.concatenate([[first], ends]))

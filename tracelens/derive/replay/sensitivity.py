@@ -19,7 +19,7 @@ _MOST = 12
 
 
 def sensitivity_of(trace: Trace, replay: Replay, step: UnprofiledStep | None) -> pl.DataFrame:
-    """The rank's ops, layers and causes that take most time: total_ns, and saved_ns with a tenth of it less."""
+    """List the ops, layers and causes with most time: total_ns, and saved_ns for a tenth less."""
     subject = Subject(trace, replay)
     groups = [
         *_largest(subject, "op", subject.labels.ops),

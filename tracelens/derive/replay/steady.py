@@ -10,10 +10,11 @@ from tracelens.derive.replay.replay import Replay, last_moment, step_ends
 
 
 def twice(replay: Replay, weights: Ints) -> tuple[Graph, Ints]:
-    """The window's graph twice, the second begun where the host ended the first, queues as it left them.
+    """Repeat the window's graph: the second copy begins where the host ended the first.
 
-    What ran before the window has no place the second time. Returns the graph, and of each of its
-    edges the one of the window that it repeats, -1 for the joints between the two.
+    Queues stay as the first left them.
+    What ran before the window has no place the second time. Returns the graph, and for each of its
+    edges the edge of the window that it repeats, -1 for the joints between the two.
     """
     graph, work = replay.table.graph, replay.work
     n, end = graph.n_moments, int(replay.marks[-1])
@@ -46,7 +47,10 @@ def twice(replay: Replay, weights: Ints) -> tuple[Graph, Ints]:
 
 
 def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
-    """The mean time of a step once each finds what the one before left, with these weights or as recorded."""
+    """Return the mean time of a step once each finds what the one before left.
+
+    Weights are these, or as recorded.
+    """
     graph, _ = twice(replay, replay.table.graph.weights if weights is None else weights)
     times, _ = earliest_times(graph)
     n = replay.table.graph.n_moments
@@ -55,7 +59,10 @@ def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
 
 
 def steady_path(replay: Replay, weights: Ints) -> list[tuple[int, int]]:
-    """Edges of the window, with their ns, that its steps wait for once each finds what the one before left."""
+    """Return the window's edges that its steps wait for, with their ns.
+
+    Each step finds what the one before left.
+    """
     graph, origins = twice(replay, weights)
     times, deciding = earliest_times(graph)
     n = replay.table.graph.n_moments

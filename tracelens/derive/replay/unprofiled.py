@@ -41,7 +41,7 @@ class UnprofiledStep:
 
 
 def unprofiled_steps(trace: Trace) -> dict[int, UnprofiledStep]:
-    """Each rank's step without the profiler, of the ranks that mark steps and whose host was recorded."""
+    """Return by rank the step without the profiler. Ranks need marked steps and a recorded host."""
     return trace.derived(_of_all)
 
 

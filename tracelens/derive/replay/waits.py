@@ -87,7 +87,10 @@ def _synchronizations(window: Window, work: Work, starts: Ints, ends: Ints) -> l
 
 
 def _blocking_copies(window: Window, work: Work, ends: Ints) -> list[HostWait]:
-    """Copies from or to pageable memory, and those that are not asynchronous, that outlast their device work."""
+    """Find copies that the host waits for and that outlast their device work.
+
+    These are copies from or to pageable memory, and any that are not asynchronous.
+    """
     is_pageable = window.work["is_pageable"].fill_null(value=False).to_numpy()
     waits_by_name = (window.calls["waits"] & (window.calls["kind"] == "memcpy")).to_numpy()
     waits = []
@@ -119,7 +122,10 @@ def _full_queues(window: Window, work: Work, starts: Ints, ends: Ints) -> list[H
 def _with_usual_times(
     window: Window, waits: list[HostWait], starts: Ints, ends: Ints
 ) -> list[HostWait]:
-    """The waits with what the call itself takes (own_ns -1 so far), and the usual return where none was seen."""
+    """Complete the waits: what the call itself takes, and the usual return where none was seen.
+
+    What the call takes (own_ns) is -1 so far.
+    """
     names = window.calls["api"].to_list()
     waiting = {wait.call for wait in waits if wait.own_ns < 0}
     by_name: dict[str, list[int]] = {}

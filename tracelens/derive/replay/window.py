@@ -141,7 +141,10 @@ def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
 
 
 def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFrame:
-    """Recorded spans within the window: start, end (cut at it), thread, is_op, is_python, name, module_path."""
+    """Return recorded spans within the window, cut at its end.
+
+    Columns: start, end, thread, is_op, is_python, name, module_path.
+    """
     wanted = where & ~pl.col("kind").is_in(["overhead", "annotation", "nvtx"])
     spans = trace.select(
         "spans",
@@ -172,7 +175,7 @@ def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFram
 
 
 def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Outermost API calls by start, and for each call's id the row of the outermost one around it."""
+    """Return outermost API calls by start, and for each call's id the outermost one's row."""
     found = trace.select(
         "api_calls",
         "api_call_id",
@@ -213,7 +216,7 @@ def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.
 
 
 def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -> pl.DataFrame:
-    """Device work launched in the window, and earlier work that was not done when it began; by start."""
+    """Return device work launched in the window, and work not done when it began, by start."""
     origin, until = edges
     parts = []
     table_columns = {
@@ -312,9 +315,10 @@ def _described(table: str) -> list[pl.Expr]:
 
 
 def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
-    """Recorded waits with a call in the window: row of the call, kind, stream_id, waited_stream_id, recorded_at.
+    """Return recorded waits with a call in the window.
 
-    recorded_at is when the call that recorded the event began, null where unknown.
+    Columns: row of the call, kind, stream_id, waited_stream_id, recorded_at. The last is when the
+    call that recorded the event began, None where unknown.
     """
     waits = trace.select(
         "synchronizations",

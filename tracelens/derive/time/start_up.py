@@ -169,7 +169,7 @@ def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
 
 
 def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Series:
-    """Return whether each gap ends with a kernel's first use, and those before its later uses are far shorter."""
+    """Return whether each gap ends with a kernel's first use, far longer than at its later uses."""
     nothing = pl.Series([False] * gaps.height, dtype=pl.Boolean)
     if kernels is None or gaps.is_empty():
         return nothing
