@@ -1,4 +1,7 @@
-"""Which library calls would compute the model faster: a search over the legal sequences (Tang and Zhai, SC '19)."""
+"""Which library calls would compute the model faster: a search over the legal sequences.
+
+The method is that of Tang and Zhai, SC '19.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -131,7 +134,7 @@ def greedy_ranks(
 
 
 def greedy_notes(greedy: Mapping[int, Advice], searched: Mapping[int, Advice]) -> list[str]:
-    """Return what a greedy order takes beside the model as it ran and the searched sequence, by rank."""
+    """Compare the greedy order with the model as it ran and with the searched sequence, by rank."""
     found = []
     for rank, order in greedy.items():
         took, as_it_ran, best = (
@@ -221,7 +224,7 @@ def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
 
 
 def _is_changed(part: Advised) -> bool:
-    """Whether a call differs from what ran: fused, in another layout, or one that changes a layout."""
+    """Return whether a call differs from what ran: fused, in another layout, or a layout change."""
     layouts = {node.name: node.layout for node in part.part.nodes if len(node.shape) == 4}
     return any(
         len(call.nodes) != 1

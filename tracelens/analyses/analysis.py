@@ -1,4 +1,4 @@
-"""The declaration of an analysis: its question, result, function, notes, and how its result is shown.
+"""What an analysis declares: its question, result, function, notes, and how to show the result.
 
 Charts say what data they show; `views` draws them.
 """
@@ -33,7 +33,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class SplitBars:
-    """Bars that split each row into `parts` (column: word): stacked in one bar, or one below the other.
+    """Bars that split each row into `parts` (column: word), stacked or one below the other.
 
     Rows with the same names are summed. The longest bars come first, unless `in_order`.
     """
@@ -86,7 +86,10 @@ Chart: TypeAlias = Bars | SplitBars | Points | Lines | Density
 
 
 def named(frame: pl.DataFrame, *names: str) -> list[str]:
-    """The columns that name a row: `names`, after rank and device where there are several of these."""
+    """Return the columns that name a row: `names`.
+
+    Before them come rank and device where there are several of these.
+    """
     several = [c for c in ("rank", "device_id") if c in frame.columns and frame[c].n_unique() > 1]
     return [*several, *names]
 
@@ -134,7 +137,10 @@ class Analysis:
 
     @property
     def name(self) -> str:
-        """The name of the function, the result, the section of the report and the word for `--section`."""
+        """The function's name.
+
+        It also names the result, the section of the report and `--section`.
+        """
         return self.result.name
 
     @property

@@ -1,4 +1,4 @@
-"""Collectives across ranks: transfer times and rates by group, and how unevenly ranks begin them."""
+"""Collectives across ranks: transfer times and rates by group, and how unevenly ranks begin."""
 
 import polars as pl
 

@@ -16,8 +16,9 @@ _KEY = ["rank", "pattern", "layer", "phase"]
 
 @pairs_ranks
 def compare_blocks(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
-    """A row a rank, pattern and phase, and one of each of its layers beneath; the pattern with most time first.
+    """Compare repeated layers: one row per rank, pattern and phase, and one per layer beneath it.
 
+    The pattern with most time comes first.
     Raises MissingTableError where a run has no kernels, or no path has a number.
     """
     for trace in (base, other):

@@ -13,7 +13,7 @@ _SUMS = ("n_grids", "n_calls", "duration_total_ns", "total_blocks")
 
 
 def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
-    """A row for each kernel that both traces ran, with its grid in each, then a row a primitive for all other kernels.
+    """Compare grids: one row per kernel that both traces ran, then one per primitive for the rest.
 
     Rows are sorted by their time in both traces together, longest first. Raises MissingTableError
     when one of the traces has no kernels.

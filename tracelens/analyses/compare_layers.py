@@ -1,4 +1,4 @@
-"""Each layer in two runs, an eager and a compiled one: times, speedup with its range, and the layers that lose."""
+"""Each layer in an eager and a compiled run: times, speedup with its range, layers that lose."""
 
 from functools import partial
 
@@ -135,7 +135,7 @@ def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """The numbers of layers that win and lose, the worst losers, and what the comparison leaves out."""
+    """Count the layers that win and lose; name the worst losers and what is left out."""
     sentences = []
     layers = frame.filter(~pl.col("layer").str.starts_with("("))
     for way, part in layers.group_by(_WAY, maintain_order=True):

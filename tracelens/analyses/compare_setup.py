@@ -1,4 +1,4 @@
-"""Differences between two runs in machine, software and work, and the comparisons that each invalidates."""
+"""Differences between two runs in machine, software and work, and what each invalidates."""
 
 import polars as pl
 

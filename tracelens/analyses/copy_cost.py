@@ -1,4 +1,4 @@
-"""The cost of copies: bytes, bandwidth, the time that no kernel hides, and what better copies would save."""
+"""The cost of copies: bytes, bandwidth, time that no kernel hides, and what could be saved."""
 
 from typing import Any
 
@@ -74,7 +74,10 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _with_casts(trace: Trace) -> pl.DataFrame:
-    """Copies with read_bytes, written_bytes, wasted, dtype and is_recorded of the cast that follows, if any."""
+    """Add the cast that follows a copy, if any.
+
+    Columns: read_bytes, written_bytes, wasted, dtype and is_recorded.
+    """
     wasted = pl.col("elements") * (pl.col("read_bytes") - pl.col("written_bytes"))
     return trace.memcpys.join(
         casts_after_copies(trace), on=["rank", "memcpy_id"], how="left"
@@ -94,7 +97,7 @@ def _pinned_rates(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list[str]:
-    """The findings: casts that discard copied bytes, pageable memory, and how much of it delays the device."""
+    """Describe casts that discard copied bytes, and pageable memory that delays the device."""
     sentences = []
     kinds = ["rank", "direction", "source_memory", "destination_memory"]
     casts = (

@@ -1,4 +1,7 @@
-"""The layers below a framework's call as one: op, library, primitive and family, and what a faster primitive gains."""
+"""The layers below a framework's call, and what a faster primitive would gain.
+
+They are op, library, primitive and family.
+"""
 
 from collections.abc import Iterator
 
@@ -79,7 +82,10 @@ def _of_kernels(trace: Trace) -> pl.DataFrame:
 
 
 def _of_host(trace: Trace) -> pl.DataFrame:
-    """The rows of a trace without kernels: a row an op with its own time, its library by its name."""
+    """Return the rows of a trace without kernels: one per op, with its self time.
+
+    Its name gives the library.
+    """
     times = op_times(trace) if trace.has("spans") else []
     if not times:
         raise MissingTableError(
@@ -117,7 +123,10 @@ def _blas(trace: Trace) -> str | None:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """How the time is spread over families and pairs, what a faster primitive gains, and what to beware of."""
+    """Say how time is spread over families and pairs, what a faster primitive gains.
+
+    Caveats follow.
+    """
     sentences: list[str] = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         sentences += _of_rank(

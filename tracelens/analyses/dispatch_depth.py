@@ -17,8 +17,10 @@ _STARTS_WORK = ("kernel_launch", "graph_launch", "memcpy", "memset")
 
 
 def dispatch_depth(trace: Trace) -> pl.DataFrame:
-    """A row a call site (outermost op, layer, phase) that started GPU work, and a row a role of frames at a symbol.
+    """Count calls by launch site, and stack frames by role.
 
+    One row per outermost op, layer and phase that started GPU work, and one per role of frames at a
+    symbol.
     Profiler spans and native stacks are counted separately (`source`) and never joined: a stack's
     frames have no span. Raises MissingTableError when the trace has neither API calls nor stacks.
     """
@@ -47,7 +49,10 @@ def dispatch_depth(trace: Trace) -> pl.DataFrame:
 
 
 def _launches(trace: Trace) -> pl.DataFrame:
-    """The calls that started work: rank, and the stored site and op, or, in traces without sites, the span around."""
+    """Return the calls that started work: rank, site and op.
+
+    In traces without stored sites, the site is the span around.
+    """
     if trace.has("sites"):
         key, times = ["rank", "site_id", "op_span_id"], ["op_offset_ns", "duration_ns"]
         times_of = {"host_ns": pl.col("op_offset_ns") + pl.col("duration_ns")}
@@ -139,7 +144,7 @@ def _stack_rows(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """A sentence for each rank on the depth, and reasons why it may look deeper or shallower than it is."""
+    """Say for each rank how deep it dispatches, and why the depth may look wrong."""
     sentences = []
     spans = frame.filter(pl.col("source") == "span")
     for (rank,), part in spans.group_by("rank", maintain_order=True):

@@ -17,10 +17,11 @@ _KEYS = ("rank", "device_id", "name", "library", "primitive", *_TAKEN)
 
 
 def kernel_grids(trace: Trace) -> pl.DataFrame:
-    """A row for each (rank, device, kernel, grid, block, resources of a block), longest total time first.
+    """List each kernel with its grid, block and resources, by rank and device.
 
-    Occupancy is computed by CUDA's rules from the launch and the device's compute capability; it is
-    null, with the reason, where the rules or the numbers are missing. Raises MissingTableError when
+    The longest total time comes first.
+    Occupancy is computed by CUDA's rules from the launch and the device's compute capability. It is
+    None, with the reason, where the rules or the numbers are missing. Raises MissingTableError when
     the trace has no kernels.
     """
     trace.require("kernel_grids", "kernels")

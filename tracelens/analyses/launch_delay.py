@@ -53,7 +53,10 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
 
 
 def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
-    """A row for each call and kind of work: the key, api_ns, n, and is_short: its work took less time than the call."""
+    """Return one row per call and kind of work: the key, api_ns, n and is_short.
+
+    `is_short`: the work took less time than the call.
+    """
     # A graph launch starts many pieces of work; its own time counts once, compared with all of
     # theirs.
     is_short = pl.col("duration_ns").sum() < pl.col("api_ns").first()

@@ -53,7 +53,7 @@ def layer_attribution(
 
 
 def _with_rests(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with rows for unattributed and pre-window work on every rank, to show that there is none."""
+    """Add rows for unattributed and pre-window work on every rank, also where there is none."""
     rests = frame.select(pl.col("rank").unique()).join(pl.DataFrame({"layer": _RESTS}), how="cross")
     absent = rests.join(frame, on=["rank", "layer"], how="anti").with_columns(
         evidence=pl.lit("no kernel")

@@ -1,4 +1,4 @@
-"""The speed that the model could have if every layer ran eager or compiled, whichever is best for the whole."""
+"""The speed the model could have if each layer ran eager or compiled, whichever suits the whole."""
 
 from typing import Any
 
@@ -39,18 +39,19 @@ def layer_oracle(
     method: str | None = None,
     beyond_spread: bool = False,
 ) -> pl.DataFrame:
-    """A row for each layer on the path of each oracle, in the order of first calls, after the row (total).
+    """List the layers on each oracle's path, in the order of first calls, after the row (total).
 
     Base is meant to be the eager run and other the compiled one; without evidence for that, the
-    choices are called base and other. `method` selects the times (as compare_layers names them; by
-    default kernels, else the first measured). `switch_cost_ns` is the cost of each change between
-    eager and compiled, where the model's caller is eager; by default it is half of the measured
-    cost of calling a compiled region (in timings), and 0 where that was not measured, which is the
-    thesis's recurrence. A layer with a time in one run only keeps that run's choice, and counts in
-    no speedup; rows in brackets of compare_layers are left out. With `beyond_spread`, a layer whose
-    ranges in the two runs overlap counts with its time in base on either side, so that neither
-    choice nor speedup depends on it. Raises MissingTableError where no layer is matched, UsageError
-    for an unknown method or an invalid cost.
+    choices are called base and other. `method` selects the times as compare_layers names them; by
+    default kernels, else the first measured.
+    `switch_cost_ns` is the cost of each change between eager and compiled, where the model's caller
+    is eager. By default it is half of the measured cost of calling a compiled region (in timings).
+    It is 0 where that was not measured, which is the thesis's recurrence.
+    A layer with a time in one run only keeps that run's choice, and counts in no speedup; rows in
+    brackets of compare_layers are left out. With `beyond_spread`, a layer whose ranges in the two
+    runs overlap counts with its time in base on either side, so that neither choice nor speedup
+    depends on it. Raises MissingTableError where no layer is matched, UsageError for an unknown
+    method or an invalid cost.
     """
     if method is not None and method not in _METHODS:
         raise UsageError(f"no method is called {method}; the methods are {', '.join(_METHODS)}")
@@ -100,7 +101,10 @@ def layer_oracle(
 
 
 def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
-    """The way of timing to use: the preferred method with a layer on both sides, whole models before custom ones."""
+    """Choose the way of timing: the preferred method with a layer on both sides.
+
+    Whole models come before custom ones.
+    """
     if not pairs.is_empty():
         pairs = pairs.filter((pl.col("match") == "both") & ~pl.col("layer").str.starts_with("("))
         known = [*_METHODS] if method is None else [method]
@@ -127,7 +131,10 @@ def _of(pairs: pl.DataFrame, way: dict[str, Any]) -> pl.DataFrame:
 
 
 def _ordered(pairs: pl.DataFrame, way: dict[str, Any], base: Trace, other: Trace) -> pl.DataFrame:
-    """The layers in call order: rank, position, layer, class_name, base_ns, other_ns (all phases), is_clear."""
+    """Put the layers in the order of calls.
+
+    Columns: rank, position, layer, class_name, base_ns, other_ns (all phases), is_clear.
+    """
     calls = pl.concat(
         trace.layers.select("rank", "call_order", layer="module_path") for trace in (base, other)
     )
@@ -154,7 +161,10 @@ def _summed(which: str) -> pl.Expr:
 
 
 def _is_clearly_faster(faster: str, slower: str) -> pl.Expr:
-    """Whether the highest time of one run is less than the lowest of the other; null where one has none."""
+    """Return whether one run's highest time is less than the other's lowest.
+
+    It is None where one has none.
+    """
     most, least = pl.col(f"{faster}_high_ns"), pl.col(f"{slower}_low_ns")
     return pl.when((most.count() > 0) & (least.count() > 0)).then(most.sum() < least.sum())
 
@@ -202,7 +212,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _caveats(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Sentences on different devices, missing evidence of eager and compiled runs, and the cost of changes."""
+    """Warn of different devices, missing evidence of eager or compiled runs, costs of changes."""
     caveats = []
     devices = other_device(base, other)
     if devices is not None:

@@ -94,8 +94,9 @@ _SAID = 4
 
 
 def memory_timeline(trace: Trace) -> pl.DataFrame:
-    """The peak of each rank and device (null: the host), the blocks alive then by phase, and moments in time.
+    """Find the peak of each rank and device, the blocks alive then by phase, and memory over time.
 
+    Device None is the host.
     Raises MissingTableError where no allocations were recorded, or none with the allocator's
     totals.
     """
@@ -169,7 +170,10 @@ def _of_device(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
 
 
 def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
-    """allocated_by, freed_by, n_blocks and size_bytes of what was allocated at the peak, the largest first."""
+    """Sum up what was allocated at the peak, the largest first.
+
+    Columns: allocated_by, freed_by, n_blocks and size_bytes.
+    """
     then, size, known = peak["at"], pl.col("size_bytes"), pl.col("address").is_not_null()
     # A block whose address is given out again, or freed with another size, was freed unseen by
     # then.

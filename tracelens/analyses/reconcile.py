@@ -1,4 +1,4 @@
-"""Two captures of one run by different profilers: what one tells of layers and ops, the other takes."""
+"""Two captures of one run by different profilers: layers and ops of one, given to the other."""
 
 import polars as pl
 
@@ -67,7 +67,10 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def _told(trace: Trace, side: str) -> pl.DataFrame:
-    """Each kernel with its layer, op and shapes, null where the capture does not tell; its id and time by `side`."""
+    """List each kernel with its layer, op and shapes, None where the capture does not tell.
+
+    Columns end with its id and time, named by `side`.
+    """
     layers = kernel_layers(trace).cast({"layer": pl.String})
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "input_shapes")
     kernels = trace.select("kernels", "rank", "kernel_id", "span_id", *_OWN[3:], "duration_ns")
@@ -90,7 +93,7 @@ def _told(trace: Trace, side: str) -> pl.DataFrame:
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """How many kernels were aligned, their time under each profiler, and how much of it took its layer from where."""
+    """Say how many kernels were aligned, their time in each capture, and where layers came from."""
     aligned = frame.filter(match="aligned")
     n, of = int(aligned["n_kernels"].sum()), (base.height("kernels"), other.height("kernels"))
     times = [int(aligned[f"{side}_duration_total_ns"].sum()) for side in ("base", "other")]

@@ -60,7 +60,10 @@ def roofline(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
 
 
 def _limits(trace: Trace, given: Peaks | None) -> pl.DataFrame:
-    """Return the peaks of each device by precision, with their source; None and the reason where unknown."""
+    """Return the peaks of each device by precision, with their source.
+
+    Unknown ones are None, with the reason.
+    """
     devices = trace.devices.select(*_DEVICE, "name").unique(
         _DEVICE, keep="first", maintain_order=True
     )
@@ -176,7 +179,7 @@ def _all(column: str) -> pl.Expr:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all notes take these
-    """The shares that are modelled and not, the utilization of a step, and where the peaks are from."""
+    """Say what share is modelled, how much of the peak is used, and where the peaks are from."""
     steps = frame.filter(pl.col("op") == STEP)
     ops = frame.filter(pl.col("op") != STEP)
     is_rest = pl.col("op") == NOT_MODELLED

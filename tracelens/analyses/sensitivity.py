@@ -12,10 +12,11 @@ from tracelens.trace import Trace
 
 
 def sensitivity(trace: Trace) -> pl.DataFrame:
-    """One row per op, layer and cause that takes most of a rank's step: what a tenth less of it would give.
+    """List the ops, layers and causes that take most of a step, and what a tenth less would give.
 
-    By replaying the steps around the median one, without the profiler. What the step does not wait
-    for saves nothing. Raises MissingTableError without kernels and ops.
+    There is one row per rank and op, layer or cause. Steps around the median one are replayed
+    without the profiler. What the step does not wait for saves nothing. Raises MissingTableError
+    without kernels and ops.
     """
     require_time(trace, "sensitivity")
     steps = unprofiled_steps(trace)

@@ -1,4 +1,4 @@
-"""The calls between a framework call and the library in two programs, and how many of them are the same."""
+"""The calls between a framework call and the library in two programs, and how many they share."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -130,15 +130,16 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
     via: str = CONV2D,
     occurrence: str = "outermost",
 ) -> pl.DataFrame:
-    """Calls and frames from an entry over `via` to the stopped function, and the frames that both stacks share.
+    """Compare two stacks from an entry over `via` to the stopped function: calls and frames.
 
-    Entries and `via` are plain names, or regular expressions for a whole normalised function or
-    what follows one of its `::`; `occurrence` picks the outermost or innermost match. Without an
-    entry, it is the outermost of the well-known ones (call_function, Conv2dImpl::forward,
-    VariableType::_convolution, Conv2d…::forward, and the Python bindings THPVariable_…), else the
-    outermost frame that is not runtime. `via` is at::conv2d, in torch 2.x at::_ops::conv2d::call.
-    The first stack of each symbol is used; symbols are paired by name, and where no name is shared,
-    the first stacks of both traces are paired. Segments at `via` appear where a stack has it.
+    Frames that both stacks share are counted. Entries and `via` are plain names, or regular
+    expressions for a whole normalised function or what follows one of its `::`; `occurrence` picks
+    the outermost or innermost match. Without an entry, it is the outermost of the well-known ones
+    (call_function, Conv2dImpl::forward, VariableType::_convolution, Conv2d…::forward, and the
+    Python bindings THPVariable_…), else the outermost frame that is not runtime. `via` is
+    at::conv2d, in torch 2.x at::_ops::conv2d::call.
+    The first stack of each symbol is used. Symbols are paired by name; where no name is shared, the
+    first stacks of both traces are paired. Segments at `via` appear where a stack has it.
 
     Raises TracelensError when a given entry is not in a stack. Calls are counted as in "Comparing
     the costs of abstraction for DL frameworks": differences of levels.
@@ -159,7 +160,7 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """The calls found, and what makes them hard to compare: builds, unknown frames, incomplete stacks."""
+    """Say how many calls there are, and what hampers comparing: builds, unknown frames, cuts."""
     texts = []
     whole = frame.filter(pl.col("role").is_null(), segment="entry_to_symbol")
     for (base_stack, other_stack), row in zip(
@@ -273,7 +274,10 @@ def _not_found(trace: Trace, stack: Mapping[str, Any], entry: str) -> str:
 
 
 def _segment(segment: str, base: _Path, other: _Path) -> Iterator[dict[str, Any]]:
-    """The segment's row for all roles, then one for each role in it; empty where neither stack has the segment."""
+    """Return the segment's row for all roles, then one for each role in it.
+
+    Empty where neither stack has the segment.
+    """
     sides = [
         (side, path, ends)
         for side, path in (("base", base), ("other", other))
@@ -301,7 +305,10 @@ def _segment(segment: str, base: _Path, other: _Path) -> Iterator[dict[str, Any]
 
 
 def _run(base: _Path, other: _Path) -> int:
-    """The number of levels from 0 at which both stacks have one function, up to user code or an unnamed one."""
+    """Count the levels from 0 at which both stacks have one function.
+
+    User code or an unnamed function ends them.
+    """
     level = 0
     while (
         level in base.functions

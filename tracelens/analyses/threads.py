@@ -13,9 +13,10 @@ _PARTS = ("wait", "op", "api", "python", "unrecorded")
 
 
 def threads(trace: Trace) -> pl.DataFrame:
-    """A row for each rank, process and thread with spans or API calls, those with most time in ops first.
+    """List the threads with spans or API calls by rank and process.
 
-    Over the program: all steps, or on a rank that marks none the phase program. The parts
+    Those with most time in ops come first.
+    Times are over the program: all steps, or the phase program on a rank that marks none. The parts
     add up to window_ns. Raises MissingTableError when the trace has neither.
     """
     if not trace.has("spans") and not trace.has("api_calls"):

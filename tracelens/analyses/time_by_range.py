@@ -29,11 +29,12 @@ _KEY = [*LANE, "domain", "path"]
 
 
 def time_by_range(trace: Trace) -> pl.DataFrame:
-    """A row for each thread, domain and path of ranges in each rank, most device time first; rows of single steps last.
+    """Sum device work by thread, domain and path of ranges on each rank.
 
+    Most device time comes first, rows of single steps last.
     Device work counts for the ranges that were open on the launching thread when the call began, as
-    in nsys's nvtx_kern_sum and nvtx_gpu_proj_sum. Work launched outside of any range has a row for
-    each thread, in brackets. Raises MissingTableError when the trace has neither annotations nor
+    in nsys's nvtx_kern_sum and nvtx_gpu_proj_sum. Work launched outside of any range has one row
+    per thread, in brackets. Raises MissingTableError when the trace has neither annotations nor
     NVTX ranges.
     """
     trace.require("time_by_range", "spans")
@@ -64,7 +65,10 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
 
 
 def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
-    """A row a path: the time of its ranges, the work they launched, and its rank's time without work meanwhile."""
+    """Return one row per path: its ranges' time, the work they launched, the time without work.
+
+    The latter is their rank's.
+    """
     pieces, calls = (frame.select("start_ns", end_ns=END) for frame in (work, ranges.tree))
     idle = ranges.tree["duration_ns"] - covered_by(union(pieces), calls)
     each = ranges.tree.hstack(sums_of_ranges(ranges)).with_columns(
@@ -113,7 +117,10 @@ def _rows_outside(ranges: Ranges) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """The share of device work launched inside ranges, the path with most, and the work of other threads."""
+    """Say what share of device work ranges launched, which path has most, and what others launched.
+
+    The others are other threads of the process.
+    """
     ns = pl.col("duration_ns")
     work = pl.concat(
         trace.select(name, "rank", "api_call_id", "duration_ns") for name in DEVICE_WORK

@@ -1,4 +1,4 @@
-"""The cost of measuring: every way of timing the whole model beside the run that measures nothing within it."""
+"""The cost of measuring: each way of timing the model beside the run that times only the whole."""
 
 from typing import Any
 
@@ -22,8 +22,9 @@ _QUANTITIES = ("wall", "cuda_event", "arr_sum", "CPU_self", "CUDA_self", "CUDA_t
 
 
 def timing_methods(trace: Trace) -> pl.DataFrame:
-    """A row for each configuration, way of timing and quantity: median over executions, and ratio to the pure run.
+    """List each configuration, way of timing and quantity: median, and ratio to the pure run.
 
+    The median is over executions.
     Profiled rows follow unprofiled ones. Raises MissingTableError without timings.
     """
     trace.require("timing_methods", "timings")
@@ -70,7 +71,7 @@ _ORDERS = {"configuration": _CONFIGURATIONS, "variant": _VARIANTS, "quantity": _
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Whether a measured plan helps, the cost of timers and profiler, and the share of the run that layers explain."""
+    """Say whether a measured plan helps, what timers and profiler cost, what layers explain."""
     outcome = planned_outcome(trace)
     for key, part in frame.group_by(_CONFIGURATION, maintain_order=True):
         name = str(key[1]) + (f" ({key[2]})" if key[2] else "")

@@ -13,10 +13,11 @@ _FIRST_RANKS = 4
 
 
 def unprofiled_step(trace: Trace) -> pl.DataFrame:
-    """One row per rank that marks steps: its step as recorded and without the profiler, with a range.
+    """Give the step of each rank that marks steps, as recorded and without the profiler.
 
+    The latter has a range.
     What the profiler adds to ops, Python calls and API calls is taken off each, and the step is
-    replayed as a graph of what waits for what; where the capture timed steps without the profiler,
+    replayed as a graph of what waits for what. Where the capture timed steps without the profiler,
     that is the answer. Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "unprofiled_step")

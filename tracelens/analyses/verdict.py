@@ -217,7 +217,7 @@ def _judgement(
 
 
 def _evidence(rank: RankTime, places: dict[tuple[int, str], str], awaited: int | None) -> str:
-    """Say what the bound takes and where, what computing takes, what comes next, and the step's time."""
+    """Say what the bound takes and where, what computing takes, what is next, the step's time."""
     bound = rank.bound
     of_step = "of step time" if rank.n_steps else "of the time"
     place = places.get((rank.rank, bound))
@@ -265,7 +265,7 @@ def _communication_on_devices(model: TimeModel) -> dict[tuple[int, str], str]:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """The time of steps, changes that would help with what they may save, and doubts about the verdict."""
+    """Say how long steps take, which changes would save how much, and why to doubt the verdict."""
     if is_capture_alone(trace):
         return _capture_only(trace)
     model = time_model(trace)

@@ -1,4 +1,4 @@
-"""Waiting in collectives: how much time each rank loses until the last one has begun, and for whom."""
+"""Waiting in collectives: the time each rank loses until the last one has begun, and for whom."""
 
 import polars as pl
 
