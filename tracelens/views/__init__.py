@@ -1,1 +1,1 @@
-"""Drawing and writing reports: values and columns in words, charts, the HTML page, and every format."""
+"""Draw and write reports: values and columns in words, charts, the HTML page, every format."""

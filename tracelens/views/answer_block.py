@@ -1,4 +1,4 @@
-"""The answer as the first screen of the page: sentence, bars and changes, ready for the template."""
+"""The answer as the page's first screen: sentence, bars and changes, ready for the template."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -12,7 +12,7 @@ from tracelens.views.palette import class_of, part_color
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """A part of a drawn bar: begin and width in percent of the longest bar, and its class of colour."""
+    """A part of a drawn bar: begin and width in percent of the longest bar; its colour class."""
 
     label: str
     percent: int

@@ -1,4 +1,4 @@
-"""The facts that a page opens with: the program, where it ran, its steps, and what the profiler cost."""
+"""The facts that a page opens with: program, machine, steps, and what the profiler cost."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -47,7 +47,10 @@ def _devices(trace: Trace) -> str:
 
 
 def _steps(trace: Trace) -> list[tuple[str, str]]:
-    """The number of steps, the time of one with its spread, its mark where that differs, and the profiler's part."""
+    """Say how many steps there are, how long they take, and what the profiler adds.
+
+    Their marks' length is said where it differs.
+    """
     model = time_model(trace)
     times = step_times(model)
     if times.is_empty():

@@ -187,7 +187,7 @@ def _points(asked: Points, result: Table) -> Drawing | None:
 
 
 def _roofs(asked: Points, rows: list[dict[str, Any]], scale: Scale) -> list[dict[str, Any]]:
-    """The corners of a line for each roof of the points, which rises to its ridge and is level from there on."""
+    """Return the corners of each roof's line. It rises to its ridge and is level from there on."""
     xs = [row["x"] for row in rows if row["x"] is not None]
     words = {row[asked.color] for row in rows}
     return [
@@ -276,7 +276,10 @@ def _density(asked: Density, result: Table) -> Drawing | None:
 
 
 def labels(frame: pl.DataFrame, names: Sequence[str | pl.Expr]) -> list[str]:
-    """A short, distinct label for each row: two kernels that shorten to the same text stay two bars."""
+    """Return a short, distinct label per row.
+
+    Two kernels that shorten to the same text stay two bars.
+    """
     used: dict[str, int] = {}
     out = []
     for row in frame.select(names).iter_rows(named=True):

@@ -29,7 +29,7 @@ def ordered(section: Section) -> list[str]:
 
 
 def useful(section: Section) -> list[str]:
-    """The informative columns that the analysis lists in `shown`; all informative ones where it lists none."""
+    """Return the informative columns that the analysis lists in `shown`; all if it lists none."""
     if section.is_query:
         return section.frame.columns
     available, shown = _informative(section), section.analysis.shown
@@ -37,7 +37,10 @@ def useful(section: Section) -> list[str]:
 
 
 def _informative(section: Section) -> list[str]:
-    """The informative columns; of several ranks an only one is an answer, as that which the others wait for."""
+    """Return the informative columns.
+
+    An only rank stays among several ranks: it is the answer, such as the one that others wait for.
+    """
     frame = section.frame
     columns = informative(frame)
     is_answer = (

@@ -1,4 +1,4 @@
-"""Tables and columns described as frames, for the schema command and the reference documentation."""
+"""Tables and columns described as frames, for the schema command and the reference."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ _COLUMNS = {
 
 
 def describe(table: Table) -> pl.DataFrame:
-    """A row for each column of the table: name, Polars type, unit, whether it may be null, and meaning."""
+    """Describe the table, one row per column: name, Polars type, unit, nullability and meaning."""
     rows = [
         {
             "column": column.name,

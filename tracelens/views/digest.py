@@ -12,7 +12,10 @@ _MORE = "What else this trace answers, rank by rank"
 
 
 def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]:
-    """Return sections in reading order with how many rows to show: None for all, 0 where notes say them."""
+    """Return sections in reading order with how many rows to show.
+
+    It is None for all, 0 where notes say them.
+    """
     sections = report.to_read()
     if not report.is_of_many:
         return [(section, rows) for section in sections]
@@ -22,7 +25,7 @@ def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]
 
 
 def endings(report: Report) -> list[tuple[str, list[str]]]:
-    """Return headings with lines for the end: sections that are left out, and those without an answer."""
+    """Return headings with lines for the end: sections left out, and those without an answer."""
     headed_lines = [(UNANSWERED, _in_one_line(report.unanswered()))]
     if report.is_of_many:
         left_out = [
@@ -52,7 +55,7 @@ def title(report: Report) -> str:
 
 
 def _shortened(section: Section) -> tuple[Section, int | None]:
-    """Shorten a section of many ranks: a sentence per verdict that ranks share, few rows of other tables."""
+    """Shorten a section of many ranks: one sentence per verdict that ranks share, few rows."""
     if section.analysis.name != "verdict":
         return section, _MOST_ROWS.get(section.analysis.name)
     sentences = [

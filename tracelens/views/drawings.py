@@ -1,4 +1,4 @@
-"""Drawings of events themselves for the page: a step as a timeline, kernel time as an icicle, and stacks by frame."""
+"""Drawings of events for the page: a step's timeline, kernel time as an icicle, stacks by frame."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ _MOST_STACKS = 8
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One picture of a drawing: whose it is, the words to choose it by, what is said of it, and its data, packed."""
+    """One picture of a drawing: whose it is, the words to choose it by, caption, packed data."""
 
     rank: str
     step: str
@@ -38,7 +38,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A drawing: the name of its section, its title, what is said of it, and its views, of which one is shown."""
+    """A drawing: the name of its section, its title, its caption, and its views.
+
+    One view is shown at a time.
+    """
 
     name: str
     title: str
@@ -49,7 +52,10 @@ class Drawn:
 
 
 def draw_events(report: Report) -> Iterator[Drawn]:
-    """The heat maps of several ranks, the timeline and the icicle; none where sections were asked for."""
+    """Draw heat maps of several ranks, the timeline and the icicle.
+
+    None are drawn where sections were asked for.
+    """
     if report.is_asked:
         return
     trace = report.trace
@@ -74,7 +80,10 @@ def draw_events(report: Report) -> Iterator[Drawn]:
 
 
 def _chosen(model: TimeModel, together: list[int]) -> list[int]:
-    """Choose the ranks to draw: all, where they are few, else the first and those that stand together."""
+    """Choose the ranks to draw: all where they are few, else the first and a group.
+
+    The group are those that stand `together`.
+    """
     ranks = model.trace.manifest.ranks
     if len(ranks) <= MANY:
         return [*ranks] or [first_rank(model)]

@@ -1,4 +1,4 @@
-"""Tables and drawings as data inside the page: columns, compressed, within a budget that the page states.
+"""Tables and drawings as compressed columns inside the page, within a budget that it states.
 
 A script of the page inflates them (DecompressionStream); base64 has no character that could end its
 element.
@@ -57,8 +57,9 @@ def clip(text: str) -> str:
 def embed(
     sections: Sequence[tuple[Section, Sequence[str]]], used: int = 0
 ) -> list[tuple[str, int]]:
-    """Each section's named columns, packed, and how many of its rows that holds: all, where the budget allows.
+    """Pack each section's named columns, and return how many rows that holds.
 
+    It is all, where the budget allows.
     `used`: characters of the budget that drawings take.
     """
     made = [
@@ -77,7 +78,10 @@ def embed(
 
 
 def _share(sizes: Sequence[int], budget: int) -> int:
-    """The most that one table may take, so that all stay within the budget and small ones are whole."""
+    """Return the most that one table may take, so that all fit the budget.
+
+    Small ones stay whole.
+    """
     left, limit = budget, budget
     for rest, size in enumerate(sorted(sizes)):
         limit = left // (len(sizes) - rest)
@@ -88,11 +92,11 @@ def _share(sizes: Sequence[int], budget: int) -> int:
 
 
 def table_data(section: Section, names: Sequence[str], rows: int | None = None) -> dict[str, Any]:
-    """The first rows of a section's named columns, for tables.js; of equal values the later ones are a column's number.
+    """Return the first rows of a section's named columns, for tables.js.
 
-    `first` are the columns that people need, which are printed; `choices` are those to select rows
-    by: rank, step and those of few declared words. `tree` is the column of paths where the table
-    splits a whole by layer.
+    Of equal columns the later ones are the number of the first. `first` are the columns that people
+    need, which are printed; `choices` are those to select rows by: rank, step and those of few
+    declared words. `tree` is the column of paths where the table splits a whole by layer.
     """
     frame, result = section.frame, section.analysis.result
     part = frame if rows is None else frame.head(rows)
@@ -121,7 +125,10 @@ def table_data(section: Section, names: Sequence[str], rows: int | None = None) 
 
 
 def _column(shown: Shown, frame: pl.DataFrame, table: Table) -> dict[str, Any]:
-    """One column: its head, how its numbers are written, and its values, or its words and each row's place in them."""
+    """Return a column: its head, how its numbers are written, and its values.
+
+    Repeated words are stored once, with each row's index into them.
+    """
     name = shown.name
     found = {
         "name": name,
@@ -168,7 +175,10 @@ def _column(shown: Shown, frame: pl.DataFrame, table: Table) -> dict[str, Any]:
 
 
 def _numbers(values: pl.Series) -> list[Any]:
-    """Numbers as JSON has them: those that a script cannot hold exactly, and infinities, as text."""
+    """Return numbers as JSON has them.
+
+    Infinities, and those that a script cannot hold exactly, are text.
+    """
     if values.dtype.is_float():
         values = values.round_sig_figs(_DIGITS).fill_nan(None)
     if (values.cast(pl.Float64).abs() < _EXACT).all():

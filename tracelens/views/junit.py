@@ -1,4 +1,4 @@
-"""Gates as JUnit's XML, which continuous integration shows as tests, and as GitHub's annotations."""
+"""Gates as JUnit's XML, which continuous integration shows as tests; and GitHub's annotations."""
 
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET

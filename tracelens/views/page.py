@@ -37,9 +37,9 @@ _SCRIPTS = ("page.js", "tables.js", "bars.js", "timeline.js", "icicle.js", "heat
 
 
 def to_html(report: Report, rows: int | None = 25) -> str:
-    """The page: what was captured, the verdict, every section with notes, charts and table, and sources.
+    """Write the page: what was captured, the verdict, sections with charts and tables, and sources.
 
-    Tables show so many `rows` at a time, all where it is null.
+    Tables show so many `rows` at a time, all where it is None.
     """
     with ThreadPoolExecutor(1) as pool:  # it waits for another process
         bundling = pool.submit(vega_script)
@@ -83,7 +83,10 @@ def to_html(report: Report, rows: int | None = 25) -> str:
 
 
 def _split(report: Report) -> tuple[list[Section], list[str]]:
-    """The sections to draw, and a line for each of those without rows, unless they were asked for."""
+    """Return the sections to draw, and one line per section without rows.
+
+    Sections that were asked for are always drawn.
+    """
     sections = report.to_read()
     silent = [section for section in sections if section.absent is not None and not report.is_asked]
     names = ", ".join(section.analysis.name for section in silent if not section.notes)
@@ -144,8 +147,9 @@ def _hash(code: str) -> str:
 
 
 def _parts(sections: list[Section], used: int) -> list[dict[str, Any]]:
-    """Each section for the template: notes that no section before has, cards, charts with titles, and its table.
+    """Prepare each section for the template: notes, cards, charts with titles, and its table.
 
+    A note that a section before has is left out.
     `used`: characters that drawings take of what may be embedded.
     """
     tables = [

@@ -135,7 +135,7 @@ def class_of(color: str) -> str:
 
 
 def style() -> str:
-    """Write the rules of the page's style that name colours: fills, and edges of cards and frames."""
+    """Write the style rules that name colours: fills, and edges of cards and frames."""
     colors = sorted({*PARTS.values(), *_FALLBACK.values()})
     fills = [f".{class_of(color)} {{ fill: {color}; }}" for color in colors]
     roles = [

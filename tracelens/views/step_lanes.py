@@ -12,7 +12,7 @@ _WORKS, _WAITS, _AFTER, _RANGE = "lane-works", "lane-waits", "step-after", "rang
 
 @dataclass(frozen=True, slots=True)
 class LanePart:
-    """A part of a lane: begin and width in percent of the longest lane, and its class in style.css."""
+    """A part of a lane: begin and width in percent of the longest lane; its class in style.css."""
 
     begin: float
     width: float
@@ -69,7 +69,10 @@ def _unprofiled(report: Report) -> dict[str, int] | None:
 
 
 def _lane(label: str, text: str, edges: Sequence[float | None], longest: float) -> Lane:
-    """Draw one lane from where its work ends, None where unknown, the least it takes, and the most."""
+    """Draw one lane from where its work ends, the least it takes, and the most.
+
+    Each is None where unknown.
+    """
     working, low, high = (
         None if edge is None else round(100 * edge / longest, 3) for edge in edges
     )

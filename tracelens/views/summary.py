@@ -1,4 +1,7 @@
-"""A comparison in a few lines of Markdown, as for a pull request: gates, what differs, what was judged."""
+"""A comparison in a few lines of Markdown: gates, what differs, what was judged.
+
+It suits a pull request.
+"""
 
 import textwrap
 from dataclasses import replace
@@ -33,7 +36,7 @@ def gate_lines(verdicts: list[Verdict]) -> list[str]:
 
 
 def _found(verdict: Verdict) -> str:
-    """The value with its interval, as a share or as a number of what the expression is counted in."""
+    """Write the value with its interval: a share, or a number in the expression's unit."""
     if verdict.value is None:
         return "no value"
     form = "{:+.2%}" if verdict.expr.rstrip().endswith("%") else "{:,.0f}"
@@ -45,7 +48,7 @@ def _found(verdict: Verdict) -> str:
 
 
 def to_summary(report: Report) -> str:
-    """Markdown: the gates, what differs between the runs, and the rows that were judged faster or slower."""
+    """Write Markdown: the gates, how the runs differ, and rows judged faster or slower."""
     answer = answer_text(make_answer(report.trace, report.base)).rstrip()
     # Indented, a block of text holds whatever a name contains.
     parts = [f"# {escape(report.title)}", textwrap.indent(answer, "    ")]

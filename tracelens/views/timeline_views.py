@@ -51,7 +51,7 @@ def timelines(report: Report, together: list[int], ranks: list[int]) -> Iterator
 
 
 def _windows(report: Report, rank: int) -> list[Window]:
-    """Return the steps of a rank to draw: median, longest, the critical path's, then the first ones."""
+    """Return a rank's steps to draw: median, longest, the critical path's, then the first ones."""
     model = time_model(report.trace)
     chosen = windows(model, rank)
     path = _critical_path(report, rank)

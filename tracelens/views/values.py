@@ -78,10 +78,10 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One column ready to be drawn: `label` and `symbol` for its head, and `cells` of printable text, row by row.
+    """One column ready to be drawn: `label` and `symbol` of its head, `cells` of printable text.
 
-    Numbers with `decimals` are written with that many, over the `divisor`; all else is shown as it
-    is.
+    There is one cell per row. Numbers with `decimals` are written with that many, over the
+    `divisor`; all else is shown as it is.
     """
 
     name: str
@@ -146,7 +146,10 @@ def unit_of(column: Column) -> str | None:
 
 
 def label_of(column: Column) -> str:
-    """The column's name in words, without its unit: `duration_total_ns` is "duration total", `n_calls` is "calls"."""
+    """Return the column's name in words, without its unit: `n_calls` is "calls".
+
+    For example, `duration_total_ns` is "duration total".
+    """
     name = column.name
     if name in _LABELS:
         return _LABELS[name]
@@ -199,7 +202,10 @@ def quantity(value: float | None, unit: str | None) -> str:
 
 
 def decimals_for(scale: Scale, largest: float) -> int:
-    """Return the decimals of a column by its largest magnitude: the same in all rows, so that points align."""
+    """Return the decimals of a column by its largest magnitude.
+
+    All rows have the same, so that points align.
+    """
     if scale.symbol == "%":
         return 1
     if scale.symbol in {"ns", "B", "B/s"}:
@@ -222,7 +228,10 @@ def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
 
 
 def informative(frame: pl.DataFrame) -> list[str]:
-    """The columns except those without values, an only rank or device, and libraries or causes without time."""
+    """Return the columns that say something.
+
+    Left out are those without values, an only rank or device, and libraries or causes without time.
+    """
     if frame.is_empty():
         return frame.columns
     dull = {name for name in frame.columns if frame[name].null_count() == frame.height}

@@ -14,8 +14,9 @@ _FORMULA = r"^[=+\-@\t\r]"
 
 
 def to_csv(report: Report) -> str:
-    """A header of the column names and every row of the only section: null is empty, times are integers.
+    """Write the column names and every row of the only section.
 
+    None is empty, times are integers.
     Texts may be hostile: invisible characters are written as escapes, and a quote is put before
     what a spreadsheet would take for a formula. JSON and Parquet keep them as stored.
     """
@@ -38,7 +39,7 @@ def to_csv(report: Report) -> str:
 
 
 def _cell(text: str) -> str:
-    """Remove invisible characters from a text, and quote it where a spreadsheet would run it as a formula."""
+    """Remove a text's invisible characters, and quote what a spreadsheet would run as a formula."""
     seen = printable(text)
     return f"'{seen}" if re.match(_FORMULA, seen) else seen
 

@@ -13,7 +13,7 @@ WIDTH = 140
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """The medium of a report: characters a line, rows a table (null: all), whether it shows colours."""
+    """The medium of a report: characters per line, rows per table (None: all), colours or not."""
 
     width: int = WIDTH
     rows: int | None = None
@@ -22,11 +22,12 @@ class Screen:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One way to write a report; `--format`, the endings of `--out`, their help and errors derive from it.
+    """One way to write a report.
 
+    `--format`, the endings of `--out`, their help and errors use it.
     `name` is the word after `--format`; `endings` are those of its files. `write` returns text, or
     bytes where `is_text` is false, for a report that passes `check`. `rows` is the default number
-    of rows a table, null for all.
+    of rows per table, None for all.
     """
 
     name: str
@@ -37,7 +38,10 @@ class Format:
     is_text: bool = True
 
     def check(self, sections: Sequence[str], out: Path | None) -> None:
-        """Raise UsageError for sections that the format cannot hold, and for bytes without a file to put them in."""
+        """Refuse sections that the format cannot hold, and bytes without a file to put them in.
+
+        Raises UsageError.
+        """
         if self.holds_one_table and len(sections) != 1:
             names = ", ".join(ANALYSES)
             raise UsageError(

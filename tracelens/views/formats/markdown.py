@@ -12,9 +12,10 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
 
 def to_markdown(report: Report, rows: int | None = None) -> str:
-    """A heading, a table and the notes a section, the verdict first; all rows unless `rows` limits them.
+    """Write each section's heading, table and notes, the verdict first.
 
-    Sections without an answer are a line each at the end.
+    All rows are written unless `rows` limits them.
+    Sections without an answer are one line each at the end.
     """
     parts = [
         f"# {escape(title(report))}",

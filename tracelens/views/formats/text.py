@@ -1,4 +1,4 @@
-"""A report as text for a terminal: each section's question, a table that fits the width, and its notes."""
+"""A report as text for a terminal: questions, tables that fit its width, and notes."""
 
 import io
 import textwrap
@@ -64,7 +64,7 @@ def _render(what: RenderableType, screen: Screen) -> str:
 def _draw_table(
     table: Table, frame: pl.DataFrame, names: Sequence[str], screen: Screen
 ) -> RenderableType:
-    """The frame's first rows, with as many of the named columns as fit, and a line on what is not shown."""
+    """Draw a frame's first rows: the named columns that fit, and a line on what is not shown."""
     fitted, left_out = _fit(show(table, frame, names, screen.rows), screen.width)
     grid = Grid(
         box=box.SIMPLE_HEAD,
@@ -129,7 +129,10 @@ def _bullet(note: str) -> RenderableType:
 
 
 def _fit(columns: Sequence[Shown], width: int) -> tuple[list[tuple[Shown, int]], list[Shown]]:
-    """Columns with their widths, the last ones left out until the rest fits; texts share the width left over."""
+    """Return the columns that fit, with their widths, and those left out.
+
+    The last ones are left out first; texts share the width left over.
+    """
     wanted = [_wanted_width(column) for column in columns]
     first = next((i for i, column in enumerate(columns) if not column.is_number), None)
     least = [
