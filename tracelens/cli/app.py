@@ -131,7 +131,10 @@ class _Commands(TyperGroup):
 
 @contextmanager
 def _blaming_rows() -> Iterator[None]:
-    """Turn an error that impossible rows of a stored trace caused into a SourceError; others go on unchanged."""
+    """Turn an error caused by impossible rows of a stored trace into a SourceError.
+
+    Others go on unchanged.
+    """
     OPENED.clear()
     try:
         yield
@@ -167,7 +170,7 @@ app = typer.Typer(
 
 @cache
 def _load(name: str) -> Any:
-    """The command that is the function, or the Typer application `app`, of the module of its name."""
+    """Load a module's command: the function of its name, or the Typer application `app`."""
     is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     module = import_module(f"tracelens.cli.{name.replace('-', '_')}")
     if is_ignored:  # Polars (1.3x) catches SIGINT when it is imported
@@ -183,7 +186,10 @@ def _load(name: str) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit; on SIGTERM clean up first, and exit with the code of a signal."""
+    """Run the command line and exit.
+
+    On SIGTERM clean up first, and exit with the code of a signal.
+    """
     signal.signal(signal.SIGTERM, _terminate)
     words, command = split_command(sys.argv[1:] if arguments is None else arguments)
     words = repeat_against(with_report(words))
@@ -227,7 +233,10 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def with_report(words: Sequence[str]) -> list[str]:
-    """The words with `report` before a first one that is no command but a file or an address: `tracelens FILE`."""
+    """Put `report` before a first word that is no command but a file or an address.
+
+    So `tracelens FILE` works.
+    """
     first = next((at for at, word in enumerate(words) if word == "-" or word[:1] != "-"), None)
     if first is None or words[first] in COMMANDS:
         return [*words]
@@ -238,7 +247,7 @@ def with_report(words: Sequence[str]) -> list[str]:
 
 
 def repeat_against(words: Sequence[str]) -> list[str]:
-    """The words with `--against` before each of the bases that follow it, as a shell's pattern gives several.
+    """Repeat `--against` before each of the bases that follow it: a shell's pattern gives several.
 
     Only after the traces: what follows the first base of `report --against BASE TRACE` is the
     trace.

@@ -31,7 +31,7 @@ _PROFILES = {
 }
 """How each kind of profile is recorded."""
 _STEADY = 1.3
-"""Steps of a machine that does nothing else: their median is no more than this times their minimum."""
+"""The median of a step is at most this times the minimum on a machine that does nothing else."""
 _TRIES = 3
 """Captures of each kind until steps are steady."""
 _MOST = 7

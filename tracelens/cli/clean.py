@@ -24,7 +24,7 @@ def clean(
         ),
     ] = 1,
 ) -> None:
-    """Remove files of a trace in an object store that neither its manifest nor a finished rank names."""
+    """Remove a stored trace's files that neither its manifest nor a finished rank names."""
     with progress("cleaning"):
         n_removed = clean_target(shown(target), hours)
     tell(f"removed {n_removed:,} files from {shown(target)}")

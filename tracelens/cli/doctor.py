@@ -1,4 +1,4 @@
-"""The tools and packages that tracelens can use, and whether they are here, without starting anything slow."""
+"""Which tools and packages that tracelens can use are here. Nothing slow is started to find out."""
 
 import ctypes
 

@@ -125,7 +125,10 @@ def _opened(paths: Sequence[Path]) -> Trace:
 
 
 def default_target(paths: Sequence[Path]) -> Path:
-    """The trace's path unless --out is given: the source's stem, or the folder that several sources share."""
+    """Return the trace's path where --out is not given: the source's stem, or the shared folder.
+
+    The folder is that which several sources share.
+    """
     if paths[0] == STANDARD_INPUT:
         return Path("stdin.tracelens")
     folders = {path.parent for path in paths}
@@ -219,7 +222,7 @@ def format_of(name: str | None, out: Path | None) -> Format:
 
 
 def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> None:
-    """Raise UsageError when a result would replace one of its own sources or another result, or lie in a trace."""
+    """Raise UsageError if a result would replace a source or another result, or lie in a trace."""
     read = {_real(path) for path in sources}
     written: set[Path] = set()
     for target in targets:
@@ -243,7 +246,7 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
 
 
 def _real(path: Path) -> Path:
-    """Return the path without symbolic links; those that lead in a circle stay, and opening them says so."""
+    """Resolve the path's symbolic links. Those that lead in a circle stay: opening them says so."""
     return Path(os.path.realpath(path))
 
 

@@ -54,6 +54,6 @@ def emit(result: str | bytes, out: Path | None = None) -> None:
 
 
 def drop_output() -> None:
-    """Discard what standard output still buffers, so that Python's exit does not fail on it again."""
+    """Discard what standard output still buffers. Python's exit would fail on it again."""
     with suppress(OSError, AttributeError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

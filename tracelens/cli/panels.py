@@ -14,7 +14,10 @@ READING = "Reading"
 
 
 class PanelledCommand(TyperCommand):
-    """A command whose help has a section per panel of its options (`rich_help_panel`), without rich."""
+    """A command whose help has one section per panel of its options, without rich.
+
+    A panel is an option's `rich_help_panel`.
+    """
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then each panel in the order of its first option."""

@@ -250,7 +250,7 @@ def _suggest(
     names: Sequence[str],
     html: Path | None,
 ) -> None:
-    """Name the next command: what shows more of an answer, what a section's columns mean, the page."""
+    """Name the next command: what shows more of an answer, a section's columns, or the page."""
     if answer is not None:
         suggest_sections(sources, against, answer.sections)
     elif html is not None:
@@ -297,7 +297,7 @@ def _asked_apart(
 def _evaluated(
     runs: Sequence[Trace], bases: Sequence[Trace], gates: Sequence[Expression], rules: Rules
 ) -> tuple[list[Verdict] | None, SourceError | None]:
-    """The gates' results, or the error why they cannot be judged, to be raised after the report is shown."""
+    """Judge the gates. Returns their results, or the error to raise once the report is shown."""
     if not gates:
         return None, None
     with progress("judging"):

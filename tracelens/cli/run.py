@@ -1,4 +1,4 @@
-"""`tracelens run`: capture a program, answer what limits it, and write trace and page, in one command."""
+"""`tracelens run`: capture a program, say what limits it, write trace and page, in one command."""
 
 import os
 import shlex
@@ -90,8 +90,9 @@ def run(  # noqa: PLR0913 - one parameter an option
 
 
 def as_command(command: list[str], *, is_module: bool) -> list[str]:
-    """The command as the system takes it: Python before a module, and before a script that is no program.
+    """Return the command as the system takes it: with Python before a module or a plain script.
 
+    A script that is a program stays as it is.
     Raises UsageError for an empty one.
     """
     if not command:

@@ -25,7 +25,7 @@ def collect_calls(
     out: Out = None,
     force: Force = False,
 ) -> None:
-    """Time each call alone that a call plan lacks the cost of: table call_costs, for tracelens advise --costs."""
+    """Time each call that a call plan lacks the cost of: table call_costs, for advise --costs."""
     target = out or Path(f"{plan.stem}_calls.tracelens")
     check_target(target, force=force)
     chosen = CallPlan.read(plan)

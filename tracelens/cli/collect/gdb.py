@@ -90,7 +90,7 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
 ) -> None:
-    """Collect call stacks that gdb or cuda-gdb printed, or take them from a program that is run under it.
+    """Collect call stacks that gdb or cuda-gdb printed, or run a program under it to take them.
 
     tracelens collect gdb --preset cudnn -- python train.py
     """

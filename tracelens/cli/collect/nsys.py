@@ -88,7 +88,7 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
 ) -> None:
-    """Collect exports of NVIDIA Nsight Systems, or run a program under nsys and collect what it records.
+    """Collect exports of NVIDIA Nsight Systems, or run a program under nsys and collect its report.
 
     Kernels stay visible under CUDA graphs. Exits with the program's own code, with 1 when nothing
     was captured.

@@ -1,4 +1,4 @@
-"""Parts that the commands of collect share: the request, running or reading, and reporting on what was written."""
+"""What the commands of collect share: the request, running or reading, and what is reported."""
 
 import os
 import re
@@ -132,7 +132,7 @@ def read_or_run(
     of_a_command: Sequence[str] = (),
     options: Callable[[Path], Mapping[str, Any]] = lambda _: {},
 ) -> None:
-    """Run a collector's command: collect the FILES, or run the COMMAND under it, and write the trace.
+    """Collect the FILES, or run the COMMAND under the collector, and write the trace.
 
     `of_a_command` are the parameters that make no sense with FILES; `options` returns the
     collector's own options of a run for a target. Raises UsageError where FILES and a COMMAND were
@@ -204,8 +204,9 @@ def capture_program(
 
 
 def free_name(target: Path, *, force: bool, beside: str = ".tracelens") -> Path:
-    """The target, or the first of `train-2.tracelens`, `train-3.tracelens`, … that does not exist, which is said.
+    """Return the target, or the first of `train-2.tracelens`, … that does not exist.
 
+    Another name than the target's is printed.
     `beside` is the ending of another file that is written under the same name.
     """
 
@@ -221,7 +222,10 @@ def free_name(target: Path, *, force: bool, beside: str = ".tracelens") -> Path:
 
 
 def refuse_options(context: typer.Context, names: Sequence[str], where: str) -> None:
-    """Raise UsageError when one of the named parameters was given, which only belong `where` says."""
+    """Raise UsageError when one of these parameters was given.
+
+    `where` says where alone they belong.
+    """
     for name in names:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
@@ -250,7 +254,10 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
 
 
 def _end(failed: Iterable[str]) -> None:
-    """Exit with 1, and say what of each source that could not be read; without any nothing happens."""
+    """Exit with 1 and the reason for each source that could not be read.
+
+    Do nothing if there is none.
+    """
     for text in (said := [*failed]):
         tell(f"error: {text}")
     if said:

@@ -150,7 +150,10 @@ def _made(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
 
 @contextmanager
 def _users_code(what: str) -> Iterator[None]:
-    """Turn whatever the user's code raises into a SourceError of one line, sys.exit too: that is not our exit code."""
+    """Turn whatever the user's code raises into a SourceError of one line.
+
+    That includes sys.exit, whose code is not ours.
+    """
     try:
         yield
     except (TracelensError, KeyboardInterrupt):
@@ -187,7 +190,10 @@ def _leave(
 
 
 def _descendants(process_id: int) -> list[int]:
-    """The processes that a process started, those first that were started first; none where /proc does not tell."""
+    """Return the processes that a process started, in order of their start.
+
+    Empty where /proc does not tell.
+    """
     found = []
     for task in Path(f"/proc/{process_id}/task").glob("*/children"):
         with suppress(OSError):  # it has ended

@@ -115,7 +115,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
 ) -> None:
-    """Collect traces of torch.profiler: of files, or of a program that is run with the profiler in it.
+    """Collect traces of torch.profiler: from files, or from a program run with the profiler in it.
 
     The program is not changed: python train.py, python -m pkg, torchrun. Its steps are found from
     the optimizer, the data loader or the outermost module's calls. Exits with the program's own
