@@ -1,7 +1,7 @@
-"""Trace analysis for PyTorch performance work: read profiler traces and call stacks, ask what abstraction costs.
+"""Trace analysis for PyTorch performance work: what abstraction costs, from traces and stacks.
 
-The modules are imported with the first name that is asked for: that takes a second, in which the
-command line shall answer Ctrl-C, and Python imports this one before any other of the package.
+The modules are imported with the first name that is asked for. That takes a second, in which the
+command line shall answer Ctrl-C, and Python imports this module before any other of the package.
 """
 
 import sys

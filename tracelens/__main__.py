@@ -1,4 +1,7 @@
-"""The command `tracelens`, and `python -m tracelens`: Ctrl-C ends it from here on, before the modules are imported."""
+"""The command `tracelens`, and `python -m tracelens`.
+
+Ctrl-C ends it from here on, even while modules are imported.
+"""
 
 import os
 import signal

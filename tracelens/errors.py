@@ -1,11 +1,17 @@
-"""The errors tracelens raises on purpose, and words for them; the command line turns each into one line on stderr."""
+"""The errors tracelens raises on purpose, and words for them.
+
+The command line turns each into one line on stderr.
+"""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class TracelensError(Exception):
-    """Base of every expected failure: says what was expected, what was found, where, and what to do next."""
+    """Base of every expected failure.
+
+    Its text says what was expected and found, where, and what to do next.
+    """
 
     marks: tuple[str, ...] = ()
     """Lines to show before the message, such as what was given with a caret below what is wrong."""
@@ -27,7 +33,10 @@ class SchemaError(TracelensError):
 
 
 class MissingTableError(TracelensError):
-    """An analysis needs a table that this trace does not hold; names the collector that would fill it."""
+    """An analysis needs a table that this trace lacks.
+
+    Its text names the collector that would fill it.
+    """
 
 
 class ToolError(TracelensError):
@@ -51,7 +60,7 @@ def near(word: str, known: Iterable[str]) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with every control, escape, bidirectional or otherwise invisible character written as an escape."""
+    """Write every control, escape, bidirectional or otherwise invisible character as an escape."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,4 +1,4 @@
-"""Limits that keep hostile or absurd input from taking all memory or time; the environment can raise each.
+"""Limits that keep hostile input from taking all memory or time. The environment can raise each.
 
 They are far above anything a profiler writes. Input above one is refused or counted, and the
 message names its variable.

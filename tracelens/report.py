@@ -54,10 +54,10 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The input of every view: a trace, the trace it is compared with, and sections in the order of the analyses.
+    """The input of every view: a trace, its base if compared, sections in the order of analyses.
 
     `is_asked`: the sections were asked for by name, so that each is drawn, with an answer or
-    without. `refused` says why the two are not compared, where they are of two programs; `gate`
+    without. `refused` says why the two are not compared, where they are of two programs. `gate` is
     what was asked with --fail-on.
     """
 
@@ -77,15 +77,19 @@ class Report:
 
     @property
     def sources(self) -> str:
-        """The files that the trace was read from with their kinds, or how many there are of which ranks."""
+        """The files that the trace was read from, with their kinds.
+
+        Of many, how many there are of which ranks.
+        """
         sources, ranks = self.trace.manifest.sources, self.trace.manifest.ranks
         if len(sources) > MANY and len(ranks) > 1:
             return f"{len(sources):,} files, rank {ranks[0]} … {ranks[-1]}"
         return ", ".join(f"{source.get('name')} ({source.get('kind')})" for source in sources)
 
     def to_read(self) -> list[Section]:
-        """The sections to draw in reading order: verdicts first; sections without an answer only where asked for.
+        """Return the sections to draw in reading order, verdicts first.
 
+        Sections without an answer are drawn only where asked for.
         Moments are counted from the trace's first event, unless columns were asked for one by one.
         """
         drawn = [
@@ -126,7 +130,10 @@ class Report:
         return len(self.trace.manifest.ranks) > MANY and self.base is None and not self.is_asked
 
     def unanswered(self) -> list[str]:
-        """A line for each reason why sections have no answer, with their names, unless they were asked for."""
+        """Return one line per reason why sections have no answer, with their names.
+
+        Sections that were asked for are left out.
+        """
         by_reason: dict[str, list[str]] = {}
         for section in self.sections:
             if section.missing is not None and not self.is_asked:
@@ -136,7 +143,7 @@ class Report:
 
 
 def check_sections(names: Sequence[str], *, has_base: bool) -> None:
-    """Raise UsageError for unknown names, and for comparisons of two traces where only one is given."""
+    """Raise UsageError for unknown names, and for comparisons where only one trace is given."""
     unknown = [name for name in names if name not in ANALYSES]
     if unknown:
         raise UsageError(
@@ -166,9 +173,10 @@ def build_report(  # noqa: PLR0913 - one parameter an input
     *,
     frames: Mapping[str, pl.DataFrame] = MappingProxyType({}),
 ) -> Report:
-    """Run the named analyses (all that apply, where none is named) over the trace, with a device's own peaks if given.
+    """Run the named analyses over the trace; without names, all that apply.
 
-    Those whose `frames` were made elsewhere are not run again. Of very many names the report has
+    `peaks` are a device's own peaks, if given.
+    Analyses whose `frames` were made elsewhere are not run again. Of very many names the report has
     those with the most time, see `Trace.with_listed_names`. Raises UsageError as `check_sections`
     does.
     """
@@ -197,8 +205,9 @@ def build_report(  # noqa: PLR0913 - one parameter an input
 def _in_two_threads(
     chosen: Sequence[Analysis], run: Callable[[Analysis], Section]
 ) -> list[Section]:
-    """The section of each analysis: this thread begins with the first, another with the last, until they meet.
+    """Return each analysis's section, run in two threads.
 
+    This one begins with the first, another with the last, until they meet.
     Analyses leave half of two cores idle. Those that use the same intermediate results stand near
     each other.
     """

@@ -1,4 +1,7 @@
-"""A compile plan: which submodules to compile and which to leave eager, as a file, and applied to a model."""
+"""A compile plan: which submodules to compile and which to leave eager.
+
+It is a file, and can be applied to a model.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,9 @@ _P = TypeVar("_P")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The modules to compile of a model, by the paths of its named_modules (the empty path is the model itself).
+    """The modules of a model to compile, by their paths in named_modules.
 
+    The empty path is the model itself.
     `compile` and `disable` are whole submodules: each layer runs as the innermost of them around it
     says. `layers` is the choice for each layer, `made_from` the origin of these choices.
     """
@@ -121,8 +125,9 @@ def make_plan(
     switch_cost_ns: float | None = None,
     method: str | None = None,
 ) -> Plan:
-    """The plan of an oracle's path through an eager run (base) and a compiled one, for the lowest rank.
+    """Plan what to compile by an oracle's path through an eager run (base) and a compiled one.
 
+    The plan is for the lowest rank.
     As in layer_oracle with `beyond_spread`: a layer that is not certainly faster is neither
     compiled for its speed nor counted in the prediction. A layer with different choices for its
     operations goes with its faster run as a whole. Raises UsageError for an unknown oracle, and

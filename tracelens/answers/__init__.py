@@ -17,7 +17,10 @@ _NO_EVENTS = ("diagnostics", "devices", "layers")
 
 
 def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT) -> Answer:
-    """The answer to a trace, or to a trace compared with a base; a trace that tells nothing gets one sentence."""
+    """Answer a trace, or a trace compared with a base.
+
+    A trace that tells nothing gets one sentence.
+    """
     trace, base = trace.with_listed_names(), base and base.with_listed_names()
     try:
         return _one(trace) if base is None else _two(base, trace, rules)

@@ -102,8 +102,9 @@ def rounded_percents(shares: Sequence[float]) -> list[int]:
 
 
 def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Part, ...]:
-    """The parts of a bar: work first, then waiting, the largest first; small ones together as `other`.
+    """Return a bar's parts: work first, then waiting, the largest first.
 
+    Small ones are summed as `other`.
     `shares` has them by label and sums to 1, `kinds` their kinds.
     """
     largest = sorted(shares, key=lambda label: -shares[label])

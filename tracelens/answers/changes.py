@@ -47,7 +47,10 @@ def _predicted(change: Change, prediction: Prediction) -> Change:
 
 
 def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
-    """Return the change with what is left of a step: shares of the mean step are of the median one too."""
+    """Return the change with what is left of a step.
+
+    Shares of the mean step are taken as shares of the median one.
+    """
     text = saving.text[:1].lower() + saving.text[1:]
     where = saving.places[0][0] if saving.places else None
     is_told = where is None or where == place or saving.cause == "launch"

@@ -1,4 +1,4 @@
-"""The answer to one run compared with another: how many times as fast, where the time went, what changed most."""
+"""The answer to two runs compared: how many times as fast, where the time went, what changed."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -158,7 +158,10 @@ def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
 
 
 def _advice(other: Trace) -> str | None:
-    """What the new run could do next: a compiled one that waits for launches has its graphs recorded."""
+    """Say what the new run could do next.
+
+    A compiled one that waits for launches could record its graphs.
+    """
     ranks = rank_times(time_model(other))
     if not ranks or ranks[0].is_process or not shows_compilation(other) or has_replays(other):
         return None

@@ -1,4 +1,4 @@
-"""The answer to a job of several ranks: which ranks the others wait for, or what limits them all."""
+"""The answer to a job of several ranks: which ranks the others wait for, or what limits all."""
 
 from collections.abc import Sequence
 from statistics import mean, median
@@ -62,7 +62,10 @@ def _of_straggler(model: TimeModel, judged: Sequence[RankTime], row: dict[str, A
 
 
 def _culprit_bars(model: TimeModel, judged: Sequence[RankTime]) -> tuple[Bar, ...]:
-    """The mean step of the first culprit's ranks, and of the others; of all ranks without a culprit."""
+    """Draw the mean step of the first culprit's ranks and of the others.
+
+    Without a culprit it is that of all ranks.
+    """
     each = find_culprits(model).each
     late = {*each[0].members.ranks} if each else set()
     sides = [

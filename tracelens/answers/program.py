@@ -1,4 +1,7 @@
-"""The answer to one program on one rank: what its device or process does, where, and what would help."""
+"""The answer to one program on one rank: what its device does, where, and what would help.
+
+Without a device it is on the process.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -45,7 +48,10 @@ NO_CHANGE = "What would help: this trace shows no change that would give 2 % of 
 
 
 def answer_program(trace: Trace) -> Answer:
-    """Answer for the rank that is judged first. Raises MissingTableError without kernels and ops."""
+    """Answer for the rank that is judged first.
+
+    Raises MissingTableError without kernels and ops.
+    """
     rows = verdict(trace).sort("rank")
     row = rows.row(0, named=True)
     model = time_model(trace)
@@ -203,7 +209,7 @@ def _profiler_cost(rank: RankTime) -> str | None:
 
 
 def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
-    """The step without the profiler as replayed, where it is surely shorter than the recorded one."""
+    """Give the step without the profiler as replayed, if surely shorter than the recorded one."""
     step = unprofiled_steps(trace).get(rank.rank)
     if step is None or step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
         return None

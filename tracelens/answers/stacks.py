@@ -33,14 +33,17 @@ _SIDE = 37
 
 @dataclass(frozen=True, slots=True)
 class CallPath:
-    """A stack from its outermost frame to the function that was stopped in: role, function, file and line of each."""
+    """A stack from its outermost frame to the function stopped in: role, function, file, line."""
 
     symbol: str
     frames: tuple[_Frame, ...]
 
     @property
     def n_calls(self) -> int:
-        """Calls from where the program begins to the symbol: all frames but the symbol and the process's start."""
+        """Calls from the program's beginning to the symbol.
+
+        Frames of the process's start do not count, nor the symbol's.
+        """
         return len(self.calling)
 
     @property
@@ -65,7 +68,10 @@ class CallPath:
 
 
 def answer_stacks(trace: Trace) -> Answer:
-    """Answer for the first stack of each function that the program was stopped in. Raises without stacks."""
+    """Answer for the first stack of each function that the program stopped in.
+
+    Raises without stacks.
+    """
     trace.require("answer", "stacks", "frames")
     paths = [path_of(stack) for stack in first_hits(trace).values()]
     first = paths[0]
@@ -195,7 +201,7 @@ def _differing_rows(base: CallPath, other: CallPath) -> Iterator[str]:
 
 
 def _cell(frame: _Frame | None) -> str:
-    """Return the function of a frame, its middle cut where it is too long to stand beside another."""
+    """Return a frame's function, its middle cut where it is too long to stand beside another."""
     text = "" if frame is None else _frame_text(frame)
     return text if len(text) <= _SIDE else f"{text[: _SIDE // 2]}…{text[-(_SIDE // 2 - 2) :]}"
 

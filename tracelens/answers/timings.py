@@ -1,4 +1,4 @@
-"""The answer to measured times: how fast the model is as it is and compiled, and what a mixture would give."""
+"""The answer to measured times: how fast the model is as it is, compiled, and mixed."""
 
 import polars as pl
 

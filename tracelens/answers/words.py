@@ -1,4 +1,4 @@
-"""The words of answers: what limits a program as a subject and a verb, and places that one can open."""
+"""The words of answers: what limits a program, as subject and verb, and places one can open."""
 
 import re
 from collections.abc import Sequence

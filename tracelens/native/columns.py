@@ -1,4 +1,4 @@
-"""Conversion between Polars columns and the plain memory that the C library reads and writes, without NumPy."""
+"""Convert between Polars columns and the plain memory that the C library uses, without NumPy."""
 
 from typing import Any
 

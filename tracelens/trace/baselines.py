@@ -64,7 +64,7 @@ def run_names(folder: Path) -> list[str]:
 
 
 def added_at(run: str) -> datetime | None:
-    """Return when a run of this name was added (UTC); None for a name that `add_run` did not give."""
+    """Return when `add_run` gave a run this name (UTC). None for a name that it did not give."""
     try:
         return datetime.strptime(run.partition("-")[0], _TIME).replace(tzinfo=UTC)
     except ValueError:

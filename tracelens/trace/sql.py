@@ -83,7 +83,10 @@ def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
 
 
 def _refuse_other_functions(statement: str) -> None:
-    """Raise UsageError for a function that is none of columns, such as read_csv, before any of it runs."""
+    """Refuse functions other than of columns, such as read_csv, before any of it runs.
+
+    Raises UsageError.
+    """
     tokens = [
         (match.lastgroup, match[0])
         for match in _TOKEN.finditer(statement)
