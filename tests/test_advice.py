@@ -10,7 +10,8 @@ from tests.programs import Row, api, launch, mark, program, span, work
 from tests.test_copy_cost import CAST
 from tests.test_verdict import unprofiled
 from tracelens.analyses.verdict import verdict
-from tracelens.derive.time.advice import advise, list_changes
+from tracelens.derive.replay.advised import advise
+from tracelens.derive.time.advice import list_changes
 from tracelens.derive.time.model import time_model
 from tracelens.trace import Trace
 
@@ -141,7 +142,7 @@ def test_two_devices_that_wait_at_once_save_the_step_s_time_once() -> None:
         (10, ": up to 1.99 ms a step (40%"),
         # 600 calls in 3,990 µs cost 0.2 to 2 µs each: 120 to 1,200 are the profiler's.
         (600, ": 1.40 to 1.94 ms a step (39%"),
-        (1_500, ": how much it saves cannot be told, as recording stacks slowed the host"),
+        (1_500, ": how much it saves cannot be told, as the profiler slowed the host"),
     ],
 )
 def test_what_recording_stacks_may_have_added_is_not_promised(n_calls: int, said: str) -> None:
@@ -151,6 +152,30 @@ def test_what_recording_stacks_may_have_added_is_not_promised(n_calls: int, said
         for at in range(n_calls)
     )
     trace = idle(span("annotation", "data", 5_000, 8_990), *calls)
+    (only,) = (text for text in advise(trace) if text.startswith("Have input ready"))
+    assert said in only
+
+
+@pytest.mark.parametrize(
+    ("n_ops", "said"),
+    [
+        # Ops that take 1,000 of 3,990 µs, of which each costs 1 to 3.5: 100 to 350 in all.
+        (100, ": 3.64 to 3.89 ms in all ("),
+        # 1,000 to 3,500 of 3,000 µs.
+        (1_000, ": how much it saves cannot be told, as the profiler slowed the host"),
+    ],
+)
+def test_what_recording_ops_may_have_added(n_ops: int, said: str) -> None:
+    """Without steps nothing is replayed, and what torch.profiler adds to an op is known roughly."""
+    width, length = 3_990 / n_ops, {100: 10, 1_000: 3}[n_ops]
+    begins = [5_000 + width * number for number in range(n_ops)]
+    ops = [span("op", "aten::view", begin, begin + length) for begin in begins]
+    trace = program(
+        [span("annotation", "enumerate(DataLoader)#next", 5_000, 8_990), *ops],
+        [FIRST, launch(8_990, 9_000)],
+        [work(0, 5_000, 0), work(9_000, 10_000, 1)],
+    )
+    trace.manifest.sources = [{"name": "run", "kind": "torch", "rank": 0}]
     (only,) = (text for text in advise(trace) if text.startswith("Have input ready"))
     assert said in only
 

@@ -8,8 +8,9 @@ import pytest
 import tracelens as tl
 from tests.command_line import command_line
 from tests.step_traces import StepTrace
+from tracelens.analyses.verdict import notes, verdict
 from tracelens.answers import make_answer
-from tracelens.derive.replay.advised import predicted_changes
+from tracelens.derive.replay.advised import advised_changes
 from tracelens.errors import UsageError
 
 
@@ -191,7 +192,36 @@ def test_the_answer_promises_what_a_replay_gives() -> None:
     assert change.after_ns == pytest.approx(205_000, abs=20_000)
 
 
+def test_the_verdict_promises_what_a_replay_gives() -> None:
+    """Not the 0.8 ms that launching took of the recorded step, of which the profiler added a part."""
+    trace = launching_steps()
+    row = tl.whatif(trace, "cuda_graph").row(0, named=True)
+    before, after_ms, low, high = (
+        f"{row[name] / 1e6:.2f}" for name in ("before_ns", "after_ns", "low_ns", "high_ns")
+    )
+    assert float(before) < 1
+    (advice,) = (note for note in notes(trace, verdict(trace)) if note.startswith("Launch less"))
+    promised = f": {before} → {after_ms} ms a step without the profiler ({low} to {high}; "
+    assert promised in advice
+    assert "up to" not in advice
+
+
+def test_without_a_cause_the_host_goes_on_at_once() -> None:
+    made = StepTrace()
+    for start in (0, 1000, 2000):
+        made.step(start, start + 1000)
+        made.span("log", start + 100, start + 500, kind="annotation")
+        made.launch("gemm", start + 600, start + 700, start + 900)
+    trace = made.trace("trace_log")
+    # 600 of 1,000 µs lie in no op and no call: the host's own, but for what a launch takes.
+    assert after(trace, "without=host") < 400_000
+    with pytest.raises(UsageError, match="spends no time on it in these steps"):
+        after(trace, "without=loading")
+    with pytest.raises(UsageError, match="say one of host, allocation, loading, input"):
+        after(trace, "without=luck")
+
+
 def test_of_an_unknown_profiler_the_answer_gives_a_bound() -> None:
     trace = launching_steps()
     trace.manifest.sources = [source | {"kind": "trace_log"} for source in trace.manifest.sources]
-    assert predicted_changes(trace) == {}
+    assert [advised.prediction for advised in advised_changes(trace)] == [None]

@@ -4,7 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.ranks.missing import missing_ranks
-from tracelens.derive.time.advice import advise
+from tracelens.derive.replay.advised import advise
 from tracelens.derive.time.bounds import PART_WORDS, place_phrase
 from tracelens.derive.time.cpu_only import require_time, unseen_device
 from tracelens.derive.time.graph_use import GraphUse, count_captured, graph_use, is_capture_alone

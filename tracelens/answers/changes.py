@@ -4,10 +4,9 @@ from dataclasses import replace
 
 from tracelens.answers.answer import LEAST_SHARE, Change
 from tracelens.answers.words import place_text
-from tracelens.derive.replay.advised import predicted_changes
+from tracelens.derive.replay.advised import advised_changes
 from tracelens.derive.replay.predict import Prediction
 from tracelens.derive.time.advice import Change as Saving
-from tracelens.derive.time.advice import list_changes
 from tracelens.trace import Trace
 
 _MOST = 3
@@ -16,23 +15,14 @@ _MOST = 3
 def changes_of(trace: Trace, step_ns: int | None, place: str | None = None) -> tuple[Change, ...]:
     """Return the best changes, the largest saving first, for a step of this time.
 
-    Where the trace can be replayed, what is left of a step is what the replay says: a wait that
-    goes may only move elsewhere, and then its change is none. `place` is named in the answer
-    already, and not again.
+    `place` is named in the answer already, and not again.
     """
-    predictions = predicted_changes(trace)
     changes = []
-    for saving in list_changes(trace):
-        prediction = predictions.get(saving.expression or "")
-        change = _change(saving, step_ns, place)
+    for advised in advised_changes(trace):
+        change = _change(advised.change, step_ns, place)
+        prediction = advised.prediction
         changes.append(change if prediction is None else _predicted(change, prediction))
-    worth = [
-        change
-        for change in changes
-        if change.saved_frac is None or change.saved_frac >= LEAST_SHARE
-    ]
-    worth.sort(key=lambda change: -(change.saved_frac or 0))
-    return tuple(worth[:_MOST])
+    return tuple(changes[:_MOST])
 
 
 def _predicted(change: Change, prediction: Prediction) -> Change:

@@ -1,26 +1,75 @@
-"""What the advised changes would give, by replaying the trace with each."""
+"""Advice with what each change would give: by a replay with it, else by the recorded times."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 
 from tracelens.derive.replay.predict import Prediction, predict
 from tracelens.derive.replay.unprofiled import unprofiled_steps
-from tracelens.derive.time.advice import list_changes
+from tracelens.derive.time.advice import Change, list_changes
+from tracelens.derive.time.rank_time import WORTH_IT
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.trace import Trace
 
 
-def predicted_changes(trace: Trace) -> dict[str, Prediction]:
+@dataclass(frozen=True, slots=True)
+class Advised:
+    """A change, and a replay of the trace with it; None where no replay can make the change."""
+
+    change: Change
+    prediction: Prediction | None
+
+    @property
+    def saved_frac(self) -> float | None:
+        """The share of a step that the change saves, None where that is not known."""
+        if self.prediction is None:
+            return self.change.share
+        return 1 - self.prediction.after_ns / max(self.prediction.before_ns, 1)
+
+    @property
+    def sentence(self) -> str:
+        """What to do, what a step then takes, and where."""
+        if self.prediction is None or self.saved_frac is None:
+            return self.change.sentence
+        prediction = self.prediction
+        before, after = (ns / 1e6 for ns in (prediction.before_ns, prediction.after_ns))
+        low, high = (ns / 1e6 for ns in (prediction.low_ns, prediction.high_ns))
+        return self.change.predicted_sentence(
+            f"{before:.2f} → {after:.2f} ms a step without the profiler ({low:.2f} to {high:.2f};"
+            f" {self.saved_frac:.0%} less; see whatif {self.change.expression})"
+        )
+
+
+def advised_changes(trace: Trace) -> list[Advised]:
+    """List the changes that save at least 2 % of a step, the largest saving first.
+
+    Where the trace can be replayed, a change saves what the replay says: a wait that goes may only
+    move elsewhere. A change whose saving is not known keeps its place after those that save more.
+    """
+    return trace.derived(_advised_changes)
+
+
+def _advised_changes(trace: Trace) -> list[Advised]:
+    predictions = _predictions(trace)
+    advised = [
+        Advised(change, predictions.get(change.expression or "")) for change in list_changes(trace)
+    ]
+    worth = [item for item in advised if item.saved_frac is None or item.saved_frac >= WORTH_IT]
+    return sorted(worth, key=lambda item: -(item.saved_frac or 0))
+
+
+def advise(trace: Trace) -> list[str]:
+    """Say each of `advised_changes` in a sentence."""
+    return [advised.sentence for advised in advised_changes(trace)]
+
+
+def _predictions(trace: Trace) -> dict[str, Prediction]:
     """Predict each advised change that a replay can make: by its expression, the step with it.
 
     Empty for several ranks, which are replayed one by one and would not wait for each other, and
     for steps of which the time without the profiler is not known.
     """
-    return trace.derived(_predicted_changes)
-
-
-def _predicted_changes(trace: Trace) -> dict[str, Prediction]:
     steps = unprofiled_steps(trace) if len(trace.manifest.ranks) == 1 else {}
     if not any(step.unprofiled_ns for step in steps.values()):
         return {}

@@ -233,6 +233,18 @@ def _input_ready(subject: Subject, _: str | None) -> Change:
     return lambda weights: np.where(chosen, 0, weights)
 
 
+def _without(subject: Subject, cause: str | None) -> Change:
+    """The host spends no time on this any more."""
+    if cause not in _REMOVABLE:
+        raise UsageError(f"without: say one of {', '.join(_REMOVABLE)}, as without=host")
+    chosen = subject.of_cause(cause)
+    _require(chosen, f"without={cause}: the host spends no time on it in these steps")
+    return lambda weights: np.where(chosen, 0, weights)
+
+
+_REMOVABLE = ("host", "allocation", "loading", "input")
+"""Causes of time of the host that a program can do without, or do elsewhere."""
+
 _NO_INPUT = (
     "the trace shows no time of a loader; record with stacks, or annotate what reads the input with"
     " record_function('load data')"
@@ -442,6 +454,11 @@ KINDS_OF_CHANGE = {
     "cuda_graph": Kind("cuda_graph[=LAYER]", "the launches of a step become one", _cuda_graph),
     "no_sync": Kind("no_sync[=PLACE]", "the host waits for no results", _no_sync),
     "input_ready": Kind("input_ready", "the input is there when it is asked for", _input_ready),
+    "without": Kind(
+        "without=CAUSE",
+        "the host does no allocation, loading, input or other work (host)",
+        _without,
+    ),
     "workers": Kind("workers=[OLD:]N", "N workers load the input", _workers),
     "channels_last": Kind(
         "channels_last", "no kernels that turn tensors round for convolutions", _channels_last

@@ -1,6 +1,5 @@
 """Advice: changes that would help a program, and how much of a step each can save."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracelens.derive.time.advice_rules import RULES, Rule
@@ -46,11 +45,15 @@ class Change:
         """What to do, what it saves, and where."""
         return f"{self.text}{self._where_all}: {self._saving}{self._where}."
 
+    def predicted_sentence(self, step: str) -> str:
+        """What to do, what a step then takes in the words given, and where."""
+        return f"{self.text}{self._where_all}: {step}{self._where_without_times}."
+
     @property
     def _saving(self) -> str:
         if self.saving_ns is None or self.share is None:
             return (
-                "how much it saves cannot be told, as recording stacks slowed the host; see"
+                "how much it saves cannot be told, as the profiler slowed the host; see"
                 f" {self.section}"
             )
         unit = "ms a step" if self.is_per_step else "ms in all"
@@ -70,13 +73,21 @@ class Change:
         """Name the largest of several places, with their times where these are known."""
         if len(self.places) < 2:
             return ""
-        shown, rest = self.places[:_MOST_PLACES], self.places[_MOST_PLACES:]
         if self.saving_ns is None:
-            return ", mostly " + ", ".join(place_phrase(what) for what, _ in shown)
+            return self._where_without_times
+        shown, rest = self.places[:_MOST_PLACES], self.places[_MOST_PLACES:]
         words = [f"{ns / 1e6:.2f} {place_phrase(what)}" for what, ns in shown]
         if rest:
             words.append(f"{sum(ns for _, ns in rest) / 1e6:.2f} in {len(rest)} more")
         return "; of it " + ", ".join(words)
+
+    @property
+    def _where_without_times(self) -> str:
+        """Name the largest of several places."""
+        if len(self.places) < 2:
+            return ""
+        shown = self.places[:_MOST_PLACES]
+        return ", mostly " + ", ".join(place_phrase(what) for what, _ in shown)
 
 
 def list_changes(trace: Trace) -> list[Change]:
@@ -131,13 +142,3 @@ def _savings(
     if 2 * low < high:
         return None, None, None
     return (high, None, None) if low >= _SAME * high else (high, low, high)
-
-
-def advise(trace: Trace) -> list[str]:
-    """Say each of `list_changes` in a sentence."""
-    return sentences(list_changes(trace))
-
-
-def sentences(changes: Sequence[Change]) -> list[str]:
-    """Say the changes, one sentence each."""
-    return [change.sentence for change in changes]

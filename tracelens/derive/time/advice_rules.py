@@ -31,7 +31,13 @@ _BY_CAUSE = {
     "loading": "Load and compile before the steps: warm up, keep shapes fixed",
     "host": "Do this elsewhere, less often, or at the same time as the work",
 }
-_EXPRESSIONS = {"input": "input_ready", "sync": "no_sync"}
+_EXPRESSIONS = {
+    "input": "input_ready",
+    "allocation": "without=allocation",
+    "sync": "no_sync",
+    "loading": "without=loading",
+    "host": "without=host",
+}
 """Changes that a replay can make, by the cause that they take away."""
 _BY_LOADER = {
     "_SingleProcess": "The data loader works in the main process; give it workers (num_workers)",
@@ -68,7 +74,7 @@ class Rule:
     """What a rule says of a program: what to change, which time shrinks, and by how much at most.
 
     `ns` is the most that it can save, of all judged time. `is_of_host` marks time of the host,
-    which recording Python calls makes longer. `places` are where the time lies, the largest first.
+    which recording makes longer. `places` are where the time lies, the largest first.
     `expression` is the change as `whatif` takes it, None where a replay cannot make it.
     """
 
@@ -98,7 +104,7 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
             text=text,
             cause=cause,
             section="idle_gaps",
-            is_of_host=cause in {"input", "host"},
+            is_of_host=cause != "sync",
             places=places,
             expression=_EXPRESSIONS.get(cause),
         )

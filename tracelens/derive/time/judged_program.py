@@ -48,8 +48,8 @@ class JudgedProgram:
     def slowdown(self, cause: str) -> tuple[float, float] | None:
         """The least and the most of a cause's recorded time that is the program's.
 
-        Return None where all is. Only recording Python calls slows the host enough to matter, and
-        it does not matter where the time of a step without the profiler was measured.
+        Return None where all is: where the time of a step without the profiler was measured, what
+        it added is off already.
         """
         slowed = slowed_parts(self.trace)
         if self.is_measured or slowed.is_empty():
