@@ -24,7 +24,11 @@ WORST_RANKS = Table(
         Column("own_ns", pl.Int64, "The step without waiting for other ranks."),
         Column("compute_ns", pl.Int64, "Time with at least one kernel that does not communicate."),
         Column("waiting_ns", pl.Int64, "Time that it lost by waiting for other ranks."),
-        Column("idle_ns", pl.Int64, "Time with nothing running on its device."),
+        Column(
+            "idle_ns",
+            pl.Int64,
+            "Time with nothing running on its device, without communication of the host.",
+        ),
         Column(
             "cause",
             pl.String,
