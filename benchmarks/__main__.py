@@ -1,8 +1,8 @@
-"""Time tracelens and its peers on enlarged real traces: `make bench`, or `python -m benchmarks [--quick | --large]`.
+"""Time tracelens and its peers on enlarged real traces: `make bench`, or `python -m benchmarks`.
 
-Writes docs/benchmark.json, docs/benchmark.md, docs/benchmark.png and the README's performance
-section. Peers that are not installed are left out, and said to be: `pip install traceinsight orjson
-ijson connectorx` has them all.
+Options: `--quick`, `--large`. Writes docs/benchmark.json, docs/benchmark.md, docs/benchmark.png and
+the README's performance section. Peers that are not installed are left out, which is said: `pip
+install traceinsight orjson ijson connectorx` has them all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One run of the benchmark under way: its folder, its settings, its results so far, and how a contender is timed."""
+"""One run of the benchmark under way: folder, settings, results, and how contenders are timed."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ class Settings:
 
     @property
     def disk_bytes(self) -> int:
-        """What the temporary folder holds at most: an input plain and compressed, and what is collected from it."""
+        """What the temporary folder holds at most: an input, the same compressed, and its trace."""
         trace, export = max(self.sizes_mb) * 1.25e6, max(self.nsys_kernels) * 3.5e8
         return int(max(trace, export, 4 * self.layouts_mb * 1.3e6) + 1e9)
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A name for the table, and the command; `{out}` in it stands for a folder that is removed after each run."""
+    """A name for the table, and a command.
+
+    `{out}` in it stands for a folder that is removed after each run.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -56,7 +59,7 @@ class Bench:
     _said: set[str] = field(default_factory=set)
 
     def race(self, contenders: Sequence[Contender], template: Row) -> list[Row]:
-        """Time the contenders on one input, in turn, so that a busy moment does not fall on one of them alone.
+        """Time the contenders on one input, in turn: a busy moment then hits all of them.
 
         `template` says group, input and size. A contender that fails is left out, with the reason.
         """

@@ -1,9 +1,9 @@
-"""Compiling a model with nothing cached: `python -m benchmarks.compile_model MODE`, plain or recorded.
+"""Compile a model with nothing cached: `python -m benchmarks.compile_model MODE`.
 
-Prints the seconds from torch.compile to the end of the first call; of `recorded` those of starting
-and stopping the recorder of kernels' modules and of writing its sidecar too. The study's ResNet-50
-up to its first stage, which is what takes half a minute on two cores; on a GPU, where there is one,
-the whole.
+Modes are plain and recorded. Prints the seconds from torch.compile to the end of the first call.
+For `recorded` it also prints those of starting and stopping the recorder of kernels' modules and of
+writing its sidecar. The model is the study's ResNet-50: up to its first stage, which takes half a
+minute on two cores; on a GPU, where there is one, the whole.
 """
 
 from __future__ import annotations

@@ -84,10 +84,10 @@ def job(sources: str, out: str) -> Said:
 
 
 def masking(trace: str, out: str) -> Said:
-    """Collecting a trace, in processor time, and the share of it that masking names and texts takes: the least of five.
+    """Collect a trace; return its processor time, and the share that masking takes, least of five.
 
-    The share is measured within, as a run with masking and one without differ by less than two runs
-    of one kind do.
+    What is masked are names and texts.
+    The share is measured within one run: two runs of one kind differ by more than masking takes.
     """
     import shutil
 
@@ -164,7 +164,10 @@ def _parsed(loads: Callable[[bytes], Any], trace: str) -> Said:
 
 
 def connectorx_columns(wanted: str, export: str) -> Said:
-    """Connectorx reading the columns that tracelens reads of the same file, into Arrow; what it cannot is left out."""
+    """Read with connectorx the columns that tracelens reads of the file, into Arrow.
+
+    What it cannot read is left out.
+    """
     import connectorx
 
     queries = []
@@ -216,7 +219,10 @@ def polars_rewrite(folder: str) -> Said:
 
 
 def analysis(name: str, folder: str) -> Said:
-    """`tl.open` and one analysis, with its notes; one that compares gets the same trace as its base, opened apart."""
+    """Run `tl.open` and one analysis, with its notes.
+
+    One that compares gets the same trace as its base, opened apart.
+    """
     from tracelens.analyses import ANALYSES
     from tracelens.report import run_section
     from tracelens.trace import Trace
@@ -238,7 +244,10 @@ def analysis_names() -> Said:
 
 
 def nesting(n_spans: str, folder: str) -> Said:
-    """Nesting the spans of the trace's busiest thread, one run of it after the other up to so many."""
+    """Nest the spans of the trace's busiest thread.
+
+    They are repeated, one copy after the other, up to so many.
+    """
     import polars as pl
 
     from tracelens.derive.events.nesting import nest
@@ -267,7 +276,7 @@ def nesting(n_spans: str, folder: str) -> Said:
 
 
 def nvml_sampler() -> Said:
-    """The processor time that sampling takes, as a share of a core; the GPU is whatever is there, and idle."""
+    """Measure the processor time that sampling takes, as a share of a core. The GPU is idle."""
     from tracelens.running.nvml import Sampler
 
     begin = time.perf_counter()

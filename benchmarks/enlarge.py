@@ -1,18 +1,20 @@
-"""Real torch.profiler traces made larger: the same events again and again, later, with other ids, names and shapes.
+"""Make real torch.profiler traces larger: the same events repeated, with other times and ids.
 
     python -m benchmarks.enlarge OUT.json[.gz] --megabytes 500 [--layout kineto] [TRACE ...]
 
-The text of each source's events is made a template once; every repetition fills it anew, so that
+The text of each source's events is made a template once. Every repetition fills it anew, so that
 everything but the numbers below is as the profiler wrote it, white space included.
 
-- Time moves on: a repetition starts a millisecond after the last one ended. Durations stay, so each repetition has the
-  kernel time of its source.
-- Ids count on: correlation and flow ids, External id, Ev Idx, Python ids and Sequence number, each from where the
-  last repetition ended. Links hold inside a repetition and never lead out of it. Steps (ProfilerStep#N) count on too.
+- Time moves on: a repetition starts a millisecond after the last one ended. Durations stay, so each
+  repetition has the kernel time of its source.
+- Ids count on: correlation and flow ids, External id, Ev Idx, Python ids and Sequence number, each
+  from where the last repetition ended. Links hold inside a repetition and never lead out of it.
+  Steps (ProfilerStep#N) count on too.
 - What says who and where (process and thread names, the recording window) stands once, at the end.
-- A real trace is less repetitive than a repeated one, so one in sixteen of these gets another number: tile sizes and
-  template arguments in kernel names, lines in stacks and names of Python functions, object addresses, first dimensions
-  of shapes. Shapes of casts stay, because the bytes that a cast moves are something an analysis reports.
+- A real trace is less repetitive than a repeated one, so one in sixteen of these gets another
+  number: tile sizes and template arguments in kernel names, lines in stacks and names of Python
+  functions, object addresses, first dimensions of shapes. Shapes of casts stay, because the bytes
+  that a cast moves are something an analysis reports.
 
 The same sources and sizes give the same JSON. Compressed files are written at gzip's level 6.
 """
@@ -68,7 +70,7 @@ _LAUNCH_FLOWS = {"ac2g", "async_cpu_to_gpu"}
 
 @dataclass(slots=True)
 class Template:
-    """Text with places for numbers; `kinds` and `values` tell of each what it counts and where it starts."""
+    """Text with places for numbers: `kinds` say what each one counts, `values` where it starts."""
 
     text: bytes = b""
     kinds: list[str] = field(default_factory=list)
@@ -126,7 +128,7 @@ class Enlarger:
         self._next: dict[str, int] = {}
 
     def pieces(self, size: int = 0, repetitions: int = 0) -> Iterator[bytes]:
-        """A trace in pieces: the first source's head and tail, and between them all sources in turn.
+        """Yield a trace in pieces: the first source's head and tail, all sources in turn between.
 
         It gets as many repetitions as come closest to `size` bytes, at least `repetitions`, and
         each source once.
@@ -232,7 +234,10 @@ def write(
     sources: Sequence[Path] = (),
     layout: str = "kineto",
 ) -> dict[str, int]:
-    """Write a trace of about `size` bytes of JSON, compressed where the name says so; gives what is in it."""
+    """Write a trace of about `size` bytes of JSON; return what is in it.
+
+    It is compressed where the name says so.
+    """
     enlarger = Enlarger(sources or default_sources(), layout)
     n_bytes = 0
     with cast(

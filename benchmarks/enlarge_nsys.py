@@ -1,4 +1,4 @@
-"""A real Nsight Systems export made larger, as SQLite and as the same rows in a directory of Parquet.
+"""Make a real Nsight Systems export larger: SQLite, and the same rows as a directory of Parquet.
 
     python -m benchmarks.enlarge_nsys OUT.sqlite|OUT_pqtdir --kernels 1000000 [EXPORT.sqlite]
 
@@ -41,7 +41,7 @@ _BATCH_ROWS = 500_000
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How often the source is repeated, how far each repetition moves on, and the source's columns by table."""
+    """How often the source is repeated, how far each repetition moves on, its columns by table."""
 
     n: int
     time_ns: int
@@ -79,7 +79,10 @@ def write_sqlite(out: Path, n_kernels: int, source: Path = SAMPLE) -> dict[str, 
 
 
 def write_directory(out: Path, n_kernels: int, source: Path = SAMPLE) -> dict[str, int]:
-    """Write the same rows as a directory with a Parquet file a table, integers as narrow as nsys writes them."""
+    """Write the same rows as a directory with one Parquet file per table.
+
+    Integers are as narrow as nsys writes them.
+    """
     out.mkdir()
     kernels = 0
     with closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as database:
@@ -204,7 +207,7 @@ def _frame(database: sqlite3.Connection, table: str) -> pl.DataFrame:
 
 
 def _narrow(column: str) -> type[pl.DataType]:
-    """The integer type nsys gives a column, as far as it matters: ids of threads and processes need 64 bits."""
+    """Return the integer type nsys gives a column. Ids of threads and processes need 64 bits."""
     if column == "correlationId":
         return pl.UInt32
     return (

@@ -35,7 +35,10 @@ def slow_rank(n_ranks: int) -> int:
 
 
 def write_trace(out: Path, captured: Trace, n_ranks: int) -> None:
-    """The directory of the job's trace; tables that are the same for each rank are copied as files."""
+    """Write the directory of the job's trace.
+
+    Tables that are the same for each rank are copied as files.
+    """
     own = {name: captured.frame(name).drop("rank") for name in TABLES if captured.has(name)}
     if "collectives" in own:
         everyone = json.dumps([*range(n_ranks)])
@@ -69,7 +72,10 @@ def write_trace(out: Path, captured: Trace, n_ranks: int) -> None:
 
 
 def _waiting(kernels: pl.DataFrame, rank: int, n_ranks: int) -> pl.DataFrame:
-    """The rank's kernels: those that communicate end together, the transfer after the slow rank began."""
+    """Return a rank's kernels.
+
+    Those that communicate end together, a transfer's time after the slow rank began.
+    """
     late = LATE_NS if rank == slow_rank(n_ranks) else rank * 7919 % _JITTER_NS
     communicates = pl.col("is_communication").fill_null(value=False)
     return kernels.with_columns(
@@ -81,7 +87,10 @@ def _waiting(kernels: pl.DataFrame, rank: int, n_ranks: int) -> pl.DataFrame:
 
 
 def write_sources(out: Path, captured: Path, n_ranks: int) -> None:
-    """A file for each rank, all the same but for the rank in the name: links, which take no room."""
+    """Write one file per rank, all the same but for the rank in the name.
+
+    They are links, which take no room.
+    """
     out.mkdir()
     text = gzip.decompress(captured.read_bytes())
     about = re.search(rb'"distributedInfo": \{.*?\}\]', text)

@@ -1,4 +1,4 @@
-"""A collected trace made larger, table by table: what `tracelens collect` would give for millions of kernels.
+"""Make a collected trace larger, table by table: as if millions of kernels had been collected.
 
     python -m benchmarks.enlarge_tables OUT.tracelens --kernels 1000000 TRACE
 

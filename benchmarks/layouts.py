@@ -1,8 +1,10 @@
-"""A torch.profiler trace taken apart into events, and written again in any of the four layouts that are in use.
+"""Take a torch.profiler trace apart into events; write it again in any layout in use.
 
-- `kineto`: as the profiler of torch 1.8 to 2.12 writes it, several fields a line; the source's own bytes;
-- `fields`: as torch 2.13 does, a field a line, and the comma between two events on a line of its own;
-- `indented`: as `json.dump(trace, file, indent=2)` does;
+- `kineto`: as the profiler of torch 1.8 to 2.12 writes it, several fields per line; the source's
+  own bytes.
+- `fields`: as torch 2.13 does, one field per line, and the comma between two events on a line of
+  its own.
+- `indented`: as `json.dump(trace, file, indent=2)` does.
 - `compact`: without white space.
 
 Numbers keep the digits that they were written with in every one.
@@ -25,7 +27,10 @@ _SEPARATOR = {"kineto": b",", "fields": b"\n  ,", "indented": b",", "compact": b
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A trace in pieces: `head`, then `texts` (an event each, parsed in `events`) set apart by `separator`, `tail`."""
+    """A trace in pieces: `head`, `texts` of events with `separator` between them, and `tail`.
+
+    `events` are the texts parsed.
+    """
 
     head: bytes
     texts: list[bytes]

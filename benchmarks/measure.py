@@ -31,7 +31,7 @@ _PATH = re.compile(r"(?:/[\w.+~-]+){2,}/?")
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One run: `seconds` of the work itself, `process_s` from start to exit, and what the command said of itself.
+    """One run: `seconds` of the work itself, `process_s` from start to exit, and what it printed.
 
     For a command line both are the same; a contender that times itself leaves out starting Python
     and importing.
@@ -115,7 +115,10 @@ def _below(pid: int) -> list[int]:
 
 
 def _share(pid: int) -> int:
-    """A process's proportional share of memory, where shared pages count once over all who share them."""
+    """Return a process's proportional share of memory.
+
+    A shared page counts once over all who share it.
+    """
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except OSError:

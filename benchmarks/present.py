@@ -1,7 +1,7 @@
-"""The results as a page, a chart and the README's performance section: `python -m benchmarks.present FOLDER`.
+"""Present the results as a page, a chart and the README's section on performance.
 
-Reads benchmark.json in the folder, so that what is shown can be drawn again without measuring
-again.
+`python -m benchmarks.present FOLDER` reads benchmark.json in the folder, so that what is shown can
+be drawn again without measuring again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a run of the benchmark found: a row per contender and input, all of it plain data for docs/benchmark.json."""
+"""What a run of the benchmark measured: one row per contender and input.
+
+It is plain data for docs/benchmark.json.
+"""
 
 from __future__ import annotations
 

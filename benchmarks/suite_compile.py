@@ -1,4 +1,4 @@
-"""The part of the benchmark that compiles a model: what recording the provenance of its kernels costs."""
+"""The part of the benchmark that compiles a model: what recording its kernels' provenance costs."""
 
 from __future__ import annotations
 

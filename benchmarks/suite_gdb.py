@@ -1,4 +1,6 @@
-"""How long a program is held at a stop under gdb, Python's frames merged: `python -m benchmarks.suite_gdb HITS`.
+"""How long gdb holds a program at a stop, Python's frames merged in.
+
+    python -m benchmarks.suite_gdb HITS
 
 The program is a convolution of torch on the CPU, stopped where oneDNN computes it. Prints one line
 of JSON: the median over the stops after the first, in seconds, and what a stack looks like.

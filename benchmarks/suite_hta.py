@@ -1,4 +1,4 @@
-"""HTA's TraceAnalysis of many ranks: parsed by HTA, and handed over from a trace that was collected before."""
+"""HTA's TraceAnalysis of many ranks: parsed by HTA, and handed over from a collected trace."""
 
 from __future__ import annotations
 

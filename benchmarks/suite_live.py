@@ -24,7 +24,10 @@ _AS_A_CHILD = ("sh", "-c", '"$@"; exit $?', "sh")
 
 
 def live_capture(bench: Bench) -> None:
-    """A training loop alone, with torch.profiler written into it, and unmodified under `collect torch`."""
+    """Time a training loop: alone, with torch.profiler written into it, and under `collect torch`.
+
+    The latter does not change the program.
+    """
     if installed("torch"):
         loop = (sys.executable, "-m", "benchmarks.workload")
         contenders = [
@@ -46,7 +49,10 @@ def live_capture(bench: Bench) -> None:
 
 
 def captured_shares(samples: Path = SAMPLES) -> list[float]:
-    """What share of a core the sampler took in each of the shipped captures, which were taken where there is a GPU."""
+    """Return what share of a core the sampler took in each shipped capture.
+
+    They were taken where there is a GPU.
+    """
     manifests = [
         json.loads(file.read_text()) for file in samples.glob("*/captures/*/manifest.json")
     ]

@@ -16,7 +16,10 @@ COMPARED, MANY = 64, 1024
 
 
 def many_ranks(bench: Bench) -> None:
-    """64 ranks collected, and 1,024 as a job; the sections that compare ranks, and the page, of as many."""
+    """Collect 64 ranks, and 1,024 as a job.
+
+    Compare the ranks of each, and write a page of as many.
+    """
     captured = CAPTURE / "rank0.pt.trace.json.gz"
     if not captured.is_file():
         bench.leave_out(GROUP, "the capture of two ranks that they are made from is not here")

@@ -1,4 +1,7 @@
-"""Shapes that once took time or memory out of proportion to their size (issue 14, point 4), each at two sizes."""
+"""Shapes that once took too much time or memory (issue 14, point 4), each at two sizes.
+
+It was out of proportion to their size.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,10 @@ def named(n: int) -> Iterator[str]:
 
 
 def shapes() -> Iterator[tuple[str, bytes]]:
-    """A name and a text of each, the second one ten times as long, or as long as the limits let it be."""
+    """Yield a name and a text of each shape.
+
+    The second text is ten times as long, or as long as the limits let it be.
+    """
     for n in (40_000, 400_000):
         yield (
             "`{},` repeated, gzip",
@@ -92,7 +98,10 @@ def launched(
     process: bool = False,
     step: bool = False,
 ) -> bytes:
-    """Return a trace of so many ops that launch a kernel, each in a thread, stream, process or step of its own."""
+    """Return a trace of so many ops that launch a kernel.
+
+    Each has a thread, stream, process or step of its own.
+    """
     events: list[dict[str, object]] = []
     for i in range(n):
         host = {"ph": "X", "pid": i if process else 1, "tid": i if thread else 1}

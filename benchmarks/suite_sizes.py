@@ -1,4 +1,4 @@
-"""What a default install takes: its wheel, and the files of each package in an environment of its own."""
+"""What a default install takes: its wheel, and each package's files in a fresh environment."""
 
 from __future__ import annotations
 

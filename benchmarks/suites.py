@@ -1,4 +1,4 @@
-"""The parts of the benchmark: each makes its inputs, races its contenders on them, and removes the inputs again."""
+"""The parts of the benchmark: each makes inputs, races its contenders on them, and removes them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,10 @@ def _peers(bench: Bench, trace: Path, size: float) -> list[Contender]:
 
 
 def _hta(bench: Bench, trace: Path, size: float) -> list[Contender]:
-    """HTA takes minutes: all its parsers race on the smallest trace, and on gzip it does on the largest alone."""
+    """List HTA's parsers.
+
+    As they take minutes, all race on the smallest trace, on the largest only the one for gzip.
+    """
     sizes = [s for s in bench.settings.sizes_mb if s <= bench.settings.peer_limit_mb]
     if trace.suffix == ".gz" and size != max(sizes):
         return []
@@ -180,7 +183,10 @@ def collect_nsys(bench: Bench) -> None:
 
 
 def analyses(bench: Bench) -> None:
-    """Opening a trace and each analysis of it, the nesting of its spans, for every number of kernels."""
+    """Time opening a trace, each analysis of it, and nesting its spans.
+
+    Each is timed for every number of kernels.
+    """
     base, trace = bench.folder / "base.json", bench.folder / "base.tracelens"
     size = min(100, max(bench.settings.sizes_mb))
     bench.make("benchmarks.enlarge", str(base), "--megabytes", str(size))
@@ -216,7 +222,10 @@ def analyses(bench: Bench) -> None:
 
 
 def report(bench: Bench) -> None:
-    """The whole text report of a collected trace of every size, from start to exit; the page of millions of kernels."""
+    """Time the whole text report of a collected trace of every size, from start to exit.
+
+    The page is timed on millions of kernels.
+    """
     for size in bench.settings.sizes_mb:
         source, trace = bench.folder / "trace.json", bench.folder / "trace.tracelens"
         made = bench.make("benchmarks.enlarge", str(source), "--megabytes", str(size)).said
@@ -229,7 +238,10 @@ def report(bench: Bench) -> None:
 
 
 def _page(bench: Bench) -> None:
-    """Opening a trace of millions of kernels, all analyses, and the page; its spans are ops, no Python calls."""
+    """Time opening a trace of millions of kernels, all analyses, and the page.
+
+    Its spans are ops, no Python calls.
+    """
     source, base, large = (
         bench.folder / name for name in ("trace.json", "base.tracelens", "large.tracelens")
     )

@@ -1,4 +1,7 @@
-"""What tracelens must reach (issue 3, "Fast and flat"; others where said), each judged by the rows of one run."""
+"""The targets of tracelens, each judged by the rows of one run.
+
+They are from issue 3, "Fast and flat", where nothing else is said.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ whole repetitions."""
 
 
 def judge(results: Results) -> list[Target]:
-    """Every target, with what was measured at the largest size there is and whether it was reached there."""
+    """Judge every target: what was measured at its largest size, and whether that reached it."""
     costs = (_masking, _attribution, _live, _gdb)
     parts = (
         _peers,
@@ -183,7 +186,10 @@ def _small(target: str, row: Row | None, *, is_full: bool) -> Target:
 
 
 def _attribution(results: Results) -> Iterator[Target]:
-    """What whose a kernel is costs to record, and to find out (issue 5, "Attribution under torch.compile")."""
+    """Judge what attributing kernels costs, in recording and in analysis.
+
+    See issue 5, "Attribution under torch.compile".
+    """
     ours, bare = (
         results.find(suite_compile.GROUP, name)
         for name in (suite_compile.RECORDED, suite_compile.PLAIN)
@@ -281,7 +287,10 @@ def _of_all_ranks(row: Row) -> bool:
 
 
 def _largest(results: Results, contender: str, form: str, beside: str | None = None) -> Row | None:
-    """The contender's row of the largest input of that form, up to the size of the target, that `beside` ran on too."""
+    """Return the contender's row of the largest input of that form, up to the target's size.
+
+    `beside` must have run on that input too.
+    """
     found = [
         row
         for row in results.rows

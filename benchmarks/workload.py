@@ -1,4 +1,4 @@
-"""A training loop to capture: `python -m benchmarks.workload MODE`, where bare has the profiler written into it.
+"""A training loop to capture: `python -m benchmarks.workload MODE`; bare has its own profiler.
 
 Prints the seconds from the first step's beginning to the end of the last, profiler, export and all;
 starting Python and importing torch are left out. On a GPU where there is one.
@@ -23,7 +23,10 @@ BLOCKS = 50
 
 
 def model() -> nn.Module:
-    """As many modules as ResNet-50 has, and small: the dearer the calls beside the work, the harder the comparison."""
+    """Return a small model with as many modules as ResNet-50.
+
+    The dearer the calls beside the work, the harder the comparison.
+    """
     blocks = [
         nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU())
         for _ in range(BLOCKS)

@@ -1,4 +1,7 @@
-"""Write the reference pages from the code: `python docs/generate.py`. A test fails when they are out of date."""  # noqa: INP001 - a script, not a package
+"""Write the reference pages from the code: `python docs/generate.py`.
+
+A test fails if they are old.
+"""  # noqa: INP001 - a script, not a package
 
 from collections.abc import Iterator
 from pathlib import Path

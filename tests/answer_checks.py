@@ -15,7 +15,7 @@ CHANGE = re.compile(r"^  (1  \S|What would help)|faster|reduce-overhead")
 
 
 def check_answer(trace: Trace, base: Trace | None = None) -> Answer:
-    """The first 12 lines hold the sentence, the bar and the changes; all fits; shares of a bar add up."""
+    """Check that the first 12 lines hold sentence, bar and changes, all fits, and shares add up."""
     answer = make_answer(trace, base)
     lines = answer_text(answer).splitlines()
     assert len(lines) <= MOST

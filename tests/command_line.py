@@ -1,4 +1,7 @@
-"""The command line in this process: for tests of what it says and writes, where no process is the point."""
+"""The command line in this process, for tests of what it says and writes.
+
+Where the process is the point, it is not for them.
+"""
 
 from dataclasses import dataclass
 

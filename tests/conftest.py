@@ -82,7 +82,10 @@ WATCH = Watch()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out files without a fast test where only those are asked for: importing them takes long."""
+    """Leave out files without a fast test where only those are asked for.
+
+    Importing them takes long.
+    """
     is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
     wanted = config.getoption("markexpr") == "fast"
     return True if wanted and is_test and imports_slow_modules(collection_path) else None
@@ -90,7 +93,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the fast tests, and put the files that take longest first, else keep the order of names."""
+    """Mark the fast tests, and put the files that take longest first.
+
+    Others keep the order of names.
+    """
     for item in items:
         if is_fast(item):
             item.add_marker(pytest.mark.fast)
@@ -112,7 +118,10 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_program_outlives_its_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """End what a test started and, having failed, did not: it would take the time of those that follow."""
+    """End what a failed test started and left running.
+
+    It would take the time of the tests that follow.
+    """
     begin, started = subprocess.Popen.__init__, []
 
     def noted(process: "subprocess.Popen[Any]", *command: Any, **options: Any) -> None:

@@ -60,7 +60,7 @@ def is_fast(item: pytest.Item) -> bool:
 
 
 def imports_slow_modules(file: Path) -> bool:
-    """Judge a test file before it is imported, by its marks and the modules that it imports first."""
+    """Judge a test file before it is imported: by its marks and the modules it imports first."""
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -109,7 +109,7 @@ def _slow_names(function: Any, seen: set[Any]) -> Iterator[str]:
 
 
 def _slow_values(value: Any, names: set[str], seen: set[Any]) -> Iterator[str]:
-    """Go through a value that a function mentions: a module, or a function or class of the tests."""
+    """Go through a value that a function mentions: a module, or a test's function or class."""
     if isinstance(value, ModuleType):
         if value.__name__.partition(".")[0] in SLOW_MODULES:
             yield value.__name__

@@ -62,7 +62,10 @@ def read_slowly(source: ByteSource) -> Found:
 
 
 def assert_read_fast(source: ByteSource, expected: Found, **how: Any) -> None:
-    """The fast path reads the same, trace by trace; an error of one must be the other's, word for word."""
+    """Assert that the fast path reads the same, trace by trace.
+
+    An error of one must be the other's, word for word.
+    """
 
     def fast(text: Text, said: Diagnostics) -> ReadEvents:
         read = read_native(text, said, **how)

@@ -1,4 +1,4 @@
-"""Whatever trace file a test reads is read by the native path and by the plain one too, and the two are compared.
+"""Read every trace file of a test by the native path and by the plain one; compare the two.
 
 A test file that imports the fixture has it for each of its tests.
 """

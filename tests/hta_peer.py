@@ -1,4 +1,4 @@
-"""HTA beside ours: its own parse of the captures, each once a session, and every analysis that it offers."""
+"""HTA beside ours: its own parse of each capture, once per session, and all its analyses."""
 
 import importlib
 import re
@@ -63,7 +63,10 @@ def _parsed(name: str, *, rounded: bool) -> Any:
 
 
 def parsed_by_hta(name: str, *, last_step: bool = True, rounded: bool = False) -> Any:
-    """HTA's TraceAnalysis of a capture, as its constructor makes it; nobody else changes this one."""
+    """Return HTA's TraceAnalysis of a capture, as its constructor makes it.
+
+    It is shared: nobody changes it.
+    """
     module = importlib.import_module("hta.trace_analysis")
     analysis = module.TraceAnalysis.__new__(module.TraceAnalysis)
     analysis.t = deepcopy(_parsed(name, rounded=rounded))
@@ -76,7 +79,10 @@ def parsed_by_hta(name: str, *, last_step: bool = True, rounded: bool = False) -
 
 
 def without_host_streams(theirs: Any) -> Any:
-    """HTA's view without the stream that torch writes on host ops launching for Triton: HTA takes them for kernels."""
+    """Return HTA's view without the stream of host ops that launch for Triton.
+
+    Torch writes that stream, and HTA takes the ops for kernels.
+    """
     for frame in theirs.t.traces.values():
         host = frame["cat"] == theirs.t.symbol_table.get_sym_id_map()["cpu_op"]
         frame.loc[host, "stream"] = -1
@@ -137,7 +143,10 @@ SLOW: dict[str, Callable[[Any, Path], Any]] = {
 
 
 def outcome(analysis: Callable[[Any, Path], Any], a: Any, folder: Path) -> list[Any]:
-    """The result as a flat list, frames in no order and without `NUMBERED`; a failure as its words."""
+    """Return the result as a flat list, frames unordered and without `NUMBERED`.
+
+    A failure becomes its words.
+    """
     try:
         return _flat(analysis(deepcopy(a), folder))
     except Exception as error:  # noqa: BLE001 - HTA's own failures are compared too

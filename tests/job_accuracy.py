@@ -48,7 +48,10 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A random job with what `job` should say of it; `missing` is a rank whose trace is not given."""
+    """A random job, and what `job` should say of it.
+
+    `missing` is a rank whose trace is not given.
+    """
 
     kind: str
     job: Job
@@ -167,7 +170,10 @@ def _planted(kind: str, job: Job, random: Random) -> Case:
 
 
 def _in_some_steps(kind: str, job: Job, random: Random, plant: Plant) -> Case:
-    """The job with a delay in one step, in every so many, of another rank each step, or of the network in one."""
+    """Plant a delay of a rank in one step, in every so many, or in each step of another rank.
+
+    It may also be the network's in one step.
+    """
     ranks, n_steps = [*range(job.layout.n_ranks)], job.n_steps
     if kind == "rotating":
         late: dict[int, set[int]] = {}
@@ -210,7 +216,7 @@ def ranks_of(text: str) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Whether the culprits are the planted ones, their causes and steps too, and nobody else is blamed."""
+    """Whether the culprits, their causes and steps are those planted, and nobody else is blamed."""
 
     culprits: bool
     causes: bool

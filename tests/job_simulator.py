@@ -228,7 +228,10 @@ class _Simulation:
             self.now[rank] = end
 
     def _transfer_ns(self, kind: str, members: tuple[int, ...]) -> int:
-        """The transfer's time, ten times as long between hosts, with what was planted on its group."""
+        """Return the transfer's time.
+
+        It is ten times as long between hosts, plus what was planted on its group.
+        """
         layout = self.layout
         crosses = len({layout.node(rank) for rank in members}) > 1
         ns = self.job.transfers[kind] * (3 if crosses else 1)

@@ -29,7 +29,10 @@ class Accuracy(TypedDict):
 
 
 def labels() -> pl.DataFrame:
-    """The labels; op is null where no ATen op or collective launched the kernel, or none was recorded."""
+    """Return the labels.
+
+    `op` is None where no ATen op or collective launched the kernel, or none was recorded.
+    """
     return pl.read_csv(_DATA, schema_overrides={"duration_ns": pl.Int64})
 
 

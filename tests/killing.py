@@ -1,7 +1,9 @@
-"""Collections into a bucket that are killed at random moments, and begun again: `python -m tests.killing [N]`.
+"""Kill collections into a bucket at random moments, and begin them again.
 
-The test of it kills three; the long form, by default 50, says how many were killed before any rank
-was there, among the ranks, and when everything was.
+    python -m tests.killing [N]
+
+The test kills three. The long form, by default 50, says how many were killed before any rank was
+there, among the ranks, and when everything was.
 """
 
 import os
@@ -62,8 +64,9 @@ def same_tables(one: tl.Trace, other: tl.Trace) -> None:
 
 
 def kill_and_go_on(runs: str, target: str, whole: tl.Trace, after_s: float) -> str:
-    """Kill a collection so long after its start, check what a reader finds, and collect again; returns what was there.
+    """Kill a collection so long after its start, check what a reader finds, and collect again.
 
+    Returns what was there.
     The second collection must read no finished rank.
     """
     command = [sys.executable, "-m", "tracelens", "collect", "torch", runs, "--out", target]

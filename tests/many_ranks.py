@@ -1,4 +1,4 @@
-"""A job of many ranks, made of a capture of two: one rank is slow, the others are copies of each other."""
+"""A job of many ranks, made from a capture of two: one slow rank, and copies of the other."""
 
 from dataclasses import replace
 
@@ -11,8 +11,9 @@ from tracelens.trace import Trace
 def many_ranks(
     pair: Trace, n_ranks: int, slow: int, tables: tuple[str, ...] = tuple(TABLES)
 ) -> Trace:
-    """A trace of so many ranks: `slow` is the pair's rank 1, all others its rank 0; of other tables no rows are kept.
+    """Return a trace of so many ranks: `slow` is the pair's rank 1, all others its rank 0.
 
+    Tables that are not named have no rows.
     Every collective is of all ranks.
     """
     ranks = pl.DataFrame({"rank": pl.Series(range(n_ranks), dtype=pl.Int32)})

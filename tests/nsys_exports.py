@@ -44,7 +44,10 @@ NAMES = strings("cudaLaunchKernel_v7000", "gemm", "relu", "step 0")
 
 
 def read_both_ways(folder: Path, tables: Tables) -> Capture:
-    """Read the export as SQLite and as Parquet, which must agree, and check its tables against the schema."""
+    """Read the export as SQLite and as Parquet, which must agree.
+
+    Check its tables against the schema.
+    """
     folder.mkdir(exist_ok=True)
     export = write(
         folder / "export.sqlite",
@@ -125,7 +128,10 @@ def write(path: Path, tables: Tables) -> Path:
 
 
 def rewrite(export: Path, folder: Path, suffix: str) -> Path:
-    """A SQLite export as a directory of Parquet or Arrow files, with the narrow and unsigned integers nsys uses."""
+    """Rewrite a SQLite export as a directory of Parquet or Arrow files.
+
+    Integers are as narrow, and as unsigned, as nsys writes them.
+    """
     folder.mkdir()
     with closing(sqlite3.connect(export)) as database:
         database.text_factory = bytes

@@ -1,4 +1,4 @@
-"""What `nsys stats` prints, worked out from a trace's tables: every cell as the text in its CSV files.
+"""What `nsys stats` prints, computed from a trace's tables: every cell as in its CSV files.
 
 Three rules make them match to the digit: the standard deviation is the n - 1 form, 0 for a single
 value; cells round half up (Python's format rounds half to even), but the value rounded is the
@@ -135,7 +135,10 @@ def nvtx_sum(tables: Tables) -> Rows:
 
 
 def nvtx_kern_sum(tables: Tables) -> Rows:
-    """Time by NVTX range and kernel: a kernel counts for every range that contains its call on the call's thread."""
+    """Sum time by NVTX range and kernel.
+
+    A kernel counts for every range that contains its call on the call's thread.
+    """
     kernels = _launched(tables["kernels"], tables)
     inside = _contained(kernels, tables)
     outside = kernels.join(inside, on="kernel_id", how="anti")
@@ -163,8 +166,9 @@ def nvtx_kern_sum(tables: Tables) -> Rows:
 
 
 def nvtx_gpu_proj_sum(tables: Tables) -> Rows:
-    """Time by NVTX range from the start of its first GPU work to the end of its last; work counts once a call.
+    """Sum time by NVTX range, from its first GPU work to its last.
 
+    Work counts once per call.
     Of the ranges within one, those without GPU work do not count as its children.
     """
     work = [
@@ -251,7 +255,10 @@ def _operation(work: Mapping[str, Any]) -> str:
 
 
 def _with_share(groups: Mapping[tuple[str, ...], list[int]]) -> Rows:
-    """Share of all time, total, count, mean, median, least, most, deviation, and then the group's key."""
+    """Return share of all time, total, count, mean, median, least, most, deviation, then the key.
+
+    The key is the group's.
+    """
     everything = sum(sum(times) for times in groups.values())
     return [
         (
@@ -365,7 +372,10 @@ def _contained(work: pl.DataFrame, tables: Tables) -> pl.DataFrame:
 
 
 def differences(ours: Rows, theirs: Rows) -> list[str]:
-    """Rows on one side only, each marked; nsys leaves the order of equals open, so order does not count."""
+    """Return rows on one side only, each marked.
+
+    Order does not count: nsys leaves that of equals open.
+    """
     left, right = sorted(ours), sorted(theirs)
     only = [f"ours: {row}" for row in left if row not in set(right)]
     only += [f"nsys: {row}" for row in right if row not in set(left)]

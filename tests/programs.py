@@ -1,4 +1,4 @@
-"""Small programs for case tests: what host threads and devices did when, in µs, as a trace in memory."""
+"""Small programs for case tests: what host threads and devices did when, in µs, as a trace."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -48,7 +48,10 @@ def program(
     kernels: Sequence[Row] = (),
     **tables: list[Row],
 ) -> Trace:
-    """The trace of these spans, calls and kernels: spans nest as their times do, and calls lie in the innermost one."""
+    """Return the trace of these spans, calls and kernels.
+
+    Spans nest by time; calls lie in the innermost one.
+    """
     spans = [row | {"span_id": number} for number, row in enumerate(spans)]
     spans = [row | {"parent_id": _around(spans, row)} for row in spans]
     calls = [row | {"span_id": _around(spans, row)} for row in calls]

@@ -1,4 +1,4 @@
-"""Whether this checkout gives what another one gives: every table and every analysis of every capture, cell by cell.
+"""Compare this checkout's tables and analyses of every capture with another's, cell by cell.
 
     python -m tests.same_as OTHER_CHECKOUT [PART_OF_A_NAME ...]
 
@@ -31,7 +31,10 @@ OF_VERSIONS = ("tracelens_version", "schema_version")
 
 
 def captures() -> Iterator[Path]:
-    """Sources and traces that lie in the folders; what is none is refused by both checkouts alike."""
+    """Yield sources and traces in the folders.
+
+    A file that is neither is refused by both checkouts alike.
+    """
     for folder in FOLDERS:
         for path in sorted(folder.rglob("*")):
             is_inside = any(
@@ -53,7 +56,10 @@ def command(*words: str) -> str:
 
 
 def write(folder: Path) -> None:
-    """What the tracelens that is imported here makes of the captures named on standard input, a folder each."""
+    """Write what this checkout's tracelens makes of the captures, one folder each.
+
+    Their names come from standard input.
+    """
     for i, line in enumerate(sys.stdin):
         source, own = Path(line.rstrip("\n")), folder / str(i)
         own.mkdir()
@@ -116,7 +122,7 @@ def unequal(one: object, two: object, where: str = "") -> Iterator[str]:
 
 
 def main(other: str, *parts: str) -> int:
-    """Compare this checkout with the other one on the captures whose paths hold one of the parts."""
+    """Compare this checkout with the other on the captures whose paths hold one of the parts."""
     sources = [path for path in captures() if not parts or any(part in str(path) for part in parts)]
     folder = Path(tempfile.mkdtemp(prefix="same-as-"))
     text = "".join(f"{source}\n" for source in sources)

@@ -1,4 +1,4 @@
-"""Reports made by hand, so that views and exports are tested without any analysis: small frames, hostile names."""
+"""Reports made by hand, to test views and exports without any analysis: small, hostile names."""
 
 import math
 from typing import Any
@@ -116,7 +116,10 @@ def trace(**manifest: Any) -> Trace:
 
 
 def report(*sections: Section) -> Report:
-    """A report of the sections, or of a verdict, a table with hostile names, and one section without an answer."""
+    """Return a report of the sections.
+
+    Without any: a verdict, a table with hostile names, a section without an answer.
+    """
     verdict = {
         "rank": 0,
         "step": None,

@@ -1,4 +1,4 @@
-"""Made-up jobs of several ranks whose every delay is known: schedules of computing and collectives, as traces."""
+"""Made-up jobs of several ranks whose every delay is known: compute and collectives, as traces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _GAP_NS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A collective that every rank issues after computing for `compute_ns`, and its transfer without any waiting."""
+    """A collective that every rank issues after computing `compute_ns`, and its transfer's time.
+
+    The latter is without waiting.
+    """
 
     name: str
     n_bytes: int
@@ -64,7 +67,10 @@ class Schedule:
         return found
 
     def exposed(self, waiting: int, awaited: int) -> int:
-        """The time that one rank waits for another, by hand: nothing hides it, as ranks do not compute meanwhile."""
+        """Return the time that one rank waits for another.
+
+        All of it is exposed, as ranks do not compute meanwhile.
+        """
         return sum(
             max(begins) - begins[waiting]
             for begins in self.starts()
@@ -77,7 +83,10 @@ class Schedule:
         return EPOCH_NS + round(moment * (1 + drift / 1e6) + offset)
 
     def trace(self) -> Trace:
-        """The job as a trace: a kernel that computes and one that communicates for each call and rank."""
+        """Return the job as a trace.
+
+        Each call and rank has one kernel that computes and one that communicates.
+        """
         kernels: list[dict[str, Any]] = []
         collectives: list[dict[str, Any]] = []
         starts = self.starts()
@@ -140,8 +149,9 @@ def _other(name: str) -> str:
 def schedules(
     draw: st.DrawFn, least_calls: int = 8, most_calls: int = 30, most_ranks: int = 16
 ) -> Schedule:
-    """Jobs of 2 to 16 ranks that compute alike but for jitter of a hundredth, and communicate for a tenth of that time.
+    """Draw jobs of 2 to 16 ranks that compute nearly alike and communicate a tenth as long.
 
+    Their computing differs by jitter of a hundredth.
     Calls that follow each other differ in kind or size.
     """
     n_ranks = draw(st.integers(2, most_ranks))

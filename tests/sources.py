@@ -1,4 +1,4 @@
-"""The real captures that tests read: those in samples/ always, more of them where a checkout has them beside it."""
+"""The real captures that tests read: those in samples/, and more where they lie beside it."""
 
 import gzip
 import json
@@ -73,7 +73,7 @@ def collected(path: Path) -> tl.Trace:
 
 
 def check_kernel_time_adds_up(trace: tl.Trace) -> None:
-    """Rows of cross_layer hold the kernel time that top_kernels has, rank by rank, and all that the table has."""
+    """Check that cross_layer's rows hold the kernel time of top_kernels and of the table."""
     across, top = (
         frame.group_by("rank").agg(pl.col("duration_total_ns").sum()).sort("rank")
         for frame in (tl.analyses.cross_layer(trace), tl.analyses.top_kernels(trace))
@@ -84,7 +84,10 @@ def check_kernel_time_adds_up(trace: tl.Trace) -> None:
 
 @cache
 def torch_events(name: str) -> list[dict[str, Any]]:
-    """The trace's events as the JSON has them, every fraction a Decimal: nothing of tracelens is in it."""
+    """Return the trace's events as the JSON has them, every fraction a Decimal.
+
+    Nothing of tracelens is in it.
+    """
     with gzip.open(torch_file(name), "rb") as stream:
         document = json.load(stream, parse_float=Decimal)
     events: list[dict[str, Any]] = document["traceEvents"]

@@ -1,6 +1,7 @@
-"""A stand-in for cuDNN, in C: libraries that export functions of its names and compute nothing, and programs of theirs.
+"""A stand-in for cuDNN, in C: libraries that export its names and compute nothing.
 
-What they stand for is only where a stack ends; gdb, its stops and its frames are real.
+Programs that call them come along. What they stand for is only where a stack ends; gdb, its stops
+and its frames are real.
 """
 
 import shutil

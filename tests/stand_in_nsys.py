@@ -1,4 +1,4 @@
-"""A stand-in for NVIDIA's nsys where it is not installed: its documented command line over an export once recorded.
+"""A stand-in for NVIDIA's nsys: its documented command line over an export once recorded.
 
 `profile` refuses options that nsys has not, runs the program, and leaves a report; `export` copies
 the recorded export that lies in the folder STAND_IN_EXPORTS. STAND_IN names behaviours: old, raw

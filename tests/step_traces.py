@@ -9,7 +9,10 @@ Rows = list[dict[str, Any]]
 
 
 class StepTrace:
-    """Collects the rows of one rank's trace; times are in µs, and 0 is the begin of the first step."""
+    """Collects the rows of one rank's trace.
+
+    Times are in µs; 0 is the beginning of the first step.
+    """
 
     def __init__(self) -> None:
         self.tables: dict[str, Rows] = {
@@ -22,7 +25,10 @@ class StepTrace:
         }
 
     def step(self, start: float, end: float, *, mark: float = 0, host: float = 0) -> None:
-        """Add a step; `mark` is when the host began it where that was earlier, `host` where the host ended it."""
+        """Add a step.
+
+        The host began it at `mark`, where that was earlier than `start`, and ended it at `host`.
+        """
         number = len(self.tables["steps"])
         name, began = f"ProfilerStep#{number}", mark or start
         length = (host or end) - began

@@ -1,4 +1,4 @@
-"""Pages of bundled captures in a browser: axe-core finds nothing, nothing is wider than the window."""
+"""Pages of bundled captures in a browser: axe-core is silent, nothing is wider than the window."""
 
 import base64
 import hashlib

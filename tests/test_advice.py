@@ -24,7 +24,10 @@ def site(op: str, phase: str = "forward") -> Row:
 
 
 def busy(spans: tuple[Row, ...] = (), kernels: tuple[Row, ...] = (), **tables: list[Row]) -> Trace:
-    """Two steps whose device computes all the time but for what is given; the calls are at sites by number."""
+    """Two steps whose device computes all the time but for what is given.
+
+    Calls are at sites by number.
+    """
     calls = [
         launch(0, 10, site_id=number) for number in range(max(1, len(tables.get("sites", []))))
     ]
@@ -35,7 +38,10 @@ def busy(spans: tuple[Row, ...] = (), kernels: tuple[Row, ...] = (), **tables: l
 
 
 def idle(*spans: Row, calls: tuple[Row, ...] = ()) -> Trace:
-    """Two steps; in the second the device is idle from 5,000 to 9,000 µs, when the next launch returns."""
+    """Two steps.
+
+    In the second the device is idle from 5,000 to 9,000 µs, when the next launch returns.
+    """
     kernels = [work(0, 5_000, 0), work(9_000, 10_000, 1)]
     return program([*STEPS, *spans], [FIRST, launch(8_990, 9_000), *calls], kernels)
 
@@ -430,7 +436,7 @@ def test_nothing_to_say() -> None:
 
 
 def profiled() -> Trace:
-    """Four steps of 10 ms: the device computes for 4, the profiler works for 2.5, the host for 3.5."""
+    """Four steps of 10 ms: the device computes for 4, the profiler works 2.5, the host 3.5."""
     spans, calls, kernels = [], [], []
     for number in range(4):
         at = 10_000 * number
@@ -466,7 +472,7 @@ CONSTRUCTED = Path(__file__).parents[1] / "samples" / "planted" / "constructed"
 
 @pytest.mark.parametrize("path", sorted(CONSTRUCTED.glob("*.gz")), ids=lambda path: path.name[:-20])
 def test_a_change_saves_at_most_the_part_that_it_is_about(path: Path) -> None:
-    """No change of a constructed trace saves more than the part it is about, and none more than the step."""
+    """No change of a constructed trace saves more than the part it is about, or than the step."""
     trace = tl.collect(path)
     if not trace.has("kernels"):
         return

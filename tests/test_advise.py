@@ -1,4 +1,4 @@
-"""Advice on real captures, plans and their refusals, and what is said where something is missing."""
+"""Advice on real captures, plans and their refusals, and the words where something is missing."""
 
 import importlib
 import importlib.util
@@ -46,7 +46,7 @@ def eager() -> tl.Trace:
 
 
 def test_eager_resnet_should_run_in_channels_last(eager: tl.Trace) -> None:
-    """Numbers of the kernels' own table: 64 kernels of the primitive layout a step, 592.6 µs of 4.955 ms."""
+    """By the kernels' table: 64 kernels of primitive layout per step, 592.6 µs of 4.955 ms."""
     frame = advise(eager)
     whole = frame.row(0, named=True)
     assert whole["n_transforming"] == 64
@@ -212,7 +212,10 @@ def model() -> Any:
 
 
 def traced(tmp_path: Path) -> tl.Trace:
-    """The model's recorded graph, beside a span and a kernel of 100 µs for each operator, as a GPU would have."""
+    """The model's recorded graph, and for each operator a span and a kernel of 100 µs.
+
+    A GPU would give such a trace.
+    """
     import torch  # noqa: PLC0415 - only where it is installed
 
     with torch.no_grad(), tl.capture(tmp_path / "run.tracelens", graph=True) as cap:
@@ -244,7 +247,7 @@ def traced(tmp_path: Path) -> tl.Trace:
 
 
 def with_costs(candidates: list[dict[str, str]], cheap: str) -> tl.Trace:
-    """A trace of calls timed alone: 1 µs for a function and what changes a layout, 1 ms for any other."""
+    """A trace of calls timed alone: 1 µs for a function and layout changes, 1 ms for any other."""
 
     def ns(function: str) -> int:
         return 1000 if function in (cheap, "to_nhwc", "to_nchw") else 1_000_000
@@ -421,7 +424,10 @@ def test_the_command_says_advice_and_writes_a_plan(
 
 
 def test_the_host_counts_where_launches_limit_a_trace() -> None:
-    """MobileNet at batch 1: its step takes launches at least, for each call the median of those to an idle device."""
+    """MobileNet at batch 1: its step takes at least its launches.
+
+    Each call counts with the median of those to an idle device.
+    """
     trace = of_subject("mobilenet_v1_b1", "eager")
     costs = [of_subject("mobilenet_v1_b1", what) for what in ("channels_last", "calls")]
     both = trace.kernels.join(trace.frame("api_calls"), on="api_call_id", suffix="_of_call")
@@ -509,7 +515,7 @@ def test_without_the_extra_the_advice_is_the_same(
 
 @pytest.mark.slow
 def test_greed_loses_where_the_search_gains() -> None:
-    """Largest match first, in channels-last: by the same costs, never cheaper than what the search finds."""
+    """Largest match first, in channels-last, is by the same costs never cheaper than the search."""
     found = importlib.import_module("samples.advisor.analyse").orders("mobilenet_v1_b32")
     assert found["searched"] < found["eager"] < found["greedy"]
 
@@ -533,7 +539,10 @@ def test_the_command_compares_greed_with_the_search(
 @needs_torch
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_without_export_the_graph_is_of_what_ran(tmp_path: Path) -> None:
-    """A branch on its data; edges by tensors' ids, in place or not, and each call with the times of its like."""
+    """A branch on its data.
+
+    Edges come from tensors' ids, in place or not; calls have the times of their like.
+    """
     import torch  # noqa: PLC0415 - only where it is installed
 
     class Branching(torch.nn.Module):  # type: ignore[misc,unused-ignore]

@@ -24,7 +24,7 @@ SENTENCE = re.compile(r"^\w.*\.$", re.DOTALL)
 
 @pytest.fixture(scope="module")
 def samples() -> list[Trace]:
-    """A trace of every kind of sample: eager with modules, training with copies, stacks, timings, memory, ranks."""
+    """A trace of every kind: eager with modules, training, stacks, timings, memory, ranks."""
     return [
         torch_trace("alexnet_eager"),
         torch_trace("resnet50_train_f64_pageable"),

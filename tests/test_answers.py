@@ -36,7 +36,7 @@ def busy(start: int, end: int, call: int = 0) -> list[Row]:
 
 
 def waiting_for_input() -> Trace:
-    """A step of 10 ms: kernels to 1 ms and from 9 ms on; between them the loader, whose line is known."""
+    """A step of 10 ms: kernels to 1 ms and from 9 ms on, between them the loader's known line."""
     return program(
         [
             STEP,
@@ -73,7 +73,7 @@ def test_a_range_stands_beside_what_is_estimated() -> None:
 
 
 def validating() -> Trace:
-    """Five steps of 10 ms that compute for 9, the third followed by 50 ms in which the host validates."""
+    """Five steps of 10 ms that compute for 9. After the third the host validates for 50 ms."""
     at, spans, calls, kernels = 0, [], [], []
     for number in range(5):
         spans.append(mark(number, at, at + 10_000))

@@ -1,4 +1,4 @@
-"""From raw frames to the tables of a trace: the same whatever order, shift or packing the events come in."""
+"""From raw frames to a trace's tables: the same for any order, shift or packing of the events."""
 
 import gzip
 import json

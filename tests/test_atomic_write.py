@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: a disk that fills up half-way leaves what was there before."""
+"""Files are written whole or not at all: a disk that fills up leaves what was there before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark's inputs are what they claim to be: real traces, repeated, with nothing broken or added up wrongly."""
+"""The benchmark's inputs are what they claim to be: real traces repeated, with right sums."""
 
 import json
 from collections import Counter
@@ -23,7 +23,7 @@ N = 3
 
 @pytest.fixture(scope="module")
 def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The first training step of the sample: links from forward to backward, and no more than they need."""
+    """The first training step of the sample: links from forward to backward, and few others."""
     whole = read_document(TRAINING)
     end = min(float(e["ts"].strip("\x01")) for e in whole.events if e["name"] == "ProfilerStep#1")
     pairs = zip(whole.texts, whole.events, strict=True)

@@ -1,4 +1,4 @@
-"""The benchmark measures what it says, judges its targets by the right rows, and writes what it found."""
+"""The benchmark measures what it says, judges targets by the right rows, and writes its results."""
 
 import json
 import re

@@ -90,7 +90,10 @@ def test_our_own_hooks_are_not_the_programs_code(folder: str, tmp_path: Path) ->
 
 
 def test_the_program_s_innermost_function_stays_in_the_loader() -> None:
-    """`decode` is all that its author can change: the loader's fetch and numpy's inner calls are not."""
+    """`decode` is all that its author can change.
+
+    The loader's fetch and numpy's inner calls are not.
+    """
     trace = ran(
         python("train.py(5): step", 500, 9_900),
         span("annotation", NEXT, 1_000, 8_000),
@@ -109,7 +112,7 @@ def test_the_program_s_innermost_function_stays_in_the_loader() -> None:
 
 @pytest.mark.parametrize("kind", ["annotation", "nvtx", "python"])
 def test_a_place_is_charged_for_its_own_time(kind: str) -> None:
-    """Three spans beside each other: the first takes more than half, and is not charged for the others."""
+    """Three spans beside each other: the first takes more than half, yet only its own time."""
     name = "data.py(3): {}" if kind == "python" else "{}"
     trace = ran(
         span(kind, name.format("normalize"), 1_000, 5_500),
@@ -131,7 +134,7 @@ def test_a_function_is_charged_for_all_its_calls() -> None:
 
 
 def test_what_takes_hardly_any_time_is_no_place_of_its_own() -> None:
-    """Below 1 % of an uninterrupted stretch, here of 8,989 µs, it counts as part of the function around it."""
+    """Below 1 % of an unbroken stretch, here 8,989 µs, it counts for the function around it."""
     calls = [
         python("train.py(5): step", 0, 9_900),
         python("log.py(3): write", 2_000, 2_080),
@@ -141,7 +144,7 @@ def test_what_takes_hardly_any_time_is_no_place_of_its_own() -> None:
 
 
 def test_one_leaf_at_most_below_the_program_s_function() -> None:
-    """An op says more than torch's Python around it, and the outermost op more than those within."""
+    """An op says more than torch's Python around it, and the outermost op more than inner ones."""
     trace = ran(
         python("train.py(5): step", 500, 9_900),
         python("torch/functional.py(8): norm", 1_000, 8_000),

@@ -1,4 +1,4 @@
-"""The search for the cheapest legal calls: constraints, calls in place, and its cost beside that of trying all."""
+"""The search for the cheapest legal calls: constraints, calls in place, cost beside trying all."""
 
 import functools
 import json
@@ -275,7 +275,10 @@ def by_brute_force(nodes: tuple[Node, ...], costs: Table) -> float:
 
 
 def test_the_search_finds_what_trying_everything_finds() -> None:
-    """Hundreds of random graphs of up to 7 operators with random costs, without Z3 and, if it is installed, with it."""
+    """Hundreds of random graphs of up to 7 operators with random costs.
+
+    Without Z3 and, if it is installed, with it.
+    """
     solvers: list[Solve] = [enumerate_layouts, *([Z3Solver()] if has_z3() else [])]
     legal: list[dict[object, list[str]]] = [{} for _ in solvers]
     for seed in range(examples(500)):
@@ -296,7 +299,7 @@ def computing(calls: Sequence[Call]) -> list[Call]:
 
 
 def test_a_graph_of_too_many_orders_stays_as_it_ran() -> None:
-    """20 calls that nothing orders have 2^20 states: a trace with damaged names of nodes has such a graph."""
+    """20 calls that nothing orders have 2^20 states. Damaged names of nodes give such a graph."""
     nodes = tuple(node(f"n{at}", "sigmoid", "x") for at in range(20))
     search = Search(Table())
     advised = advise_calls(Calls(nodes, {"x": Node("x", "input", (), "", IMAGE)}, "export"), search)
@@ -309,7 +312,10 @@ def test_a_graph_of_too_many_orders_stays_as_it_ran() -> None:
 
 
 def test_where_launches_count_fewer_calls_may_be_better() -> None:
-    """A convolution of 10 ns and a ReLU of 1, or both in one call of 14: the better one once a launch takes over 3."""
+    """A convolution of 10 ns and a ReLU of 1, or one call of 14.
+
+    The latter wins once a launch takes over 3.
+    """
     x = Node("x", "input", (), "", IMAGE)
     part = Part((node("c", "conv2d", "x"), node("r", "relu", "c")), (x,), ("r",))
     known = {("conv", "c", NCHW): 10.0, ("relu", "r", NCHW): 1.0, ("conv_relu", "c", NCHW): 14.0}

@@ -1,4 +1,7 @@
-"""What `tracelens check` finds in rows that cannot be true, and that no walk over a trace's ids goes round."""
+"""What `tracelens check` says of rows that cannot be true.
+
+No walk over a trace's ids goes in a circle.
+"""
 
 from pathlib import Path
 from typing import Any

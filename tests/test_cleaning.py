@@ -177,7 +177,10 @@ def test_what_was_cleaned_stays_and_is_counted_by_kind_once() -> None:
 
 
 def private_trace(folder: Path) -> Path:
-    """A torch trace with a path and a token wherever text stands; names long enough that nothing else is like them."""
+    """A torch trace with a path and a token wherever text stands.
+
+    Names are long enough that nothing else is like them.
+    """
     path, said = f"/home/alice/{HF}/x.py", f"/home/alice/x.py password=hunter2 {HF}"
     dims = {"Input Dims": [[2, 3], path, said], "Input type": ["float", said, said]}
     facts: dict[str, Any] = {

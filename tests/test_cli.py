@@ -1,4 +1,4 @@
-"""The command line: what goes where, exit codes, and that every command and option explains itself."""
+"""The command line: what goes where, exit codes, and help for every command and option."""
 
 import gzip
 import io

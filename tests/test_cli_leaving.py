@@ -1,4 +1,4 @@
-"""Exports from the command line, what they do with bad input, and habits of commands: completion, -h, width, doctor."""
+"""Exports from the command line, bad input to them, and habits: completion, -h, width, doctor."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Places that a command reads from or writes to: circles of links, the trace itself, a closed input."""
+"""Places that a command reads or writes: circles of links, the trace itself, a closed input."""
 
 import errno
 import os

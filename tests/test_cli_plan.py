@@ -25,12 +25,15 @@ needs_torch = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def modules_are_found_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take back the folders that `collect timings` adds: one has a json.py, which later tests would import."""
+    """Take back the folders that `collect timings` adds.
+
+    One has a json.py, which later tests would import.
+    """
     monkeypatch.setattr(sys, "path", [*sys.path])
 
 
 def test_a_plan_follows_the_oracle() -> None:
-    """Of stem, block.conv, block.bn and fc all but block.conv are faster compiled, by 20 where it is not."""
+    """All of stem, block.conv, block.bn and fc but block.conv are faster compiled; it loses 20."""
     free = make_plan(BASE, OTHER)
     assert (free.compile, free.disable) == (("stem", "block.bn", "fc"), ())
     assert free.layers["block.conv"] == "eager"
@@ -89,7 +92,10 @@ def test_no_plan_of_runs_not_known_as_eager_and_compiled() -> None:
 
 
 def test_a_plan_compiles_only_what_is_clearly_faster() -> None:
-    """Conv's times overlap (35 to 85, 35 to 65), fc's do not (30, 10): 60 and 30 without, 60 and 10 with the plan."""
+    """Conv's times overlap (35 to 85, 35 to 65), fc's do not (30, 10).
+
+    The plan compiles fc only: 60 and 30 become 60 and 10.
+    """
     timings = [
         *timing("layer", 10, 110, module_path="conv", synchronized=True),
         *timing("layer", 30, 30, module_path="fc", synchronized=True),

@@ -43,7 +43,10 @@ def calls(*rows: tuple[int, int, str, int, int], split: str | None = None) -> pl
 
 
 def two_reduces(offset: int, name: str = "allreduce") -> pl.DataFrame:
-    """Rank 1's clock is ahead by `offset` µs: it began the first 50 µs after rank 0, and the second 20 before it."""
+    """Rank 1's clock is ahead by `offset` µs.
+
+    It began the first call 50 µs after rank 0, the second 20 before it.
+    """
     return calls(
         (0, 0, name, 100, 200),
         (1, 0, name, 150 + offset, 200 + offset),
@@ -54,7 +57,10 @@ def two_reduces(offset: int, name: str = "allreduce") -> pl.DataFrame:
 
 @pytest.mark.parametrize("offset", [0, 7_000, -1_000_000, HOUR // US])
 def test_bounds_are_the_closest_of_all_calls(offset: int) -> None:
-    """Above: the second call's 400 - 300, below: the first one's 150 - 200; their ends differ by the offset alone."""
+    """Above: the second call's 400 - 300.
+
+    Below: the first one's 150 - 200. Their ends differ by the offset alone.
+    """
     clocks = estimate_clocks(two_reduces(offset), {0: 0, 1: 1})
     assert clocks.row(0, named=True) | {
         "rank": 0,
@@ -84,7 +90,10 @@ def test_one_host_has_one_clock_whatever_its_calls_say(nodes: dict[int, int | No
     [(0, "assumed"), (149, "assumed"), (-199, "assumed"), (151, "estimated"), (-201, "estimated")],
 )
 def test_unknown_hosts_share_a_clock_unless_calls_contradict(offset: int, basis: str) -> None:
-    """It ends 50 - offset µs after rank 1's start, and 100 + offset after rank 0's; 100 µs count as jitter."""
+    """It ends 50 - offset µs after rank 1's start, and 100 + offset after rank 0's.
+
+    100 µs count as jitter.
+    """
     assert (
         estimate_clocks(two_reduces(offset), {0: None, 1: None})["basis"].to_list() == [basis] * 2
     )
@@ -146,9 +155,11 @@ def test_a_host_may_be_known_through_another() -> None:
 
 
 def test_bounds_that_contradict_are_relaxed_and_say_by_how_much() -> None:
-    """The first call asks for at least 50, the second, 1 ms later, for at most 20: 30 µs, of which drift excuses 0.2.
+    """The first call asks for at least 50 µs, the second, 1 ms later, for at most 20.
 
-    A straight line that keeps 14.9 µs off both bounds.
+    Drift excuses 0.2 of these 30.
+
+    A straight line keeps 14.9 µs off both bounds.
     """
     rows = calls(
         (0, 0, "allreduce", 0, 10),
@@ -162,7 +173,7 @@ def test_bounds_that_contradict_are_relaxed_and_say_by_how_much() -> None:
 
 
 def with_reduces(nodes: list[int | None], **of_rank_1: object) -> Trace:
-    """A trace of two ranks with one all-reduce each, of which rank 1's has 5 ms more on its clock."""
+    """A trace of two ranks with one all-reduce each. Rank 1's has 5 ms more on its clock."""
     of_node = [{"rank": rank, "node": node} for rank, node in enumerate(nodes)]
     common = {"group_id": "0", "group_ranks": "[0, 1]", "name": "allreduce"}
     trace = make_trace(
@@ -211,10 +222,11 @@ def test_times_from_each_captures_own_begin_are_no_shared_clock() -> None:
 def test_waiting_that_clocks_leave_open_is_inconclusive(
     n_even: int, nodes: dict[int, int], bound: str
 ) -> None:
-    """Rank 1 begins a call 3 ms late, by its clock, which may be ahead: on another host no end comes before a start.
+    """Rank 1 begins a call 3 ms late by its clock, which may be ahead.
 
-    Its device idles before the call, and nothing recorded tells why: no time of its own does. A second
-    call, which both begin at once and which takes 10 µs, shows that it is not.
+    On another host no end comes before a start.
+    Its device idles before the call for no recorded reason: no time of its own tells. A second
+    call, which both begin at once and which takes 10 µs, shows that its clock is not ahead.
     """
     late = Call("allreduce", 1024, 10**6, 10**4)
     whole = Schedule(2, [late] * (1 + n_even), {(1, 0): 3 * 10**6}, nodes=nodes).trace()
@@ -239,7 +251,10 @@ def test_waiting_that_clocks_leave_open_is_inconclusive(
 
 @st.composite
 def apart(draw: st.DrawFn) -> tuple[Schedule, int]:
-    """A job on 1 to 4 hosts, whose clocks differ by up to 1 s and 50 ppm, and the rank that computes longest."""
+    """A job on 1 to 4 hosts and the rank that computes longest.
+
+    Clocks differ by up to 1 s and 50 ppm.
+    """
     job = draw(schedules())
     n_nodes = draw(st.integers(1, min(4, job.n_ranks)))
     random = draw(st.randoms(use_true_random=False))
@@ -255,16 +270,17 @@ def apart(draw: st.DrawFn) -> tuple[Schedule, int]:
 
 
 def differs(job: Schedule, rank: int, job_ns: int) -> float:
-    """How far a rank's clock is ahead of rank 0's, by what was planted, when the latter shows `job_ns`."""
+    """How far a rank's clock is ahead of rank 0's, as planted, when the latter shows `job_ns`."""
     (offset, drift), (own_offset, own_drift) = (job.clocks[number] for number in (0, rank))
     moment = (job_ns - EPOCH_NS - offset) / (1 + drift / 1e6)
     return moment * (1 + own_drift / 1e6) + own_offset + EPOCH_NS - job_ns
 
 
 def test_planted_clocks_lie_within_their_bounds() -> None:
-    """A rank on another host than rank 0's counts once a job: bounds where the line begins, uncertainty at its end.
+    """Each rank on another host than rank 0's counts once per job.
 
-    A job counts as named or not where it is not inconclusive. One host is one clock, always.
+    Bounds are checked where the line begins, uncertainty at its end. A job counts as named or not
+    where it is not inconclusive. One host is one clock, always.
     """
     within: list[bool] = []
     named: list[bool] = []
@@ -302,10 +318,12 @@ def test_planted_clocks_lie_within_their_bounds() -> None:
 
 @needs_captures
 def test_a_real_jobs_rank_with_its_clock_set_ahead_waits_as_long() -> None:
-    """Two GPUs of one host; rank 1's times are given 1 s and 40 ppm more, as another host's might have them.
+    """Two GPUs of one host.
 
-    Ends come 46 µs or more after all-reduces' last starts, here for the one rank and there for the
-    other: both bounds within twice that. Waits, of 21 collectives, stay to it.
+    Rank 1's times get 1 s and 40 ppm more, as on another host.
+    Ends come 46 µs or more after all-reduces' last starts, sometimes of the one rank, sometimes of
+    the other: both bounds are within twice that. The waits, of 21 collectives, stay to that
+    precision.
     """
     trace = collect(CAPTURES / "ddp_resnet50_2gpu")
     first = int(trace.kernels["start_ns"].to_list()[0])

@@ -1,4 +1,4 @@
-"""Sources and traces in an object store: moto's, which speaks S3 and refuses to create what is there."""
+"""Sources and traces in an object store: moto's, which speaks S3 and refuses to overwrite."""
 
 import json
 import random
@@ -104,7 +104,10 @@ def test_many_ranks_in_a_bucket_are_as_in_a_folder(
 def test_sources_in_a_bucket_are_read_with_what_lies_beside_them(
     tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The sidecar of a live capture says the exact path of the module; notes of the folder are left out."""
+    """The sidecar of a live capture says the module's exact path.
+
+    Notes of the folder are left out.
+    """
     events = [span("nn.Module: Linear_0", EPOCH_US, 50, args={"Python id": 1})]
     write(tmp_path / "rank0.pt.trace.json", events)
     (tmp_path / "rank0.live.json").write_text(json.dumps(STEP_TIMES))
@@ -188,7 +191,10 @@ def test_a_damaged_file_costs_its_rank(
 def test_a_job_into_a_local_folder_that_machines_share(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same protocol: nothing is a trace before its manifest is there; what else lies in a folder stays."""
+    """The same protocol: nothing is a trace before its manifest is there.
+
+    Other files of a folder stay.
+    """
     runs, target = write_ranks(tmp_path / "runs", 3), tmp_path / "shared" / "run.tracelens"
     whole = tl.collect(runs)
     tasks = tasks_of(runs)
@@ -242,7 +248,10 @@ def test_of_two_drivers_one_wins(tmp_path: Path, bucket: str) -> None:
 
 
 def test_the_driver_that_ends_second_says_so(tmp_path: Path, bucket: str) -> None:
-    """The second driver finds the first one's ranks, and starts and ends while the first one is at work."""
+    """The second driver finds the first one's ranks.
+
+    It starts and ends while the first one is at work.
+    """
     runs = put(write_ranks(tmp_path / "runs", 2), f"{bucket}/runs")
     job = Job(runs, f"{bucket}/run.tracelens", "torch")
 
@@ -394,7 +403,10 @@ def test_worlds_that_differ_are_refused(tmp_path: Path, bucket: str) -> None:
 
 
 class _Denies(BaseHTTPRequestHandler):
-    """A store that denies everything, and repeats what it was sent, as S3 does where a signature is wrong."""
+    """A store that denies everything and repeats what it was sent.
+
+    S3 does so where a signature is wrong.
+    """
 
     def _deny(self) -> None:
         told = (

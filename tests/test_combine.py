@@ -1,4 +1,4 @@
-"""Captures of one run into one trace: ranks, one profiler a rank, stacks of all, and a manifest that says so."""
+"""Captures of one run into one trace: ranks, one profiler per rank, all stacks, one manifest."""
 
 from pathlib import Path
 from typing import Any
@@ -160,7 +160,10 @@ def test_stacks_of_several_files_keep_their_frames() -> None:
 
 
 def test_two_sources_of_spans_in_one_rank_keep_their_rows_apart() -> None:
-    """A source that is no profiler adds spans, calls and kernels to the profiler's; what points at them follows."""
+    """A source that is no profiler adds spans, calls and kernels to the profiler's.
+
+    What points at them follows.
+    """
     rows: dict[str, Any] = {
         "spans": [{"name": "outer"}, {"name": "inner", "parent_id": 0}],
         "sites": [{"op": "s"}],

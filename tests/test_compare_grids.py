@@ -104,7 +104,7 @@ def test_equal_grids_meet_first_and_the_others_by_total_time() -> None:
 
 
 def test_a_kernel_matches_by_name_whatever_it_was_taken_for() -> None:
-    """Where no launch tells, one trace says gemm of the kernel that the other knows for a convolution."""
+    """No launch tells: one trace says gemm of the kernel that the other takes for a convolution."""
     found = compare_grids(
         trace_of(kernel("x", 8, primitive="conv")), trace_of(kernel("x", 2, primitive="gemm"))
     )

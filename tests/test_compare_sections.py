@@ -102,7 +102,10 @@ def test_more_runs_are_runs_of_the_same_programs() -> None:
 
 
 def ops(ns: int) -> Trace:
-    """Three steps of an op linear around an op mm that launches a kernel, and an annotation that does."""
+    """Three steps of an op linear around an op mm.
+
+    Mm launches a kernel, and so does an annotation.
+    """
     spans: list[Row] = []
     work: list[Row] = []
     for step in range(3):

@@ -1,4 +1,4 @@
-"""The recorder of what torch.compile generates, against a real PyTorch, and against the ways of older versions."""
+"""The recorder of what torch.compile generates, with a real PyTorch and for older versions."""
 
 import gzip
 import importlib.util
@@ -95,7 +95,10 @@ def test_a_compiled_model_tells_modules_of_its_kernels(tmp_path: Path) -> None:
 
 
 def check_log(folder: Path, trace: Trace) -> None:
-    """Torch's own log says the same of calls to libraries; above C++ kernels, unlike Triton's, no nodes are named."""
+    """Check that torch's own log names the same library calls.
+
+    Nodes are named above Triton's kernels, not above those in C++.
+    """
     told = collect(folder).provenance
     calls = ["graph_key", "call_order", "kernel_name"]
     assert set(told.select(calls).iter_rows()) == set(trace.provenance.select(calls).iter_rows())
@@ -297,9 +300,10 @@ def test_the_patch_points_of_versions_that_are_not_installed(
 
 
 def writes_graph(modules: dict[str, Any], holders: list[Any], extern: Any, *, tracks: bool) -> None:
-    """Write a graph of a convolution and a generated kernel as Inductor does, which calls its hook where it is asked.
+    """Write a graph of a convolution and a generated kernel as Inductor does.
 
-    As it was before torch 2.10, the hook hears of the call to the library at the end.
+    It calls its hook where that is asked for.
+    Before torch 2.10 the hook hears of the call to the library at the end.
     """
     extern.codegen_comment(None)
     cpp, wrapper = modules["codegen.cpp"], modules["codegen.wrapper"]

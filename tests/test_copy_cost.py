@@ -225,7 +225,7 @@ def test_recorded_ops_stand_against_coinciding_counts(
 
 
 def test_a_cast_of_another_tensor_gives_way_to_the_right_one() -> None:
-    """Of two casts that fit by size, what the first one's op recorded says that it read something else."""
+    """Two casts fit by size. The first one's op recorded that it read something else."""
     spans = [
         {"input_shapes": "[[1024]]", "input_dtypes": '["double"]'},
         {"input_shapes": "[[1000]]", "input_dtypes": '["double"]'},

@@ -1,4 +1,4 @@
-"""Tying device work to its call: by process and correlation id, and what is said where there is no call."""
+"""Tying device work to its call: by process and correlation id, or a message without one."""
 
 from pathlib import Path
 from typing import Any
@@ -195,7 +195,10 @@ def test_work_without_a_process_is_given_to_none_wrongly() -> None:
 
 
 def test_ids_of_any_size_link() -> None:
-    """Ids that lie close are looked up in a list, ids far apart are joined; both take the first call, the outer one."""
+    """Ids that lie close are looked up in a list, ids far apart are joined.
+
+    Both take the first call, the outer one.
+    """
     for scale in (1, 10**12):
         calls = pl.DataFrame(
             {

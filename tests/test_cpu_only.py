@@ -1,4 +1,4 @@
-"""A process without a device: where its time goes, why it does not compute, and what limits it, by hand."""
+"""A process without a device: where its time goes, why it does not compute, what limits it."""
 
 from itertools import pairwise
 from typing import Any
@@ -164,7 +164,10 @@ def test_bounds(busy_us: int, bound: str, words: str) -> None:
 
 
 def test_gloo_is_communication() -> None:
-    """Of 10,000 µs ops take 3,000, and communication 2,000 to 8,100, of which 1,000 beside an op."""
+    """Of 10,000 µs ops take 3,000.
+
+    Communication lasts from 2,000 to 8,100, of which 1,000 beside an op.
+    """
     trace = process(
         step(0, 0, 5_000),
         step(1, 5_000, 10_000),

@@ -236,7 +236,7 @@ def test_a_fused_kernel_of_which_nothing_tells_stays_fused(nodes: list[dict[str,
 
 
 def of_cpu(blas: str | None = None) -> Trace:
-    """A linear layer, a convolution and a ReLU on the CPU, 100 ns in all; and a node of autograd."""
+    """A linear layer, a convolution and a ReLU on the CPU, 100 ns in all; a node of autograd."""
     ops = {
         "aten::linear": 10,
         "aten::addmm": 40,

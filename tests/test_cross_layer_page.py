@@ -17,7 +17,10 @@ SAMPLES = ROOT / "samples"
 def run(
     kernels: dict[tuple[str, str], int], place: str = "x/captures/a.tracelens", **more: Any
 ) -> Run:
-    """A capture whose kernels take so long by library and primitive, all named after both, below an op."""
+    """A capture whose kernels take so long by library and primitive.
+
+    They are named after both, below an op.
+    """
     rows = [
         {
             "name": f"{library} {primitive}",

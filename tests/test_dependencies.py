@@ -1,4 +1,4 @@
-"""The page of dependencies: every package that the project always needs, and those that they need."""
+"""The page of dependencies: every package that the project needs, directly or not."""
 
 import tomllib
 

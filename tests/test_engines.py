@@ -1,4 +1,4 @@
-"""Jobs in processes and on a Ray cluster of two nodes: the same tables, whatever is killed meanwhile."""
+"""Jobs in processes and on a Ray cluster of two nodes: the same tables, whatever is killed."""
 
 import fcntl
 import json
@@ -66,7 +66,7 @@ def expected(sources: Path) -> Trace:
 
 @pytest.fixture(scope="module")
 def store(sources: Path) -> Iterator[str]:
-    """The URL of a bucket that holds the sources below raw/; the environment has its address and keys."""
+    """The URL of a bucket with the sources below raw/. The environment has its address and keys."""
     with object_store() as known, pytest.MonkeyPatch.context() as patch:
         for name, value in known.items():
             patch.setenv(name, value)
@@ -80,7 +80,7 @@ def store(sources: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def cluster(store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A Ray cluster on this machine with two nodes of one core each, which know the store; connected to."""
+    """A connected Ray cluster on this machine: two nodes of one core each, which know the store."""
     ray: Any = pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -108,8 +108,9 @@ def cluster(store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[An
 
 
 def _without_agents(patch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Have nodes start without the agents of Ray's dashboard and runtime environments, which no task here needs.
+    """Have nodes start without the agents of Ray's dashboard and runtime environments.
 
+    No task here needs them.
     Each imports for 4 s, and Ray 2.60 gives them 15 s, whatever its settings say: on a busy machine
     nodes died of it. In their place stand programs that end with their node, and files with the
     ports that the node waits for.
@@ -140,7 +141,10 @@ def _without_agents(patch: pytest.MonkeyPatch, folder: Path) -> None:
 
 @pytest.fixture(scope="module", params=["local", "ray"])
 def engine(request: pytest.FixtureRequest) -> tuple[str, str | None]:
-    """Each engine's name and the address of its cluster, which is the module's: what a test starts ends with it."""
+    """Each engine's name and its cluster's address.
+
+    The cluster is the module's; what a test starts ends with it.
+    """
     return request.param, (
         str(request.getfixturevalue("cluster").address) if request.param == "ray" else None
     )
@@ -187,7 +191,10 @@ def _killed_once(folder: str, work: Work, task: Task) -> Any:
 
 
 def _collected(engine: Engine, around: Any, sources: Path, target: Path) -> Trace:
-    """The sources collected by the engine, with something `around` each rank's work; no task is lost."""
+    """Collect the sources by the engine, with something `around` each rank's work.
+
+    No task is lost.
+    """
 
     def wrapped(tasks: Any, work: Work) -> Any:
         return engine(tasks, partial(around, work))

@@ -1,4 +1,4 @@
-"""Exports to Perfetto: Perfetto's own reading equals our tables, and protobuf's library reads what was put in."""
+"""Exports to Perfetto: it reads what our tables hold, and protobuf's library what was written."""
 
 import io
 import shutil
@@ -39,7 +39,10 @@ def written(trace: Trace, **chosen: Any) -> bytes:
 
 
 def slices_of(data: bytes) -> list[tuple[str, str, int, int]]:
-    """Track, name, start and end of each slice, by protobuf's library; begins and ends match like brackets."""
+    """Track, name, start and end of each slice, by protobuf's library.
+
+    Begins and ends match like brackets.
+    """
     tracks: dict[int, str] = {}
     names: dict[int, str] = {}
     opened: dict[int, list[tuple[str, int]]] = {}

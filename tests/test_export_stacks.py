@@ -1,4 +1,4 @@
-"""Exports of call stacks: folded lines and speedscope's profiles add up to the kernels, and speedscope opens them."""
+"""Exports of call stacks: folded lines and speedscope's profiles add up; speedscope opens them."""
 
 import base64
 import io
@@ -38,7 +38,10 @@ def written(trace: Trace, name: str, **chosen: Any) -> str:
 
 
 def small() -> Trace:
-    """A module and an op in it, which launches two kernels of one name; one kernel of another step; one of no call."""
+    """A module and its op, which launches two kernels of one name.
+
+    One more kernel is of another step, one of no call.
+    """
     return make_trace(
         spans=[
             {"span_id": 0, "name": "Net", "start_ns": 0, "duration_ns": 100, "step": 1},

@@ -1,4 +1,4 @@
-"""CONTRIBUTING's recipes, followed in a copy of the project: what an addition needs, and that it works."""
+"""CONTRIBUTING's recipes, followed in a copy of the project: what an addition needs works."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def recipe(title: str) -> dict[str, str]:
 
 
 def follow(title: str, copy: Path) -> dict[str, int]:
-    """Put the blocks in their places: a new file as it is, lines of a known file below the block's first one.
+    """Put the blocks in their places: a new file, or below the block's first line in a known file.
 
     Returns how many lines each file has gained.
     """

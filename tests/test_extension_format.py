@@ -1,4 +1,4 @@
-"""A format is its module, its test and one line: a toy is added to a copy of the package, as a real one would be."""
+"""A format is its module, its test and one line: a toy is added to a copy of the package."""
 
 import os
 import re

@@ -71,7 +71,10 @@ def convolutions(meta: Callable[..., Any], pick: random.Random) -> Iterator[Call
 
 
 def attention(meta: Callable[..., Any], pick: random.Random) -> Iterator[Called]:
-    """In each of its fused kinds, with fewer heads of keys, and values of another width; forward and backward."""
+    """Each fused kind of attention, with fewer heads of keys and another width of values.
+
+    Forward and backward.
+    """
     b, heads, groups, q_length, k_length, wide, v_wide = (
         pick.randint(1, most) for most in (8, 6, 3, 99, 99, 64, 64)
     )

@@ -25,7 +25,10 @@ N = 6
 def written_at_once(
     target: Path, monkeypatch: pytest.MonkeyPatch, *, force: bool
 ) -> list[Trace | SourceError]:
-    """What each of some writers at one target is told, none of which begins before all have found that it may write."""
+    """Return what each of several writers at one target is told.
+
+    None begins before all have seen that they may write.
+    """
     together, check = threading.Barrier(N), directory.check_target
 
     def check_together(path: Path, *, force: bool) -> None:
@@ -123,7 +126,10 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(temporary: Path,
 
 
 def test_no_machine_code_is_cached(tmp_path: Path) -> None:
-    """A cut or foreign file in the cache of compiled kernels killed runs, or ran as code: nothing is kept anywhere."""
+    """A cut or foreign file in the cache of compiled kernels killed runs, or ran as code.
+
+    So nothing is kept anywhere.
+    """
     places = [tmp_path / name for name in ("HOME", "XDG_CACHE_HOME", "TMPDIR")]
     for place in places:
         place.mkdir()

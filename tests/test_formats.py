@@ -1,4 +1,4 @@
-"""Formats: what other programs read has every row as stored; what is said of a format holds; how files are written."""
+"""Formats: other programs read every row as stored, claims on a format hold, files are whole."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Frames as gdb prints them: the function without arguments, places without folders, names that compare, roles."""
+"""Frames as gdb prints them: functions without arguments, short places, comparable names, roles."""
 
 import pytest
 from hypothesis import given

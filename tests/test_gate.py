@@ -202,7 +202,7 @@ def test_nothing_passes_for_lack_of_kernels_or_of_a_comparison() -> None:
 
 
 def nested(ns: int, *, shape: str = "[[32, 3]]", steps: int = 4) -> Trace:
-    """Steps in which aten::linear calls aten::addmm, which launches a kernel; aten::t launches none."""
+    """Steps in which aten::linear calls aten::addmm and aten::t. Only addmm launches a kernel."""
     spans: list[Row] = []
     kernels: list[Row] = []
     for step in range(steps):

@@ -1,4 +1,4 @@
-"""The reusable workflow: its commands are read from its file, and run in a repository of two branches."""
+"""The reusable workflow: its commands, read from its file, run in a repository of two branches."""
 
 import os
 import re
@@ -44,7 +44,7 @@ def checkout(folder: Path, base: str, new: str) -> Path:
 
 
 def tools(folder: Path) -> Path:
-    """A folder of programs: this Python, this tracelens, and a pip that only says what it was asked to install."""
+    """A folder of programs: this Python, this tracelens, and a pip that prints its arguments."""
     made = folder / "bin"
     made.mkdir()
     lines = {

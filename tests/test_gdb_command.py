@@ -1,4 +1,4 @@
-"""`tracelens collect gdb -- COMMAND`: the program's streams, its terminal, its end, and that nothing outlives it."""
+"""`tracelens collect gdb -- COMMAND`: the program's streams, terminal and end; nothing is left."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""How a run under gdb ends: programs that fail, symbols that are never hit, and what cannot be run at all."""
+"""How a run under gdb ends: failing programs, symbols that are never hit, and no program at all."""
 
 import os
 import signal

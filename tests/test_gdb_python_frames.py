@@ -1,4 +1,4 @@
-"""Python's frames among the native ones: stacks recorded with several interpreters, and what compilers make of them.
+"""Python's frames among native ones: recorded stacks of several interpreters and compilers.
 
 data/python_frames/NAME.json is one stop of net.py there, at the stand-in library: the native frames
 as gdb listed them, [library, function], and the Python frames as py-spy told them, [function, file,
@@ -197,7 +197,10 @@ def test_a_part_that_the_loop_calls_is_not_another_loop() -> None:
 
 
 def test_tail_calls_have_the_instruction_inside_the_loop() -> None:
-    """CPython 3.14 built with --with-tail-call-interp: Python/ceval.c ends in a call of _TAIL_CALL_start_frame."""
+    """CPython 3.14 built with --with-tail-call-interp.
+
+    Python/ceval.c ends in a call of _TAIL_CALL_start_frame.
+    """
     handler = "_TAIL_CALL_CALL.llvm.1"
     assert merged(handler, LOOP, "map_next", handler, LOOP) == [
         "g",

@@ -255,7 +255,7 @@ def rocm(path: Path, names: list[str], grid: int) -> Trace:
 
 
 def test_on_rocm_launches_name_their_kernels(tmp_path: Path) -> None:
-    """By names a capture is recognised even where copies among the replayed kernels were no launches of a kernel."""
+    """Names tell a capture even where copies among the replayed kernels launched nothing."""
     names = ["gemm_a.kd", "relu.kd", *(f"more_{at}.kd" for at in range(38))]
     captured = rocm(tmp_path / "a.json", names, 5)
     launches = captured.api_calls.filter(kind="kernel_launch").select("kernel", "grid_x", "block_x")
@@ -280,7 +280,10 @@ def layers_of(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def test_a_transformer_captured_and_replayed_apart_on_an_h200() -> None:
-    """All of 54 kernels but one, which joins the class token to the patches, run in the layer of the run without."""
+    """All of 54 kernels but one run in the layer of the run without graphs.
+
+    That one joins the class token to the patches.
+    """
     replayed, captured = sample("vit_replay"), sample("vit_capture")
     frame = layer_attribution(replayed, base=captured)
     assert layers_of(frame).equals(layers_of(layer_attribution(sample("vit_eager"))))

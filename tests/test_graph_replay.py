@@ -1,4 +1,7 @@
-"""Kernels of replayed CUDA graphs: placed by where their nodes were made, or by a capture without graphs."""
+"""Kernels of replayed CUDA graphs, placed by where their nodes were made or by another capture.
+
+That capture is without graphs.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -89,7 +92,10 @@ def test_a_base_with_graphs_of_its_own_places_nothing_by_them() -> None:
 
 
 def test_nodes_order_what_runs_side_by_side() -> None:
-    """On two streams kernels start in an order of their own; nodes keep the order in which they were captured."""
+    """On two streams kernels start in an order of their own.
+
+    Nodes keep the order in which they were captured.
+    """
     rows = [
         {
             "name": "b",

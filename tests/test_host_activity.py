@@ -245,7 +245,10 @@ def test_an_op_that_launches_is_launching() -> None:
 
 @pytest.mark.parametrize(("kind", "slower"), [("annotation", 1), ("python", 4)])
 def test_pauses_between_ops(kind: str, slower: int) -> None:
-    """A pause of just under PAUSE_NS belongs to launching; where Python calls are recorded, of four times as much."""
+    """A pause of just under PAUSE_NS belongs to launching.
+
+    Where Python calls are recorded it may be four times as long.
+    """
     pause = slower * PAUSE_NS / US
     ops = [
         span("op", "aten::a", 0, 1_000),
@@ -272,7 +275,10 @@ def test_a_short_stretch_of_python_beside_a_cause_is_launching() -> None:
 
 
 def test_what_counts_first_of_things_at_once() -> None:
-    """Within a loader's span: memory allocated, a wait, an op that launches; all but the first two are input."""
+    """Within a loader's span: memory allocated, a wait, an op that launches.
+
+    All but the first two are input.
+    """
     trace = step(
         span("annotation", "dataloader", 1_000, 5_000),
         span("op", "aten::copy_", 4_000, 4_500),
@@ -297,7 +303,7 @@ def test_what_counts_first_of_things_at_once() -> None:
 
 
 def test_of_nested_calls_the_outer_one() -> None:
-    """A cudaFree that synchronises, and the driver's call within the runtime's that begins with it."""
+    """A cudaFree that synchronises, and a driver's call within the runtime's that begins it."""
     trace = step(
         calls=(
             api("cuMemFree_v2", 1_000, 3_000),
@@ -339,7 +345,10 @@ def test_threads_that_neither_launch_nor_mark_have_no_activities() -> None:
 
 
 def test_of_other_threads_only_what_is_recorded_counts() -> None:
-    """Autograd's thread launches at 2,000 and 6,000, for the main one, which launches less but marks the step."""
+    """Autograd's thread launches at 2,000 and 6,000 for the main one.
+
+    The main one launches less but marks the step.
+    """
     spans = [
         mark(0, 0, 10_000),
         span("op", "Backward", 2_000, 2_500, thread_id=7),
@@ -389,7 +398,10 @@ def test_nothing_of_the_host() -> None:
 
 
 def test_a_thread_whose_id_is_wider_than_those_of_another_table() -> None:
-    """Each table's ids are as narrow as its own allow; a trace may name a thread of the other one by 64 bits."""
+    """Each table's ids are as narrow as its own allow.
+
+    A trace may name a thread of the other one by 64 bits.
+    """
     ids = {
         "process_id": pl.Series([1, 1], dtype=pl.Int8),
         "thread_id": pl.Series([2, 3], dtype=pl.Int8),
@@ -401,7 +413,7 @@ def test_a_thread_whose_id_is_wider_than_those_of_another_table() -> None:
 
 
 def many_threads(n: int) -> Trace:
-    """A program of n threads, each with an op of 50 µs that launches in its first half and waits in its second.
+    """A program of n threads, each with an op of 50 µs: it launches in the first half, then waits.
 
     Every second thread begins with a Python call of 1 ms around it.
     """

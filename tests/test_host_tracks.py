@@ -17,8 +17,9 @@ from tracelens.trace import Trace
 
 
 def many_threads(n: int) -> Trace:
-    """A program of n threads: thread t launches from 10 t to 10 t + 5 µs what runs until 10 t + 8 µs.
+    """A program of n threads: thread t launches from 10 t to 10 t + 5 µs.
 
+    Its work runs until 10 t + 8 µs.
     One more thread allocates all the time. One step covers it all.
     """
     starts = [10 * thread for thread in range(n)]
@@ -50,7 +51,10 @@ def test_any_number_of_threads(n: int, library: str, monkeypatch: pytest.MonkeyP
 
 
 def test_tracks_grow_with_activities_not_threads_squared() -> None:
-    """Each thread has its one segment; the process has n of launching, and n of allocating between."""
+    """Each thread has its one segment.
+
+    The process has n of launching, and n of allocating between.
+    """
     trace = many_threads(500)
     tracks = host_times(trace, activities_of(trace), [0])[0].tracks
     assert tracks.segments.height == 501 + 500 + 500

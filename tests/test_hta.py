@@ -1,4 +1,4 @@
-"""The same H200 traces through Meta's Holistic Trace Analysis: where its definitions are ours, its numbers are."""
+"""The same H200 traces through Meta's Holistic Trace Analysis: same definitions, same numbers."""
 
 import importlib
 import logging
@@ -60,7 +60,7 @@ def _quiet() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _exact_times() -> Iterator[None]:
-    """Have HTA keep nanoseconds in every test, and find that no test leaves another setting behind."""
+    """Have HTA keep nanoseconds in every test. No test may leave another setting behind."""
     with hta_peer.rounding(on=False):
         yield
         assert importlib.import_module("hta.configs.env_options").disable_ns_rounding()
@@ -102,10 +102,11 @@ def test_temporal_breakdown(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["alexnet_eager", "resnet50_eager", "resnet50_train_f64_pageable"])
 def test_hta_leaves_out_the_last_step_unless_told(name: str) -> None:
-    """Its default takes the last step for cut off, which it is not here; ours keeps every step and breaks it down.
+    """HTA by default takes the last step for cut off, which it is not here.
 
-    It also takes that step to begin with the device's copy of the annotation, which starts with the
-    step's first kernel, so that it keeps what the step had launched by then. Ours goes by the
+    Ours keeps every step and breaks it down.
+    HTA also takes that step to begin with the device's copy of the annotation, which starts with
+    the step's first kernel, so that it keeps what the step had launched by then. Ours goes by the
     host's annotation.
     """
     (theirs,) = temporal(name, last_step=False)
@@ -138,8 +139,9 @@ def compute_launched_before(name: str, moment_ns: int) -> float:
 
 @pytest.mark.parametrize("name", TRITON)
 def test_hta_counts_triton_launches_as_device_work(name: str) -> None:
-    """HTA takes every event with a stream for device work; torch writes one on the host op that launches for Triton.
+    """HTA takes every event with a stream for device work.
 
+    Torch writes one on the host op that launches for Triton.
     So the time during which the host prepares a launch counts as compute there, up to a third of
     it. Adding those host ops to the kernels gives HTA's numbers; that the device did nothing for
     them is why ours are right.
@@ -189,7 +191,10 @@ def test_overlap_of_communication_with_compute() -> None:
 
 @pytest.mark.parametrize("name", [name for name in ONE_RANK if name not in TRITON])
 def test_kernel_breakdown(name: str) -> None:
-    """HTA's kernels agree to the nanosecond; of the sum by kind it keeps whole µs of every stretch that it adds up."""
+    """HTA's kernels agree to the nanosecond.
+
+    Its sum by kind keeps whole µs of every stretch that it adds up.
+    """
     kinds, kernels = hta(name).get_gpu_kernel_breakdown(
         visualize=False, num_kernels=10**6, include_memory_kernels=True
     )
@@ -211,7 +216,7 @@ def test_kernel_breakdown(name: str) -> None:
 
 @every_trace
 def test_launch_statistics(name: str) -> None:
-    """HTA knows cudaLaunchKernel, cudaLaunchKernelExC, cudaMemcpyAsync and cudaMemsetAsync by name, nothing else.
+    """HTA knows cudaLaunchKernel, cudaLaunchKernelExC, cudaMemcpyAsync and cudaMemsetAsync only.
 
     So what cuLaunchKernel, cuLaunchKernelEx and cudaGraphLaunch started is missing there: most
     Triton kernels, some of cuDNN's and cuBLAS's, and all that a graph replays.
@@ -311,7 +316,10 @@ def events(analysis: Any, rank: int) -> pl.DataFrame:
 @pytest.mark.parametrize("last_step", [True, False])
 @pytest.mark.parametrize("name", [*ONE_RANK, DDP])
 def test_our_tables_hold_every_event_as_hta_parses_it(name: str, last_step: bool) -> None:
-    """To the last bit of every time; also the device's copies of annotations, which no table holds."""
+    """To the last bit of every time.
+
+    The device's copies of annotations count too, which no table holds.
+    """
     theirs = hta_peer.without_host_streams(parsed_by_hta(name, last_step=last_step))
     ours = tl.interop.hta(trace_of(name), include_last_profiler_step=last_step)
     assert ours.t.get_ranks() == theirs.t.get_ranks()
@@ -359,7 +367,10 @@ def both(name: str) -> tuple[Any, Any]:
 
 
 def test_trace_diff() -> None:
-    """Counts and durations of ops and kernels, eager against compiled; Python functions have other names here."""
+    """Counts and durations of ops and kernels, eager against compiled.
+
+    Python functions have other names here.
+    """
     diff = importlib.import_module("hta.trace_diff").TraceDiff
     pairs = zip(both("alexnet_eager"), both("alexnet_inductor"), strict=True)
     theirs, ours = (
@@ -419,7 +430,7 @@ def test_counters_of_kernels(tmp_path: Path) -> None:
 
 
 def test_waits_are_on_the_critical_path(tmp_path: Path) -> None:
-    """The path of a kernel that waits for an event of another stream, and a host that waits for both."""
+    """A kernel waits for another stream's event, a host for both: the path goes over both waits."""
     wait = {
         "stream": 8,
         "correlation": 13,

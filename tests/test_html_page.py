@@ -492,7 +492,7 @@ LAYERS = Table(
 
 
 def acted(page: str, script: str, folder: Path, *more: str) -> Any:
-    """What a script finds that the page's policy allows too, and that leaves it in the body's data."""
+    """Return what a script that the page's policy allows leaves in the body's data."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = page.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
     (folder / "r.html").write_text(

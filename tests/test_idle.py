@@ -1,4 +1,4 @@
-"""Why a device was idle: hosts and devices of a few events, in µs, and the cause of every stretch between."""
+"""Why a device was idle: hosts and devices of a few events, in µs, each stretch with its cause."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def total(*stretches: tuple[float, float, str]) -> dict[str, float]:
 
 
 def causes(trace: Trace, step: int | None = 0, device: int = 0) -> dict[str, float]:
-    """Idle µs of a step by cause, without those that it has nothing of; checked to be all its idle time."""
+    """Idle µs of a step by cause, without zeros. Checked to be all its idle time."""
     frame = TIME_BREAKDOWN.check(time_breakdown(trace))
     (row,) = frame.filter(
         pl.col("step").eq_missing(step) & (pl.col("device_id") == device)
@@ -60,7 +60,10 @@ def test_leading_and_trailing_host_time_is_idle() -> None:
 
 
 def test_each_rank_is_told_by_its_own_calls() -> None:
-    """The ranks' rows stand in no order, and one number is a launch on one rank and an allocation on the other."""
+    """The ranks' rows stand in no order.
+
+    One number is a launch on one rank and an allocation on the other.
+    """
     step = mark(0, 0, 1_000)
     allocation = api("cudaMalloc", 100, 400, rank=1, api_call_id=71)
     calls = [launch(400, 410, rank=1, api_call_id=70), launch(400, 410, api_call_id=71)]
@@ -212,7 +215,7 @@ def test_a_device_that_works_in_one_step_is_idle_in_the_others() -> None:
 
 
 def test_work_over_a_step_s_edge_and_gaps_over_it_are_cut_there() -> None:
-    """Step 1 begins at 1,000 while a kernel that a stream of no step launched runs from 900 to 1,200."""
+    """Step 1 begins at 1,000. A kernel that a stream of no step launched runs from 900 to 1,200."""
     marks = [mark(0, 0, 1_000), mark(1, 1_000, 2_000), mark(2, 2_000, 3_000)]
     calls = [launch(0, 10), launch(1_050, 1_060), launch(2_490, 2_500)]
     trace = program(marks, calls, [work(0, 900, 0), work(1_200, 1_300, 1), work(2_510, 3_000, 2)])
@@ -260,7 +263,10 @@ def test_without_marks_all_that_was_recorded_counts() -> None:
 
 
 def test_another_thread_that_launches_for_the_main_one() -> None:
-    """In backward the main thread waits, and autograd's launches: between ops it does Python, then a hook allocates."""
+    """In backward the main thread waits, and autograd's launches.
+
+    Between ops it runs Python, then a hook allocates.
+    """
     spans = [mark(0, 0, 10_000), span("op", "MulBackward0", 2_000, 3_000, thread_id=7)]
     calls = [
         launch(0, 10),
@@ -282,7 +288,10 @@ def test_another_thread_that_launches_for_the_main_one() -> None:
 
 
 def test_a_python_thread_may_wait_for_one_that_works() -> None:
-    """The main thread launches at 5,000; before, a helper thread that launches too loads data for it."""
+    """The main thread launches at 5,000.
+
+    Before, a helper thread that launches too loads data for it.
+    """
     spans = [mark(0, 0, 6_000), span("annotation", "dataloader", 1_000, 4_000, thread_id=7)]
     calls = [launch(0, 10), launch(5_000, 5_010), launch(5_500, 5_510, thread_id=7)]
     trace = program(spans, calls, [work(0, 1_000, 0), work(5_020, 6_000, 1)])
@@ -365,7 +374,7 @@ def test_a_kernel_that_always_takes_long_to_launch_is_not_loaded() -> None:
 
 
 def in_loop(*inner: Row, calls: tuple[Row, ...] = ()) -> Trace:
-    """A step whose device is idle from 1,000 to 5,000 µs, and what its thread does then, in a training script."""
+    """A step whose device is idle from 1,000 to 5,000 µs, and what its script does then."""
     frames = [
         span("python", "train.py(120): main", -10, 9_000),
         mark(0, 0, 6_000),

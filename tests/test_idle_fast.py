@@ -76,7 +76,7 @@ def hosts(draw: st.DrawFn) -> HostTime:
 
 @st.composite
 def device_works(draw: st.DrawFn) -> DeviceWork:
-    """A device with any work, that starts together and overlaps, launched by calls that may not be known."""
+    """A device with any work: it starts together and overlaps, and its calls may be unknown."""
     host = draw(hosts())
     call = st.integers(-1, host.calls.height)
     kinds = st.sampled_from([0, 0, 1]), st.just(2)
@@ -136,7 +136,10 @@ def room(n_windows: int, n_places: int, n_work: int) -> list[array[int]]:
 
 @given(st.data())
 def test_no_numbers_lead_astray(data: st.DataObject) -> None:
-    """Whatever stands in the columns, all of it is read and written within them (which `make sanitized` sees)."""
+    """Whatever stands in the columns, reads and writes stay within them.
+
+    `make sanitized` sees it.
+    """
     assert LIBRARY is not None
     number = st.integers(-3, 9) | st.sampled_from([2**62, 2**63 - 1, -(2**63), 2**31])
 

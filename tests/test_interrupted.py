@@ -134,7 +134,10 @@ def test_interrupted_while_modules_are_imported(module: str) -> None:
 
 
 def test_an_interrupt_that_is_ignored_stays_so_in_the_program(tmp_path: Path) -> None:
-    """As behind a script's `&`; importing Polars has it caught, which a program then inherits as not ignored."""
+    """As behind a script's `&`.
+
+    Importing Polars catches the signal, which a program inherits as not ignored.
+    """
     code = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
     words = [
         sys.executable,

@@ -1,4 +1,4 @@
-"""Verdicts of jobs: who is late by himself, in which steps, why, what that costs, and when nobody is."""
+"""Verdicts of jobs: who is late by himself, in which steps, why, at what cost, or nobody."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def test_what_was_planted_is_named(seed: int) -> None:
 
 
 def test_a_delay_without_a_cause_is_said_with_its_times() -> None:
-    """Rank 1 takes 36.3 ms besides waiting where rank 0 takes 2.3, as ranks of FSDP may that idle alike."""
+    """Rank 1 takes 36.3 ms besides waiting where rank 0 takes 2.3.
+
+    Ranks of FSDP that idle alike may do so.
+    """
     late = LateRank(1, None, 34.0 * MS, None)
     members = RankSet("rank", "rank 1", (1,))
     culprit = Culprit(members, (late,), None, "in every step", None, 34.0 * MS, 1)
@@ -65,7 +68,10 @@ def flat(late: dict[tuple[int, int], int], n_ranks: int = 4, n_calls: int = 1) -
 
 
 def test_a_culprit_costs_what_the_job_gains_without_it() -> None:
-    """Ranks 1 and 3 compute 2 and 3 ms longer: without rank 3 it is 2 ms, of 4.1 with it; without both 1."""
+    """Ranks 1 and 3 compute 2 and 3 ms longer.
+
+    With both a step takes 4.1 ms longer than without; without rank 3 it is 2 ms.
+    """
     found = tl.analyses.job(flat({(1, 0): 2 * MS, (3, 0): 3 * MS}))
     # One culprit: neither delay is 1.5 times the other's. Without both the step takes 3 ms less.
     assert found.select("culprit", "excess_ns", "cost_ns").rows() == [
@@ -107,7 +113,7 @@ def without_marks(trace: Trace, rank: int) -> Trace:
 @pytest.mark.parametrize("cause", ["compute", "host"])
 @pytest.mark.parametrize("unmarked", [3, 5])
 def test_a_rank_without_steps_is_judged_beside_those_with_steps(cause: str, unmarked: int) -> None:
-    """Rank 3 of 8 is late by 3 ms in each step of 8 ms, whether it or another one marks no steps."""
+    """Rank 3 of 8 is late by 3 ms in each step of 8 ms. It or another one marks no steps."""
     late = Plant(frozenset([3]), cause, 3 * MS)
     job = Job(Layout(dp=8), 6, MS, TRANSFERS, (late,))
     found = tl.analyses.job(without_marks(job.trace(), unmarked))
@@ -161,7 +167,10 @@ def test_activations_tell_the_order_of_stages() -> None:
 
 
 def linked(slow: tuple[int, ...]) -> Trace:
-    """Four tensor groups of two whose all-reduces take 0.1 ms, those of the slow groups' first ranks 0.4."""
+    """Four tensor groups of two.
+
+    Their all-reduces take 0.1 ms, those of the slow groups' first ranks 0.4.
+    """
     kernels: list[dict[str, Any]] = []
     collectives: list[dict[str, Any]] = []
     for rank in range(8):

@@ -45,7 +45,10 @@ def test_labels_use_the_words_of_the_schema() -> None:
 def test_accuracy_on_labels_written_without_the_rules(
     word: str, by_name: float, by_time: float
 ) -> None:
-    """The floors are a little below what is reached; what the two disagree on is a matter of words, not of kernels."""
+    """The floors are a little below what is reached.
+
+    The rest is a matter of words, not of kernels.
+    """
     judged = kernel_accuracy.judged()
     row = kernel_accuracy.accuracy(judged, word)
     assert row["by_name_frac"] >= by_name
@@ -105,7 +108,10 @@ def test_time_of_a_capture_is_classified_as_labelled(capture: Path) -> None:
 
 @pytest.mark.parametrize("export", EXPORTS, ids=lambda path: path.stem)
 def test_nsys_spells_names_in_its_own_way(export: Path) -> None:
-    """It writes unnamed namespaces as <unnamed>; every kernel of these models has a library and a primitive."""
+    """It writes unnamed namespaces as <unnamed>.
+
+    Every kernel of these models has a library and a primitive.
+    """
     kernels = tl.collect(export).kernels
     assert kernels.filter(pl.col("primitive") == "unknown")["name"].unique().to_list() == []
     assert (
@@ -185,7 +191,10 @@ def test_an_op_that_sounds_like_convolution_decides_nothing(context: str) -> Non
     ],
 )
 def test_words_inside_types_do_not_decide(functor: str) -> None:
-    """`lamb` is in every lambda: matched on full names, a second of elementwise work was once an optimizer's."""
+    """`lamb` is in every lambda.
+
+    Matched on full names, a second of elementwise work was an optimizer's.
+    """
     name = (
         f"void at::native::vectorized_elementwise_kernel<4, {functor}, std::array<char*, 2ul>"
         " >(int)"

@@ -1,4 +1,4 @@
-"""kernel_grids: grids with occupancy, waves and tail, by hand on an SM that holds 8 blocks of 256 threads."""
+"""kernel_grids: occupancy, waves and tail by hand. An SM holds 8 blocks of 256 threads."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""layer_attribution: whose a kernel is, by hand, in a network of a convolution and a linear layer."""
+"""layer_attribution: whose a kernel is, in a network of a convolution and a linear layer."""
 
 from typing import Any
 

@@ -19,7 +19,10 @@ NAMES = ("stem", "block.conv", "block.bn", "fc")
 
 
 def run(*kernels: tuple[str, int, str], compiled: bool = False) -> Trace:
-    """Kernels of (layer, time, primitive) of one step; the layers are called in the order of NAMES."""
+    """Kernels of (layer, time, primitive) of one step.
+
+    The layers are called in the order of NAMES.
+    """
     layers = [
         {"module_path": name, "class_name": "Layer", "call_order": at}
         for at, name in enumerate(NAMES)
@@ -75,7 +78,10 @@ def test_best_of_two_takes_the_faster_run_for_each_layer() -> None:
 
 
 def test_dynamic_pays_for_every_change() -> None:
-    """Leaving and entering again costs 18 or 22, staying compiled 20 more; the ends are paid for too."""
+    """Leaving and entering again costs 18 or 22, staying compiled 20 more.
+
+    The ends are paid for too.
+    """
     free = layer_oracle(BASE, OTHER)
     assert path(free, "dynamic") == path(free, "best_of_two")
     cheap = layer_oracle(BASE, OTHER, switch_cost_ns=9)
@@ -99,7 +105,10 @@ def test_dynamic_pays_for_every_change() -> None:
 
 
 def test_profile_timed_chooses_by_operation() -> None:
-    """A block that adds (eager 10, compiled 40) and normalises (50, 20); its layout transforms belong to the latter."""
+    """A block that adds (eager 10, compiled 40) and normalises (50, 20).
+
+    Its layout transforms belong to the latter.
+    """
     base = run(
         ("fc", 10, "elementwise"),
         ("fc", 30, "normalization"),
@@ -130,7 +139,10 @@ def test_a_layer_of_one_run_counts_in_no_speedup() -> None:
 
 
 def test_measured_layers_with_the_measured_cost_of_a_region() -> None:
-    """Conv takes 55 eager and 20 compiled, fc 30 and 60; a region costs 10, which is in 20 and 60, a change half."""
+    """Conv takes 55 eager and 20 compiled, fc 30 and 60.
+
+    A region costs 10, which is in 20 and 60, a change half.
+    """
     found = layer_oracle(MEASURED, MEASURED)
     assert path(found, "best_of_two") == [
         ("conv", "compiled", 20, 0, 20),
@@ -206,7 +218,10 @@ def test_what_shows_that_other_was_compiled(
 
 
 def test_a_win_within_the_spread_counts_in_nothing() -> None:
-    """Conv takes 35 to 85 (median 60) and 35 to 65 (50), which overlap; fc 30 and 10, which do not."""
+    """Conv takes 35 to 85 (median 60) and 35 to 65 (50), which overlap.
+
+    Fc takes 30 and 10, which do not.
+    """
     timings = [
         *timing("layer", 10, 110, module_path="conv", synchronized=True),
         *timing("layer", 30, 30, module_path="fc", synchronized=True),

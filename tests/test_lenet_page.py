@@ -1,4 +1,4 @@
-"""LeNet at every level: the network, the counter of code, the verdicts on hand-made times, and the committed page."""
+"""LeNet at every level: network, counter of code, verdicts on hand-made times, committed page."""
 
 import importlib
 import importlib.util
@@ -199,7 +199,10 @@ def time(low: float, middle: float, high: float) -> dict[str, Any]:
 
 
 def hand_made(lenet: Load, times: dict[str, dict[str, Any]], kernel_ms: float = 0.01) -> Any:
-    """A run of these levels on the GPU, every network and batch with the same time; lines fall level by level."""
+    """A run of these levels on the GPU, all networks and batches alike.
+
+    Lines fall level by level.
+    """
     rows = {
         ("cuda", level, size, batch): {"call": made, "copies": made, "kernel_ms": kernel_ms}
         for level, made in times.items()

@@ -1,4 +1,4 @@
-"""How a program under `collect torch` ends, and which of its processes record: real ones, on the CPU."""
+"""How a program under `collect torch` ends, and which of its processes record, on the CPU."""
 
 import importlib
 import importlib.util
@@ -67,7 +67,10 @@ os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_an_interrupted_program_ends_so_whatever_runs_at_its_end(tmp_path: Path) -> None:
-    """Code from text that runs at exit, as of a dataclass, had Python forget the interrupt: torch 2.11's profiler."""
+    """Code from text that runs at exit, as of a dataclass, had Python forget the interrupt.
+
+    Torch 2.11's profiler runs such code.
+    """
     assert run(tmp_path, LIGHT_TRAIN + FORGETFUL).exit_code == 130
 
 
@@ -82,14 +85,20 @@ for _ in range(9): step()
 
 
 def test_an_interrupt_while_the_profiler_starts_waits_for_it(tmp_path: Path) -> None:
-    """It left a profiler that could not be stopped: `Profiler must be initialized before ending a trace`."""
+    """A profiler was left that nobody could stop.
+
+    `Profiler must be initialized before ending a trace`, it said.
+    """
     done = run(tmp_path, LIGHT_TRAIN + INTERRUPTED)
     assert done.exit_code == 130
     assert not [note for note in done.notes if "the profiler failed" in note]
 
 
 def test_an_event_whose_name_is_no_text_hides_no_module(tmp_path: Path) -> None:
-    """Events have such names after an error of a device (torch 2.11), and none was looked at after the first."""
+    """Events have such names after an error of a device (torch 2.11).
+
+    None after the first was looked at.
+    """
     modules = importlib.import_module("tracelens.collectors.torch.live.modules")
 
     class Event(SimpleNamespace):
@@ -113,7 +122,10 @@ def test_an_event_whose_name_is_no_text_hides_no_module(tmp_path: Path) -> None:
 
 
 def test_steps_of_another_thread(tmp_path: Path) -> None:
-    """The ops before them were recorded in the main thread: stopping that profiler twice was a segmentation fault."""
+    """The ops before them were recorded in the main thread.
+
+    Stopping that profiler twice crashed.
+    """
     threaded = (
         "import threading\nt = threading.Thread(target=lambda: [step() for _ in"
         " range(8)])\nt.start()\nt.join()"

@@ -1,4 +1,4 @@
-"""What stands beside a live capture's trace: exact paths, layers, rank; and which processes of a program record."""
+"""What stands beside a live capture: exact paths, layers, rank; which processes record."""
 
 import json
 from pathlib import Path

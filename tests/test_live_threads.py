@@ -1,4 +1,4 @@
-"""Programs whose steps run in other threads than the main one, under `collect torch`: real ones, on the CPU."""
+"""Programs under `collect torch` whose steps run in other threads than the main one, on the CPU."""
 
 import importlib.util
 from pathlib import Path
@@ -55,7 +55,10 @@ for thread in threads: thread.join()
 def test_steps_beside_a_main_thread_that_waits_or_works(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], meanwhile: str
 ) -> None:
-    """What was recorded in the main thread is ended there: elsewhere torch says that a callback is leaked."""
+    """What was recorded in the main thread is ended there.
+
+    Elsewhere torch says that a callback is leaked.
+    """
     code = f"""
 torch.nn.Linear(4, 4)(torch.ones(4))  # the first module is called here, the steps are elsewhere
 thread = threading.Thread(target=train, args=(9,))

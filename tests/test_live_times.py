@@ -1,4 +1,4 @@
-"""What a live capture measures and waits for: step times without the profiler, idle devices around the recording."""
+"""What a live capture measures and waits for: steps without the profiler, idle devices."""
 
 import importlib
 import sys

@@ -83,7 +83,7 @@ for i, (batch,) in enumerate(loader):
 
 
 class LiveRun(NamedTuple):
-    """A program that ran under the profiler: its exit code, its trace, and what the user was told."""
+    """A program that ran under the profiler: its exit code, its trace, what the user was told."""
 
     exit_code: int
     trace: Trace
@@ -101,7 +101,10 @@ MOST_CAPTURES = 5
 def check_a_capture(
     command: list[str], settings: Settings, check: Callable[[LiveRun], None]
 ) -> None:
-    """Check captures until one passes: while other programs have the processors, time is truly of no op."""
+    """Check captures until one passes.
+
+    While other programs have the processors, time is truly of no op.
+    """
     for _ in range(MOST_CAPTURES - 1):
         with contextlib.suppress(AssertionError):
             check(capture_program(command, settings))
@@ -169,7 +172,8 @@ print(json.dumps({n or type(m).__name__: [type(m).__name__, own(m)] for n, m in 
     assert done.trace.spans.filter(pl.col("kind") == "python").height > 100
     assert "recorded steps 3 to 5 of 9, found from the optimizer" in done.notes
     settings = manifest_settings(done)
-    # On a busy machine the three steps without the profiler may have taken longer than those with it.
+    # On a busy machine the three steps without the profiler may have taken longer than those with
+    # it.
     is_slower = settings["profiled_step_ns"]["mean"] > settings["unprofiled_step_ns"]["median"]
     warned = "do not read end-to-end time from this trace" in done.notes[-1]
     assert warned == is_slower, done.notes

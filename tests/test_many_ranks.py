@@ -1,4 +1,4 @@
-"""Reports of many ranks: the job first, its worst ranks, quartiles; heat maps and timelines of the page."""
+"""Reports of many ranks: the job, worst ranks, quartiles; heat maps and timelines of the page."""
 
 import re
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ COMPUTE_NS = (20, 40, 80)
 
 
 def job() -> Trace:
-    """Three ranks, each with a step of 100 ns: a kernel of 20, 40 or 80 ns, then an all-reduce until 90 ns."""
+    """Three ranks with a step of 100 ns: a kernel of 20, 40 or 80 ns, an all-reduce until 90 ns."""
     kernels: list[dict[str, Any]] = []
     for rank, ns in enumerate(COMPUTE_NS):
         kernels.append({"rank": rank, "kernel_id": 0, "name": "gemm", "duration_ns": ns, "step": 0})

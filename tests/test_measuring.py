@@ -1,4 +1,4 @@
-"""Measured layer times: by hand on a clock that only the layers move, and on real models on the CPU."""
+"""Measured layer times: on a clock that only the layers move, and on real models on the CPU."""
 
 import importlib
 from collections.abc import Callable

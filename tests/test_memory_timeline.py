@@ -43,7 +43,10 @@ SPANS: list[Row] = [
 def trace(
     *events: tuple[int | None, int, int | None], steps: list[Row] | None = None, **more: Any
 ) -> Trace:
-    """A trace of events (address, bytes, span), 10 ns apart, on a device that had 1,000 bytes allocated before."""
+    """A trace of events (address, bytes, span), 10 ns apart.
+
+    The device had 1,000 bytes allocated before.
+    """
     rows, total = [], 1_000
     for at, (address, size, span) in enumerate(events):
         total += size
@@ -121,7 +124,7 @@ def test_the_peak_and_what_was_alive_then() -> None:
 
 
 def test_what_does_not_fit_is_counted_and_not_guessed() -> None:
-    """A free before its allocation, one of another size, one of no address, and an address given out twice."""
+    """A free before its allocation, one of another size, one of no address, a block twice given."""
     events = (
         (1, -70, 0),
         (1, 70, 0),
@@ -161,7 +164,7 @@ def test_without_an_address_nothing_is_said_to_be_from_before() -> None:
 
 
 def test_devices_and_ranks_are_kept_apart() -> None:
-    """One address on the host, on two devices and on another rank: four blocks, each with its own free."""
+    """One address on the host, on two devices, on another rank: four blocks, each with its free."""
     places: list[Row] = [
         {"device_id": None},
         {"device_id": 0},
@@ -239,7 +242,10 @@ def test_a_training_step_beside_torchs_own_numbers() -> None:
 
 
 def test_allocations_know_the_span_on_their_own_thread(tmp_path: Path) -> None:
-    """Two threads run an op at the same time; one event has no thread, and one lies outside of all ops."""
+    """Two threads run an op at the same time.
+
+    One event has no thread, and one lies outside of all ops.
+    """
     op = {"ph": "X", "cat": "cpu_op", "pid": 1, "dur": 10, "ts": 0}
     events: list[Row] = [op | {"name": "one", "tid": 1}, op | {"name": "two", "tid": 2}]
     for ts, tid in ((5, 2), (5, 1), (5, None), (99, 1)):

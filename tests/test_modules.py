@@ -1,4 +1,4 @@
-"""Which module a span belongs to; the backward mapping against Kineto's own forward-backward flows."""
+"""Which module a span belongs to; backward against Kineto's own forward-backward flows."""
 
 import gzip
 import json

@@ -20,7 +20,10 @@ needs_library = pytest.mark.skipif(LIBRARY is None, reason="the native library w
 
 @needs_library
 def test_a_parser_is_used_by_one_thread_at_a_time() -> None:
-    """It works without the lock: another thread that read its strings meanwhile read freed memory."""
+    """It works without the lock.
+
+    Another thread that read its strings meanwhile read freed memory.
+    """
     assert LIBRARY is not None
     event = b'{"ph":"X","cat":"none","name":"k","pid":0,"tid":7,"ts":1,"dur":2},'
     text = b'{"traceEvents": [' + event * 5_000

@@ -1,4 +1,4 @@
-"""Which span encloses which, by eye on small cases and against a slow definition on arbitrary ones."""
+"""Which span encloses which: small cases by eye, arbitrary ones against a slow definition."""
 
 from typing import Any
 

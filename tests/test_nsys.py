@@ -1,4 +1,4 @@
-"""Real Nsight Systems captures, end to end: every cell that nsys itself printed of them, from our tables."""
+"""Real Nsight Systems captures, end to end: every cell that nsys printed, from our tables."""
 
 from __future__ import annotations
 
@@ -183,7 +183,10 @@ def test_a_text_column_that_begins_with_nulls(
 
 
 def test_strings_that_nothing_refers_to_stay_out_of_the_trace(tmp_path: Path) -> None:
-    """Columns of names are written as dictionaries: they hold the names used, and of StringIds nothing else."""
+    """Columns of names are written as dictionaries.
+
+    They hold the names used, and nothing else of StringIds.
+    """
     secret = "TOKEN=of-the-environment"  # noqa: S105 - none
     strings = nsys_exports.strings("cudaLaunchKernel_v7000", "gemm", secret, "step 0")
     rows = {
@@ -209,7 +212,10 @@ def test_strings_that_nothing_refers_to_stay_out_of_the_trace(tmp_path: Path) ->
 
 
 def test_facts_of_the_eager_sample() -> None:
-    """Counts by nsys: 552 + 108 + 57 launches, of 717 kernels, three steps of 239 each; the clock by its own table."""
+    """Counts by nsys: 552 + 108 + 57 launches, of 717 kernels, three steps of 239 each.
+
+    The clock is from its own table.
+    """
     capture = _capture(SAMPLE)
     kernels, calls = capture.tables["kernels"], capture.tables["api_calls"]
     assert kernels.height == 717

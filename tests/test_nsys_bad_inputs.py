@@ -1,4 +1,4 @@
-"""Nsight Systems inputs that are damaged, foreign, locked, or need nsys itself: each an error that says what to do."""
+"""Nsight Systems inputs that are damaged, foreign, locked, or need nsys: errors with advice."""
 
 from __future__ import annotations
 
@@ -155,7 +155,10 @@ def _no_real_nsys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """A stand-in for nsys: a shell script that is called as nsys would be, and is the only program on PATH."""
+    """A stand-in for nsys: a shell script that is called as nsys would be.
+
+    It is the only program on PATH.
+    """
     folder.mkdir()
     program = folder / "nsys"
     program.write_text(

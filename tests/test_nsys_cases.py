@@ -1,4 +1,4 @@
-"""Nsight Systems exports of a few rows: each case a tiny export beside the rows it must give, derived by hand."""
+"""Nsight Systems exports of a few rows: each case beside the rows it must give, by hand."""
 
 from __future__ import annotations
 
@@ -106,7 +106,10 @@ def test_correlation_ids_of_two_processes_do_not_mix(tmp_path: Path) -> None:
 
 
 def test_schema_2_9(tmp_path: Path) -> None:
-    """No enum tables, no globalPid, no textId, no memory kinds, no epoch; an open range ends at 0."""
+    """No enum tables, no globalPid, no textId, no memory kinds, no epoch.
+
+    An open range ends at 0.
+    """
     launch = {
         "start": 0,
         "end": 10,
@@ -272,7 +275,10 @@ def test_driver_calls_by_class_or_by_name(tmp_path: Path) -> None:
 
 
 def test_synchronizations(tmp_path: Path) -> None:
-    """In nsys 2025.3, cudaStreamSynchronize has the code of a stream wait; only that it has no event tells."""
+    """In nsys 2025.3, cudaStreamSynchronize has the code of a stream wait.
+
+    Only that it has no event tells.
+    """
     none = 2**32 - 1
     row = {"deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": 1, "globalPid": packed(7)}
     rows = [
@@ -370,7 +376,10 @@ def test_clusters_graph_nodes_and_shared_memory(tmp_path: Path) -> None:
 
 
 def test_a_graph_recorded_whole_is_device_work(tmp_path: Path) -> None:
-    """Two replays of graph 4 and one of a graph known by its instance alone; of a kernel beside them 10 ns overlap."""
+    """Two replays of graph 4 and one of a graph known by its instance alone.
+
+    A kernel beside them overlaps by 10 ns.
+    """
     graph = {"deviceId": 0, "contextId": 1, "streamId": 7, "globalPid": packed(7)}
     replays = [
         graph | {"start": 100, "end": 140, "correlationId": 1, "graphId": 4, "graphExecId": 9},

@@ -1,4 +1,4 @@
-"""Programs run under nsys: by a stand-in with its command line, over exports recorded by the real one."""
+"""Programs run under nsys: a stand-in with its command line, over exports of the real one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The stand-in on PATH, with an importer where Nsight Systems has it; no real nsys is looked for."""
+    """The stand-in on PATH, with an importer where Nsight Systems has it.
+
+    No real nsys is looked for.
+    """
     root = tmp_path / "nsight-systems"
     executable(root / "host-linux-x64" / "QdstrmImporter", IMPORTER)
     monkeypatch.setattr(tool, "_USUAL", ())
@@ -362,7 +365,10 @@ def test_the_importer_of_debians_packages_is_found(tmp_path: Path) -> None:
 def test_an_exit_code_that_nobody_waits_for_is_no_error(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Nsight Systems 2023.4.4, interrupted twice while it starts, ends before the program: the folder is gone."""
+    """Nsight Systems 2023.4.4, interrupted twice while it starts, ends before the program.
+
+    The folder is gone.
+    """
     program = [sys.executable, "-c", "raise SystemExit(7)"]
     assert export_warnings.main(str(tmp_path / "gone" / "exit_code"), program) == 7
     assert capfd.readouterr().err == ""

@@ -1,4 +1,7 @@
-"""What an Nsight Systems export tells of itself: losses, versions, and the environment, which must not get out."""
+"""What an Nsight Systems export tells of itself: losses, versions, environment.
+
+The latter must not get out.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ def test_messages_keep_plain_words_only(message: str, expected: str) -> None:
 
 
 def test_the_environment_never_leaves_the_export(tmp_path: Path) -> None:
-    """Secrets in every place where nsys is known to put the environment, next to names that are wanted."""
+    """Secrets wherever nsys is known to put the environment, next to names that are wanted."""
     secret = "API_KEY=hunter2"  # noqa: S105
     capture = read_both_ways(
         tmp_path,

@@ -1,6 +1,6 @@
-"""NVTX ranges that PyTorch's emit_nvtx and TensorRT name: ops, annotations and layers, in exports of a few rows.
+"""NVTX ranges that PyTorch's emit_nvtx and TensorRT name: ops, annotations and layers.
 
-The formats are those of getNvtxStr in torch/csrc/profiler/util.cpp, of PyTorch 1.6 to 2.11; a real
+The formats are those of getNvtxStr in torch/csrc/profiler/util.cpp, of PyTorch 1.6 to 2.11. A real
 capture under emit_nvtx (`first_run_resnet50`) is compared with nsys's own tables in test_nsys.
 """
 
@@ -91,7 +91,10 @@ def test_what_a_name_says(text: str) -> None:
 
 
 def test_ops_have_depths_shapes_and_device_time(tmp_path: Path) -> None:
-    """A convolution of two ops within a range of the program's own; the same name in a library's domain is no op."""
+    """A convolution of two ops within a range of the program's own.
+
+    The same name in a library's domain is no op.
+    """
     trace = traced(
         tmp_path,
         **{
@@ -136,7 +139,10 @@ def test_ops_have_depths_shapes_and_device_time(tmp_path: Path) -> None:
 
 
 def test_tensorrt_layers_have_the_kernels(tmp_path: Path) -> None:
-    """Layers lie directly in the call that runs an engine; what is in a layer, or in another call, is none."""
+    """Layers lie directly in the call that runs an engine.
+
+    What is in a layer, or in another call, is none.
+    """
     trt = {"domainId": 4}
     trace = traced(
         tmp_path,

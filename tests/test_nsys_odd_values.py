@@ -1,4 +1,4 @@
-"""Nsight Systems exports whose values cannot be true, or whose files contradict themselves: counted, or an error."""
+"""Nsight Systems exports with impossible values or contradicting files: counted, or an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes of one nsys file as ranks: a real capture with every second call and its work given to a second process."""
+"""Processes of one nsys file as ranks: a real capture, every second call moved to another one."""
 
 import pickle
 import shutil
@@ -30,7 +30,7 @@ TOTALS = ("kernels", "memcpys", "memsets", "api_calls", "spans", "synchronizatio
 
 @pytest.fixture(scope="module")
 def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The capture as if a second process had made every second call, on a GPU that it too calls 0."""
+    """The capture as if another process had made every second call, on its own GPU 0."""
     path = tmp_path_factory.mktemp("nsys") / "two.sqlite"
     shutil.copyfile(SAMPLE, path)
     path.chmod(0o644)

@@ -1,4 +1,4 @@
-"""Occupancy against NVIDIA's own calculator, the CUDA runtime of a GPU where one was asked, and cases by hand."""
+"""Occupancy against NVIDIA's calculator, the CUDA runtime of a GPU, and cases by hand."""
 
 from pathlib import Path
 from typing import Any
@@ -127,7 +127,10 @@ def test_no_launches_give_a_typed_empty_frame() -> None:
 
 
 def blocks_per_sm(expected: pl.DataFrame) -> pl.DataFrame:
-    """Rows (compute_capability, threads, registers, shared_bytes, blocks_per_sm), with what we compute beside them."""
+    """Add what we compute to rows of expected values.
+
+    Columns: compute_capability, threads, registers, shared_bytes, blocks_per_sm.
+    """
     ids = expected.select(pl.col("compute_capability").unique(maintain_order=True)).with_row_index(
         "device_id"
     )

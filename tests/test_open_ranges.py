@@ -1,4 +1,4 @@
-"""Work of autograd's threads in a trace of ranges only: it belongs to the phase whose range is open meanwhile."""
+"""Work of autograd's threads in a trace of ranges only: it is of the phase open meanwhile."""
 
 import sqlite3
 from contextlib import closing
@@ -16,7 +16,10 @@ ELSEWHERE = "launched by another thread while a range named backward was open"
 
 
 def trained(*launches: dict[str, Any]) -> Trace:
-    """Make ranges of the main thread, forward from 0 to 100 and backward to 200, and a kernel of 7 ns a launch."""
+    """Make ranges of the main thread, forward from 0 to 100 and backward to 200.
+
+    Each launch has a kernel of 7 ns.
+    """
     ranges = [
         {"name": phase, "kind": "nvtx", "phase": phase, "start_ns": start, "duration_ns": 100}
         for start, phase in ((0, "forward"), (100, "backward"))
@@ -54,7 +57,7 @@ def test_the_phase_is_that_of_the_range_that_is_open(
 
 
 def test_backward_of_a_real_export_is_what_its_file_has() -> None:
-    """Kernels launched by other threads than the one whose range `backward` is open, from the export's own tables."""
+    """Kernels that other threads launched than that of the range `backward`, from the export."""
     path = SAMPLES / "nsys" / "train_f64_resnet50.sqlite"
     with closing(sqlite3.connect(path)) as database:
         (expected_ns, n_kernels) = database.execute(

@@ -1,4 +1,4 @@
-"""Files of an export or a trace that become far more than they are: refused before they are read."""
+"""Files of an export or a trace that become far more than they are: refused before reading."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -40,7 +40,10 @@ def lying(file: Path, table: pa.Table) -> None:
 
 
 def _varint(value: int, width: int) -> bytes:
-    """Seven bits a byte, at least so many bytes of it; all but the last one say that more follow."""
+    """Encode a number, seven bits per byte, in at least so many bytes.
+
+    All but the last one say that more follow.
+    """
     parts: list[int] = []
     while value or len(parts) < width:
         parts.append(value & 127)

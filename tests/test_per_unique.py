@@ -1,4 +1,4 @@
-"""Numbers told apart, and looked up again: against a dictionary in Python, however few rows are looked at first."""
+"""Numbers told apart and looked up again, against a dictionary, however few rows are seen first."""
 
 import polars as pl
 import pytest

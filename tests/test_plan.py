@@ -45,7 +45,7 @@ class Net(nn.Module):  # type: ignore[misc, name-defined]
 
 
 class Counting:
-    """A backend that runs what it is given as it is, and remembers which calls each compiled graph holds."""
+    """A backend that runs its graphs as they are, and remembers which calls each one holds."""
 
     def __init__(self) -> None:
         self.graphs: list[list[str]] = []

@@ -64,7 +64,7 @@ def check_verdict(truth: dict[str, Any], found: dict[str, Any]) -> None:
 
 
 def check_gaps(truth: dict[str, Any], cause: str, gaps: pl.DataFrame) -> None:
-    """Most idle time has the cause, and the largest row with that cause, which is the largest of all, the place."""
+    """Check that most idle time has the cause, and that the largest row has cause and place."""
     own = gaps.filter(pl.col("what").ne_missing(PROFILER)).sort("idle_ns", descending=True)
     sums = own.group_by("cause").agg(pl.col("idle_ns").sum()).sort("idle_ns", descending=True)
     assert sums["cause"][0] == cause, (truth["file"], sums)

@@ -1,4 +1,4 @@
-"""Running the user's program: its streams, its end, its signals, and that it never outlives the capture."""
+"""Running the user's program: its streams, end and signals; it never outlives the capture."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Phases of hand-made traces, in µs: earlier work, start-up, the program, tear-down, work that was cut off."""
+"""Phases of hand-made traces, in µs: earlier work, start-up, program, tear-down, cut-off work."""
 
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def shares(trace: Trace) -> tuple[str, float]:
 
 
 def decode(**more: Any) -> Trace:
-    """A decode step cut out of a running server: a graph is launched at 200, and its kernels begin at 9,900."""
+    """A decode step of a running server: its graph is launched at 200, kernels begin at 9,900."""
     spans = [span("annotation", "execute_context_0(0)_generation_32(32)", 0, 600, **more)]
     calls = [api("cudaGraphLaunch", 200, 260, **more)]
     return program(spans, calls, kernels(9_900, 19_700, 0, **more))
@@ -92,7 +92,7 @@ def test_ranks_of_a_server_have_their_own_earlier_work() -> None:
 
 
 def test_a_recorded_wait_of_the_stream_is_no_earlier_work() -> None:
-    """The first work starts 1.4 ms after its launch, as its stream was recorded to wait until then."""
+    """The first work starts 1.4 ms after its launch. Its stream was recorded to wait until then."""
     spans, calls = [mark(0, 0, 3_000)], [launch(0, 10)]
     waits = [timed(12, 1_410, kind="stream_wait", device_id=0, stream_id=7)]
     trace = program(spans, calls, kernels(1_410, 3_000, stream_id=7), synchronizations=waits)
@@ -103,7 +103,10 @@ def test_a_recorded_wait_of_the_stream_is_no_earlier_work() -> None:
 
 
 def test_a_copy_does_not_hide_that_another_stream_waits() -> None:
-    """Inputs are copied at once on a stream of their own; the graph's first kernel waits for what ran before."""
+    """Inputs are copied at once on their own stream.
+
+    The graph's first kernel waits for what ran before.
+    """
     spans = [span("annotation", "execute_context_0(0)_generation_8(8)", 0, 600)]
     calls = [api("cudaMemcpyAsync", 50, 60), api("cudaGraphLaunch", 200, 260)]
     copies = [work(65, 75, 0, stream_id=20, direction="h2d")]
@@ -112,7 +115,10 @@ def test_a_copy_does_not_hide_that_another_stream_waits() -> None:
 
 
 def test_work_that_waits_for_recorded_work_is_no_late_start() -> None:
-    """A side stream's first kernel was launched at 20 and begins when the main stream's work ends."""
+    """A side stream's first kernel was launched at 20.
+
+    It begins when the main stream's work ends.
+    """
     calls = [launch(0, 10), launch(20, 30)]
     every = [*kernels(15, 5_000, 0, stream_id=7), work(5_005, 6_000, 1, stream_id=20)]
     trace = program([mark(0, 0, 6_000)], calls, every)
@@ -242,7 +248,7 @@ def test_start_up_and_tear_down_are_rows_and_not_the_program(name: str) -> None:
 
 
 def test_the_first_call_of_a_library_is_start_up() -> None:
-    """One kernel, then 50 ms of a function's first call, then the program, in which it takes 10 µs."""
+    """One kernel, then 50 ms of a function's first call, then the program, where it takes 10 µs."""
     calls = [
         launch(0, 10),
         api("cublasCreate", 1_100, 51_100),

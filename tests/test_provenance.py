@@ -193,7 +193,10 @@ def test_library_calls_take_the_kernels_between_generated_ones(
 
 
 def test_a_split_k_sum_belongs_to_the_product_before_it() -> None:
-    """Such kernels are products by their names: counted as calls of their own, they left a gap's calls unmatched."""
+    """Such kernels are products by their names.
+
+    Counted as calls, they left a gap's calls unmatched.
+    """
     names = [
         ("triton_poi_0", "fused"),
         ("fmha_cutlassF_f32_aligned_64x64_rf_sm80", "attention"),
@@ -380,7 +383,10 @@ def test_a_damaged_sidecar_says_what_is_wrong(tmp_path: Path, content: str, said
 @pytest.mark.skipif(not CAPTURES.is_dir(), reason="the captures of compiled models are not here")
 @pytest.mark.parametrize("kind", ["infer", "train"])
 def test_all_kernels_of_graphs_on_an_h200_are_matched(kind: str) -> None:
-    """The prototype that made the sidecars matched all of these, by another way (see notes/torch-trace.md)."""
+    """The prototype that made the sidecars matched all of these, by another way.
+
+    See notes/torch-trace.md.
+    """
     recorded = json.loads(
         gzip.decompress((CAPTURES / f"resnet50_inductor_{kind}.sidecar.json.gz").read_bytes())
     )
@@ -425,7 +431,10 @@ def test_all_kernels_of_graphs_on_an_h200_are_matched(kind: str) -> None:
 
 @pytest.mark.parametrize("version", ["2.8.0", "2.9.1", "2.10.0"])
 def test_records_of_older_versions_are_in_model_order(version: str) -> None:
-    """Recorded by the versions themselves, on the CPU, with the script beside; what is expected is its model's."""
+    """Recorded by the versions themselves, on the CPU, with the script beside.
+
+    Expected is the order of its model.
+    """
     trace = collect(ROOT / "tests/data/inductor_versions" / version)
     (recorded,) = (source for source in trace.manifest.sources if source["kind"] == "provenance")
     assert recorded["versions"] == {"torch": f"{version}+cpu"}

@@ -1,4 +1,4 @@
-"""What people type in Python: a path for a trace, names that are nearly right, and what `dir` shows."""
+"""What people type in Python: a path for a trace, names that are nearly right, and `dir`."""
 
 from pathlib import Path
 from typing import Any

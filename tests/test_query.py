@@ -1,4 +1,4 @@
-"""SQL over a trace: rows in every format, near names for unknown ones, and nothing else read or written."""
+"""SQL over a trace: rows in every format, near names for unknown ones, nothing else touched."""
 
 import contextlib
 import csv

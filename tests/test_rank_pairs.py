@@ -1,4 +1,7 @@
-"""One rank against one other rank: comparisons pair them and say so; with more ranks, each goes with its like."""
+"""One rank against one other rank: they are paired, which is said.
+
+Of more, each goes with its like.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -97,7 +97,7 @@ def test_the_job_waits_for_the_rank_that_computes_more(
 
 @needs_captures
 def test_overlap_of_communication_as_hta_counts_it(ddp: Trace) -> None:
-    """The digits that HTA 0.6.1 prints: the share of communication during which the rank computes."""
+    """The digits that HTA 0.6.1 prints: the share of communication while the rank computes."""
     whole = tl.analyses.time_breakdown(ddp).filter(WHOLE).sort("rank")
     hidden = 1 - whole["exposed_communication_ns"] / whole["communication_ns"]
     assert [round(100 * share, 2) for share in hidden] == [1.79, 74.02]
@@ -149,7 +149,10 @@ def pairs(trace: Trace) -> list[tuple[int, int, int]]:
 
 
 def test_waiting_is_exposed_where_the_rank_does_not_compute() -> None:
-    """Rank 0 waits from 10 to 50, computes from 20 to 35; in a second group from 30 to 60: 40 + 30, 50 ns in all."""
+    """Rank 0 waits from 10 to 50 and computes from 20 to 35.
+
+    In a second group it waits from 30 to 60: 40 + 30, 50 ns in all.
+    """
     kernels = [
         talk(0, 10, 55, kernel_id=0),
         work(0, 20, 35, kernel_id=1),
@@ -193,7 +196,10 @@ def test_sequence_numbers_match_where_a_profiler_began_later() -> None:
 
 
 def test_without_sequence_numbers_the_order_matches() -> None:
-    """Groups of the same name and other ranks are others; a group with one captured rank has nothing to match."""
+    """Groups of the same name and other ranks are others.
+
+    A group with one captured rank matches nothing.
+    """
     trace = told(
         *((talk(rank, 10, 20), {"group_id": "1", "group_ranks": "[0, 1]"}) for rank in (0, 1)),
         *((talk(rank, 15, 20), {"group_id": "1", "group_ranks": "[2, 3]"}) for rank in (2, 3)),
@@ -314,7 +320,10 @@ def test_one_slow_rank_of_64_is_named() -> None:
 
 
 def marked(lengths: list[int], *idle: tuple[int, int]) -> Trace:
-    """Ranks that each compute for so many us in a step of 1,000, idle as given, then all reduce from then to 1,000."""
+    """Ranks that compute for so many µs in a step of 1,000.
+
+    They idle as given, then all reduce to the end.
+    """
     steps = [
         {"rank": rank, "step": 0, "start_ns": 0, "duration_ns": MS} for rank in range(len(lengths))
     ]
@@ -351,9 +360,10 @@ def test_a_late_rank_is_named_with_what_makes_it_late() -> None:
 
 @pytest.mark.parametrize("cause", ["launch", "input", "copy", "allocation"])
 def test_a_late_rank_is_late_for_what_it_has_more_of(cause: str) -> None:
-    """From 300 to 900 us rank 1 copies, or its host does what the cause says; then it launches the all-reduce.
+    """From 300 to 900 µs rank 1 copies, or its host does what the cause says.
 
-    The others launch theirs at 300 us.
+    Then it launches the all-reduce.
+    The others launch theirs at 300 µs.
     """
     tables: dict[str, list[dict[str, Any]]] = {
         name: [] for name in ("kernels", "api_calls", "steps", "memcpys")
@@ -381,7 +391,7 @@ def test_a_late_rank_is_late_for_what_it_has_more_of(cause: str) -> None:
 
 
 def test_what_every_rank_loses_more_by_comes_first() -> None:
-    """All are idle from 300 to 700 us, rank 1 until 850: that is 15 % of waiting and 40 % of idle time."""
+    """All are idle from 300 to 700 µs, rank 1 until 850: 15 % of waiting and 40 % of idle time."""
     row = tl.analyses.job(marked([300] * 2, (300, 700), (300, 850))).row(0, named=True)
     assert (row["bound"], row["rank"], row["value"]) == ("unknown", 1, 0.4)
     assert (row["second"], round(row["second_frac"], 3)) == ("straggler", 0.15)
@@ -395,7 +405,7 @@ def test_what_every_rank_loses_more_by_comes_first() -> None:
 def test_a_dropped_or_swapped_call_is_found_at_its_index(
     job: Schedule, data: st.DataObject
 ) -> None:
-    """By order, a call that lacks shows at the next one that differs, which is the next one here."""
+    """By order, a missing call shows at the next one that differs, which here is the next one."""
     place = (
         data.draw(st.integers(0, job.n_ranks - 1)),
         data.draw(st.integers(1, len(job.calls) - 2)),

@@ -1,4 +1,4 @@
-"""Kernels of two captures of one run, aligned: by hand, and ResNet-50 under torch.profiler and Nsight Systems."""
+"""Kernels of two captures of one run, aligned: by hand, and ResNet-50 by torch and by nsys."""
 
 from typing import Any
 
@@ -36,7 +36,10 @@ def kernels(*rows: tuple[str, int, int, int]) -> list[dict[str, Any]]:
 
 
 def test_kernels_are_aligned_within_steps_by_name_and_grid() -> None:
-    """The second step of base has a kernel more; a relu on another grid is no match; step numbers may differ."""
+    """The second step of base has a kernel more.
+
+    A relu on another grid is no match; step numbers may differ.
+    """
     base = make_trace(
         kernels=kernels(
             ("gemm", 4, 10, 0),

@@ -41,7 +41,7 @@ def ops(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def test_an_op_its_step_and_what_is_not_modelled() -> None:
-    """A product of 4 µs (0.5 TFLOP/s, 30 GB/s), one of twice as long by TF32, and another kernel of 8 µs."""
+    """A product of 4 µs (0.5 TFLOP/s, 30 GB/s), one of 8 by TF32, another kernel of 8 µs."""
     trace = make_trace(
         devices=GPU,
         spans=[MM | {"step": 0}, MM | {"step": 1}, {"kind": "op", "name": "aten::add", "step": 1}],
@@ -187,7 +187,10 @@ def test_without_shapes_it_says_what_to_record() -> None:
 
 
 def test_the_operations_of_a_program_are_torchs() -> None:
-    """Every op that FlopCounterMode counted on the GPU, forward and backward, with the same number a step."""
+    """Every op that FlopCounterMode counted on the GPU, with the same number per step.
+
+    Forward and backward count.
+    """
     found = ops(roofline(collected(PRODUCTS)))
     named = dict(
         found.group_by(pl.col("op").str.strip_prefix("aten::"))

@@ -1,4 +1,4 @@
-"""Random schedules of hosts and devices whose idle causes are known by construction are recovered exactly.
+"""Random schedules of hosts and devices: the known causes of idle time are recovered exactly.
 
 A schedule is written in ticks of 10 µs. Hosts do one thing at a time for multiples of 500 µs,
 longer than any pause between ops; each thing is recorded as a profiler would. What a device idles
@@ -47,7 +47,10 @@ is recorded by."""
 
 @dataclass(frozen=True)
 class Deed:
-    """What a thread did from start to end; an op that launches has the work that it launched, by call."""
+    """What a thread did from start to end.
+
+    An op that launches has the work that it launched, by call.
+    """
 
     thread: int
     start: int
@@ -118,7 +121,7 @@ def schedules(draw: st.DrawFn) -> Schedule:
 
 
 def trace_of(*schedules: Schedule, shift: int = 0, order: random.Random | None = None) -> Trace:
-    """The trace of a rank a schedule, later by some ticks; rows in random order where there is one."""
+    """The trace of one rank per schedule, later by some ticks. With `order`, rows are shuffled."""
     spans, calls, kernels, copies = (
         [row | {"rank": rank} for rank, rows in enumerate(parts) for row in rows]
         for parts in zip(*(rows_of(schedule, shift) for schedule in schedules), strict=True)
@@ -179,12 +182,18 @@ def rows_of(schedule: Schedule, shift: int) -> tuple[list[Row], ...]:
 
 
 def launched_at(schedule: Schedule, one: Work) -> float:
-    """When the host launched some work: its call starts half a tick after the op; else nothing but its own start."""
+    """When the host launched some work.
+
+    Its call starts half a tick after the op; without a call it is the work's own start.
+    """
     return one.start if one.deed is None else schedule.deeds[one.deed].start + 0.5
 
 
 def steps(schedule: Schedule) -> dict[int, tuple[int, int]]:
-    """Of each step its start and end: the host has begun the next one, and what was launched before is finished."""
+    """Start and end of each step.
+
+    At its end the host has begun the next one, and all work launched before is done.
+    """
     found: dict[int, tuple[int, int]] = {}
     reached = -1
     marks = schedule.marks
@@ -218,7 +227,10 @@ def doing(schedule: Schedule, thread: int, tick: int) -> str | None:
 
 
 def lanes(schedule: Schedule) -> set[int]:
-    """The threads that count: they launch something, if only a copy that they wait for, or mark steps."""
+    """The threads that count: they launch something or mark steps.
+
+    A copy that they wait for counts as a launch.
+    """
     return {
         deed.thread
         for deed in schedule.deeds
@@ -306,7 +318,10 @@ def idle_ticks(schedule: Schedule, device: int, low: int, high: int) -> Iterator
 
 
 def edges_of(schedule: Schedule, found: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """From when to when a device is looked at: its steps, else all that the threads that count did, and its work."""
+    """From when to when a device is looked at: its steps, or else all that counts.
+
+    That is what the threads that count did, and its work.
+    """
     told = [
         deed for deed in schedule.deeds if deed.thread in lanes(schedule) and deed.name is not None
     ]
@@ -324,7 +339,7 @@ def no_first_uses() -> Iterator[None]:
 
 @given(schedules())
 def test_idle_causes_are_recovered_exactly(schedule: Schedule) -> None:
-    """In every phase and step, each device idles for each cause as long as was counted tick by tick.
+    """Each device idles for each cause, in every phase and step, as long as tick by tick.
 
     Where the trace's edges cut work off, steps begin or end with it, which test_program_phases has.
     """

@@ -1,4 +1,4 @@
-"""Traces that users take of a serving program: no sidecar, no steps, CUDA graphs, work from before the window.
+"""Traces of a serving program: no sidecar, no steps, CUDA graphs, work from before the window.
 
 Shaped as vLLM's profiles are (torch.profiler with stacks and modules, or without): a prefill that
 ran module by module, decodes replayed from a CUDA graph within a user annotation, and compiled

@@ -10,7 +10,7 @@ from tracelens.derive.columns.split_intervals import cut_rows
 
 
 def disjoint(points: list[int]) -> list[tuple[int, int]]:
-    """Intervals between sorted distinct points, every other one, so that some touch and some do not."""
+    """Every other interval between sorted distinct points, so that some touch and some do not."""
     return [interval for place, interval in enumerate(pairwise(points)) if place % 3 < 2]
 
 

@@ -1,4 +1,4 @@
-"""Calls between an entry and the library in two stacks, against cases counted by hand and the paper's own numbers."""
+"""Calls between an entry and the library in two stacks, against the paper and counts by hand."""
 
 from pathlib import Path
 

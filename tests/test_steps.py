@@ -222,7 +222,10 @@ def test_of_overlapping_marks_the_later_one() -> None:
 def test_the_last_mark_that_began_wherever_it_is_asked(
     steps: list[tuple[int, int]], asked: list[tuple[int, int]]
 ) -> None:
-    """Steps of process 1, each after a pause, whose numbers follow on; asked for moments of two processes."""
+    """Steps of process 1, each after a pause, whose numbers follow on.
+
+    Asked for moments of two processes.
+    """
     edges, at = [], 0
     for pause, length in steps:
         edges.append((at + pause, at + pause + length))
@@ -321,7 +324,7 @@ def test_earlier_work_may_last_longer_than_the_mark() -> None:
 
 
 def test_a_window_counts_what_runs_in_it() -> None:
-    """Two kernels of step 0 start after the host began step 1, before the device finished step 0's work."""
+    """Two kernels of step 0 start after the host began step 1, before the device was done."""
     trace = program(
         [mark(0, 0, 100), mark(1, 100, 400)],
         [launch(10, 12), launch(20, 22), launch(110, 112)],
@@ -388,7 +391,7 @@ def test_without_marks_there_are_no_steps() -> None:
 
 @given(st.data())
 def test_steps_end_when_host_and_device_are_done(data: st.DataObject) -> None:
-    """The definition, on random marks and work: whatever was launched before a step ends is finished by its end."""
+    """On random marks and work: whatever was launched before a step ends is finished by its end."""
     numbers = data.draw(st.lists(st.integers(1, 2), min_size=1, max_size=5))
     edges, at, number = [], 0, -1
     for skipped in numbers:

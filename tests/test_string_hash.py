@@ -1,4 +1,4 @@
-"""The hash of the C library's tables: SipHash-1-3, so that nobody can prepare strings for one slot."""
+"""The hash of the C library's tables: SipHash-1-3. Nobody can prepare strings for one slot."""
 
 from itertools import product
 
@@ -53,7 +53,10 @@ def test_it_is_siphash_of_one_and_three_rounds(text: bytes, key: int, key_too: i
 
 
 def test_differences_that_cancelled_for_every_seed_do_not() -> None:
-    """Bit 63 of a block against bits 63 and 31 of the next: 4,096 texts that had one hash, of any seed."""
+    """Bit 63 of a block against bits 63 and 31 of the next.
+
+    4,096 such texts had one hash, of any seed.
+    """
     assert LIBRARY is not None
     plain, first, second = bytes(16), 1 << 63, 1 << 63 | 1 << 31
     changed = first.to_bytes(8, "little") + second.to_bytes(8, "little")

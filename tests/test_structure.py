@@ -1,4 +1,4 @@
-"""What holds the project together: packages, imports in one direction, and documentation of everything public."""
+"""What holds the project together: packages, imports in one direction, documented public names."""
 
 import ast
 import os
@@ -94,7 +94,10 @@ def test_imports_point_one_way() -> None:
 
 
 def circles(graph: dict[str, set[str]]) -> list[str]:
-    """What takes part in a circle of imports: what is left when all that imports nothing else is taken away."""
+    """Return the modules of circles of imports.
+
+    They are left when all that imports nothing else is taken away.
+    """
     left = dict(graph)
     while free := [name for name, others in left.items() if not (others - {name}) & set(left)]:
         for name in free:

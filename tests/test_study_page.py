@@ -162,7 +162,10 @@ def test_what_the_published_program_adds_to_its_evaluation() -> None:
 
 
 def measured(*rows: tuple[str, int, int, float, int], spread: float = 0.01) -> pl.DataFrame:
-    """Points of inference: level, batch, size, milliseconds a step, MiB; quartiles are off by a share."""
+    """Points of inference: level, batch, size, milliseconds per step, MiB.
+
+    Quartiles are off by a share.
+    """
     frame = pl.DataFrame(
         rows, schema=["level", "batch", "size", "median_ms", "used_mib"], orient="row"
     )
@@ -181,7 +184,8 @@ AS_THERE = (
 
 
 def test_orders_are_counted_by_pairs_beyond_the_spread() -> None:
-    # Published at 32×64², corrected: TorchScript 0.2454, LibTorch 0.2608, cuDNN 0.3389, eager 1.0091.
+    # Published at 32×64², corrected: TorchScript 0.2454, LibTorch 0.2608, cuDNN 0.3389, eager
+    # 1.0091.
     assert sweeps.orders(measured(*AS_THERE)) == [True] * 6
     assert sweeps.orders(measured(*AS_THERE, spread=0.9)) == [None] * 6
     swapped = [("eager", *AS_THERE[1][1:]), ("libtorch", *AS_THERE[0][1:])]

@@ -1,4 +1,4 @@
-"""The pages of the studies: made anew they are byte for byte the committed ones, and short enough to be read."""
+"""The studies' pages: made anew they are byte for byte the committed ones, and short enough."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""The study's programs, on the CPU: all levels hold the same model, and the driver goes on where one of them fails."""
+"""The study's programs, on the CPU: all levels hold one model; one that fails stops no other."""
 
 import csv
 import functools
@@ -72,7 +72,10 @@ def python(*levels: tuple[str, ...]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def libtorch(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The C++ level, built as its README says, but without optimisation and debug information: half the time."""
+    """The C++ level, built as its README says but without optimisation and debug information.
+
+    That takes half the time.
+    """
     torch = pytest.importorskip(
         "torch", reason="torch is not installed: there is no LibTorch to build against"
     )

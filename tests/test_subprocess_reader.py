@@ -1,4 +1,4 @@
-"""Several large traces are read in processes of their own, within a memory limit, and none outlives its parent."""
+"""Several large traces are read in processes, within a memory limit; none outlives its parent."""
 
 import gzip
 import os

@@ -13,7 +13,7 @@ TIME = st.integers(0, 1000) | st.just(float("inf"))
 
 
 def walked(times: Sequence[tuple[float, float]], path: Sequence[int], change_cost: float) -> float:
-    """The cost of a path, told step by step: start eager, pay for every change, come back to eager."""
+    """The cost of a path, step by step: start eager, pay for every change, come back to eager."""
     at, total = 0, 0.0
     for layer, wanted in zip(times, path, strict=True):
         if wanted != at:

@@ -127,7 +127,10 @@ def test_a_layer_is_faster_where_the_quartiles_are_apart() -> None:
 
 
 def subtraction(custom: int) -> pl.DataFrame:
-    """Two layers in two executions, timed until the end of each; the later turn has the custom configuration."""
+    """Two layers in two executions, timed until the end of each.
+
+    The later turn has the custom configuration.
+    """
     until = {
         "eager": ((100, 300), (110, 330)),
         "compiled": ((150, 200), (170, 230)),
@@ -285,7 +288,10 @@ def test_a_second_run_adds_its_modes_to_the_first(thesis: Load) -> None:
 
 
 def test_a_job_still_compiling_is_ended_before_others(thesis: Load, tmp_path: Path) -> None:
-    """One process that never comes to the first phase; its child holds on to the machine as a compiler does."""
+    """One process that never comes to the first phase.
+
+    Its child holds on to the machine as a compiler does.
+    """
     run = thesis("run")
     code = (
         "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import signal;"

@@ -89,7 +89,7 @@ def test_a_row_a_step_of_whatever_ran_in_it() -> None:
 
 
 def test_idle_time_counts_once_where_the_device_lags() -> None:
-    """Six steps, marked every 10 ns, whose kernels run one after another with pauses of 5 ns between."""
+    """Six steps, marked every 10 ns, whose kernels run in a row with pauses of 5 ns between."""
     marks = [step(number, number * 10, number * 10 + 10) for number in range(6)]
     calls = [at(number * 10, number * 10 + 1, kind="kernel_launch") for number in range(6)]
     kernels = [

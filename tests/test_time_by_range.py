@@ -1,4 +1,4 @@
-"""time_by_range: a few ranges by hand, nsys's own tables and Kineto's GPU annotations, and a count over all pairs."""
+"""time_by_range: ranges by hand, nsys's tables, Kineto's GPU annotations, and all pairs counted."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def rows(trace: Trace, *columns: str) -> list[tuple[Any, ...]]:
 
 
 def test_a_tree_of_ranges() -> None:
-    """On the host train 0-100 [ load 5-15, forward 20-60 [ attn 30-50 ], forward 70-90 ], and a call before all of it.
+    """On the host: a call, then train 0-100 with load 5-15, forward 20-60 and 70-90.
 
-    On the device 8-10 copy for load, 40-70 and 75-80 kernels of attn, 80-100 of the second forward,
-    -8 to -2 of none.
+    The first forward holds attn 30-50. On the device: -8 to -2 of no range, 8-10 copy for load,
+    40-70 and 75-80 kernels of attn, 80-100 of the second forward.
     """
     trace = make_trace(
         spans=[
@@ -99,7 +99,9 @@ def test_a_tree_of_ranges() -> None:
 def test_ranks_at_the_same_or_distant_times_have_their_own_work(
     monkeypatch: pytest.MonkeyPatch, most_rows: int
 ) -> None:
-    """Of each rank a range of 100 ns, in which a call begins at 10 and its kernel, of 20, 21 or 22 ns, at 30.
+    """Each rank has a range of 100 ns.
+
+    A call begins in it at 10, its kernel of 20, 21 or 22 ns at 30.
 
     Rank 1 runs as rank 0 does, rank 2 at moments that no 64 bits hold once they are moved. Rank 3
     has no range.
@@ -140,7 +142,10 @@ def test_a_steps_mark_stands_without_its_number() -> None:
 
 
 def test_each_domain_and_thread_has_a_tree_of_its_own() -> None:
-    """A library's range around all of a thread's; and one on another thread, which waits for the first one's work."""
+    """A library's range around all of a thread's.
+
+    One on another thread waits for the first one's work.
+    """
     trace = make_trace(
         spans=[
             span(0, 100, "all", domain="NCCL"),
@@ -164,7 +169,7 @@ def test_each_domain_and_thread_has_a_tree_of_its_own() -> None:
 
 
 def test_ranges_that_overlap_both_have_what_was_launched_in_both() -> None:
-    """A 0-30 and B 10-40, in tens of microseconds: the call at 20 is in both, and B is the one opened last."""
+    """A 0-30 and B 10-40, in tens of microseconds: the call at 20 is in both, and B opened last."""
     at = 10 * US
     trace = make_trace(
         spans=[
@@ -272,7 +277,10 @@ def _found(export: Path) -> pl.DataFrame:
 
 
 def _printed(export: Path, table: str) -> list[dict[str, str]]:
-    """The rows of a table that nsys printed, but for those of PyTorch's ops, which are no ranges here."""
+    """Return the rows of a table that nsys printed.
+
+    Those of PyTorch's ops, no ranges here, are left out.
+    """
     file = export.with_name(f"{export.stem}_stats_{table}.csv")
     if not file.is_file():
         pytest.skip(f"nsys printed no {table} of {export.stem}")
@@ -336,7 +344,10 @@ def test_kernel_times_are_those_of_nvtx_kern_sum(export: Path) -> None:
     "name", ["resnet50_eager", "resnet50_train_f32_pageable", "resnet50_train_f64_pageable"]
 )
 def test_projected_times_are_those_of_kinetos_gpu_annotations(name: str) -> None:
-    """Kineto draws an annotation on the GPU over what was launched while it was the innermost one, and adds 2 ns."""
+    """Kineto draws an annotation on the GPU over what was launched while it was the innermost one.
+
+    It adds 2 ns.
+    """
     file = next(
         folder / f"{name}.pt.trace.json.gz"
         for folder in (SAMPLES / "torch", MORE / "torch")

@@ -1,4 +1,4 @@
-"""What a page draws of events: one step as bars, kernel time by path, and stacks beside each other."""
+"""What a page draws of events: one step as bars, kernel time by path, stacks side by side."""
 
 from pathlib import Path
 
@@ -23,7 +23,10 @@ def one_thread(**event: object) -> dict[str, object]:
 
 
 def case() -> Trace:
-    """Three steps of 100, 300 and 200 ns; in the last a module calls an op, which launches a kernel of 40 ns."""
+    """Three steps of 100, 300 and 200 ns.
+
+    In the last a module calls an op, which launches a kernel of 40 ns.
+    """
     steps = [(0, 100), (100, 300), (400, 200)]
     return make_trace(
         steps=[{"step": i, "start_ns": at, "duration_ns": ns} for i, (at, ns) in enumerate(steps)],
@@ -161,7 +164,10 @@ def test_kernels_stand_below_layer_and_op() -> None:
 
 
 def test_frames_of_one_function_stand_in_one_row() -> None:
-    """The other stack goes through c and d where this one goes through x; both begin with a, b and end with main."""
+    """The other stack goes through c and d where this one goes through x.
+
+    Both begin with a, b and end with main.
+    """
     one, two = (
         pl.DataFrame({"function": [*names]})
         for names in (["a", "b", "x", "main"], ["a", "b", "c", "d", "main"])

@@ -133,7 +133,10 @@ def test_the_finding_in_words() -> None:
 def test_a_measured_plan_is_compared_with_the_model_without_it(
     durations: tuple[int, ...], told: tuple[str, str]
 ) -> None:
-    """Without it the rounds' medians are 98, 100 and 104; the other configuration is on another device."""
+    """Without it the rounds' medians are 98, 100 and 104.
+
+    The other configuration is on another device.
+    """
     base = [
         *timing("e2e", 98, 98, 100, 100, 104, 104, warmup=(900, 900)),
         *timing("e2e", 7, 7, configuration="cuda"),
@@ -162,7 +165,10 @@ def test_a_measured_plan_without_its_base_says_what_is_missing() -> None:
 
 
 def test_a_run_that_measuring_hastens_is_no_finding() -> None:
-    """The profiled run takes 12 of 100 ns, which no profiler can save; 99 is within the spread of 96 to 104."""
+    """The profiled run takes 12 of 100 ns, which no profiler can save.
+
+    99 is within the spread of 96 to 104.
+    """
     rows = [
         *timing("e2e", 96, 104, 98, 102),
         *timing("e2e", 12, 12, profiled=True),

@@ -51,7 +51,10 @@ def test_counts_and_self_times_are_torchs(tmp_path: Path) -> None:
 
 
 def _only_children_of_their_name(ops: pl.DataFrame) -> dict[str, int]:
-    """How many calls torch counts into their caller: an op that is all that an op of its name calls (aten::div_)."""
+    """How many calls torch counts into their caller.
+
+    These ops are all that an op of their own name calls (aten::div_).
+    """
     alone = ops.filter(pl.len().over("parent_id") == 1)
     callers = ops.select("name", parent_id="span_id")
     return dict(alone.join(callers, on=["parent_id", "name"]).group_by("name").len().rows())

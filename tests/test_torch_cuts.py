@@ -38,7 +38,10 @@ def whole_events(content: bytes) -> list[dict[str, Any]]:
 
 
 def n_read(path: Path) -> tuple[int, bool, dict[str, int]]:
-    """Complete events that found a place or were counted, whether the trace is complete, and the diagnostics."""
+    """Return complete events that were placed or counted, whether the trace is complete, notes.
+
+    The notes are diagnostics.
+    """
     capture = read(path)
     counted = codes(capture)
     tables = ("spans", "api_calls", "kernels", "memcpys", "memsets", "synchronizations")

@@ -1,4 +1,7 @@
-"""Devices, copies and launches as CUDA and ROCm write them; the expected rows are read off by eye."""
+"""Devices, copies and launches as CUDA and ROCm write them.
+
+The expected rows are read off by eye.
+"""
 
 from pathlib import Path
 
@@ -167,7 +170,10 @@ def test_directions_and_memory_kinds(
 
 
 def test_events_of_other_makers(tmp_path: Path) -> None:
-    """MTIA's device events are kernels; Intel's and plug-in devices' host calls start kernels of the usual category."""
+    """MTIA's device events are kernels.
+
+    Host calls of Intel's and plug-in devices start kernels too, of the usual category.
+    """
     submit = "runFunction - job_prep_and_submit_for_execution"
     events = [
         span("aten::mm", 10, 30),
@@ -299,7 +305,7 @@ def test_the_only_description_is_of_the_only_device(
     kernels_on: tuple[int, ...],
     devices: list[tuple[int, str]],
 ) -> None:
-    """With one GPU visible, deviceProperties numbers it 0 and kernels by its place in the machine."""
+    """With one GPU visible, deviceProperties numbers it 0, kernels by its place in the machine."""
     kernels = [
         kernel("k", at, 1, at, args={"device": device, "stream": 7, "correlation": at})
         for at, device in enumerate(kernels_on, 1)

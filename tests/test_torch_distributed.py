@@ -69,7 +69,10 @@ EVENTS = [
 def test_what_a_kernel_tells_of_its_collective(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_native: bool
 ) -> None:
-    """A list of ranks that is cut is that of distributedInfo, and null where that has none of the group."""
+    """A cut list of ranks is completed from distributedInfo.
+
+    It is None where that has none of the group.
+    """
     if not is_native:
         monkeypatch.setattr("tracelens.collectors.torch.reading.LIBRARY", None)
     groups = [

@@ -1,4 +1,4 @@
-"""Several JSON documents in one file: each trace is read as if it had a file of its own; nothing is lost silently."""
+"""Several JSON documents in one file: each is read as its own file; nothing is lost silently."""
 
 import gzip
 import json

@@ -254,7 +254,7 @@ def test_which_path_ran_is_said(tmp_path: Path, switch: str, path: str) -> None:
 
 
 def test_a_plan_that_does_not_fit_together_is_refused() -> None:
-    """What the parser in C is told of keys, tables and columns is looked at once, for all events."""
+    """What the parser in C is told of keys, tables and columns is checked once for all events."""
     assert LIBRARY is not None
     cells = bytearray(8 * 100 * sum(map(len, fields.TABLES.values())))
     plan: list[Any] = [

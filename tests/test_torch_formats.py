@@ -1,4 +1,4 @@
-"""One small trace a generation and layout of the format; the expected rows are read off it by eye."""
+"""One small trace per generation and layout of the format; rows are read off it by eye."""
 
 import gzip
 import io

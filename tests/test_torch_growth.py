@@ -1,7 +1,7 @@
-"""Shapes that once took the square of their size: ten times as much of them is ten times the work, counted, not timed.
+"""Shapes that once took the square of their size: ten times the input is ten times the work.
 
-Work is what is looked at: bytes that searches and decoders are given, and how often one of them
-begins anew.
+Nothing is timed. Work is what is looked at: bytes that searches and decoders are given, and how
+often one of them begins anew.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from tracelens.errors import SourceError
 
 
 class CountedPattern:
-    """A pattern that counts the bytes it is led over, up to each match or the end of where it looks."""
+    """A pattern that counts the bytes it is led over.
+
+    They go up to each match, or to the end of where it looks.
+    """
 
     def __init__(self, pattern: re.Pattern[bytes], work: Counter[str]) -> None:
         self._pattern, self._work = pattern, work

@@ -1,4 +1,4 @@
-"""Torch traces of an H200: every count and sum against a direct pass over the JSON, and the findings they are for."""
+"""Torch traces of an H200: counts and sums against a pass over the JSON, and their findings."""
 
 import gzip
 import re

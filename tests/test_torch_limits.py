@@ -21,7 +21,10 @@ EVENT = json.dumps(span("first", 1, 1)).encode()
 
 @pytest.fixture(scope="module")
 def bomb(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two events, and between them 72 MiB of an event that says nothing, in less than a hundred kilobytes."""
+    """Two events, and between them 72 MiB of an event that says nothing.
+
+    It is less than 100 kB on disk.
+    """
     path = tmp_path_factory.mktemp("bomb") / "bomb.json.gz"
     with gzip.open(path, "wb", compresslevel=9) as stream:
         stream.write(b'{"traceEvents": [' + EVENT + b",")

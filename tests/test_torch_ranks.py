@@ -1,4 +1,4 @@
-"""Which rank a trace is of: told by itself, by its file's name, by its place among the files, or by the user."""
+"""Which rank a trace is of: by itself, its file's name, its place among the files, or the user."""
 
 import json
 from pathlib import Path
@@ -155,7 +155,7 @@ def job_file(
     ahead_us: float = 0,
     **told: Any,
 ) -> Path:
-    """A trace of a rank with five all-reduces, 1 ms apart, each of 10 µs for the last one to begin it.
+    """A rank's trace with five all-reduces, 1 ms apart, each 10 µs for the last one to begin it.
 
     Rank 1 is 5 µs late in the even ones, the others in the odd ones. `told` are keys of its
     collectives and facts.

@@ -1,4 +1,4 @@
-"""What is no trace, holds no event or cannot be read gets an error that says what, where and what next."""
+"""What is no trace, has no event or cannot be read: errors that say what, where and what next."""
 
 import gzip
 import json
@@ -125,7 +125,10 @@ def test_other_files_of_a_folder_are_skipped_and_said(tmp_path: Path, kind: str 
 def test_damaged_gzip_in_a_folder_costs_its_rank(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    """Of rank 1 the bytes after gzip's own head are noise; the rest is written, and says that it is not all."""
+    """Rank 1's bytes after gzip's own head are noise.
+
+    The rest is written, and says that it is not all.
+    """
     folder, out = tmp_path / "run", tmp_path / "o.tracelens"
     folder.mkdir()
     write(folder / "rank0.json", [span("aten::relu", 1, 1)])

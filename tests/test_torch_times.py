@@ -99,7 +99,10 @@ def test_a_base_that_is_no_time_wraps_nothing(tmp_path: Path, base: str) -> None
 
 @st.composite
 def decimals(draw: st.DrawFn) -> str:
-    """Microseconds in digits, as JSON may write them: up to 15 digits, with or without fraction and exponent."""
+    """Microseconds in digits, as JSON may write them.
+
+    Up to 15 digits, with or without fraction and exponent.
+    """
     whole = draw(st.integers(0, 10**15 - 1))
     fraction = draw(st.text("0123456789", max_size=12))
     exponent = draw(st.sampled_from(["", "", "", "e0", "E-3", "e+1", "e-12"]))

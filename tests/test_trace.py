@@ -1,4 +1,4 @@
-"""A trace on disk: whole or absent, read back as written, refused where it is not what it claims to be."""
+"""A trace on disk: whole or absent, read back as written, refused where it is something else."""
 
 import gc
 import json

@@ -77,7 +77,7 @@ def call(args):
 
 
 def record(about: dict[str, Any], payload: str = "", compile_id: int = 0) -> str:
-    """A record as torch writes it: time, process and place, JSON, and the payload's lines behind tabs."""
+    """A record as torch writes it: time, process, place, JSON, and the payload behind tabs."""
     where = "V1121 15:49:46.699000 25398 torch/_dynamo/utils.py:2350] "
     about |= {
         "rank": 2,
@@ -140,7 +140,7 @@ def test_parameters_and_neighbours_tell_the_modules(tmp_path: Path) -> None:
 
 
 def test_backward_nodes_are_found_by_forward_inputs(tmp_path: Path) -> None:
-    """Of Dynamo's inputs the first is the stem's weight, the second x, the third the projection's weight."""
+    """Dynamo's inputs: first the stem's weight, second x, third the projection's weight."""
     backward = collect(written(tmp_path)).provenance.filter("is_backward")
     assert backward.select("kernel_name", "node", "module_path", "rule").rows() == [
         ("extern_kernels.mm", "mm_1", "Blocks.0.up_proj", "trace_log"),

@@ -1,4 +1,4 @@
-"""A trace directory that was damaged or tampered with: an error that names the file, no more memory than fits it."""
+"""A damaged or tampered trace directory: an error that names the file, and bounded memory."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A transformer's calls: attention written out is found, fused and applied; what only looks like it is not."""
+"""A transformer's calls: written-out attention is found, fused and applied; lookalikes are not."""
 
 import importlib.util
 import json

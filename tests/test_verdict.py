@@ -37,7 +37,10 @@ def copy(start: int, end: int, **more: Any) -> Row:
 
 
 def idle(*spans: Row, calls: tuple[Row, ...] = (), marks: tuple[Row, ...] = (STEP,)) -> Trace:
-    """Kernels to 4,000 and from 9,000 on, whose launch returned then; between them what the host did."""
+    """Kernels to 4,000 and from 9,000 on, whose launch returned then.
+
+    Between them is what the host did.
+    """
     kernels = [*busy(0, 4_000), work(9_000, 9_500, 1)]
     return program([*marks, *spans], [launch(0, 10), launch(8_990, 9_000), *calls], kernels)
 
@@ -118,7 +121,10 @@ def test_each_bound_with_its_share_of_step_time_and_its_place(
 
 
 def test_waiting_for_another_rank() -> None:
-    """Both compute 4,000 µs; rank 0 enters the collective at once, rank 1, whose host was busy, at 9,000."""
+    """Both compute 4,000 µs.
+
+    Rank 0 enters the collective at once, rank 1, whose host was busy, at 9,000.
+    """
     marks = [STEP, STEP | {"rank": 1}]
     calls = [
         launch(0, 10),
@@ -171,7 +177,10 @@ def test_the_label_is_the_largest_part_then_the_next(
 
 
 def test_two_runs_of_one_program_get_one_label() -> None:
-    """Compute takes 70.3 % of one and 69.4 % of the other: a threshold between them is no reason."""
+    """Compute takes 70.3 % of one and 69.4 % of the other.
+
+    A threshold between them is no reason.
+    """
     found = []
     for idle_from in (7_030, 6_940):
         spans = [mark(0, 0, 10_000), span("op", "aten::mm", idle_from, 9_999)]
@@ -276,7 +285,10 @@ def unprofiled(trace: Trace, profiled_us: int, plain_us: int) -> Trace:
 
 
 def test_it_is_judged_by_the_step_without_the_profiler() -> None:
-    """A step of 8,150 µs takes 2,290 unprofiled; the device computes 1,557 of them: 68 %, not 19 %."""
+    """A step of 8,150 µs takes 2,290 unprofiled.
+
+    The device computes 1,557 of them: 68 %, not 19 %.
+    """
     spans = [mark(0, 0, 8_150), span("op", "aten::mm", 1_000, 7_600)]
     calls = [launch(0, 10), launch(7_590, 7_600)]
     kernels = [*busy(0, 1_000), work(7_600, 8_157, 1)]

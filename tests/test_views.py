@@ -1,4 +1,4 @@
-"""Reports as text, Markdown and chart specifications: what a reader sees, and that hostile names stay text."""
+"""Reports as text, Markdown and chart specifications: what is shown; hostile names stay text."""
 
 import json
 import re

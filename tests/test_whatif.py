@@ -15,7 +15,7 @@ from tracelens.errors import UsageError
 
 
 def waiting_steps() -> StepTrace:
-    """Four equal steps of 400 µs: a kernel of 100 µs that is waited for, after Python and before it."""
+    """Four equal steps of 400 µs: Python, a kernel of 100 µs that is waited for, Python again."""
     made = StepTrace()
     for start in range(0, 1600, 400):
         made.step(start, start + 400)
@@ -40,7 +40,8 @@ def test_without_waits_the_host_and_the_device_overlap() -> None:
 
 def test_a_faster_kernel_that_is_waited_for_shortens_the_step() -> None:
     trace = waiting_steps().trace("trace_log")
-    # gemm takes 10 µs and is done at 45, before the host comes to wait at 80: then 4 µs for the call.
+    # gemm takes 10 µs and is done at 45, before the host comes to wait at 80: then 4 µs for the
+    # call.
     assert after(trace, "faster gemm by 10") == 400_000 - 140_000 + 84_000
     assert after(trace, "faster gemm by 2") == 350_000
 
@@ -144,7 +145,8 @@ def test_without_kernels_that_turn_layouts_round_the_rest_stays() -> None:
         made.launch("nchwToNhwcKernel", start + 10, start + 20, start + 70)
         made.launch("conv", start + 30, start + 70, start + 370)
         made.call("cudaDeviceSynchronize", "sync", start + 40, start + 380)
-    # The convolution begins 10 µs after its launch at 25, as the first kernel did, and is waited for.
+    # The convolution begins 10 µs after its launch at 25, as the first kernel did, and is waited
+    # for.
     took = after(made.trace("trace_log"), "channels_last")
     assert took == 400_000 - 370_000 + 335_000
 

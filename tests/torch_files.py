@@ -65,7 +65,7 @@ def kernel(name: str, ts: float, dur: float, correlation: int, **more: Any) -> d
 
 
 def write(path: Path, content: str | bytes | Sequence[dict[str, Any]], **facts: Any) -> Path:
-    """A trace file: text or bytes as they are, events as an object with `facts` before traceEvents."""
+    """Write a trace file: text or bytes as they are, events in an object, after its `facts`."""
     if isinstance(content, str):
         content = content.encode()
     elif not isinstance(content, bytes):

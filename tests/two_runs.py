@@ -1,4 +1,4 @@
-"""A pytest plugin: the suite as in a clone with nothing beside it, then what the captures beside it add.
+"""A pytest plugin: the suite as in a bare clone, then what the captures beside it add.
 
 The first run is given `--note-passed FILE`, and the second `--leave-out FILE`, which runs what did
 not pass in the first: tests that were skipped, and those of captures that were not there.

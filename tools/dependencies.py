@@ -1,9 +1,9 @@
-"""Write docs/dependencies.md: what the package installs, with versions and licences, as they are installed here.
+"""Write docs/dependencies.md: what the package installs here, with versions and licences.
 
-python -m tools.dependencies
+    python -m tools.dependencies
 
-Each package says its licence itself; nothing here judges it.
-The page says what `pip-audit`, which looks for known faults in the same versions, could tell.
+Each package says its licence itself; nothing here judges it. The page says what `pip-audit`, which
+looks for known faults in the same versions, could tell.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def needed() -> dict[str, str]:
 
 
 def licence(name: str) -> str:
-    """What a package says of its licence: the SPDX expression, else its classifiers, else its own words."""
+    """Return a package's licence as it says: the SPDX expression, else classifiers, else words."""
     about = distribution(name).metadata
     if "License-Expression" in about:
         return str(about["License-Expression"])

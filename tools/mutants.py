@@ -25,7 +25,10 @@ SANITIZED = "make sanitized"
 
 
 class Mutant(NamedTuple):
-    """Text that stands once in a file and what replaces it; the test files, by the middle of their names."""
+    """Text that stands once in a file, and its replacement.
+
+    The test files are named by the middle of their names.
+    """
 
     name: str
     file: str

@@ -1,7 +1,10 @@
 """A pytest plugin that notes the processor time of each test, with that of the programs it ran.
 
-python -m pytest -p tools.processor_time --note-times FILE …, then python -m tools.processor_time FILE
-prints seconds by file and the tests that take most. Wall clocks say little where others use the machine.
+    python -m pytest -p tools.processor_time --note-times FILE …
+    python -m tools.processor_time FILE
+
+The second command prints seconds by file and the tests that take most. Wall clocks say little where
+others use the machine.
 """
 
 from __future__ import annotations

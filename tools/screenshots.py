@@ -1,6 +1,8 @@
 """Pictures of the page, by chromium, from bundled captures: four widths, light and dark.
 
-python -m tools.screenshots [NAME…]      into docs/screenshots the first page, the others into build/screenshots
+    python -m tools.screenshots [NAME…]
+
+The first page goes into docs/screenshots, the others into build/screenshots.
 """
 
 from __future__ import annotations

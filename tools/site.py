@@ -1,9 +1,10 @@
-"""The documentation site's sources: pages of this repository, answers as they are printed, and reports to look at.
+"""The documentation site's sources: this repository's pages, printed answers, and reports.
 
-    python -m tools.site [FOLDER]      writes build/site-source, or FOLDER; mkdocs makes a site of it
+    python -m tools.site [FOLDER]
 
-A line `<!-- answer: CAPTURE [against BASE] -->` of a page becomes what `tracelens` prints of these
-captures. `<!-- gallery -->` becomes a table of reports, one for each cause.
+Writes build/site-source, or FOLDER; mkdocs makes a site of it. A line `<!-- answer: CAPTURE
+[against BASE] -->` of a page becomes what `tracelens` prints of these captures. `<!-- gallery -->`
+becomes a table of reports, one for each cause.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def _answer(source: str, base: str | None, folder: Path) -> str:
 
 
 def _report(trace: Trace, base: Trace | None, folder: Path) -> str:
-    """Write the page of a trace, or of one against another; return its place beside the site's pages."""
+    """Write the page of a trace, or of two compared; return its place beside the site's pages."""
     compared = [one for one in (trace, base) if one is not None]
     name = "-against-".join(one.name.partition(".")[0] for one in compared)
     file = folder / REPORTS / f"{name}.html"
@@ -118,7 +119,7 @@ def _report(trace: Trace, base: Trace | None, folder: Path) -> str:
 
 
 def _gallery(folder: Path) -> str:
-    """Return a table of reports: what limits the program, and the answer's first line as the link."""
+    """Return a table of reports: what limits the program, and the answer's first line as link."""
     lines = ["| what limits the program | report |", "| --- | --- |"]
     for cause, source in GALLERY.items():
         trace = tl.collect(ROOT / source)

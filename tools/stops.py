@@ -1,4 +1,6 @@
-"""Count the modules that a reader walks through to follow a command: python -m tools.stops [--list].
+"""Count the modules that a reader walks through to follow a command.
+
+    python -m tools.stops [--list]
 
 The walk follows functions in the order of their first call. A stop is where the next function
 stands in another module than the one before; a return is a stop in a module that was entered

@@ -1,9 +1,9 @@
 """Print how the code reads, package by package: python -m tools.words [--list].
 
-Counts docstrings that say "null" or "a row a rank", functions whose docstring begins without a verb,
-lines over 100 columns, tokens in a line of code, and local names such as
-`found` that do not say what a value is. Exits with 1 where a count is above its limit;
-a limit is only ever lowered. With `--list`, says where each finding stands.
+Counts docstrings that say "null" or "a row a rank", functions whose docstring begins without a
+verb, lines over 100 columns, tokens in a line of code, and local names such as `found` that do not
+say what a value is. Exits with 1 where a count is above its limit; a limit is only ever lowered.
+With `--list`, says where each finding stands.
 """
 
 from __future__ import annotations
@@ -112,7 +112,10 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.Constant]]:
 
 
 def _local_names(tree: ast.Module) -> set[tuple[str, int]]:
-    """List what functions bind, parameters included: each name once per function, with its first line."""
+    """List what functions bind, parameters included.
+
+    Each name is listed once per function, with its first line.
+    """
     bound: dict[tuple[ast.AST, str], int] = {}
 
     def visit(node: ast.AST, function: ast.AST | None) -> None:

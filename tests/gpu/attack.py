@@ -1,9 +1,10 @@
-"""Live captures attacked: `python tests/gpu/attack.py [--device cpu] [--only PART] FOLDER`, on a GPU by default.
+"""Attack live captures: `python tests/gpu/attack.py [--device cpu] [--only PART] FOLDER`.
 
-Kills at every stage, programs that fail, fork and hide, full disks, hostile names and secrets.
-Right is, after a command that ends: a trace that passes `check` and holds no secret, or no trace
-and one line that says why; nothing half written, nothing left running, no traceback of tracelens. A
-line an attack is printed; the exit code is 1 where one breaks this.
+Runs on a GPU by default. Attacks are kills at every stage, programs that fail, fork and hide, full
+disks, hostile names and secrets. After a command that ends, one of two is right: a trace that
+passes `check` and holds no secret; or no trace, and one line that says why. Nothing may be half
+written or left running, and no traceback of tracelens shown. Prints one line per attack; the exit
+code is 1 where one breaks this.
 """
 
 from __future__ import annotations
@@ -143,7 +144,10 @@ STAGES: dict[str, Callable[[Path], bool]] = {
 
 @dataclass
 class Attack:
-    """A program under `collect torch`; a signal to `target` (collector, program, both) at a stage; a full disk."""
+    """A program under `collect torch`, and what is done to it: a signal at a stage, or a full disk.
+
+    The signal goes to `target`: collector, program, or both.
+    """
 
     name: str
     code: str

@@ -41,7 +41,7 @@ def profiled(path: Path, work: Callable[[], None]) -> None:
 
 
 def graphs(stem: Path, net: nn.Module, x: Tensor) -> None:
-    """The traces of a graph's capture, of its replays, of both, and of the model without a graph."""
+    """Write traces of a graph's capture, of its replays, of both, and of the model without it."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):

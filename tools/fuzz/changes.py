@@ -89,7 +89,7 @@ def change_bytes(path: Path, chance: random.Random) -> str:
 
 
 def change_values(path: Path, chance: random.Random) -> str:
-    """Put odd values in the place of numbers, words and strings of a text, most often near its head or tail."""
+    """Replace numbers, words and strings of a text by odd values, mostly near its head or tail."""
     file = chosen_file(path, chance)
     content = file.read_bytes()
     said = []

@@ -1,4 +1,7 @@
-"""Damage of nsys exports: cells, columns and tables of SQLite; values and types of columns of Parquet and Arrow."""
+"""Damage nsys exports: cells, columns and tables of SQLite; columns of Parquet and Arrow.
+
+Values and types of columns change.
+"""
 
 from __future__ import annotations
 

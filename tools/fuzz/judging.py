@@ -1,7 +1,7 @@
-"""The one rule by which every input is judged, and the loop that tries many of them in processes of their own.
+"""The one rule by which every input is judged, and the loop that tries many in processes.
 
-Right is a result that passes `check`, or a TracelensError. Any other exception is a failure, and so
-are a process that dies, more time or memory than in proportion to the input, and a trace that was
+Right is a result that passes `check`, or a TracelensError. Any other exception is a failure. So are
+a process that dies, more time or memory than in proportion to the input, and a trace that was
 written although `check` objects. Of a trace directory that was damaged, `check` may object: that is
 what it is for.
 """
@@ -62,7 +62,7 @@ _MEMORY = Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class Source:
-    """A kind of input: `make` puts an undamaged one into a folder, each of `changes` damages it and says how.
+    """A kind of input: `make` writes an undamaged one, each of `changes` damages it and says how.
 
     `kind`: the collector to name for every second input; None of what is opened, not collected.
     `uses` are what is done with the trace, each of which may end in a TracelensError. `holds` fails
@@ -111,7 +111,7 @@ def query(trace: Trace) -> None:
 
 
 def try_all(sources: dict[str, Source], module: str) -> int:
-    """What `python -m MODULE INPUTS [NAME [FIRST]]` does: print how so many inputs of each source ended.
+    """Run `python -m MODULE INPUTS [NAME [FIRST]]`: print how so many inputs per source ended.
 
     The exit code is 1 where one failed. An input is its source's name and a number: the same one is
     the same each time.
@@ -164,7 +164,10 @@ def try_all(sources: dict[str, Source], module: str) -> int:
 
 
 def _try_here(sources: dict[str, Source], asked: Sequence[tuple[str, int]]) -> None:
-    """Try inputs in this process; a line for each says how it ended, one with # what a failure was."""
+    """Try inputs in this process.
+
+    One line each says how it ended, one with # what a failure was.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE,) * 2)
     for name, number in asked:
         faulthandler.dump_traceback_later(_HANG_S, exit=True)

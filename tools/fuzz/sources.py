@@ -1,7 +1,9 @@
-"""Damage sources of every kind, and trace directories, by chance: python -m tools.fuzz.sources INPUTS [NAME [FIRST]].
+"""Damage sources of every kind, and trace directories: python -m tools.fuzz.sources.
 
-What is right is said in judging.py. `python -m tools.fuzz.sources 1 NAME NUMBER` tries one input
-again.
+    python -m tools.fuzz.sources INPUTS [NAME [FIRST]]
+
+The damage is random. What is right is said in judging.py. `python -m tools.fuzz.sources 1 NAME
+NUMBER` tries one input again.
 """
 
 from __future__ import annotations
@@ -114,7 +116,10 @@ def cut(path: Path, chance: random.Random) -> str:
 
 
 def keeps_whole_events(path: Path) -> None:
-    """Every event that is whole before the cut, told by json alone, is read, and the cut is said."""
+    """Check that every event before the cut is read, and the cut is said.
+
+    Whole events are told by json alone.
+    """
     content = path.read_bytes()
     content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
     n_kept, is_complete, codes = n_read(path)

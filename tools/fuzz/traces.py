@@ -1,4 +1,4 @@
-"""Damage of trace directories: bytes of parts and of the manifest, values of columns, and values of the manifest."""
+"""Damage trace directories: bytes of parts and manifest, values of columns and manifest."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def _icicle_note(rank: int, total: int) -> str:
 
 
 def list_stacks(report: Report) -> list[dict[str, Any]]:
-    """Stacks to be read: a title, the stacks that stand beside each other with their titles, and what is left out."""
+    """List the stacks to be read: titles, stacks side by side with titles, what is left out."""
     if report.is_asked or not report.trace.has("frames"):
         return []
     if report.base is not None and report.base.has("frames"):

@@ -1,9 +1,9 @@
-"""Record, with the torch that is installed, what a small compiled model's kernels came from: `python record.py OUT`.
+"""Record where a small compiled model's kernels came from: `python record.py OUT`.
 
-Writes OUT/train.json.gz and OUT/train.provenance.json.gz of two training steps on the CPU. Needs
-nothing but torch and a C++ compiler, so that it runs where tracelens cannot be installed. The
-folders beside it were recorded by the CPU builds for aarch64 of torch 2.8.0, 2.9.1 and 2.10.0,
-emulated.
+Uses the torch that is installed. Writes OUT/train.json.gz and OUT/train.provenance.json.gz of two
+training steps on the CPU. Needs nothing but torch and a C++ compiler, so that it runs where
+tracelens cannot be installed. The folders beside it were recorded by the CPU builds for aarch64 of
+torch 2.8.0, 2.9.1 and 2.10.0, emulated.
 """
 
 import gzip
@@ -21,7 +21,7 @@ RECORDERS = Path(__file__).resolve().parents[3] / "collectors/torch/live"
 
 
 class Net(nn.Module):  # type: ignore[misc]
-    """Calls to libraries of two kinds (with and without an output given), and generated kernels between them."""
+    """Library calls with and without a given output, and generated kernels between them."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,7 @@
-"""Calls between Python and C of every kind, down to the library that is given: each by what must call it."""
+"""Calls between Python and C of every kind, down to a library.
+
+Each function is called by what its name says.
+"""
 
 import ctypes
 import functools
