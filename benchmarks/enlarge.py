@@ -89,7 +89,7 @@ class Template:
 
 
 class Source:
-    """One trace: the events that are repeated, those that stand once, and the range of each kind of number."""
+    """One trace: the events that are repeated, those that stand once, ranges of all numbers."""
 
     def __init__(self, document: Document) -> None:
         """Make the templates."""

@@ -147,7 +147,10 @@ class _Simulation:
         return self._as_trace()
 
     def _program(self, rank: int) -> Iterator[Op]:
-        """What a rank does: in each step all microbatches forward, then backward, then the gradients."""
+        """Yield what a rank does in each step: all microbatches forward, then backward.
+
+        Gradients come last.
+        """
         layout = self.layout
         tp, dp, pp = layout.place(rank)
         before, after = pp - 1, pp + 1

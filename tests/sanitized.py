@@ -1,4 +1,4 @@
-"""A pytest plugin: the native library as `make sanitized` builds it, with every access and every sum checked."""
+"""A pytest plugin: the native library that checks every access and every sum (`make sanitized`)."""
 
 import importlib.util
 import sys

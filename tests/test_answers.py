@@ -1,4 +1,4 @@
-"""The answer to a trace: its sentence, place, bar and changes, by hand, and its shape for every bundled trace."""
+"""The answer to a trace: sentence, place, bar and changes by hand; its shape for all captures."""
 
 from itertools import pairwise
 from pathlib import Path

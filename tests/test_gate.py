@@ -77,7 +77,10 @@ def test_errors_mark_what_is_wrong(text: str, marked: str, said: str) -> None:
 
 
 def run(*kernels: int, steps: int = 3, copied: int = 100, **names: int) -> Trace:
-    """Steps of a kernel of each duration, of layers 0, 1, …, and of kernels by name; and a copy of so many bytes."""
+    """Steps with a kernel per duration and kernels by name, and a copy of so many bytes.
+
+    The layers are 0, 1, ….
+    """
     spans: list[Row] = [
         {"name": "op", "kind": "op", "module_path": f"layer1.{at}", "phase": "forward"}
         for at in range(len(kernels))

@@ -236,7 +236,7 @@ def test_a_capture_as_its_own_replay_is_placed_by_provenance() -> None:
     "name", ["torch/resnet50_cudagraph.pt.trace.json.gz", "nsys/cudagraph_resnet50.sqlite"]
 )
 def test_replays_on_an_h200_are_placed_by_the_default_mode(name: str) -> None:
-    """375 kernels of ResNet-50 under reduce-overhead, by torch.profiler and by nsys, which spells names otherwise."""
+    """375 kernels of ResNet-50 under reduce-overhead. nsys spells their names otherwise."""
     trace, without = tl.collect(MORE / name), tl.open(COMPILED)
     frame = layers_with_kernels(trace, base=without)
     assert frame["duration_total_ns"].sum() == trace.kernels["duration_ns"].sum()

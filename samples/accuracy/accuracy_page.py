@@ -1,4 +1,6 @@
-"""Write docs/accuracy.md: the verdict on every bundled capture beside what is known of it: `make accuracy`.
+"""Write docs/accuracy.md: the verdict on every capture beside what is known of it.
+
+    make accuracy
 
 Counts of raw events take longest and stay the same, so they are kept in counts.json; a test makes
 the page's rows anew.
@@ -104,7 +106,10 @@ def constructed_rows() -> Iterator[Row]:
 
 
 def failures(truth: dict[str, Any], verdict: dict[str, Any], text: str) -> list[str]:
-    """Names of what is said otherwise than the truth has it; `text` is the evidence with its notes."""
+    """Name what the verdict says otherwise than the truth.
+
+    `text` is the evidence with its notes.
+    """
     checks = {
         "bound": verdict["bound"] in truth["bound"].split("|"),
         "share": "share" not in truth or abs((verdict["value"] or 0) - truth["share"]) <= _SHARE,
@@ -127,7 +132,10 @@ def planted_truths() -> list[dict[str, Any]]:
 
 
 def planted_row(truth: dict[str, Any], verdict: dict[str, Any]) -> Row:
-    """The row of one rank of a capture: the bound, or the second part where the truth says so, and its place."""
+    """Return the row of one rank of a capture: the bound and its place.
+
+    Where the truth says so, it is the second part instead.
+    """
     bound = truth["bound"].replace("|", " or ")
     known = f"{bound}, then {truth['cause']}" if truth["cause"] else bound
     is_right = verdict["bound"] in truth["bound"].split("|")
@@ -174,7 +182,10 @@ def captures_of(group: str) -> list[Path]:
 
 
 def groups() -> list[str]:
-    """Folders of samples with such captures; those of planted programs are listed for themselves."""
+    """Return folders of samples with such captures.
+
+    Those of planted programs are listed for themselves.
+    """
     folders = (folder.name for folder in SAMPLES.iterdir() if folder.is_dir())
     return sorted(name for name in folders if name != "planted" and captures_of(name))
 

@@ -51,7 +51,10 @@ def count(raw: RawEvents) -> dict[str, float] | None:
 
 
 def _without_profiler(parts: Counter[str], unprofiled_ns: float) -> float:
-    """Shrink idle time so that the parts fill the steps as they are without the profiler; returns that time."""
+    """Shrink idle time so that the parts fill the steps as they are without the profiler.
+
+    Returns that time.
+    """
     busy = sum(parts[part] for part in _PARTS)
     idle = sum(parts.values()) - busy
     left = max(min(unprofiled_ns - busy, idle), 0)

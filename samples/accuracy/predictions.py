@@ -1,4 +1,4 @@
-"""The second part of docs/accuracy.md: predicted times beside measured ones, from the captures of samples/whatif."""
+"""The second part of docs/accuracy.md: predicted beside measured times, from samples/whatif."""
 
 from __future__ import annotations
 

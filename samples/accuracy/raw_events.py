@@ -1,6 +1,6 @@
-"""The events of a capture as its file has them, in one shape: nothing of tracelens's analyses is in it.
+"""The events of a capture as its file has them, in one shape, without tracelens's analyses.
 
-JSON of torch.profiler, SQLite of nsys, and the Parquet tables of a NAME.tracelens.
+Files are JSON of torch.profiler, SQLite of nsys, and the Parquet tables of a NAME.tracelens.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _CALLS = ("cuda_runtime", "cuda_driver", "xpu_runtime")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the device did: `part` is compute, communication or copy; `call` finds the launching call."""
+    """What the device did.
+
+    `part` is compute, communication or copy; `call` finds the launching call.
+    """
 
     start: int
     end: int
@@ -44,7 +47,10 @@ class HostEvent:
 
 @dataclass(slots=True)
 class RawEvents:
-    """One rank's events, in ns; `unprofiled_ns` is a step's time without the profiler, where it was measured."""
+    """One rank's events, in ns.
+
+    `unprofiled_ns` is a step's time without the profiler, where it was measured.
+    """
 
     work: list[Work] = field(default_factory=list)
     host: list[HostEvent] = field(default_factory=list)

@@ -205,7 +205,7 @@ def applied() -> dict[tuple[str, str], Applied]:
 
 
 def transformers() -> dict[str, Any]:
-    """Kernels of each transformer by way, and what the plan is predicted to take, in µs; calls timed alone."""
+    """Return each transformer's kernels by way, its plan's predicted µs, and calls timed alone."""
     lines = (CAPTURES / "transformers.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     kernels = unique(
@@ -253,7 +253,10 @@ def transformers() -> dict[str, Any]:
 def turns(
     wall: Mapping[tuple[str, str, str], Range], later: Mapping[tuple[str, str], Applied]
 ) -> dict[str, list[float]]:
-    """The later turn's times over the first turn's, of what both measured: from Python, and as graphs."""
+    """Return the later turn's times over the first turn's, where both measured.
+
+    They are from Python, and as graphs.
+    """
     found: dict[str, list[float]] = {"python": [], "graph": []}
     for model in MODELS:
         for way in ("eager", OURS, "eager, CUDA graph", GRAPH):
@@ -263,7 +266,10 @@ def turns(
 
 
 def _z3_over_enumeration() -> list[float]:
-    """How many times the processor time Z3 takes, by model. Raises ValueError where the plans differ."""
+    """Return how many times the processor time Z3 takes, by model.
+
+    Raises ValueError where the plans differ.
+    """
     found = json.loads((CAPTURES / "solvers.json").read_text())
     for model, by in found.items():
         if not by["same_calls"]:
@@ -298,7 +304,10 @@ def orders(model: str) -> dict[str, float]:
 
 
 def _beats_all(wall: Mapping[tuple[str, str, str], Range], subject: str, way: str) -> bool | None:
-    """Whether a way is faster than every way that is not the advisor's; None where the quartiles do not tell."""
+    """Return whether a way is faster than every way that is not the advisor's.
+
+    None where the quartiles do not tell.
+    """
     own = wall[subject, way, "default"]
     answers = [
         more(other, own)

@@ -1,4 +1,7 @@
-"""The advisor's subjects in JAX: op by op, and compiled whole by XLA, in JAX's own precision and without TF32."""
+"""The advisor's subjects in JAX: op by op, and compiled whole by XLA.
+
+Precision is JAX's own, and with TF32 off.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ def run(results: Results, *, quick: bool) -> None:
 
 
 def _run(results: Results, tf32: str, *, quick: bool) -> None:
-    """A line a subject and way, each beside how far its outputs are from torch's on the CPU; then one with kernels."""
+    """Print one line per subject and way, with its outputs' distance from torch's on the CPU.
+
+    One with kernels follows.
+    """
     calls = []
     for subject, model, given in results.subjects(quick=quick):
         with torch.no_grad():
@@ -69,7 +75,10 @@ def rounds(call: Callable[[], Any], expected: Any) -> dict[str, Any]:
 
 
 def kernels(call: Callable[[], Any], n: int = 5) -> dict[str, Any]:
-    """Kernel time and kernels a call, by JAX's profiler: what ran on the device's streams but copies and fills."""
+    """Return kernel time and kernels per call, by JAX's profiler.
+
+    They are what ran on the device's streams but copies and fills.
+    """
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             for _ in range(n):

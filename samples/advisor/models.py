@@ -1,4 +1,7 @@
-"""Models that the advisor is tried on: MobileNet v1, ResNet-50, and the two layers of the paper's micro-benchmarks."""
+"""Models that the advisor is tried on: MobileNet v1, ResNet-50, the paper's two layers.
+
+The layers are those of its micro-benchmarks.
+"""
 
 from __future__ import annotations
 

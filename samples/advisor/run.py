@@ -39,7 +39,10 @@ class Results:
     def attempt(
         self, what: dict[str, Any], do: Callable[..., dict[str, Any]], *arguments: Any
     ) -> dict[str, Any]:
-        """Do it and write what comes of it; a failure is written too, and what there is no time for."""
+        """Do it and write what comes of it.
+
+        A failure is written too, and what there is no time for.
+        """
         if time.monotonic() > self.until:
             self.add(**what, problem="no time left")
             return {}
@@ -160,7 +163,10 @@ def plan_path(results: Results, subject: str, tf32: str) -> Path:
 
 
 def plans(torch: Any, results: Results, *, quick: bool) -> None:
-    """A plan for every subject, and for those with convolutions one with TF32 off: torch's products are off anyway."""
+    """Make a plan for every subject; those with convolutions get one more, with TF32 off.
+
+    Torch's products are without TF32 anyway.
+    """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     for tf32 in results.tf32:
         torch.backends.cudnn.allow_tf32 = tf32 == "default"
@@ -246,7 +252,10 @@ def advised(
 
 
 def in_cache(advice: Any, others: Sequence[Any], costs: Any) -> int | None:
-    """Kernel time predicted of the advised calls by times of single calls whose inputs may be in the cache."""
+    """Predict the kernel time of the advised calls from times of single calls.
+
+    Their inputs may be in the cache.
+    """
     from tracelens.derive.calls.costs import Costs  # noqa: PLC0415
     from tracelens.derive.calls.graphs import read_calls  # noqa: PLC0415
     from tracelens.derive.calls.libraries import TORCH  # noqa: PLC0415

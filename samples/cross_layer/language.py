@@ -103,7 +103,10 @@ def run(name: str, options: argparse.Namespace, seconds: float) -> str:
 
 
 def capture(name: str, out: Path, *, quick: bool) -> None:
-    """Three steps of a model under the profiler, without Python's calls, which slow the host and enlarge the trace."""
+    """Take three steps of a model under the profiler.
+
+    Python's calls are left out: they slow the host and enlarge the trace.
+    """
     import torch  # noqa: PLC0415 - the process that starts the others needs none
 
     import tracelens as tl  # noqa: PLC0415
@@ -130,7 +133,10 @@ def capture(name: str, out: Path, *, quick: bool) -> None:
 
 
 def made(model: str, device: str, *, quick: bool) -> tuple[Any, dict[str, Any]]:
-    """The model with random weights in bfloat16, and a batch of random tokens; what is predicted is the input."""
+    """Return the model with random weights in bfloat16, and a batch of random tokens.
+
+    It predicts its input.
+    """
     import torch  # noqa: PLC0415
     import transformers  # noqa: PLC0415
 

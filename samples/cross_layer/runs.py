@@ -78,7 +78,10 @@ class Run:
 
     @property
     def has_ops(self) -> bool:
-        """Whether ops around the kernels are known, which tell a convolution from a matrix product."""
+        """Whether ops around the kernels are known.
+
+        They tell a convolution from a matrix product.
+        """
         return self.rows["op"].count() > 0
 
     def share(self, **which: str) -> float:
@@ -106,7 +109,10 @@ class Run:
         return len(self.pairs())
 
     def linear_by_step(self) -> tuple[float, float] | None:
-        """Quartiles over the steps of the share of linear algebra; None where fewer than three are marked."""
+        """Quartiles over the steps of linear algebra's share.
+
+        None where fewer than three are marked.
+        """
         in_steps = self.trace.kernels.drop_nulls("step")
         is_linear = pl.col("primitive").is_in(FAMILIES[LINEAR])
         ns = pl.col("duration_ns")
@@ -127,7 +133,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Reuse:
-    """Share of one trace's kernel time in kernels that the other runs too: by name with quartiles, by pair."""
+    """Share of one trace's kernel time in kernels that the other runs too: by name, by pair.
+
+    By name it has quartiles.
+    """
 
     by_name: float
     spread: tuple[float, float] | None
@@ -135,7 +144,10 @@ class Reuse:
 
     @property
     def is_most(self) -> bool | None:
-        """Whether more than half is reused, by name; None where the quartiles over the steps do not tell."""
+        """Whether more than half is reused, by name.
+
+        None where the quartiles over the steps do not tell.
+        """
         low, high = self.spread or (self.by_name, self.by_name)
         return True if low > 0.5 else False if high < 0.5 else None
 
@@ -249,8 +261,9 @@ _SAMPLES = {
 
 
 def by_key(runs: Sequence[Run]) -> Mapping[str, Run]:
-    """The runs by the name of the folder before `captures`, or the source, and the file: `study/nsys_eager`.
+    """Return the runs by folder and file: `study/nsys_eager`.
 
+    The folder is the one before `captures`, or the source.
     Raises PageError where two of them have the same.
     """
     return unique((f"{run.place.partition('/')[0]}/{run.key}", run) for run in runs)

@@ -21,7 +21,7 @@ class PageError(ValueError):
 
 
 class Verdicts:
-    """The verdicts of a page by key, each shown once: one line, with what it rests on folded behind it."""
+    """The verdicts of a page by key, each shown once: one line, its evidence folded behind it."""
 
     def __init__(self, by_key: Mapping[str, Verdict]) -> None:
         self.by_key = dict(by_key)
@@ -30,10 +30,10 @@ class Verdicts:
     def __call__(  # noqa: PLR0913 - what a verdict consists of
         self, key: str, claim: str, where: str, *, there: str, here: str, caller: Callable[[], str]
     ) -> str:
-        """One verdict; `caller` gives what it rests on.
+        """Return one verdict; `caller` gives what it rests on.
 
-        `where`: the source's section or figure, `there`: what the source says, `here`: the captures.
-        Raises PageError for a key that nobody judged.
+        `where`: the source's section or figure, `there`: what the source says, `here`: the
+        captures. Raises PageError for a key that nobody judged.
         """
         if key not in self.by_key:
             raise PageError(f"nobody judged {key!r}")
@@ -65,7 +65,10 @@ def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def render(template: Path, values: Mapping[str, Any], verdicts: Mapping[str, Verdict]) -> str:
-    """The page. Raises PageError for a value that is missing, and for a table's row that nobody reads."""
+    """Render the page.
+
+    Raises PageError for a missing value, and for a table's row that nobody reads.
+    """
     shown = Verdicts(verdicts)
     environment = Environment(
         loader=FileSystemLoader([template.parent, ROOT / "samples/kit"]),

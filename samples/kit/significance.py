@@ -1,8 +1,8 @@
 """One rule for every page: what differs, what agrees with a claim, and what cannot be told.
 
-- Two medians differ where their quartiles do not overlap, from LEAST values a side on. Mood's median
-  test calls that chance in at most 6 % of cases (3 of 12 values beyond the cut on one side, 9 on the
-  other: Fisher's exact test, two-sided). With fewer values nothing is said to differ.
+- Two medians differ where their quartiles do not overlap, from LEAST values a side on. Mood's
+  median test calls that chance in at most 6 % of cases (3 of 12 values beyond the cut on one side,
+  9 on the other: Fisher's exact test, two-sided). With fewer values nothing is said to differ.
 - A ratio agrees with a claimed one where it lies within NEAR of it.
 - A rank correlation (Spearman) counts where it exceeds what chance alone gives in 5 % of cases, for
   that many values: `spearman_limit`.
@@ -38,7 +38,10 @@ class Verdict(StrEnum):
 
 
 class Range(NamedTuple):
-    """A median between its quartiles, or a ratio of two between the least and the most they allow."""
+    """A median between its quartiles, or a ratio of two between its least and its most.
+
+    The quartiles allow no others.
+    """
 
     low: float
     middle: float
@@ -65,7 +68,10 @@ def more(one: Range, other: Range, n: int = LEAST) -> bool | None:
 
 
 def above(ratio: Range | None, limit: float = 1) -> bool | None:
-    """Whether a ratio lies above the limit with all that its quartiles allow; None where it spans it."""
+    """Return whether all that a ratio's quartiles allow is above the limit.
+
+    None where they span it.
+    """
     if ratio is None:
         return None
     return True if ratio.low > limit else False if ratio.high < limit else None
@@ -95,7 +101,10 @@ def judge_cases(answers: Iterable[bool | None]) -> Verdict:
 
 
 def ranks(values: Sequence[float]) -> list[float]:
-    """The place of each value in their order, from 1 on; equal ones share the mean of their places."""
+    """Return the place of each value in their order, from 1 on.
+
+    Equal ones share the mean of their places.
+    """
     ordered = sorted(values)
     return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
 
@@ -120,6 +129,9 @@ def spearman_limit(n: int) -> float:
 
 
 def correlated(found: float, n: int) -> bool | None:
-    """Whether two columns rise together, or one falls as the other rises; None where chance would do."""
+    """Return whether two columns rise together, or one falls as the other rises.
+
+    None where chance would do.
+    """
     limit = spearman_limit(n)
     return True if found > limit else False if found < -limit else None

@@ -104,7 +104,10 @@ def facts(run: Run) -> dict[str, Any]:
 
 
 def lines_and(run: Run, size: str, *, copies: bool) -> tuple[float, int]:
-    """Rank correlation of the lines of code and the time of one image on the GPU, and over how many levels."""
+    """Correlate lines of code with the time of one image on the GPU, by ranks.
+
+    Also returns how many levels there are.
+    """
     times = {
         name: found.middle
         for name in run.levels("cuda")

@@ -1,4 +1,4 @@
-"""Numbers from the captures of a level: time and number of its kernels, launches, and calls between it and cuDNN."""
+"""Numbers from the captures of a level: its kernels, their time, launches, calls above cuDNN."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ ENTRY = re.compile(r"(^|[.:>])infer$")
 
 
 def on_the_gpu(trace: tl.Trace) -> dict[str, float]:
-    """Kernel time in ms, kernels and launching calls of one inference; `unlinked`: kernels of no call in the trace."""
+    """Return an inference's kernel time in ms, kernels and launches.
+
+    `unlinked`: kernels of no call in the trace.
+    """
     calls = trace.api_calls.filter(pl.col("api").str.contains(LAUNCHES))
     return {
         "kernel_ms": trace.kernels["duration_ns"].sum() / PROFILED / 1e6,
@@ -32,9 +35,9 @@ def kernel_names(trace: tl.Trace) -> list[str]:
 
 
 def depth(trace: tl.Trace) -> dict[str, Any] | None:
-    """Calls from the level's `infer` to the function that the debugger stopped in first, and that function.
+    """Count the calls from the level's `infer` to the function that the debugger stopped in first.
 
-    `entry`: the frame they are counted from, null where the stack lacks it, as on another thread
+    `entry`: the frame they are counted from, None where the stack lacks it, as on another thread
     than Python's.
     """
     found = []

@@ -50,7 +50,10 @@ def lines(run: Run) -> alt.LayerChart:
 
 
 def times(run: Run) -> alt.FacetChart:
-    """Milliseconds of an inference of one image by level, device and network: the source's Figure 2."""
+    """Draw milliseconds of an inference of one image by level, device and network.
+
+    It is the source's Figure 2.
+    """
     values: list[dict[str, Any]] = []
     for (device, level, size, batch), row in run.rows.items():
         if batch == 1:

@@ -17,10 +17,10 @@ _CPP_TEXT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 @dataclass(frozen=True)
 class Length:
-    """Of the marked code: lines without blank ones, comments, docstrings and imports; statements; bytes as it stands.
+    """The marked code's length: lines, statements, and bytes as it stands.
 
-    Statements are Python's own by its grammar, and in C++ semicolons. `file_bytes`: of the whole
-    file.
+    Lines are without blank ones, comments, docstrings and imports. Statements are Python's own by
+    its grammar, and in C++ semicolons. `file_bytes`: of the whole file.
     """
 
     lines: int

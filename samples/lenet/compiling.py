@@ -1,4 +1,7 @@
-"""Compile the levels in C++, against the torch, CUDA and cuDNN that Python has: `python compiling.py cuda`."""
+"""Compile the levels in C++: `python compiling.py cuda`.
+
+Torch, CUDA and cuDNN are those that Python has.
+"""
 
 from __future__ import annotations
 

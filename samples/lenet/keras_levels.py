@@ -1,4 +1,4 @@
-"""LeNet in Keras 3, on the framework that KERAS_BACKEND names: `model(x)` and `model.predict(x)`."""
+"""LeNet in Keras 3, on the framework of KERAS_BACKEND: `model(x)` and `model.predict(x)`."""
 
 from __future__ import annotations
 

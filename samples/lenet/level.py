@@ -1,6 +1,6 @@
-"""Measure one level in a process of its own: `python -m samples.lenet.level eager --device cpu --out OUT`.
+"""Measure one level in this process: `python -m samples.lenet.level eager --device cpu --out OUT`.
 
-Prints one line of JSON a network and batch. With --wait it says `ready` when all is imported, and
+Prints one line of JSON per network and batch. With --wait it says `ready` when all is imported, and
 goes on when a line comes in: so that the driver imports side by side and measures alone. With
 --stack it only infers, for a debugger.
 """
@@ -102,7 +102,7 @@ def measure(
     wanted: np.ndarray[Any, Any],
     options: argparse.Namespace,
 ) -> dict[str, Any]:
-    """Time to make the network, its first inference, and those that follow; how near its logits come."""
+    """Time making the network, its first inference and those that follow; compare its logits."""
     began = time.perf_counter()
     level = make()
     made = time.perf_counter()
@@ -136,7 +136,7 @@ def with_copies(level: Level, images: net.Array) -> Callable[[], net.Array]:
 
 
 def timed(once: Callable[[], Any], effort: Effort) -> dict[str, Any]:
-    """Milliseconds of a call by the host's clock: quartiles over all calls, and the median of each round."""
+    """Time a call in ms by the host's clock: quartiles over all calls, the median of each round."""
     began = time.perf_counter()
     for _ in range(
         max(3, effort.calls // 10)
@@ -167,8 +167,9 @@ def timed(once: Callable[[], Any], effort: Effort) -> dict[str, Any]:
 
 
 def trace(level: Level, images: net.Array, folder: Path) -> str:
-    """Write what runs on the GPU in some inferences; torch's profiler sees all of the process, whoever started it.
+    """Write what runs on the GPU in some inferences.
 
+    Torch's profiler sees all of the process, whoever started it.
     Returns the file's name.
     """
     import torch  # noqa: PLC0415 - a level without torch is timed without it

@@ -22,7 +22,7 @@ PROFILED = 10
 
 @dataclass(frozen=True)
 class Level:
-    """A network that is ready: images to the device, an inference there, logits back, and waiting for the device.
+    """A network that is ready: images to the device, inference there, logits back, waiting for it.
 
     `copies_itself`: `infer` takes images from the host's memory and returns logits there.
     """
@@ -113,7 +113,7 @@ def environment(name: str, device: str) -> dict[str, str]:
 
 
 def loader(name: str) -> Callable[[Size, dict[str, Array], int, str], Level]:
-    """Imports what the level needs, and returns what makes it for a size, weights, batch and device."""
+    """Import what the level needs; return what makes it for a size, weights, batch and device."""
     kind = KINDS[name]
     if kind.file.endswith(".cpp"):
         library = Library(BUILD / f"{name}.so")

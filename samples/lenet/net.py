@@ -1,4 +1,4 @@
-"""The one network of all levels: its two sizes, its weights and images, made by a hash, and its logits in float64.
+"""The one network of all levels: two sizes, weights and images by a hash, logits in float64.
 
 `conv 5×5, ReLU, pool 2, conv 5×5, ReLU, pool 2, dense, ReLU, dense 10` over images of 28×28.
 """
@@ -19,7 +19,10 @@ SIDE, KERNEL, CLASSES = 28, 5, 10
 
 @dataclass(frozen=True)
 class Size:
-    """One of the source's two networks; `padding`: pixels around an image before each convolution."""
+    """One of the source's two networks.
+
+    `padding`: pixels around an image before each convolution.
+    """
 
     name: str
     maps: tuple[int, int]
@@ -38,7 +41,7 @@ class Size:
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the weights in the order of the file: (out, in, height, width) and (out, in)."""
+        """Shapes of the weights in the file's order: (out, in, height, width) and (out, in)."""
         first, second = self.maps
         return {
             "conv1.weight": (first, 1, KERNEL, KERNEL),
@@ -78,7 +81,10 @@ def images(n: int) -> Array:
 
 
 def make_weights(size: Size) -> Array:
-    """All weights one after the other: uniform, as wide as keeps the variance through a ReLU; biases within 0.1."""
+    """Make all weights one after the other.
+
+    They are uniform, as wide as keeps the variance through a ReLU; biases are within 0.1.
+    """
     parts = []
     for seed, shape in enumerate(size.shapes.values(), 1):
         bound = 0.1 if len(shape) == 1 else math.sqrt(6 / math.prod(shape[1:]))
@@ -112,7 +118,10 @@ def split(values: Array, size: Size) -> dict[str, Array]:
 
 
 def channels_last(weights: dict[str, Array], size: Size) -> dict[str, Array]:
-    """The same weights as TensorFlow and Keras lay them out: (height, width, in, out) and (in, out)."""
+    """Return the weights in the layout of TensorFlow and Keras.
+
+    It is (height, width, in, out) and (in, out).
+    """
     laid = dict(weights)
     for name in ("conv1.weight", "conv2.weight"):
         laid[name] = weights[name].transpose(2, 3, 1, 0)

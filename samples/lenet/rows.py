@@ -51,7 +51,10 @@ class Run:
     def time(
         self, device: str, level: str, size: str = "large", batch: int = 1, *, copies: bool = False
     ) -> Row | None:
-        """Quartiles of an inference's milliseconds, with the copies or without; None where not measured."""
+        """Return quartiles of an inference's milliseconds, with the copies or without.
+
+        None where not measured.
+        """
         row = self.row(device, level, size, batch)
         return row.get("copies" if copies else "call") if row else None
 
@@ -64,7 +67,10 @@ class Run:
 
 
 def read(folder: Path) -> Run:
-    """The measurements in a folder of captures; kernels and calls of one image are those of its traces and stacks."""
+    """Read the measurements in a folder of captures.
+
+    Kernels and calls of one image are from its traces and stacks.
+    """
     about = {name: json.loads((folder / f"{name}.json").read_text()) for name in ("cuda", "cpu")}
     rows = unique(
         ((device, row["level"], row["size"], row["batch"]), row)

@@ -1,4 +1,4 @@
-"""Measure LeNet at every level: `python -m samples.lenet.run --out OUT`, on the GPU where there is one, or the CPU.
+"""Measure LeNet at every level: `python -m samples.lenet.run --out OUT`, on a GPU or the CPU.
 
 Each level runs in a process of its own, and alone while it is timed; what fails or is absent is
 noted and the rest go on. `--quick` tries all of it out in a few calls. See README.md beside this
@@ -97,8 +97,9 @@ class Driver:
         return made
 
     def measure(self, names: list[str], built: Callable[[], object]) -> None:
-        """Time the levels one after the other; on a GPU's machine they import side by side before that.
+        """Time the levels one after the other.
 
+        On a GPU's machine they import side by side before that.
         `built` waits for the levels in C++ to be compiled, which goes on while the others import.
         """
         for at in range(0, len(names), self.options.side_by_side):
@@ -242,7 +243,10 @@ class Driver:
         return code
 
     def traces(self) -> None:
-        """Read the profiler's traces: kernel time, kernels and launches an inference; small ones are kept."""
+        """Read the profiler's traces: kernel time, kernels and launches per inference.
+
+        Small traces are kept.
+        """
         for row in self.found["rows"]:
             if "trace" not in row:
                 continue

@@ -11,8 +11,7 @@ import torch
 from parts import DEVICE, LARGE, ON_GPU, WIDTH, Training, inputs, planted, synchronize
 from torch import nn
 
-# -- sync
-# --------------------------------------------------------------------------------------------------------------
+# -- sync --------------------------------------------------------------------------------------
 
 
 def narrow(n_layers: int) -> nn.ModuleList:
@@ -102,8 +101,7 @@ def sync_cpu() -> Generator[None]:
         yield
 
 
-# -- allocation
-# --------------------------------------------------------------------------------------------------------
+# -- allocation --------------------------------------------------------------------------------
 
 
 @planted("allocation", "cudaFree|cudaMalloc", where="alloc_empty_cache.*(cudaFree|cudaMalloc)")
@@ -128,7 +126,10 @@ def alloc_empty_cache() -> Generator[None]:
     variables={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
 )
 def alloc_uncached() -> Generator[None]:
-    """No caching allocator: every tensor is a cudaMalloc, and a cudaFree that waits for the device."""
+    """Run without a caching allocator.
+
+    Every tensor is a cudaMalloc, and a cudaFree that waits for the device.
+    """
     training, batch = Training(), inputs()
     while True:
         training.step(batch)
@@ -159,12 +160,14 @@ def alloc_pinned() -> Generator[None]:
         yield
 
 
-# -- loading
-# -----------------------------------------------------------------------------------------------------------
+# -- loading -----------------------------------------------------------------------------------
 
 
 def first_calls() -> Iterator[list[Callable[[], Any]]]:
-    """For each step, functions that have not run in this process before: their kernels are not loaded yet."""
+    """Yield for each step functions that have not run in this process.
+
+    Their kernels are not loaded yet.
+    """
     x = torch.rand(256, 256, device=DEVICE) + 0.5
     image = torch.rand(4, 8, 32, 32, device=DEVICE)
     yield [lambda: x + 1, x.sum]

@@ -1,4 +1,6 @@
-"""Write the traces of kinds that public ones have and no program here plants: `python -m samples.planted.construct`.
+"""Write traces of kinds that public ones have and no program here plants.
+
+    python -m samples.planted.construct
 
 Each is a run that is worked out event by event, so what limits it follows from the construction:
 constructed/NAME.pt.trace.json.gz, and constructed/truth.json, which says what a report must say.
@@ -23,7 +25,7 @@ REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true of a trace, and what a report must and must not say in words (regular expressions).
+    """What is true of a trace, and what a report must and must not say (regular expressions).
 
     `bound` may name several, of which each is right. `share` is the bound's share of the program's
     time, where the construction gives one; `second` the next part; `step_ms` the median step.
@@ -51,7 +53,10 @@ def case(make: Callable[[], Case]) -> Callable[[], Case]:
 
 
 def _split(n: int, kernel_us: float, earlier_us: float, gap: float) -> tuple[Recorder, float]:
-    """A step of n kernels, launched while the device is busy for `earlier_us` with work that is not recorded."""
+    """Record a step of n kernels, launched while the device is busy with unrecorded work.
+
+    That work takes `earlier_us`.
+    """
     run = Recorder()
     earlier = run.now + earlier_us
     for _ in range(n):
@@ -281,7 +286,8 @@ def tail_after_three() -> Case:
     return run, Truth("compute", 0.99, step_ms=10.0)
 
 
-# A server: requests that come seldom, a prefill before decoding; and a file that ends within a kernel.
+# A server: requests that come seldom, a prefill before decoding; and a file that ends within a
+# kernel.
 
 
 @case
@@ -349,7 +355,10 @@ def no_calls_recorded() -> Case:
 
 @case
 def validation_between_steps() -> Case:
-    """Six steps of 10 ms, 9 of which compute; 80 ms of validation after the third, 20 of which compute."""
+    """Make six steps of 10 ms, 9 of which compute.
+
+    After the third come 80 ms of validation, of which 20 compute.
+    """
     run = Recorder()
     for number in range(6):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):
@@ -393,7 +402,10 @@ def rank_of_eight_mixed() -> Case:
 
 @case
 def sharded_overlap() -> Case:
-    """Eight layers of 1 ms, their gathers of 0.8 ms beside the layer before; 1 ms of scatter at the end."""
+    """Make eight layers of 1 ms, their gathers of 0.8 ms beside the layer before.
+
+    1 ms of scatter is at the end.
+    """
     run = Recorder(distributedInfo={"backend": "nccl", "rank": 0, "world_size": 8})
     for number in range(4):
         with run.span(f"ProfilerStep#{number}", "user_annotation"):

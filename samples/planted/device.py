@@ -8,8 +8,7 @@ import torch
 from parts import DEVICE, LARGE, ON_GPU, WIDTH, Training, inputs, planted
 from torch import nn
 
-# -- compute
-# -----------------------------------------------------------------------------------------------------------
+# -- compute -----------------------------------------------------------------------------------
 
 
 @planted("compute", "gemm|cutlass|mm|linear", cpu=True)
@@ -78,7 +77,7 @@ def compute_cuda_graph() -> Generator[None]:
 
 @planted("compute", "gemm|cutlass|mm", marks="step")
 def compute_run_ahead() -> Generator[None]:
-    """A few long products that the host launches in a moment: its steps run far ahead of the device's."""
+    """Launch a few long products in a moment. The host's steps run far ahead of the device's."""
     size = 4096 if ON_GPU else 256
     batch, weight = inputs(size, size), inputs(size, size)
     while True:
@@ -87,8 +86,7 @@ def compute_run_ahead() -> Generator[None]:
         yield
 
 
-# -- launch
-# ------------------------------------------------------------------------------------------------------------
+# -- launch ------------------------------------------------------------------------------------
 
 
 @planted("launch", "aten::(mul|sub)")
@@ -123,8 +121,7 @@ def launch_optimizer() -> Generator[None]:
         yield
 
 
-# -- copy
-# --------------------------------------------------------------------------------------------------------------
+# -- copy --------------------------------------------------------------------------------------
 
 
 @planted("copy", "h2d copies from pageable")

@@ -19,8 +19,7 @@ from parts import DEVICE, ON_GPU, PICTURE, WIDTH, Pictures, Rows, Training, deco
 from torch.profiler import record_function
 from torch.utils.data import DataLoader, IterableDataset
 
-# -- input
-# -------------------------------------------------------------------------------------------------------------
+# -- input -------------------------------------------------------------------------------------
 
 
 @planted("input", "DataLoader", where="input_main_process.*DataLoader", cpu=True)
@@ -86,7 +85,10 @@ def input_generator() -> Generator[None]:
 
 @planted("input", "next batch", where="input_queue.*next batch", marks="step")
 def input_queue() -> Generator[None]:
-    """A reading thread of the program's own that cannot keep up: the main thread waits at its queue."""
+    """Read in a thread of the program's own that cannot keep up.
+
+    The main thread waits at its queue.
+    """
     training = Training()
     batches: queue.Queue[torch.Tensor] = queue.Queue(maxsize=1)
 
@@ -128,8 +130,7 @@ def input_collate() -> Generator[None]:
         yield
 
 
-# -- host
-# --------------------------------------------------------------------------------------------------------------
+# -- host --------------------------------------------------------------------------------------
 
 AFTER_STEP = r"(after|between) Optimizer\.step"
 """Where a trace without stacks shows nothing of what goes on, but that the optimizer's step was
@@ -247,8 +248,7 @@ def host_collect() -> Generator[None]:
         yield
 
 
-# -- too little to judge
-# -----------------------------------------------------------------------------------------------
+# -- too little to judge -----------------------------------------------------------------------
 
 
 @planted("too little to judge", "(after|between) aten::add_", cause="host", where="sleep", rounds=1)

@@ -1,8 +1,8 @@
-"""One planted program in this process: `one.py NAME TAKES DIR`, started by run.py, which sets its environment.
+"""Run one planted program in this process: `one.py NAME TAKES DIR`.
 
-TAKES is any of time (steps without the profiler), plain and stacks (a trace without and with Python
-stacks), joined by commas; the result is a line of JSON on standard output. `one.py --list` prints
-the table of programs.
+run.py starts it and sets its environment. TAKES is any of time (steps without the profiler), plain
+and stacks (a trace without and with Python stacks), joined by commas; the result is a line of JSON
+on standard output. `one.py --list` prints the table of programs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ def synchronize_all() -> None:
 
 
 def step_ms(steps: Generator[None], rounds: int) -> float:
-    """Median over rounds of three steps of a step's time, by the host's clock with a synchronisation at both ends."""
+    """Return the median over rounds of a step's time in three steps, by the host's clock.
+
+    The device is waited for at both ends.
+    """
     took = []
     for _ in range(rounds):
         synchronize_all()
@@ -91,14 +94,20 @@ def write(profiler: profile, path: Path) -> None:
 
 
 def clean(text: str) -> str:
-    """A trace's text with paths cut to what follows the folder of packages, or to the file's name; no host name."""
+    """Cut a trace's paths to what follows the packages' folder, or to the file's name.
+
+    Host names go.
+    """
     text = re.sub(r'"/[^"\n]*?/(?:site-packages|dist-packages|lib/python[\d.]+)/', '"', text)
     text = re.sub(r'"host_name": "[^"]*"', '"host_name": "host"', text)
     return re.sub(r'"/(?:[^"/\n ]+/)+([^"/\n]*)"', r'"\1"', text)
 
 
 def n_warm_up(program: Program, takes: list[str]) -> int:
-    """Steps that are not measured; a trace's own first step does it where the first ones are what is planted."""
+    """Count the steps that are not measured.
+
+    A trace's own first step takes their place where the first ones are what is planted.
+    """
     if program.fresh:
         return int(takes == ["time"])
     return 1 if program.rounds == 1 else N_WARM_UP

@@ -1,4 +1,7 @@
-"""What the planted programs share: their table, a small network that trains, and pictures that take time to decode."""
+"""What the planted programs share: their table, a small network to train, slow pictures.
+
+Decoding the pictures takes time.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ def planted(
 
 
 class Training:
-    """A small network of linear layers, its optimizer and its step: about a millisecond of device work."""
+    """A small network of linear layers, its optimizer and its step: about 1 ms of device work."""
 
     def __init__(self, width: int = WIDTH, depth: int = 4, device: torch.device = DEVICE) -> None:
         layers = [layer for _ in range(depth) for layer in (nn.Linear(width, width), nn.ReLU())]

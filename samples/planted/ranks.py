@@ -1,4 +1,7 @@
-"""Programs with one planted cause each, on two GPUs; those with two ranks find their process group set up."""
+"""Programs with one planted cause each, on two GPUs.
+
+Those with two ranks find their process group set up.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,10 @@ def wait_uneven_batches() -> Generator[None]:
 # the wait, 45.1 %, comes second.
 @planted("compute", "ReluBackward0|aten::linear", cause="dependency", gpus=2)
 def dependency_stages() -> Generator[None]:
-    """A model in two halves on two devices: all is launched ahead, and each half waits for the other."""
+    """Run a model in two halves on two devices.
+
+    All is launched ahead, and each half waits for the other.
+    """
     second = torch.device("cuda", 1) if torch.cuda.device_count() > 1 else DEVICE
     width = 4096 if ON_GPU else WIDTH
     halves = [Training(width=width, depth=3), Training(width=width, depth=3, device=second)]

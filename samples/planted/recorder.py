@@ -1,4 +1,7 @@
-"""A program's run with exact times, written as torch.profiler writes it: one host thread, a device with streams."""
+"""A program's run with exact times, written as torch.profiler writes it: one host thread.
+
+The device has streams.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ class Recorder:
         self._add(name, category, start, self.now - start, HOST, THREAD, {})
 
     def call(self, name: str, us: float, category: str = "cuda_runtime") -> int:
-        """Record an API call, its name without the prefix of the API; returns its correlation id."""
+        """Record an API call, its name without the API's prefix; return its correlation id."""
         self._correlation += 1
         prefix = "cu" if category == "cuda_driver" else self._prefix
         category = category if name[0].isupper() else "mtia_runtime"
@@ -56,7 +59,7 @@ class Recorder:
         return self._correlation
 
     def work(self, name: str, us: float, correlation: int, **options: Any) -> float:
-        """Record work of the device: at the earliest `LATENCY_US` after its call began; returns its end."""
+        """Record device work, at the earliest `LATENCY_US` after its call began; return its end."""
         stream = int(options.pop("stream", COMPUTE))
         category = str(options.pop("category", "kernel"))
         earliest = float(options.pop("earliest", 0.0))
@@ -113,8 +116,9 @@ class Recorder:
     def keep(
         self, first_us: float, last_us: float, *, device_until_us: float | None = None
     ) -> None:
-        """Cut the file as servers do: keep what the host began from first to last, and the work that this launched.
+        """Cut the file as servers do: keep what the host began from first to last, and its work.
 
+        That is the work that it launched.
         Of the work, that which began by `device_until_us`, where it is given.
         """
         until = float("inf") if device_until_us is None else device_until_us

@@ -37,7 +37,10 @@ class Job:
 
 @dataclass
 class Running:
-    """The processes of a job, which wait for a line before they touch the device, and the files of what they say."""
+    """The processes of a job, and files of what they say.
+
+    They wait for a line before they touch the device.
+    """
 
     job: Job
     processes: list[subprocess.Popen[bytes]]
@@ -70,7 +73,7 @@ def start(job: Job, out: Path, cpu: bool) -> Running:
 
 
 def finish(running: Running, timeout_s: float) -> tuple[list[dict[str, Any]], str]:
-    """Let a job go on, wait for its end, and return what each rank found, and the error if one failed."""
+    """Let a job go on, wait for its end, and return each rank's results, or the error."""
     end, error = time.monotonic() + timeout_s, ""
     try:
         for process in running.processes:
@@ -96,7 +99,10 @@ def finish(running: Running, timeout_s: float) -> tuple[list[dict[str, Any]], st
 
 
 def jobs_of(names: Sequence[str], stacks: str, programs: dict[str, Any]) -> Iterator[Job]:
-    """The jobs of some programs: one each, or one a measurement where what is planted happens once in a process."""
+    """Yield the jobs of some programs: one each.
+
+    It is one per measurement where what is planted happens once in a process.
+    """
     for name in names:
         program = programs[name]
         takes = ["time"]
@@ -190,7 +196,10 @@ def leaks(out: Path, captures: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def table() -> tuple[dict[str, Any], dict[str, str]]:
-    """The table of programs and the versions of what runs them, from a process that imports torch."""
+    """Return the table of programs and the versions of what runs them.
+
+    A process that imports torch prints them.
+    """
     command = [sys.executable, str(HERE / "one.py"), "--list"]
     listed = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return listed["programs"], {"python": platform.python_version(), **listed["versions"]}

@@ -1,4 +1,7 @@
-"""Products, convolutions and attention of every kind, forward and backward, with what torch counts of them."""
+"""Products, convolutions and attention of every kind, both ways, with torch's counts of them.
+
+Both ways are forward and backward.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,10 @@ WORDS = {"infer": "inference", "train": "training"}
 
 
 def gap(points: pl.DataFrame) -> alt.LayerChart:
-    """Eager's time over LibTorch's by batch: as published, without the training time in it, and today."""
+    """Draw eager's time over LibTorch's by batch: published, without training time, and today.
+
+    The training time is in what was published.
+    """
     values: list[dict[str, Any]] = []
     for batch in sorted(points.filter(mode="infer", size=HERE[1])["batch"].unique()):
         at = (batch, HERE[1])
@@ -84,7 +87,10 @@ def calls(today: Mapping[str, int]) -> alt.LayerChart:
 
 
 def sweep(points: pl.DataFrame, column: str, title: str, then: str) -> alt.ConcatChart:
-    """Over the batch at 64×64 and over the resolution at batch 32, inference and training; dashed: as published."""
+    """Draw a column over the batch at 64×64 and over the resolution at batch 32.
+
+    Inference and training; dashed lines are as published.
+    """
     batch, size = HERE
     panels = []
     for axis, label, fixed, at in (

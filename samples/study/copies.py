@@ -1,4 +1,4 @@
-"""What a batch costs to copy to the device: the paper's doubled bytes, and what could have doubled them."""
+"""What copying a batch to the device costs: the paper's doubled bytes, and possible reasons."""
 
 from __future__ import annotations
 

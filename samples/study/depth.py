@@ -1,4 +1,7 @@
-"""How many calls lie between the framework's convolution and cuDNN at each level: the paper's Figure 4, today."""
+"""How many calls lie between the framework's convolution and cuDNN: the paper's Figure 4 today.
+
+It is counted at each level.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,10 @@ ROLES = (
 
 @dataclass(frozen=True)
 class Path:
-    """One level's way from its convolution to cuDNN, in calls; `above` and `below` at::conv2d where the way has it."""
+    """One level's way from its convolution to cuDNN, in calls.
+
+    `above` and `below` are those of at::conv2d where the way has it.
+    """
 
     trace: tl.Trace
     entry: str
@@ -95,7 +101,7 @@ begin."""
 
 
 def span_of_the_paper(eager: Path) -> int | None:
-    """Calls from where the interpreter calls the convolution module, which is the span of the paper's 91.
+    """Count the calls from where the interpreter calls the convolution module: the paper's 91.
 
     None where the stack lacks Python's frames.
     """
@@ -112,7 +118,10 @@ def calls(level: str, path: Path) -> int:
 
 
 def paths(captures: Mapping[str, tl.Trace], suffix: str = "_old") -> dict[str, Path]:
-    """The levels' ways: those of `stack_LEVEL_old` come to the paper's function, the others to today's."""
+    """Return the levels' ways.
+
+    Those of `stack_LEVEL_old` come to the paper's function, the others to today's.
+    """
     found = {
         level: path_of(level, trace)
         for level in NAMES
@@ -122,7 +131,10 @@ def paths(captures: Mapping[str, tl.Trace], suffix: str = "_old") -> dict[str, P
 
 
 def steps(trace: tl.Trace) -> dict[str, float | Range]:
-    """A step of a timeline: its microseconds with quartiles, of kernels, idle before launches; and its kernels."""
+    """Return a timeline's step: its kernels, and µs with quartiles.
+
+    Times are of the step, of kernels, and idle before launches.
+    """
     frame = tl.analyses.time_breakdown(trace).filter(pl.col("step").is_not_null())
     low, middle, high = (frame["window_ns"].quantile(q, "linear") or 0.0 for q in (0.25, 0.5, 0.75))
     medians = frame.select(pl.col("compute_ns", "idle_launch_ns").median() / 1e3).row(0)

@@ -19,7 +19,10 @@ LEVELS = ("eager", "libtorch", "torchscript", "cudnn")
 
 
 class Calls(NamedTuple):
-    """Calls from the framework's convolution to cudnnConvolutionForward: down to at::conv2d, and from there."""
+    """Calls from the framework's convolution to cudnnConvolutionForward.
+
+    Counted to at::conv2d, and from there.
+    """
 
     above: int | None
     below: int | None
@@ -50,7 +53,7 @@ compared."""
 
 
 class Point(NamedTuple):
-    """A point of the scaling experiments: milliseconds an image, memory in use in MB, utilisation in percent.
+    """A point of the scaling experiments: ms per image, memory in MB, utilisation in percent.
 
     None where the authors published none.
     """
@@ -82,8 +85,9 @@ evaluates with the rest."""
 
 
 def left_over(batch: int) -> float:
-    """The share of an evaluation's batches whose training time the authors' PyTorch program adds to the evaluation's.
+    """Return the share of an evaluation's batches whose training time counts for the evaluation.
 
+    The authors' PyTorch program adds it.
     `python/main.py` sets its elapsed time to 0 after each MONITORING_STEP batches of training and
     before an epoch, but not before the evaluation: the batches since the last such moment are added
     to the evaluation's time, which is then divided by the evaluation's samples alone.
@@ -93,7 +97,10 @@ def left_over(batch: int) -> float:
 
 
 def corrected_ms(batch: int, size: int) -> float | None:
-    """PyTorch's published milliseconds an image of inference without what `left_over` says; None where unpublished."""
+    """Return PyTorch's published ms per image of inference without what `left_over` says.
+
+    None where unpublished.
+    """
     infer, train = (SWEEPS.get(("eager", mode, batch, size)) for mode in ("infer", "train"))
     if infer is None or train is None or infer.ms is None or train.ms is None:
         return None

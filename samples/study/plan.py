@@ -1,4 +1,7 @@
-"""What is captured and measured for the study: each with its command, as it is run from the repository's root."""
+"""What is captured and measured for the study: each with its command.
+
+Commands run from the repository's root.
+"""
 
 from __future__ import annotations
 
@@ -62,13 +65,16 @@ def capture(
 def work(
     level: str, *options: str, batch: int = 32, size: int = 64, iterations: int = 8
 ) -> tuple[str, ...]:
-    """A level's program: ResNet-50 at the paper's batch of 32 and 64×64 where nothing else is said."""
+    """Return a level's program.
+
+    It is ResNet-50 at the paper's batch of 32 and 64×64 where nothing else is said.
+    """
     shape = ("--batch", str(batch), "--size", str(size), "--iterations", str(iterations))
     return (*LEVELS[level], *shape, *options)
 
 
 def stacks(gdb: str) -> list[Job]:
-    """Call stacks at the convolution: over the older API of cuDNN as in the paper, and as torch calls it today.
+    """Take call stacks at the convolution: by cuDNN's older API as in the paper, and as today.
 
     A first pass is skipped. TorchScript is stopped where its interpreter runs, not where Python is
     traced.

@@ -12,7 +12,10 @@ LARGE = (32, 256)
 
 
 def per_image(measurements: pl.DataFrame) -> pl.DataFrame:
-    """The measured points in float32, with an image's part of a step's median (`ms`) and quartiles (`low`, `high`)."""
+    """Return the measured points in float32, per image: `ms` (median of a step), `low` and `high`.
+
+    The latter are quartiles.
+    """
     parts = {name: pl.col(column) / pl.col("batch") for name, column in _QUARTILES.items()}
     return measurements.filter(dtype="float32").with_columns(**parts)
 

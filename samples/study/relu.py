@@ -17,7 +17,10 @@ Grid = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Largest:
-    """The ReLU kernel with the most blocks of a capture; `spread`: microseconds of its shortest and longest call."""
+    """The ReLU kernel with the most blocks of a capture.
+
+    `spread`: microseconds of its shortest and longest call.
+    """
 
     name: str
     grid: Grid
@@ -79,7 +82,7 @@ def largest_by_batch(counters: pl.DataFrame) -> pl.DataFrame:
 
 
 def share_and_place(trace: tl.Trace) -> tuple[float, int, int]:
-    """ReLU's share of the kernel time, its place among kernels by number of calls, and how many kernels there are."""
+    """Return ReLU's share of the kernel time, its place by number of calls, and of how many."""
     kernels = (
         tl.analyses.top_kernels(trace)
         .group_by("name")

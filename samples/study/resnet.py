@@ -1,4 +1,7 @@
-"""ResNet-50 with torchvision's layer names and none of its options, and weights that every level of the study holds."""
+"""ResNet-50 with torchvision's layer names and none of its options.
+
+All levels of the study hold its weights.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,10 @@ class ResNet50(nn.Module):
 
 
 def resnet50() -> ResNet50:
-    """The model with weights that the C++ programs make in the same way, so that all levels give the same logits."""
+    """Return the model with the weights of the C++ programs.
+
+    All levels then give the same logits.
+    """
     model = ResNet50()
     layers = [module for module in model.modules() if isinstance(module, nn.Conv2d | nn.Linear)]
     with torch.no_grad():
@@ -87,7 +93,10 @@ def resnet50() -> ResNet50:
 
 
 def noise(n: int, seed: int) -> Tensor:
-    """Numbers in [0, 1) in float64 that look random and are the same in every language: a hash of their index."""
+    """Return numbers in [0, 1) in float64 that look random: a hash of their index.
+
+    They are the same in every language.
+    """
     h = (torch.arange(n) + seed * 0x9E3779B1) & 0xFFFFFFFF
     for factor, shift in ((0x85EBCA6B, 15), (0xC2B2AE35, 13)):
         h = ((h ^ (h >> shift)) * factor) & 0xFFFFFFFF

@@ -1,4 +1,6 @@
-"""Take all captures and measurements of the study: `python samples/study/run.py --out OUT`, on a machine with a GPU.
+"""Take all captures and measurements of the study, on a machine with a GPU.
+
+    python samples/study/run.py --out OUT
 
 Each capture is a command of its own, printed and logged; one that fails is noted and the rest go
 on. `--quick` takes a tiny one of each kind that needs no GPU. See README.md beside this file.
@@ -61,7 +63,7 @@ class Study:
             self.run_one(job)
 
     def run_one(self, job: Job) -> str:
-        """Run a job, and return what it printed on standard output; empty when it failed or there was no time left."""
+        """Run a job; return what it printed. Empty when it failed or there was no time left."""
         left = self.end - time.monotonic()
         if left < 5:
             self.note(job, "skipped: no time was left", 0)
@@ -126,7 +128,10 @@ class Study:
 
 
 class Sampler:
-    """Memory in use and utilisation of the first GPU by NVML, every 20 ms in a thread; nothing where there is none."""
+    """Memory in use and utilisation of the first GPU by NVML, every 20 ms.
+
+    It samples in a thread; without a GPU there is nothing.
+    """
 
     def __init__(self) -> None:
         self.samples: list[tuple[int, int, int]] = []
@@ -158,7 +163,7 @@ class Sampler:
 
 
 def row(point: Mapping[str, Any], samples: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
-    """One measured point: its settings, quartiles of a step's milliseconds, and what NVML saw while its steps ran."""
+    """Return one measured point: settings, quartiles of a step's ms, what NVML saw meanwhile."""
     steps = sorted(point["step_ms"])
     quartiles = (
         statistics.quantiles(steps, n=4, method="inclusive") if len(steps) > 1 else steps * 3
@@ -201,7 +206,10 @@ def point_of(measured: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def executable(command: Sequence[str], out: Path) -> list[str]:
-    """The command with this Python in place of `python`, tracelens as it lies here, and the folder for captures."""
+    """Return the command with this Python for `python`, tracelens as it lies here, and the folder.
+
+    The folder is that of captures.
+    """
     own = {"python": [sys.executable], "tracelens": [sys.executable, "-m", "tracelens"]}
     return [part for word in command for part in own.get(word, [word.replace("{out}", str(out))])]
 
@@ -219,7 +227,10 @@ def readable(job: Job) -> str:
 
 
 def versions(tools: Mapping[str, str]) -> dict[str, str]:
-    """What takes the captures, gdb and nsys as they are called here; nothing that names the machine or its user."""
+    """Return the versions of what takes the captures, gdb and nsys as called here.
+
+    Nothing names the machine or its user.
+    """
     found = {"python": platform.python_version()}
     for package in ("torch", "triton", "nvidia-cudnn-cu13", "py-spy", "tracelens-toolkit"):
         try:

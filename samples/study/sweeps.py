@@ -1,4 +1,4 @@
-"""The paper's Figures 7 to 13 beside today's measurements: how many of its orders and gaps are there."""
+"""The paper's Figures 7 to 13 beside today's measurements: which orders and gaps are there."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def published_ratio(at: Point, *, corrected: bool) -> float | None:
 
 
 def orders(points: pl.DataFrame) -> list[bool | None]:
-    """Of each pair of levels at each point that both have: whether it stands in the published order."""
+    """Return for each pair of levels whether it stands in the published order, at each point.
+
+    Both must have the point.
+    """
     return [
         None if (longer := more(*now)) is None else longer == (then[0] > then[1])
         for then, now in _pairs(points)

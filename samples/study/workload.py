@@ -1,4 +1,7 @@
-"""What the three Python levels of the study share: options, the batch, a training or inference step, and its timing."""
+"""What the study's three Python levels share: options, the batch, a step and its timing.
+
+A step trains or infers.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +146,7 @@ def train_step(
 
 
 def timed(once: Callable[[], Tensor], work: Work) -> dict[str, object]:
-    """Milliseconds of each step by CUDA events (on the CPU by the clock), and when the steps ran."""
+    """Return each step's milliseconds by CUDA events (on the CPU by the clock), and when it ran."""
     marks = []
     start_ns = time.time_ns()
     while (

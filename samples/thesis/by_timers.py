@@ -29,7 +29,10 @@ def measured(run: Run) -> list[str]:
 
 
 def layer_times(run: Run, model: str) -> pl.DataFrame:
-    """A row a configuration and layer in the order of calls: median and quartiles of its synchronised timers, ms."""
+    """List each configuration and layer in the order of calls: median and quartiles, ms.
+
+    Times are of its synchronised timers.
+    """
     frames = []
     for name, trace in run.captures.items():
         if name.split(_INFIX)[0] != model or _INFIX not in name:
@@ -65,7 +68,7 @@ def layer_times(run: Run, model: str) -> pl.DataFrame:
 
 
 def sum_of(run: Run, model: str, configuration: str) -> tuple[float, float, float]:
-    """Milliseconds of the sum of the layers' times: quartile, median and quartile over the executions."""
+    """Return the sum of the layers' times in ms: quartile, median, quartile over the executions."""
     for name, trace in run.captures.items():
         if name.split(_INFIX)[0] == model and _INFIX in name:
             rows = trace.timings.filter(
@@ -86,7 +89,10 @@ def sum_of(run: Run, model: str, configuration: str) -> tuple[float, float, floa
 
 
 def layers(run: Run, model: str, pair: tuple[str, str]) -> pl.DataFrame:
-    """The layers of both configurations in the order of calls: `one`, `two` (ms), `ratio`, its `low` and `high`."""
+    """Pair the layers of both configurations in the order of calls.
+
+    Columns: `one`, `two` (ms), `ratio`, its `low` and `high`.
+    """
     frame = layer_times(run, model)
     one, two = (
         frame.filter(configuration=name).rename({"ms": place})

@@ -84,7 +84,10 @@ def ticks(frames: Mapping[str, Sequence[float]], title: str) -> alt.LayerChart:
 
 
 def curves(frames: Mapping[str, pl.DataFrame], words: Mapping[str, str]) -> alt.ConcatChart:
-    """Milliseconds of each layer in the order of calls, by configuration: the thesis's Figure 5.11."""
+    """Draw milliseconds of each layer in the order of calls, by configuration.
+
+    It is the thesis's Figure 5.11.
+    """
     color = alt.Color(
         "configuration:N",
         title=None,
@@ -160,7 +163,10 @@ def measuring(rows: Mapping[tuple[str, str], Mapping[str, float]]) -> alt.Chart:
 def operations(
     convolutions: Sequence[Mapping[str, Any]], chains: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> alt.HConcatChart:
-    """Speedup over the size of a convolution's kernel, and over the number in a chain: Figures 5.3 and 5.5."""
+    """Draw speedup over the size of a convolution's kernel, and over the number in a chain.
+
+    They are Figures 5.3 and 5.5.
+    """
     by = {
         "by the clock": lambda row: row["speedup"].middle,
         "by kernels": lambda row: row["by_kernels"],

@@ -1,4 +1,4 @@
-"""A run of the thesis's measurements: times with quartiles, speedups with their range, kernel times."""
+"""A run of the thesis's measurements: times with quartiles, speedups with ranges, kernel times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUBTRACTION = "_subtraction"
 
 @dataclass(frozen=True)
 class Run:
-    """results.json, the medians of an earlier session, the captures by name, the layer subtractions by model.
+    """results.json, medians of an earlier session, captures by name, layer subtractions by model.
 
     `baselines` are of processes that were timed before they profiled anything.
     """
@@ -56,7 +56,10 @@ def read(folder: Path) -> Run:
 
 
 def speedup(part: Mapping[str, Any], other: str, base: str = "eager") -> Range | None:
-    """How many times as fast one configuration of a model is as another; None where either was not timed."""
+    """Return how many times as fast one configuration of a model is as another.
+
+    None where either was not timed.
+    """
     one, two = part["e2e"].get(base), part["e2e"].get(other)
     if not one or not two:
         return None

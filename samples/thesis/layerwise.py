@@ -17,7 +17,7 @@ KINDS = {
 
 
 def by_kind(trace: tl.Trace) -> dict[str, float]:
-    """Milliseconds of kernels a step: layout, convolutions and products, and what stands between."""
+    """Return milliseconds of kernels per step: layout, convolutions and products, the rest."""
     kernels = trace.kernels.filter(pl.col("step").is_not_null())
     kind = (
         pl.when(pl.col("primitive") == "layout")
@@ -51,7 +51,10 @@ def saved(run: Run, model: str) -> dict[str, float]:
 
 
 def triton(run: Run, model: str) -> tuple[int, float]:
-    """Convolutions that are Triton kernels in the compiled model, and Triton's share of its GPU time."""
+    """Count convolutions that are Triton kernels in the compiled model.
+
+    Also returns Triton's share of its GPU time.
+    """
     kernels = run.pair(model)[1].kernels
     own = kernels.filter(library="triton")
     return own.filter(primitive="conv").height, float(
@@ -77,7 +80,10 @@ def attributed(run: Run, model: str) -> tuple[float, float]:
 
 
 def shorter_than_a_call(run: Run) -> float:
-    """The share of all models' layers whose eager kernels take less time than calling a compiled region does."""
+    """Return the share of layers whose eager kernels take less time than calling a region.
+
+    The layers are of all models; the region is a compiled one.
+    """
     found: list[bool] = []
     for model, part in run.models().items():
         frame = tl.analyses.compare_layers(*run.pair(model))

@@ -14,7 +14,10 @@ import tracelens as tl
 
 
 def study_timings(stage: Stage, options: argparse.Namespace) -> None:
-    """Layers of models by every method and configuration that the folder lacks; after all that is timed above."""
+    """Time layers of models by every method and configuration that the folder lacks.
+
+    It comes after all that is timed above.
+    """
     for phase in PHASES:
         stage.ready(phase)
     with stage.alone():

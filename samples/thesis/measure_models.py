@@ -73,7 +73,10 @@ def study_model(stage: Stage, options: argparse.Namespace) -> None:
 def compile_in(
     mode: str, stage: Stage, options: argparse.Namespace, x: Any, runs: dict[str, Any]
 ) -> None:
-    """Add the model compiled in this mode to `runs`, where that succeeds, and how long it took to what was found."""
+    """Add the model compiled in this mode to `runs`, if that succeeds.
+
+    How long it took is added to the results.
+    """
     network = model(stage.name).to(options.device)
     made = stage.attempt(f"compile {mode}", lambda: compiled(network, mode, x))
     if made is not None:
@@ -83,7 +86,7 @@ def compile_in(
 def capture_compiled(
     stage: Stage, options: argparse.Namespace, path: Path, x: Any
 ) -> dict[str, Any]:
-    """The model compiled in the modes that need no autotuning; three steps of the default one under the profiler."""
+    """Compile the model in the modes without autotuning; record three steps of the default one."""
     runs: dict[str, Any] = {}
     with tl.capture(
         path, force=True, wait=2, warmup=1, active=3, compile_provenance=True
@@ -134,7 +137,10 @@ def planned(network: Any, plan: Path, which: tuple[Stage, str], x: Any) -> Any:
 
 
 def autotune(stage: Stage, options: argparse.Namespace) -> None:
-    """One model in the modes that choose kernels by timing them; the second finds its choices in the cache."""
+    """Compile one model in the modes that time kernels.
+
+    The second finds its choices in the cache.
+    """
     stage.found |= {
         "model": stage.name,
         "batch": options.batch,

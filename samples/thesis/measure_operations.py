@@ -1,4 +1,7 @@
-"""Single operations, eager and compiled; some of them in every mode, matrix products on the CPU by NumPy too."""
+"""Single operations, eager and compiled.
+
+Some run in every mode, matrix products on the CPU by NumPy too.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ begun."""
 
 
 def study_operations(stage: Stage, options: argparse.Namespace) -> None:
-    """Single operations, eager and compiled: matrix products, convolutions, blocks of convolutions."""
+    """Time single operations, eager and compiled: products, convolutions, several in a row."""
     rows = stage.found["operations"] = []
     with torch.no_grad():
         made = []
@@ -46,7 +49,7 @@ def study_operations(stage: Stage, options: argparse.Namespace) -> None:
 
 
 def times(name: str, run: Callable[[], Any], is_cuda: bool) -> dict[str, Any]:
-    """Columns of one way to run an operation: median, quartiles and, on a GPU, its kernels' milliseconds."""
+    """Return one operation's columns in one way: median, quartiles, on a GPU its kernels' ms."""
     found = timed_ms(run, "cuda" if is_cuda else "cpu")
     columns = {
         f"{name}_ms": found["median_ms"],
@@ -56,7 +59,10 @@ def times(name: str, run: Callable[[], Any], is_cuda: bool) -> dict[str, Any]:
 
 
 def study_modes(stage: Stage, options: argparse.Namespace) -> None:
-    """A few operations in every mode, one after the other, with what compiling each took; by NumPy too on the CPU."""
+    """Time a few operations in every mode, one after the other, with compile times.
+
+    NumPy takes part on the CPU.
+    """
     rows = stage.found["modes"] = []
     # As for whole models: threads compile the kernels to choose from.
     torch._inductor.config.compile_threads = 1  # noqa: SLF001 - the documented place of these settings
@@ -79,7 +85,10 @@ def study_modes(stage: Stage, options: argparse.Namespace) -> None:
 
 
 def in_every_mode(stage: Stage, row: dict[str, Any], network: Callable[[Any], Any], x: Any) -> None:
-    """Add the operation's times, eager and as each mode compiles it, and the seconds that compiling took."""
+    """Add the operation's times, eager and as each mode compiles it, and what compiling took.
+
+    The latter is in seconds.
+    """
     is_cuda = isinstance(x, torch.Tensor) and x.is_cuda
 
     def one(mode: str) -> None:

@@ -20,7 +20,10 @@ CPU_SIZE = 4096
 
 
 def model(name: str) -> nn.Module:
-    """One of the six, with random weights, ready for inference; `tiny` is a small one for trying a script out."""
+    """Return one of the six, with random weights, ready for inference.
+
+    `tiny` is a small one for trying a script out.
+    """
     torch.manual_seed(0)
     if name == "tiny":
         layers = (
@@ -78,7 +81,10 @@ def blocks(n: int, channels: int = 64) -> nn.Module:
 
 
 class Listing(nn.Module):
-    """A bare convolution of the same input, so many times, as the thesis's Listing 4.1 has it; the last result."""
+    """A bare convolution of the same input, so many times, as in the thesis's Listing 4.1.
+
+    It returns the last result.
+    """
 
     def __init__(self, n: int, channels: int = 64) -> None:
         super().__init__()
@@ -151,8 +157,9 @@ def operations(*, quick: bool) -> list[tuple[str, dict[str, int], nn.Module, tup
 def by_mode(
     *, quick: bool, only: Sequence[int] = ()
 ) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
-    """The same of those that are compiled in every mode: those whose turn comes late may find no time left.
+    """Return those that are compiled in every mode.
 
+    Those whose turn comes late may find no time left.
     `only`: matrix products on the CPU of these sizes.
     """
     if only:

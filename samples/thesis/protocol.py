@@ -41,7 +41,10 @@ def timed_ms(run: Callable[[], Any], device: str) -> dict[str, float]:
 
 
 def kernel_ms(run: Callable[[], Any], executions: int = 5) -> dict[str, float]:
-    """Milliseconds of an execution's kernels on the GPU, by the first words of their names, by the profiler."""
+    """Return milliseconds of an execution's kernels by the first words of their names.
+
+    The profiler measures them on the GPU.
+    """
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as recording:
         for _ in range(executions):
             run()
@@ -69,7 +72,10 @@ def compiled(network: Any, mode: str, x: Any) -> tuple[Any, float]:
 
 
 def region_ns(device: str) -> float:
-    """What calling a compiled region costs the host: of a tiny one, over the same module's eager call."""
+    """Return what calling a compiled region costs the host.
+
+    It is a tiny one's time over its eager call's.
+    """
     x = torch.zeros(8, device=device)
     eager, region = torch.nn.ReLU(), torch.nn.ReLU()
     compile_module(region)

@@ -1,7 +1,9 @@
-"""Repeat the thesis's measurements: `python samples/thesis/run.py --out OUT`, on a machine with a GPU.
+"""Repeat the thesis's measurements, on a machine with a GPU.
+
+    python samples/thesis/run.py --out OUT
 
 Models are compiled side by side, each in a process of its own, because compiling takes most of the
-time; whatever is timed or captured runs alone, when no process compiles any more: one that still
+time. Whatever is timed or captured runs alone, when no process compiles any more: one that still
 does when its time is over is ended, and counted as failed. Models are autotuned one after another,
 which several processes at one GPU make many times as long. See README.md beside this file.
 """
@@ -141,7 +143,10 @@ def repeat_all(options: argparse.Namespace) -> None:
 
 
 def start_all(options: argparse.Namespace) -> None:
-    """One process a model, one for the operations, one for the timings; side by side, or in turn where they tune."""
+    """Start one process per model, one for the operations, one for the timings.
+
+    They run side by side, or in turn where they tune.
+    """
     names = process_names(options)
     end = time.time() + 60 * options.minutes
     for name in names:
@@ -212,7 +217,7 @@ def deadlines(options: argparse.Namespace, end: float) -> dict[str, float]:
 
 
 def watch(options: argparse.Namespace, running: dict[str, Any], until: dict[str, float]) -> None:
-    """Wait for the processes; end those, with all they started, that have not finished a phase by its deadline."""
+    """Wait for the processes. End those that miss a phase's deadline, with all they started."""
     reasons: dict[str, str] = {}
     left = dict(running)
     while left:
@@ -250,7 +255,7 @@ def add_reasons(options: argparse.Namespace, reasons: dict[str, str]) -> None:
 
 
 def write_results(options: argparse.Namespace, names: list[str]) -> None:
-    """results.json: what the processes found, added to what a run before this one left in the folder."""
+    """Write results.json: what the processes found, added to what an earlier run left there."""
     from protocol import EXECUTIONS, ROUNDS  # noqa: PLC0415 - imports torch
 
     path = options.out / "results.json"
@@ -268,7 +273,10 @@ def write_results(options: argparse.Namespace, names: list[str]) -> None:
 
 
 def merged(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Both, the later one where they differ; what was compiled and timed by mode, and single operations in each."""
+    """Return both, the later one where they differ.
+
+    What was compiled and timed by mode is merged, and single operations in each.
+    """
     by_mode = {key: {**before.get(key, {}), **now.get(key, {})} for key in ("compile_s", "e2e")}
     anew = {_operation(row) for row in now.get("modes", ())}
     kept = [row for row in before.get("modes", ()) if _operation(row) not in anew]
@@ -296,7 +304,10 @@ def be_one(options: argparse.Namespace) -> None:
 
 
 def work_of(name: str, options: argparse.Namespace) -> Callable[[Stage, argparse.Namespace], None]:
-    """What the process of this name does; each of the modules imports torch, which the parent does not need."""
+    """Return what the process of this name does.
+
+    Each of the modules imports torch, which the parent does not need.
+    """
     if name.startswith(SUBTRACTION):
         from subtraction import study_subtraction  # noqa: PLC0415
 

@@ -9,7 +9,7 @@ from samples.thesis.figures import Run
 
 
 def of_kind(run: Run, kind: str) -> list[dict[str, Any]]:
-    """The operations of a kind: speedup, the least and most that the quartiles allow, that of kernels on a GPU."""
+    """Return the operations of a kind: speedup, its range by the quartiles, kernels' on a GPU."""
     found = run.results["parts"].get("operations", {}).get("operations", [])
     made = []
     for row in found:

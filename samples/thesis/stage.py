@@ -20,7 +20,10 @@ timed."""
 
 @dataclass
 class Stage:
-    """Where the processes wait for each other: all reach a phase before one of them at a time measures in it."""
+    """Where the processes wait for each other.
+
+    All reach a phase before one of them at a time measures in it.
+    """
 
     folder: Path
     name: str
@@ -30,8 +33,9 @@ class Stage:
     found: dict[str, Any] = field(default_factory=dict)
 
     def ready(self, phase: str) -> None:
-        """Wait until every process has come this far, or ended; never less, as it may still compile.
+        """Wait until every process has come this far, or ended.
 
+        It never waits less, as one may still compile.
         The parent ends those that have not come this far in time.
         """
         (self.folder / f"{phase}.{self.name}").touch()

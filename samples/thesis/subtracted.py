@@ -1,4 +1,4 @@
-"""Layer subtraction: what each layer adds to the run of those before it, eager, compiled, and as chosen by it."""
+"""Layer subtraction: what each layer adds to those before it, eager, compiled, or by choice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ beside each other."""
 
 
 class Model(NamedTuple):
-    """A model's layers in order: what each adds by subtraction, in the turn of the choice and in the later one."""
+    """A model's layers in order: what each adds by subtraction, in the choosing and later turn."""
 
     layers: Sequence[str]
     chosen: Mapping[str, Sequence[Range]]
@@ -41,7 +41,7 @@ class Model(NamedTuple):
 
     @property
     def first_was_slow(self) -> bool:
-        """Whether the eager model took half as long again, or more, in the turn by which its layers were chosen."""
+        """Whether the eager model took half as long again, or more, in the choosing turn."""
         first, later = (sum(r.middle for r in turn["eager"]) for turn in (self.chosen, self.beside))
         return first > 1.5 * later
 
@@ -72,7 +72,10 @@ def models_of(run: Run) -> dict[str, Model]:
 
 
 def spans(frame: pl.DataFrame, configuration: str, turn: int) -> list[Range]:
-    """What each layer adds to the run of those before it, over the executions; the first layer's run is its time."""
+    """Return what each layer adds to those before it, over the executions.
+
+    The first layer's run is its time.
+    """
     rows = frame.filter(configuration=configuration, turn=turn).sort(
         "round", "execution", "layer_order"
     )
@@ -95,8 +98,9 @@ def _quartiles(values: pl.Series) -> Range:
 def outcomes(
     model: Model, which: Sequence[int], ways: tuple[str, str] = ("eager", "compiled")
 ) -> list[bool | None]:
-    """Of these layers, whether each is faster in the second way; None where the turns differ or do not tell.
+    """Return for each of these layers whether it is faster in the second way.
 
+    None where the turns differ or do not tell.
     The custom one has its own turn only. DenseNet's first turn ran at half speed and is left out.
     """
     turns = [model.beside]
@@ -107,6 +111,6 @@ def outcomes(
 
 
 def best(model: Model) -> float:
-    """Microseconds of the sum of each layer's lesser median, eager or compiled, beside the custom configuration."""
+    """Sum each layer's lesser median, eager or compiled, in µs, to compare with the custom one."""
     pairs = zip(model.beside["eager"], model.beside["compiled"], strict=True)
     return sum(min(one.middle, two.middle) for one, two in pairs)

@@ -1,9 +1,9 @@
-"""Layer subtraction (the thesis's section 4.2.3): the first n layers for every n; what the nth adds is its time.
+"""Layer subtraction: run the first n layers for every n; what the nth adds is its time.
 
-A layer here is what the thesis's figures of this method number: a child of the model, where a plain
-Sequential stands for its children. So blocks, such as SqueezeNet's Fire modules, are one layer
-each. Each prefix of the model is run eager, compiled as one region, and with those layers compiled,
-each as a region of its own, that were faster so.
+This is the thesis's section 4.2.3. A layer here is what the thesis's figures of this method number:
+a child of the model, where a plain Sequential stands for its children. So blocks, such as
+SqueezeNet's Fire modules, are one layer each. Each prefix of the model is run eager, compiled as
+one region, and with those layers compiled, each as a region of its own, that were faster so.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tracelens.advisor.plan import compile_module
 
 
 def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:
-    """One model: milliseconds of every prefix in three configurations, into MODEL_subtraction.parquet."""
+    """Write MODEL_subtraction.parquet of one model: ms of every prefix in three configurations."""
     name = stage.name.removeprefix("subtraction_")
     network, x = model(name).to(options.device), batch(options.batch, options.side, options.device)
     layers = list(layers_of(network))
@@ -71,8 +71,9 @@ def layers_of(network: Any, above: str = "") -> Iterator[str]:
 
 
 def prefixes(network: Any, layers: Sequence[str]) -> list[Any]:
-    """Modules that run the first n layers, and hand out what the rest would need; the last one runs the whole model.
+    """Return modules that run the first n layers, and hand out what the rest would need.
 
+    The last one runs the whole model.
     What a model does between two layers, such as flattening, belongs to the later one. Raises
     ValueError where the layers are not called in order, once each: then a difference is no layer's
     time.
@@ -101,8 +102,9 @@ def _up_to(nodes: Sequence[Any], end: int) -> Any:
 
 
 def measured(runs: Mapping[str, Sequence[Any]], layers: Sequence[str], x: Any) -> pl.DataFrame:
-    """A row a configuration, layer and execution: nanoseconds, by the wall clock, from an idle device until it is idle.
+    """Time each configuration, layer and execution in ns, from an idle device until it is idle.
 
+    There is one row each, by the wall clock.
     In each round every prefix of every configuration takes its turn, so that drift meets all of
     them alike.
     """
@@ -126,7 +128,7 @@ def measured(runs: Mapping[str, Sequence[Any]], layers: Sequence[str], x: Any) -
 
 
 def faster_compiled(frame: pl.DataFrame) -> list[str]:
-    """The layers whose time by subtraction, the median over all executions, is less compiled than eager."""
+    """Return the layers that are faster compiled, by the median over all subtracted executions."""
     by: dict[str, dict[str, float]] = {}
     for (configuration,), part in frame.group_by("configuration"):
         untils = (
@@ -143,7 +145,10 @@ def faster_compiled(frame: pl.DataFrame) -> list[str]:
 
 
 def customised(network: Any, layers: Sequence[str], chosen: Sequence[str], x: Any) -> list[Any]:
-    """The prefixes of a copy of the model in which the chosen layers are compiled, each a region; run once."""
+    """Return the prefixes of a model's copy with the chosen layers compiled, each a region.
+
+    Each has run once.
+    """
     copied = copy.deepcopy(network)
     for layer in chosen:
         compile_module(copied.get_submodule(layer))

@@ -1,4 +1,7 @@
-"""A small network for `tracelens collect timings samples/timings/small.py:make`: three blocks and a classifier."""
+"""A small network for timings: three blocks and a classifier.
+
+tracelens collect timings samples/timings/small.py:make
+"""
 
 import torch
 from torch import nn

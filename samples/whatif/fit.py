@@ -1,7 +1,8 @@
-"""Fit what the profiler adds to each event on half of the programs, and judge it on the other half: `fit.py [FOLDER]`.
+"""Fit what the profiler adds to each event on half of the programs; judge on the other half.
 
-Prints the costs of each kind of profile with the errors of both halves, and how wide a range must
-be to hold nine in ten of all other programs' captures. `tracelens/derive/replay/costs.py` has them.
+`fit.py [FOLDER]` prints the costs of each kind of profile with the errors of both halves, and how
+wide a range must be to hold nine in ten of all other programs' captures.
+`tracelens/derive/replay/costs.py` has them.
 """
 
 from __future__ import annotations

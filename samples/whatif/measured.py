@@ -1,4 +1,4 @@
-"""What was measured: the step without the profiler of each recorded trace, and programs before and after a change."""
+"""What was measured: each recorded trace's step without the profiler, programs before and after."""
 
 from __future__ import annotations
 

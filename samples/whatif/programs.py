@@ -445,7 +445,10 @@ def spin(option: str | None, n: int, beside: int, host_ms: float) -> Steps:
 @program("repeat_device", {"faster": "faster aten::cumsum by 2"}, rows=4096, n=8, between=2)
 @program("repeat_mixed", {"faster": "faster aten::cumsum by 2"}, rows=512, n=12, between=4)
 def repeat(option: str | None, rows: int, n: int, between: int) -> Steps:
-    """Sums over rows, several after each layer, of which half can go; both devices do half as much then."""
+    """Sum over rows several times after each layer.
+
+    Half of the sums can go; both devices do half as much then.
+    """
     x = torch.randn(rows // SMALL, 1024 // SMALL, device=DEVICE)
     net = mlp(1024 // SMALL, between)
     repeats = n // 2 if option == "faster" else n

@@ -1,9 +1,11 @@
-"""Take all pairs: `python samples/whatif/run.py --out DIR [--part 1/2] [--seconds 450] [--only WORD]`.
+"""Take all pairs of programs before and after a change.
+
+    python samples/whatif/run.py --out DIR [--part 1/2] [--seconds 450] [--only WORD]
 
 Every program runs before its change, in a process that records traces too and in one that never
-does, and after each change in a process of its own, which records one trace; one at a time, while the next ones import
-torch. What is compiled is compiled first, all at once, into PyTorch's cache. See README.md beside
-this file.
+does. It runs after each change in a process of its own, which records one trace. Programs run one
+at a time, while the next ones import torch. What is compiled is compiled first, all at once, into
+PyTorch's cache. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -146,7 +148,7 @@ def versions() -> dict[str, str]:
 
 
 def bundle(scratch: Path, out: Path) -> None:
-    """Write the captures into tar files that are no larger than a limit, the smallest captures first."""
+    """Write the captures into tar files within a size limit, the smallest captures first."""
     captures = sorted(scratch.glob("*.gz"), key=lambda path: path.stat().st_size)
     captures = [path for path in captures if path.stat().st_size < LARGEST_CAPTURE]
     number, size = 0, LARGEST_FILE
@@ -166,7 +168,7 @@ def bundle(scratch: Path, out: Path) -> None:
 
 
 def take(waiting: list[Job], scratch: Path, out: Path, until: float) -> None:
-    """Run the processes one after the other, as long as there is time, and write pairs.json after each."""
+    """Run the processes one after the other while there is time; write pairs.json after each."""
     report: dict[str, Any] = {"versions": versions(), "runs": []}
     warm(waiting, scratch)
     print("compiled", round(time.monotonic()), flush=True)
