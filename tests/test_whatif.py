@@ -195,7 +195,7 @@ def test_the_answer_promises_what_a_replay_gives() -> None:
 
 
 def test_the_verdict_promises_what_a_replay_gives() -> None:
-    """Not the 0.8 ms that launching took of the recorded step, of which the profiler added a part."""
+    """Not the 0.8 ms of launching in the recorded step: the profiler added a part of it."""
     trace = launching_steps()
     row = tl.whatif(trace, "cuda_graph").row(0, named=True)
     before, after_ms, low, high = (
