@@ -124,14 +124,14 @@ def _uncached(program: JudgedProgram) -> str | None:
         if (steps < max(program.n_steps, 2)) if program.n_steps else (part.height < _REPEATED):
             return None
     n = max(program.n_steps, 1)
-    said = [
+    counts_in_words = [
         f"{part['api'].mode().sort()[0]} {part.height / n:,.3g} times"
         for part in (allocates, releases)
     ]
     every = "a step" if program.n_steps else "in all"
     return (
         "The caching allocator seems off, or is emptied again and again"
-        f" (torch.cuda.empty_cache): {said[0]} and {said[1]} {every}"
+        f" (torch.cuda.empty_cache): {counts_in_words[0]} and {counts_in_words[1]} {every}"
     )
 
 
@@ -181,7 +181,9 @@ def _process_copies(program: JudgedProgram) -> Iterator[Rule]:
         return
     words = "Copy less memory: keep one buffer and write into it (out=, copy_), or use a view"
     by_rank = busiest_places(program.trace, COPY).values()
-    places = sorted((place for own in by_rank for place in own), key=lambda place: -place[1])
+    places = sorted(
+        (place for of_rank in by_rank for place in of_rank), key=lambda place: -place[1]
+    )
     yield Rule(program.parts["copy"], words, "copy", "top_ops", places=places)
 
 

@@ -30,10 +30,10 @@ def bound_words(
     words = PART_WORDS.get(bound)
     if words is None or bound_frac is None:
         return words or bound
-    said = f"{words} {bound_frac:.0%}"
+    sentence = f"{words} {bound_frac:.0%}"
     if second is not None and second_frac is not None:
-        said += f", then {PART_WORDS.get(second, second)} {second_frac:.0%}"
-    return said.replace("%", " %")
+        sentence += f", then {PART_WORDS.get(second, second)} {second_frac:.0%}"
+    return sentence.replace("%", " %")
 
 
 def place_phrase(place: str) -> str:

@@ -176,11 +176,11 @@ def _by_device(work: pl.DataFrame) -> dict[Device, pl.DataFrame]:
         same, grows = same & (pl.col(name) == before), grows | (same & (pl.col(name) > before))
     if not work.select((same | grows).all()).item():
         work = work.sort(order, maintain_order=True)
-    found, at, own = {}, 0, work.select(*_OF_DEVICE)
+    by_device, first, columns = {}, 0, work.select(*_OF_DEVICE)
     for rank, device, n in work.group_by(order[:2], maintain_order=True).len().iter_rows():
-        found[rank, device] = own.slice(at, n)
-        at += n
-    return found
+        by_device[rank, device] = columns.slice(first, n)
+        first += n
+    return by_device
 
 
 def _number_devices(devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
@@ -268,7 +268,9 @@ def _idle_by_place(devices: Mapping[Device, DeviceWork], places: pl.DataFrame) -
     first_name = pl.Series("first", [0, *accumulate(map(len, names))]).head(len(names))
     numbers = _number_devices(devices).with_columns(first_name)
     placed = places.join(numbers, on="device").with_columns(pl.col("first") + pl.col("place"))
-    every_name = pl.Series("what", [name for own in names for name in own], dtype=pl.String)
+    every_name = pl.Series(
+        "what", [name for names_of_device in names for name in names_of_device], dtype=pl.String
+    )
     what = every_name.gather(placed["first"])
     return placed.select(_CAUSE.gather(placed["cause"]), what, *PLACES[2:], *_KEY[:2]).select(
         *_IDLE

@@ -56,10 +56,10 @@ class CallPaths:
         return self._gather("depth", rows)
 
     def _gather(self, column: str, rows: pl.Series) -> pl.Series:
-        at = self.rows.search_sorted(rows).cast(pl.Int64)
-        at = at.set(rows.is_null() | (at >= len(self.rows)), None)
-        is_known = (self.rows.gather(at) == rows).fill_null(value=False)
-        return self.frame[column].gather(at.set(~is_known, None))
+        positions = self.rows.search_sorted(rows).cast(pl.Int64)
+        positions = positions.set(rows.is_null() | (positions >= len(self.rows)), None)
+        is_known = (self.rows.gather(positions) == rows).fill_null(value=False)
+        return self.frame[column].gather(positions.set(~is_known, None))
 
     def texts(self, spans: pl.DataFrame, places: pl.Series) -> pl.Series:
         """Write the path of each place, its parts joined by ` > `; None without a place."""
@@ -94,11 +94,11 @@ def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
         inherited = [
             state[name].gather(level["parent_at"]).alias(f"above_{name}") for name in _STATE
         ]
-        found = level.with_columns(inherited)
+        settled = level.with_columns(inherited)
         for rules in _rules():
-            found = found.with_columns(**rules)
-        above.append(found)
-        levels.append(found.select("row", "parent", "depth", *_PATH, "place"))
+            settled = settled.with_columns(**rules)
+        above.append(settled)
+        levels.append(settled.select("row", "parent", "depth", *_PATH, "place"))
     schema = dict.fromkeys(("row", "parent", "depth", *_PATH, "place"), pl.Int64)
     whole = pl.concat(levels).sort("row") if levels else pl.DataFrame(schema=schema)
     return CallPaths(whole["row"], whole)
@@ -175,9 +175,13 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     """
     rows = rows.cast(pl.Int64).alias("row")
     parent = spans["parent_id"].gather(rows).cast(pl.Int64)
-    at = rows.search_sorted(parent).cast(pl.Int64)
-    at = at.set(parent.is_null() | (at >= len(rows)), None)
-    at = at.set((rows.gather(at) != parent).fill_null(value=True), None)
+    parent_positions = rows.search_sorted(parent).cast(pl.Int64)
+    parent_positions = parent_positions.set(
+        parent.is_null() | (parent_positions >= len(rows)), None
+    )
+    parent_positions = parent_positions.set(
+        (rows.gather(parent_positions) != parent).fill_null(value=True), None
+    )
     name = spans["name"].gather(rows)
     facts = pl.DataFrame(
         [
@@ -190,7 +194,7 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
             each_once(name, package).to_physical().alias("package_of_row"),
         ]
     )
-    depth, parent_at = _depths(at)
+    depth, parent_at = _depths(parent_positions)
     is_python = pl.col("kind") == "python"
     return facts.with_columns(
         depth,

@@ -64,8 +64,8 @@ def owner(name: pl.Expr) -> pl.Expr:
         (path.str.contains(_RUNTIME), RUNTIME),
         (path.str.contains(_LIBRARY), LIBRARY),
     )
-    found = (pl.when(condition).then(pl.lit(code, pl.Int8)) for condition, code in rules)
-    return pl.coalesce(*found, pl.lit(PROGRAM, pl.Int8))
+    cases = (pl.when(condition).then(pl.lit(code, pl.Int8)) for condition, code in rules)
+    return pl.coalesce(*cases, pl.lit(PROGRAM, pl.Int8))
 
 
 def package(name: pl.Expr) -> pl.Expr:

@@ -41,13 +41,21 @@ def with_op_time(
     )
     parts = [activities.filter(~is_main).with_columns(op_ns=pl.lit(None, pl.Int64))]
     for process, thread in mains:
-        own = activities.filter((pl.col("process_id") == process) & (pl.col("thread_id") == thread))
+        activities_of_main = activities.filter(
+            (pl.col("process_id") == process) & (pl.col("thread_id") == thread)
+        )
         of_process = ops.filter(pl.col("process_id") == process)
-        own = cut_at(_reaching(own, of_process).with_columns(end_ns=END), edges)
-        own = own.with_columns(duration_ns=pl.col("end_ns") - pl.col("start_ns")).select(columns)
-        covered = covered_ns(own, of_process, ["process_id"])
+        activities_of_main = cut_at(
+            _reaching(activities_of_main, of_process).with_columns(end_ns=END), edges
+        )
+        activities_of_main = activities_of_main.with_columns(
+            duration_ns=pl.col("end_ns") - pl.col("start_ns")
+        ).select(columns)
+        covered = covered_ns(activities_of_main, of_process, ["process_id"])
         counts = pl.col("cause").cast(pl.String).is_in(COMPUTES)
-        parts.append(own.with_columns(op_ns=pl.when(counts).then(covered).otherwise(0)))
+        parts.append(
+            activities_of_main.with_columns(op_ns=pl.when(counts).then(covered).otherwise(0))
+        )
     return pl.concat(parts).sort("start_ns", maintain_order=True)
 
 
@@ -74,26 +82,29 @@ def _times(spans: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
     return columns.select(pl.all().cast(pl.Int64))
 
 
-def _reaching(own: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
+def _reaching(activities: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
     """Extend a main thread's activities, with cause host, over the ops of other threads.
 
     They start earlier or end later than the thread's own.
     """
     (low, high), (first, last) = (
-        frame.select(pl.col("start_ns").min(), end=END.max()).row(0) for frame in (own, ops)
+        frame.select(pl.col("start_ns").min(), end=END.max()).row(0) for frame in (activities, ops)
     )
     around = [(first, low), (high, last)] if ops.height else []
     more = [
-        own.head(1).with_columns(
+        activities.head(1).with_columns(
             start_ns=pl.lit(start, pl.Int64),
             duration_ns=pl.lit(end - start, pl.Int64),
-            cause=pl.lit("host").cast(own.schema["cause"]),
-            **{name: pl.lit(None, own.schema[name]) for name in ("what", "span_id", "api_call_id")},
+            cause=pl.lit("host").cast(activities.schema["cause"]),
+            **{
+                name: pl.lit(None, activities.schema[name])
+                for name in ("what", "span_id", "api_call_id")
+            },
         )
         for start, end in around
         if start < end
     ]
-    return pl.concat([own, *more]).sort("start_ns")
+    return pl.concat([activities, *more]).sort("start_ns")
 
 
 def find_communication(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
@@ -107,17 +118,19 @@ def find_communication(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
     in_groups, on_host = matching(words, COMMUNICATION, _ON_HOST)
     if not in_groups.any() or not lanes.calls_are_known:
         return pl.DataFrame(schema=dict.fromkeys(_EDGES, pl.Int64))
-    own = lanes.spans.filter(pl.col("kind") == "op")
-    is_group, is_operator = matching(own["name"].cast(pl.Categorical), COMMUNICATION, _IS_OPERATOR)
-    busy = pl.concat([own.filter(is_operator & ~is_group).select(_EDGES), lanes.calls[_EDGES]])
+    lane_ops = lanes.spans.filter(pl.col("kind") == "op")
+    is_group, is_operator = matching(
+        lane_ops["name"].cast(pl.Categorical), COMMUNICATION, _IS_OPERATOR
+    )
+    busy = pl.concat([lane_ops.filter(is_operator & ~is_group).select(_EDGES), lanes.calls[_EDGES]])
     open_spans = spans.filter(on_host & spans["kind"].is_in(["op", "annotation"]))
     layers = (
-        _without_launches(own.filter(is_group), lanes.calls),
+        _without_launches(lane_ops.filter(is_group), lanes.calls),
         union(busy.sort("start_ns")),
         union(_on_lanes(open_spans, lanes).sort("start_ns")),
     )
-    found = overlay(layers)
-    return union(found.filter(pl.col("layer") != 1).select(_EDGES))
+    layered = overlay(layers)
+    return union(layered.filter(pl.col("layer") != 1).select(_EDGES))
 
 
 def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:

@@ -60,11 +60,11 @@ def process_sentences(trace: Trace) -> list[str]:
     which = (
         f" of rank {', '.join(map(str, ranks))}" if len(ranks) < len(trace.manifest.ranks) else ""
     )
-    said = (
+    sentence = (
         f"Nothing was recorded on a device, so this is the time{which} of the process: it computes"
         " while any of its threads runs an op that does arithmetic, and copies while one copies"
     )
-    return [said + " memory. Launch is calling ops: small ones, and the pauses between two."]
+    return [sentence + " memory. Launch is calling ops: small ones, and the pauses between two."]
 
 
 def unseen_device(trace: Trace) -> list[str]:
@@ -156,25 +156,25 @@ def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
 
     The largest come first.
     """
-    found = {}
+    places_by_rank = {}
     for rank, tiles in trace.derived(_tiles_by_rank).items():
-        own = tiles.filter((pl.col("work") == work) & (pl.col("phase") == PROGRAM))
+        tiles_of_work = tiles.filter((pl.col("work") == work) & (pl.col("phase") == PROGRAM))
         name = pl.col("op") if work == ARITHMETIC else pl.coalesce("what", "op")
-        most = own.group_by(name=name).agg(ns=_LENGTH.sum()).drop_nulls("name")
+        most = tiles_of_work.group_by(name=name).agg(ns=_LENGTH.sum()).drop_nulls("name")
         most = most.sort("ns", "name", descending=[True, False])
-        found[rank] = [(str(name), int(ns)) for name, ns in most.iter_rows()]
-    return found
+        places_by_rank[rank] = [(str(name), int(ns)) for name, ns in most.iter_rows()]
+    return places_by_rank
 
 
 def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
     """By rank of `process_ranks` all its time as tiles, by start: see `_with_work`."""
-    found = {}
+    tiles_by_rank = {}
     for rank in process_ranks(trace):
         lane, steps = _lane_and_steps(trace, rank)
         spans = trace.select("spans", *COLUMNS, *SHAPES, rank=rank)
         work = process_work(spans, lane["process_id"].first())  # type: ignore[arg-type]
-        found[rank] = _with_work(_tiles(lane, steps), work)
-    return found
+        tiles_by_rank[rank] = _with_work(_tiles(lane, steps), work)
+    return tiles_by_rank
 
 
 def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
@@ -185,13 +185,15 @@ def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     end of their place; a pause between two ops belongs to the one before.
     """
     pieces = cut_rows(tiles, work)
-    at, cause = pieces["at"], pl.col("cause").cast(pl.String)
+    work_rows, cause = pieces["at"], pl.col("cause").cast(pl.String)
     pieces = pieces.drop("at").with_columns(
-        pl.when(cause.is_in(COMPUTES) & ~_IS_PROFILER).then(work["work"].gather(at)).alias("work"),
+        pl.when(cause.is_in(COMPUTES) & ~_IS_PROFILER)
+        .then(work["work"].gather(work_rows))
+        .alias("work"),
         cause=cause,
         what=pl.col("what").cast(pl.String),
-        op=work["op"].cast(pl.String).gather(at),
-        call=work["call"].cast(pl.String).gather(at),
+        op=work["op"].cast(pl.String).gather(work_rows),
+        call=work["call"].cast(pl.String).gather(work_rows),
     )
     is_work = pl.col("work").is_not_null()
     is_pause = ~is_work & (pl.col("cause") == "launch")
@@ -254,9 +256,9 @@ def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
         {"start_ns": [low], "end_ns": [high]}, schema={"start_ns": pl.Int64, "end_ns": pl.Int64}
     )
     by_activity = cut_rows(whole, lane)
-    at = by_activity["at"]
+    activity_rows = by_activity["at"]
     tiles = by_activity.drop("at").with_columns(
-        lane["cause"].gather(at).fill_null("host"), lane["what"].gather(at)
+        lane["cause"].gather(activity_rows).fill_null("host"), lane["what"].gather(activity_rows)
     )
     ordered = steps.filter(pl.col("end_ns") > pl.col("start_ns")).sort("start_ns")
     placed = cut_rows(tiles, ordered)

@@ -50,8 +50,8 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
     is_own = spans["process_id"].eq_missing(pl.Series([process_id], dtype=pl.Int64))
     ops = _ops(spans, is_own)
     pieces = _innermost(ops)
-    own = pieces.group_by("op").agg(own_ns=(pl.col("end_ns") - pl.col("start_ns")).sum())
-    ops = ops.join(own, on="op", how="left", maintain_order="left")
+    self_times = pieces.group_by("op").agg(own_ns=(pl.col("end_ns") - pl.col("start_ns")).sum())
+    ops = ops.join(self_times, on="op", how="left", maintain_order="left")
     kinds = ops.select("op", "call", work=_kinds_of_work(spans, ops))
     pieces = pieces.join(kinds, on="op", maintain_order="left")
     talks = communication_spans(spans.filter(is_own)).select(
@@ -65,14 +65,14 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
     # as the op's.
     whole = ops.select("start_ns", "end_ns", "op").join(kinds, on="op", maintain_order="left")
     parts = [talks if kind == COMMUNICATES else pieces.filter(work=kind) for kind in _BY_PRIORITY]
-    found = overlay([_disjoint(part.select(talks.columns)) for part in (*parts, whole)])
+    stretches = overlay([_disjoint(part.select(talks.columns)) for part in (*parts, whole)])
     names = spans["name"].cast(pl.Categorical)
-    return found.select(
+    return stretches.select(
         "start_ns",
         "end_ns",
         "work",
-        op=names.gather(found["op"]),
-        call=names.gather(found["call"]),
+        op=names.gather(stretches["op"]),
+        call=names.gather(stretches["call"]),
     )
 
 
@@ -111,9 +111,11 @@ def _nearest(parents: pl.Series, is_op: pl.Series, rows: pl.Series) -> pl.Series
     above = parents.gather(rows)
     pending = (above.is_not_null() & ~is_op.gather(above).fill_null(value=True)).arg_true()
     while len(pending):
-        found = parents.gather(above.gather(pending))
-        above = above.scatter(pending, found)
-        still = (found.is_not_null() & ~is_op.gather(found).fill_null(value=True)).arg_true()
+        next_above = parents.gather(above.gather(pending))
+        above = above.scatter(pending, next_above)
+        still = (
+            next_above.is_not_null() & ~is_op.gather(next_above).fill_null(value=True)
+        ).arg_true()
         pending = pending.gather(still)
     return above
 
@@ -162,8 +164,8 @@ def _input_bytes(pairs: pl.DataFrame) -> pl.DataFrame:
 
     Shapes and element types are JSON.
     """
-    found = [_bytes(*row) for row in pairs.iter_rows()]
-    return pl.DataFrame({"n_bytes": found}, schema={"n_bytes": pl.Int64})
+    n_bytes = [_bytes(*row) for row in pairs.iter_rows()]
+    return pl.DataFrame({"n_bytes": n_bytes}, schema={"n_bytes": pl.Int64})
 
 
 def _bytes(shapes: str, dtypes: str) -> int | None:
@@ -173,7 +175,7 @@ def _bytes(shapes: str, dtypes: str) -> int | None:
     for shape, word in zip(sizes, types, strict=False):
         if not isinstance(shape, list):
             continue
-        lists = shape if any(isinstance(one, list) for one in shape) else [shape]
+        lists = shape if any(isinstance(size, list) for size in shape) else [shape]
         known = element_type(word) if isinstance(word, str) else None
         width = known[1] if known is not None else _USUAL_WIDTH
         for sizes_of_one in lists:

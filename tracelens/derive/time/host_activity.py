@@ -77,9 +77,9 @@ def _of_lanes(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
     """The activities of some threads, thread by thread."""
     causing = _causing(lanes.calls)
     classes = _classes(lanes, spans, causing)
-    found = overlay([part.select("start_ns", "end_ns", "cause", "row") for part in classes])
+    layered = overlay([part.select("start_ns", "end_ns", "cause", "row") for part in classes])
     segments = _joined(
-        found.select("start_ns", "end_ns", pl.col("layer").alias("class"), "cause", at="row")
+        layered.select("start_ns", "end_ns", pl.col("layer").alias("class"), "cause", at="row")
     )
     if not segments.height:
         return segments
@@ -129,13 +129,13 @@ def _classes(lanes: Lanes, all_spans: pl.DataFrame, causing: pl.DataFrame) -> li
     causes = {"computing": "host", "profiler": "host"}
     return [
         (
-            found
-            if "cause" in found.columns
-            else found.with_columns(
+            frame
+            if "cause" in frame.columns
+            else frame.with_columns(
                 cause=pl.lit(causes.get(name, name)), row=pl.lit(None, pl.Int64)
             )
         )
-        for name, found in intervals.items()
+        for name, frame in intervals.items()
     ]
 
 
@@ -163,15 +163,17 @@ def _by_name(name: pl.Expr) -> pl.Expr:
         (name.str.contains(_INPUT), "input"),
         (name.str.contains(_LOADING), "loading"),
     )
-    return pl.coalesce(pl.when(found).then(pl.lit(word)) for found, word in rules)
+    return pl.coalesce(pl.when(condition).then(pl.lit(word)) for condition, word in rules)
 
 
 def _causing(calls: pl.DataFrame) -> pl.DataFrame:
     """Return the outermost calls that wait for the device, allocate or load, with their cause."""
-    found = calls.with_columns(each_pair_once(calls["kind"], calls["api"], _by_function))
-    found = found.drop_nulls("cause").filter(pl.col("end_ns") > pl.col("start_ns"))
+    with_cause = calls.with_columns(each_pair_once(calls["kind"], calls["api"], _by_function))
+    with_cause = with_cause.drop_nulls("cause").filter(pl.col("end_ns") > pl.col("start_ns"))
     return _outer(
-        found.with_columns(pl.col("row", "span_id").cast(pl.Int64), pl.col("cause").cast(pl.String))
+        with_cause.with_columns(
+            pl.col("row", "span_id").cast(pl.Int64), pl.col("cause").cast(pl.String)
+        )
     )
 
 
@@ -200,8 +202,10 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
     ops = ops.select(
         pl.col("row").cast(pl.Int64).alias("span"), op_start="start_ns", op_end="end_ns"
     )
-    found = waits.join(ops, on="span", how="inner", maintain_order="left")
-    return _outer(found.select(start_ns="op_start", end_ns="op_end", row="row", cause="cause"))
+    waiting_ops = waits.join(ops, on="span", how="inner", maintain_order="left")
+    return _outer(
+        waiting_ops.select(start_ns="op_start", end_ns="op_end", row="row", cause="cause")
+    )
 
 
 def _outer(intervals: pl.DataFrame) -> pl.DataFrame:

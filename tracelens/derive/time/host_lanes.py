@@ -133,15 +133,15 @@ def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataF
     last = overhead["end_ns"].max()
     until = pl.col("high_ns") if last is None else pl.max_horizontal("high_ns", pl.lit(last))
     extents = threads.select("low_ns", until, n_rows=pl.col("n_rows") + overhead.height).rows()
-    first, n_rows, at, shifts = 0, 0, 0, [0]
+    first, n_rows, axis_ns, shifts = 0, 0, 0, [0]
     for number, (low, high, n) in enumerate(extents):
         length = high - low + _APART_NS
-        if number > first and (n_rows + n > _MOST_ROWS or abs(at) + length > _LONGEST_NS):
+        if number > first and (n_rows + n > _MOST_ROWS or abs(axis_ns) + length > _LONGEST_NS):
             yield _placed(threads[first:number], shifts[:-1])
             first, n_rows, shifts = number, 0, [0]
-        at = low + shifts[-1] + length
+        axis_ns = low + shifts[-1] + length
         following = extents[number + 1][0] if number + 1 < len(extents) else 0
-        shifts.append(at - following)
+        shifts.append(axis_ns - following)
         n_rows += n
     if extents:
         yield _placed(threads[first:], shifts[:-1])
@@ -176,9 +176,9 @@ def _of_threads(
     else:
         numbers, first = by_thread["number"], threads["number"][0]
         edges = [numbers.search_sorted(n) for n in (first, first + threads.height)]
-        own = by_thread[edges[0] : edges[1]]
-        rows, part = own["row"], columns[own["row"]]
-        start += threads["shift_ns"].gather(own["number"] - first)
+        rows_of_batch = by_thread[edges[0] : edges[1]]
+        rows, part = rows_of_batch["row"], columns[rows_of_batch["row"]]
+        start += threads["shift_ns"].gather(rows_of_batch["number"] - first)
     part = part.select(rows, *names, start, end_ns=start + pl.col("duration_ns"))
     return part if part["start_ns"].is_sorted() else part.sort("start_ns", maintain_order=True)
 

@@ -68,7 +68,7 @@ class HostTime:
         `work` has start_ns and call. The thread is the main thread of the process that launched the
         last work; if that is unknown, the main thread with most known time.
         """
-        found = next(iter(self.mains.values()), None)
+        main = next(iter(self.mains.values()), None)
         if len(self.mains) > 1:
             launched = [
                 part.filter(pl.col("call").is_between(0, self.calls.height - 1)).tail(1)
@@ -78,8 +78,8 @@ class HostTime:
                 "start_ns", maintain_order=True
             )
             for thread in self.calls["thread"].gather(last["call"].tail(1)):
-                found = self.mains.get(self.threads[thread][0], found)
-        return -1 if found is None else self.threads.index(found)
+                main = self.mains.get(self.threads[thread][0], main)
+        return -1 if main is None else self.threads.index(main)
 
 
 def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
@@ -161,8 +161,10 @@ class _Reading:
         rows, like = distinct_rows(codes)
         numbers = []
         for rank, text in zip(ranks.gather(rows), places.gather(rows).cast(pl.String), strict=True):
-            own = self.places[rank]
-            numbers.append(-1 if text is None else own.setdefault(text, len(own)))
+            numbers_of_rank = self.places[rank]
+            numbers.append(
+                -1 if text is None else numbers_of_rank.setdefault(text, len(numbers_of_rank))
+            )
         return pl.Series(numbers, dtype=pl.Int32).gather(like)
 
     def take(self, calls: pl.DataFrame) -> None:
@@ -173,10 +175,10 @@ class _Reading:
             rows.append(pl.int_range(self.n_calls[rank], self.n_calls[rank] + n, eager=True))
             self.n_calls[rank] += n
         self.are_rows &= (calls["api_call_id"] == pl.concat(rows)).all()
-        like, found = numbered(calls, _LANE)
+        like, distinct_lanes = numbered(calls, _LANE)
         threads = [
-            self.threads[rank].setdefault((*own,), len(self.threads[rank]))
-            for rank, *own in found.iter_rows()
+            self.threads[rank].setdefault((*thread,), len(self.threads[rank]))
+            for rank, *thread in distinct_lanes.iter_rows()
         ]
         place = self.ops.gather(
             rows_of(self.sites["rank"], self.sites["site_id"], calls.select("rank", "site_id"))
@@ -228,7 +230,7 @@ class _Reading:
         tracks = tracks_by_rank(
             segments.join(lanes, on=_LANE, nulls_equal=True), lanes, mains, self.threads
         )
-        calls, of_calls, at = (
+        calls, of_calls, first_call = (
             pl.concat(self.parts, rechunk=True),
             None if ids is None else self.known(ids),
             0,
@@ -236,14 +238,14 @@ class _Reading:
         hosts = {}
         for rank, n in self.n_calls.items():
             hosts[rank] = HostTime(
-                calls.slice(at, n),
-                None if of_calls is None else of_calls["api_call_id"].slice(at, n),
+                calls.slice(first_call, n),
+                None if of_calls is None else of_calls["api_call_id"].slice(first_call, n),
                 [*self.places[rank]],
                 [*self.threads[rank]],
                 mains[rank],
                 tracks[rank],
             )
-            at += n
+            first_call += n
         return hosts
 
 
@@ -265,8 +267,8 @@ def _launch_places(trace: Trace) -> pl.DataFrame:
     spans = trace.select("spans", *_SPANS, where=of_ranks)
     launches = pl.col("kind").is_in(LAUNCHES) & pl.col("span_id").is_not_null()
     calls = trace.select("api_calls", "rank", "api_call_id", "span_id", where=launches & of_ranks)
-    for rank, own in by_value(spans, "rank"):
-        parts.append(_of_rank(own, calls.filter(pl.col("rank") == rank)))
+    for rank, spans_of_rank in by_value(spans, "rank"):
+        parts.append(_of_rank(spans_of_rank, calls.filter(pl.col("rank") == rank)))
     return pl.concat(parts)
 
 
@@ -288,9 +290,9 @@ def _of_rank(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 def _with_ancestors(parents: pl.Series, rows: pl.Series) -> pl.Series:
     """List the rows and all that is above them in the tree, sorted."""
-    found = new = rows.cast(pl.Int64).unique()
+    reached = new = rows.cast(pl.Int64).unique()
     while len(new):
         above = parents.gather(new).cast(pl.Int64).drop_nulls().unique()
-        new = above.filter(~above.is_in(found.implode()))
-        found = pl.concat([found, new])
-    return found.sort()
+        new = above.filter(~above.is_in(reached.implode()))
+        reached = pl.concat([reached, new])
+    return reached.sort()

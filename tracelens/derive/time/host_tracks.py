@@ -72,8 +72,8 @@ class Tracks:
         for track, part in in_turn:
             cut = cut_rows(axis.laid_out(rest, track), part)
             rest = axis.read_back(cut)
-            found = [part[name].gather(cut["at"]) for name in ("cause", "place")]
-            pieces.append(rest.with_columns(found).drop_nulls("cause"))
+            causes_and_places = [part[name].gather(cut["at"]) for name in ("cause", "place")]
+            pieces.append(rest.with_columns(causes_and_places).drop_nulls("cause"))
             rest = rest.filter(cut["at"].is_null())
         nothing = rest.with_columns(cause=pl.lit(None, pl.UInt8), place=pl.lit(None, pl.Int32))
         columns = [*intervals.columns, "cause", "place"]
@@ -143,14 +143,14 @@ def tracks_by_rank(
     both = pl.concat([of_lanes.select(SEGMENTS.keys()), shared.select(SEGMENTS.keys())])
     bounds = _bounds(of_lanes["lane"], lanes.height, 0)
     shared_bounds = _bounds(shared["process"], lanes.height, of_lanes.height)
-    own: dict[int, dict[Thread, tuple[int, int]]] = {rank: {} for rank in threads}
+    of_threads: dict[int, dict[Thread, tuple[int, int]]] = {rank: {} for rank in threads}
     of_processes: dict[int, dict[int | None, tuple[int, int]]] = {rank: {} for rank in threads}
     for lane, rank, process_id, thread_id, number, n in lanes.iter_rows():
-        own[rank][process_id, thread_id] = bounds[lane]
+        of_threads[rank][process_id, thread_id] = bounds[lane]
         if n > 1:
             of_processes[rank][process_id] = shared_bounds[number]
     return {
-        rank: _of_rank(both, own[rank], of_processes[rank], mains[rank], of_rank)
+        rank: _of_rank(both, of_threads[rank], of_processes[rank], mains[rank], of_rank)
         for rank, of_rank in threads.items()
     }
 
@@ -197,13 +197,13 @@ def _of_rank(
     `lanes` and `processes` bound its threads' segments and those of processes with several threads.
     """
     lane_numbers = {thread: number for number, thread in enumerate(lanes)}
-    numbers = {process: len(lanes) + at for at, process in enumerate(processes)}
+    numbers = {process: len(lanes) + position for position, process in enumerate(processes)}
     of_threads = []
     for process, thread in threads:
         nobody = lane_numbers.get((process, None), -1)
-        own = lane_numbers.get((process, thread), nobody)
+        own_lane = lane_numbers.get((process, thread), nobody)
         main = lane_numbers[mains[process]] if process in mains else -1
-        several = own, numbers.get(process, -1), main
+        several = own_lane, numbers.get(process, -1), main
         of_threads.append(several if process in numbers else (main, -1, -1))
     return Tracks(
         segments,

@@ -217,7 +217,7 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
     """
     host, low = device.host, device.from_ns
     calls = host.calls.with_row_index("call").with_columns(pl.col("call").cast(pl.Int64))
-    found = work.select(
+    gaps = work.select(
         "gap",
         start_ns=pl.col("end_ns").cum_max().shift(1, fill_value=low),
         end_ns=pl.col("start_ns"),
@@ -225,14 +225,14 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
         call="call",
         before=pl.col("call").shift(1),
     )
-    found = found.filter(pl.col("end_ns") > pl.col("start_ns"))
-    found = found.join(calls, on="call", how="left", maintain_order="left").rename(
+    gaps = gaps.filter(pl.col("end_ns") > pl.col("start_ns"))
+    gaps = gaps.join(calls, on="call", how="left", maintain_order="left").rename(
         {"place": "call_place"}
     )
     # A replayed graph's later kernels wait for its earlier ones, whether or not the call has
     # returned.
     is_same = (pl.col("call") == pl.col("before")) & pl.col("returned").is_not_null()
-    found = found.with_columns(
+    gaps = gaps.with_columns(
         pl.col("call_place").fill_null(-1),
         returned=pl.when(is_same.fill_null(value=False))
         .then(low - LATENCY_NS)
@@ -242,7 +242,7 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
         max(part["end_ns"]) for part in (work, device.windows if device.windows.height else work)
     )
     if high <= last:
-        return found
+        return gaps
     # What comes after all work is judged by a main thread.
     thread = host.last_thread(device.work)
     end = {
@@ -254,7 +254,7 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
         "call_place": -1,
     }
     end["returned"] = high if thread >= 0 else None
-    return pl.concat([found, pl.DataFrame([end], schema=found.schema)])
+    return pl.concat([gaps, pl.DataFrame([end], schema=gaps.schema)])
 
 
 def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:

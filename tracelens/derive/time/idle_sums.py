@@ -49,20 +49,30 @@ def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> Devi
 
     Launching before a kernel's first use counts as loading.
     """
-    found, loaded = _launched(trace, devices)
-    anew = {at: device for at, device in enumerate(devices.values()) if loaded[at].any()}
+    without_loading, loaded = _launched(trace, devices)
+    anew = {
+        number: device for number, device in enumerate(devices.values()) if loaded[number].any()
+    }
     if not anew:
-        return found
+        return without_loading
     others = ~pl.col("device").is_in([*anew])
-    busy, idle, places = (part.filter(others) for part in (found.busy, found.idle, found.places))
-    both = joined([replace(found, busy=busy, idle=idle, places=places), _times(anew, loaded)])
-    return replace(both, launching=found.launching, ends=found.ends)
+    busy, idle, places = (
+        part.filter(others)
+        for part in (without_loading.busy, without_loading.idle, without_loading.places)
+    )
+    both = joined(
+        [replace(without_loading, busy=busy, idle=idle, places=places), _times(anew, loaded)]
+    )
+    return replace(both, launching=without_loading.launching, ends=without_loading.ends)
 
 
 def idle_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> list[pl.DataFrame]:
     """The idle time of each device that `times_of_devices` adds up, as `idle_pieces`."""
     loaded = _launched(trace, devices)[1].values()
-    return [idle_pieces(device, own) for device, own in zip(devices.values(), loaded, strict=True)]
+    return [
+        idle_pieces(device, loaded_work)
+        for device, loaded_work in zip(devices.values(), loaded, strict=True)
+    ]
 
 
 def _launched(
@@ -72,12 +82,12 @@ def _launched(
 
     Also return by device the work that a kernel was loaded for.
     """
-    found = _times(dict(enumerate(devices.values())), {})
-    loaded, parts, at = mark_lazy_module_loads(trace, devices, found.launching), {}, 0
+    times = _times(dict(enumerate(devices.values())), {})
+    loaded, parts, first = mark_lazy_module_loads(trace, devices, times.launching), {}, 0
     for number, device in enumerate(devices.values()):
-        parts[number] = loaded.slice(at, len(device.calls))
-        at += len(device.calls)
-    return found, parts
+        parts[number] = loaded.slice(first, len(device.calls))
+        first += len(device.calls)
+    return times, parts
 
 
 def _times(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
@@ -207,8 +217,8 @@ def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
 def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> DeviceTimes:
     """The library's sums as frames."""
     counts = [
-        (number, one.windows.height + 1, len(one.host.places) + 1)
-        for number, one in devices.items()
+        (number, device.windows.height + 1, len(device.host.places) + 1)
+        for number, device in devices.items()
     ]
     about = pl.DataFrame(
         counts, schema=dict.fromkeys(("device", "n_windows", "n_places"), _I64), orient="row"
@@ -231,26 +241,29 @@ def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> De
 
 
 def _idle(about: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
-    at, n = (sums > 0).arg_true().cast(pl.Int64), len(IDLE_KINDS)
-    of = about[last_before(about["first"] * 2 * n, at)]
-    own = pl.col("at") - 2 * n * pl.col("first")
-    return of.with_columns(at.alias("at"), idle_ns=sums.gather(at)).select(
-        "device", "idle_ns", window=own // (2 * n), within=own // n % 2 == 1, cause=own % n
+    filled, n = (sums > 0).arg_true().cast(pl.Int64), len(IDLE_KINDS)
+    of = about[last_before(about["first"] * 2 * n, filled)]
+    offset = pl.col("at") - 2 * n * pl.col("first")
+    return of.with_columns(filled.alias("at"), idle_ns=sums.gather(filled)).select(
+        "device", "idle_ns", window=offset // (2 * n), within=offset // n % 2 == 1, cause=offset % n
     )
 
 
 def _places(about: pl.DataFrame, cells: pl.Series) -> pl.DataFrame:
     measures = pl.DataFrame(
-        {name: cells.gather_every(_MEASURES, at) for at, name in enumerate(PLACES[2:])}
+        {name: cells.gather_every(_MEASURES, measure) for measure, name in enumerate(PLACES[2:])}
     )
-    at = (measures["n_gaps"] > 0).arg_true().cast(pl.Int64)
-    of = about[last_before(about["cell"], at)]
-    own = pl.col("at") - pl.col("cell")
+    measure = (measures["n_gaps"] > 0).arg_true().cast(pl.Int64)
+    of = about[last_before(about["cell"], measure)]
+    offset = pl.col("at") - pl.col("cell")
     return (
-        of.with_columns(at.alias("at"))
-        .hstack(measures[at])
+        of.with_columns(measure.alias("at"))
+        .hstack(measures[measure])
         .select(
-            "device", *PLACES[2:], cause=own // pl.col("n_places"), place=own % pl.col("n_places")
+            "device",
+            *PLACES[2:],
+            cause=offset // pl.col("n_places"),
+            place=offset % pl.col("n_places"),
         )
     )
 

@@ -84,10 +84,10 @@ class Replay:
         peers = rows.filter(~pl.col("is_away")).group_by(place)
         usual = peers.agg(usual_ns=pl.col("own_ns").quantile(0.5, "lower"))
         rows = rows.join(usual, on=place, how="left", nulls_equal=True, maintain_order="left")
-        own = pl.col("own_ns")
-        shorter = pl.when(own > 0).then(own * pl.col("kept")).otherwise(own)
+        own_ns = pl.col("own_ns")
+        shorter = pl.when(own_ns > 0).then(own_ns * pl.col("kept")).otherwise(own_ns)
         return (
-            rows.select(pl.when("is_away").then(pl.coalesce("usual_ns", shorter)).otherwise(own))
+            rows.select(pl.when("is_away").then(pl.coalesce("usual_ns", shorter)).otherwise(own_ns))
             .to_series()
             .to_list()
         )

@@ -54,13 +54,13 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
     Excess is over the lower median of all ranks in that step: half of the ranks take no longer.
     Where some ranks mark no steps, all are compared over the whole program, step None.
     """
-    own = pl.col("step_ns") - pl.col("waiting_ns") - pl.col("communication_ns")
+    own_ns = pl.col("step_ns") - pl.col("waiting_ns") - pl.col("communication_ns")
     steps = rank_steps(model)
     if steps["step"].null_count() and steps["step"].count():
         whole = steps.group_by("rank").agg(pl.exclude("step").sum())
         step = pl.lit(None, pl.Int64).alias("step")
         steps = whole.with_columns(step).select(steps.columns).sort("rank")
-    steps = steps.with_columns(own_ns=own)
+    steps = steps.with_columns(own_ns=own_ns)
     parts = (*_OWN_PARTS, "communication")
     excess = {OWN: "own_ns"} | {f"{part}_excess_ns": f"{part}_ns" for part in parts}
     return steps.with_columns(
@@ -77,12 +77,12 @@ def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
     late = _with_host_excess(model, late, delays)
     columns = [f"{part}_excess_ns" for part in _OWN_PARTS]
     means = late.group_by("rank").agg("step", pl.col(OWN, *columns).mean()).sort("rank")
-    n_steps, found = delays["step"].n_unique(), []
+    n_steps, late_ranks = delays["step"].n_unique(), []
     for rank, steps, excess, *parts in means.iter_rows():
         most, cause = max(zip(parts, _OWN_PARTS, strict=True), key=lambda part: part[0])
         why = cause if most >= _EXPLAINS * excess else None
-        found.append(LateRank(rank, _often(steps, n_steps), excess, why))
-    return found
+        late_ranks.append(LateRank(rank, _often(steps, n_steps), excess, why))
+    return late_ranks
 
 
 def find_late_transfers(delays: pl.DataFrame) -> list[LateRank]:
@@ -151,17 +151,17 @@ def _with_host_excess(model: TimeModel, late: pl.DataFrame, delays: pl.DataFrame
     recorded = [cause for cause in IDLE_PARTS if cause in {*hosts["cause"].unique()}]
     key = ["rank", "step"]
     for cause in recorded:
-        own = hosts.filter(pl.col("cause") == cause).select(*key, spent_ns="spent_ns")
+        of_cause = hosts.filter(pl.col("cause") == cause).select(*key, spent_ns="spent_ns")
         others = (
             delays.select(key)
-            .join(own, on=key, how="left", nulls_equal=True)
+            .join(of_cause, on=key, how="left", nulls_equal=True)
             .group_by("step")
             .agg(usual_ns=pl.col("spent_ns").fill_null(0).quantile(0.5, "lower"))
         )
         column = f"{cause}_excess_ns"
         more = pl.col("spent_ns").fill_null(0) - pl.col("usual_ns").fill_null(0)
         late = (
-            late.join(own, on=key, how="left", nulls_equal=True)
+            late.join(of_cause, on=key, how="left", nulls_equal=True)
             .join(others, on="step", how="left", nulls_equal=True)
             .with_columns(pl.min_horizontal(column, more).alias(column))
             .drop("spent_ns", "usual_ns")

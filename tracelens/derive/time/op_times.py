@@ -45,8 +45,10 @@ def by_columns(trace: Trace) -> list[pl.DataFrame]:
     calls = trace.select(
         "api_calls", "rank", "process_id", "thread_id", "span_id", "start_ns", "duration_ns"
     )
-    found = [by_name(tree, of_rank(work, tree), of_rank(calls, tree)) for tree in span_trees(spans)]
-    return [names for names in found if names.height]
+    by_rank = [
+        by_name(tree, of_rank(work, tree), of_rank(calls, tree)) for tree in span_trees(spans)
+    ]
+    return [names for names in by_rank if names.height]
 
 
 def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -169,7 +171,7 @@ class _Ops:
             return False
         words = series(totals, pl.Int64())
         self.sums = pl.DataFrame(
-            {name: words.gather_every(len(_SUMS), at) for at, name in enumerate(_SUMS)}
+            {name: words.gather_every(len(_SUMS), position) for position, name in enumerate(_SUMS)}
         )
         counts = self.sums["n_calls"].to_list()
         self.ends = array("q", accumulate(counts, initial=0))

@@ -22,12 +22,12 @@ def phase_sentences(model: TimeModel) -> list[str]:
 
     The latter is said for all ranks. Times are medians where a sentence is on several ranks.
     """
-    found, trace = model.phases, model.trace
-    marked = found.drop_nulls("step")["rank"].unique()
-    bare = found.filter(~pl.col("rank").is_in(marked.implode()))
+    phases, trace = model.phases, model.trace
+    marked = phases.drop_nulls("step")["rank"].unique()
+    bare = phases.filter(~pl.col("rank").is_in(marked.implode()))
     sentences = [*_on_program(bare, trace)] if bare.height else []
-    sentences += _on_edges(found, trace)
-    return [*sentences, *_on_steps(found.drop_nulls("step"), trace)]
+    sentences += _on_edges(phases, trace)
+    return [*sentences, *_on_steps(phases.drop_nulls("step"), trace)]
 
 
 def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
@@ -52,19 +52,19 @@ def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
         )
 
 
-def _on_edges(found: pl.DataFrame, trace: Trace) -> Iterator[str]:
+def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
     """Say where the trace begins or ends while the device works."""
     kernels = trace.select("kernels", "rank", "link", "duration_ns")
     kernels = kernels.filter(pl.col("link") == "pre_window")
     for phase in (EARLIER, LATER):
-        own = found.filter(phase=phase)
-        if own.is_empty():
+        of_phase = phases.filter(phase=phase)
+        if of_phase.is_empty():
             continue
-        ns = _median(own.group_by("rank").agg(ns=_NS)) / 1e6
-        ranks = _ranks(own, trace)
+        ns = _median(of_phase.group_by("rank").agg(ns=_NS)) / 1e6
+        ranks = _ranks(of_phase, trace)
         where = f"{ranks}: for" if ranks else "For"
         if phase == EARLIER:
-            recorded = kernels.filter(pl.col("rank").is_in(own["rank"].implode()))
+            recorded = kernels.filter(pl.col("rank").is_in(of_phase["rank"].implode()))
             count = (
                 f"{recorded.height:,} kernels of it are recorded,"
                 f" {int(recorded['duration_ns'].sum()) / 1e6:.2f} ms"
@@ -85,7 +85,7 @@ def _on_edges(found: pl.DataFrame, trace: Trace) -> Iterator[str]:
 def _on_steps(steps: pl.DataFrame, trace: Trace) -> Iterator[str]:
     """Say which steps are left out of the program, or of its medians."""
     is_cut = (pl.col("phase") == PROGRAM) & ~pl.col("is_whole")
-    for own, why in (
+    for left_out, why in (
         (
             steps.filter(phase=START_UP),
             _UNLIKE,
@@ -96,11 +96,11 @@ def _on_steps(steps: pl.DataFrame, trace: Trace) -> Iterator[str]:
         ),
         (steps.filter(is_cut), "the trace ends within it; no median counts it"),
     ):
-        if own.is_empty():
+        if left_out.is_empty():
             continue
-        ranks = _ranks(own, trace)
-        numbers = sorted({int(step) for step in own["step"]})
-        ns = own.select((pl.col("end_ns") - pl.col("start_ns")).median()).item()
+        ranks = _ranks(left_out, trace)
+        numbers = sorted({int(step) for step in left_out["step"]})
+        ns = left_out.select((pl.col("end_ns") - pl.col("start_ns")).median()).item()
         words = f"step{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
         words = f"{ranks}: {words}" if ranks else words.capitalize()
         yield f"{words} ({ns / 1e6:.2f} ms): {why}."

@@ -94,11 +94,11 @@ def in_program(trace: Trace) -> pl.Expr:
     in_steps = {*kernels.drop_nulls("step")["rank"].unique()}
     without = {*steps_of(trace)["rank"].unique()} - {*kernels["rank"].unique()}
     marked = pl.Series("rank", sorted(in_steps | without), dtype=pl.Int32)
-    found = pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked.implode())
+    condition = pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked.implode())
     others = phases(trace).drop_nulls("step").filter(pl.col("phase") != PROGRAM)
     for rank, step in others.select("rank", "step").iter_rows():
-        found &= ((pl.col("rank") != rank) | (pl.col("step") != step)).fill_null(value=True)
-    return found
+        condition &= ((pl.col("rank") != rank) | (pl.col("step") != step)).fill_null(value=True)
+    return condition
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,11 @@ class _Rank:
     @cached_property
     def edges(self) -> CaptureEdges:
         """Where the capture begins or ends while the device works."""
-        found = CaptureEdges(calls_of(self.calls))
+        edges = CaptureEdges(calls_of(self.calls))
         for table in self.work.values():
-            found.take(table)
-        found.take_waits(self.waits)
-        return found
+            edges.take(table)
+        edges.take_waits(self.waits)
+        return edges
 
     @cached_property
     def later(self) -> int | None:
@@ -207,8 +207,8 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
             rows += [(rank, *row) for row in _of_steps(known)]
         elif activities.height or work:
             rows += [(rank, *row) for row in _of_recorded(known)]
-    found = pl.DataFrame(rows, schema=WINDOWS, orient="row")
-    return found.sort("rank", "start_ns", "end_ns")
+    windows = pl.DataFrame(rows, schema=WINDOWS, orient="row")
+    return windows.sort("rank", "start_ns", "end_ns")
 
 
 def awaited_from(trace: Trace) -> dict[int, int]:
@@ -246,9 +246,9 @@ def _of_recorded(known: _Rank) -> Iterable[_Row]:
     gaps = known.gaps(known.begin if earlier is None else earlier, stop)
     start = start_up_end(gaps, first, known.awaited_from)
     edges = (known.begin, earlier or known.begin, start, stop, known.later or known.end, known.end)
-    found = zip(PHASES, edges, edges[1:], strict=False)
+    parts = zip(PHASES, edges, edges[1:], strict=False)
     return [
-        (None, name, low, high, True) for name, low, high in found if low < high or name == PROGRAM
+        (None, name, low, high, True) for name, low, high in parts if low < high or name == PROGRAM
     ]
 
 
@@ -256,17 +256,17 @@ def _of_steps(known: _Rank) -> Iterable[_Row]:
     """Return the phase of each step, and of what the trace holds in part before and after them."""
     steps = known.steps.select("step", "start_ns", end_ns=END)
     flags = _phases_of_steps(known)
-    found: list[_Row] = [
+    rows: list[_Row] = [
         (step, flag, start, end, known.later is None or end < known.later)
         for (step, start, end), flag in zip(steps.iter_rows(), flags, strict=True)
     ]
     earlier = known.edges.earlier_end() if known.work else None
     first, last = int(steps["start_ns"][0]), int(steps["end_ns"].max())  # type: ignore[arg-type]
     if earlier is not None and known.begin < min(earlier, first):
-        found.insert(0, (None, EARLIER, known.begin, min(earlier, first), True))
+        rows.insert(0, (None, EARLIER, known.begin, min(earlier, first), True))
     if known.later is not None:
-        found.append((None, LATER, max(known.later, last), known.end, True))
-    return found
+        rows.append((None, LATER, max(known.later, last), known.end, True))
+    return rows
 
 
 def _phases_of_steps(known: _Rank) -> list[str]:
@@ -275,23 +275,27 @@ def _phases_of_steps(known: _Rank) -> list[str]:
     The first ones may be start-up, the last of each window a tail.
     """
     steps = known.steps
-    found = [PROGRAM if length or known.later is None else LATER for length in steps["duration_ns"]]
-    for place in range(len(found) - 1):
+    phases_of_steps = [
+        PROGRAM if length or known.later is None else LATER for length in steps["duration_ns"]
+    ]
+    for place in range(len(phases_of_steps) - 1):
         if not _is_start_up(known, place):
             break
-        found[place] = START_UP
+        phases_of_steps[place] = START_UP
     launched = _launched(known)
-    rest = steps.with_columns(launched).filter(pl.Series(found) == PROGRAM)
+    rest = steps.with_columns(launched).filter(pl.Series(phases_of_steps) == PROGRAM)
     windows = steps["window"].to_list()
-    for place, phase in enumerate(found):
-        is_last = place + 1 == len(found) or windows[place] != windows[place + 1]
+    for place, phase in enumerate(phases_of_steps):
+        is_last = place + 1 == len(phases_of_steps) or windows[place] != windows[place + 1]
         others = rest.filter(pl.col("step").ne_missing(pl.lit(steps["step"][place])))
         if is_last and phase == PROGRAM and others.height:
             median = others.select(pl.col("duration_ns", "launched").median()).row(0)
-            own = (steps["duration_ns"][place], launched[place])
-            if own[0] < _TAIL * median[0] and (median[1] == 0 or own[1] < _TAIL * median[1]):
-                found[place] = TEAR_DOWN
-    return found
+            of_step = (steps["duration_ns"][place], launched[place])
+            if of_step[0] < _TAIL * median[0] and (
+                median[1] == 0 or of_step[1] < _TAIL * median[1]
+            ):
+                phases_of_steps[place] = TEAR_DOWN
+    return phases_of_steps
 
 
 def _launched(known: _Rank) -> pl.Series:

@@ -53,7 +53,7 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
     `domain` is None for the default one. Marks, which have no duration, are left out.
     """
     columns = [*LANE, "name", "start_ns", "duration_ns"]
-    found = trace.select(
+    spans = trace.select(
         "spans", *columns, "kind", "category", where=pl.col("kind").is_in(["annotation", "nvtx"])
     )
     category = (
@@ -62,7 +62,7 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
     # A domain other than the default one stands behind the kind of range: push_pop NCCL.
     domain = category.str.extract(r"^\S+ (.+)$").alias("domain")
     return (
-        found.filter(~category.str.contains(r"^mark( |$)"))
+        spans.filter(~category.str.contains(r"^mark( |$)"))
         .select(*columns, domain)
         .cast({"name": pl.String})
     )
@@ -87,9 +87,13 @@ def read_work(trace: Trace) -> list[pl.DataFrame]:
 
 def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
     """The rows of frames by start; the first may have millions, which mostly are in order."""
-    found = first if first["start_ns"].is_sorted() else first.sort("start_ns", maintain_order=True)
+    in_order = (
+        first if first["start_ns"].is_sorted() else first.sort("start_ns", maintain_order=True)
+    )
     return (
-        found.merge_sorted(pl.concat(others).sort("start_ns"), key="start_ns") if others else found
+        in_order.merge_sorted(pl.concat(others).sort("start_ns"), key="start_ns")
+        if others
+        else in_order
     )
 
 
@@ -125,9 +129,10 @@ def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...
         if last + move > _LATEST or n_rows > _MOST_ROWS:
             moves, move, n_rows = [*moves, {}], 0, n
         moves[-1][rank], until = move, last + move
-    for own in moves:
+    for moves_of_group in moves:
         move_by = pl.DataFrame(
-            {"rank": own.keys(), "move": own.values()}, schema={"rank": pl.Int32, "move": pl.Int64}
+            {"rank": moves_of_group.keys(), "move": moves_of_group.values()},
+            schema={"rank": pl.Int32, "move": pl.Int64},
         )
         yield tuple(
             frame.join(move_by, on="rank", maintain_order="left")
@@ -159,12 +164,12 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
     moments = asked.select(
         "process_id", thread_id="lane", start_ns=edges.gather(asked["segment"]), duration_ns=1
     )
-    found = nest(tree.with_columns(thread_id="lane"), moments.cast(pl.Int64))
-    parent, around = as_rows(found.parent), as_rows(found.call_span)
+    nesting = nest(tree.with_columns(thread_id="lane"), moments.cast(pl.Int64))
+    parent, around = as_rows(nesting.parent), as_rows(nesting.call_span)
     tree = tree.with_columns(
         path=_paths(tree["name"], parent),
-        depth=pl.Series(found.depth, dtype=pl.Int64),
-        self_ns=pl.Series(found.self_ns, dtype=pl.Int64),
+        depth=pl.Series(nesting.depth, dtype=pl.Int64),
+        self_ns=pl.Series(nesting.self_ns, dtype=pl.Int64),
     )
     within = pl.repeat(False, launched.height, dtype=pl.Boolean, eager=True)
     within = within.scatter(asked["row"].filter(around.is_not_null()), True)
@@ -225,11 +230,11 @@ def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
     last end of the work; others_ns, the device time of work that other threads of the process
     launched while the range was open.
     """
-    own, begin, end = _runs(ranges, LANE)
-    sums = _run_sums(own, begin, end, ["n_launches", "device_ns", "kernel_ns"])
+    work, begin, end = _runs(ranges, LANE)
+    sums = _run_sums(work, begin, end, ["n_launches", "device_ns", "kernel_ns"])
     together = _run_sums(*_runs(ranges, LANE[:-1]), ["device_ns"])
     others = (together["device_ns"] - sums["device_ns"]).alias("others_ns")
-    return sums.with_columns(_run_extent(own, begin, end), others)
+    return sums.with_columns(_run_extent(work, begin, end), others)
 
 
 def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, pl.Series]:

@@ -121,7 +121,7 @@ def heat_map(
             if not parts or len(parts[-1]) == size or value in alone or parts[-1][0] in alone:
                 parts.append([])
             parts[-1].append(value)
-        numbers = {value: at for at, part in enumerate(parts) for value in part}
+        numbers = {value: number for number, part in enumerate(parts) for value in part}
         keys.append(pl.col(name).replace_strict(numbers, return_dtype=pl.Int64))
         labels.append(
             [f"{part[0]} to {part[-1]}" if len(part) > 1 else str(part[0]) for part in parts]

@@ -195,10 +195,10 @@ def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
     most = sums.sort("duration_ns", "name", descending=[True, False]).unique(
         ["rank", "is_communication"], keep="first", maintain_order=True
     )
-    found: dict[tuple[int, str], str] = {}
+    by_part: dict[tuple[int, str], str] = {}
     for rank, name, is_communication, _ in most.iter_rows():
         parts = ("communication", "waiting") if is_communication else ("compute",)
-        found |= dict.fromkeys(((rank, part) for part in parts), short_kernel(name))
+        by_part |= dict.fromkeys(((rank, part) for part in parts), short_kernel(name))
     copies = trace.select(
         "memcpys", "rank", "direction", "source_memory", "destination_memory", "duration_ns"
     )
@@ -206,7 +206,7 @@ def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
     for rank, direction, source, destination, _ in by_kind.sort(
         "duration_ns", "direction"
     ).iter_rows():
-        found[rank, "copy"] = f"{direction} copies from {source} to {destination} memory"
+        by_part[rank, "copy"] = f"{direction} copies from {source} to {destination} memory"
     communicates = {
         (rank, "communication"): op for rank, op in longest_communication(trace).items()
     }
@@ -216,7 +216,7 @@ def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
         for rank, places in busiest_places(trace, kind).items()
         if places
     }
-    return found | communicates | works
+    return by_part | communicates | works
 
 
 def short_kernel(name: str) -> str:
@@ -233,7 +233,7 @@ def step_times(model: TimeModel) -> pl.DataFrame:
     which only a tail ran are left out, see `program_steps`.
     """
     ns = pl.col("duration_ns")
-    found = (
+    times = (
         program_steps(model.steps, model.phases)
         .group_by("rank")
         .agg(
@@ -245,7 +245,7 @@ def step_times(model: TimeModel) -> pl.DataFrame:
             mark_ns=pl.col("mark_ns").median(),
         )
     )
-    return found.sort("rank")
+    return times.sort("rank")
 
 
 def mark_times(model: TimeModel) -> dict[int, int]:
@@ -262,24 +262,24 @@ def step_sentences(model: TimeModel) -> list[str]:
 
     Many ranks share one sentence.
     """
-    found = step_times(model)
-    if found.height <= _MANY_RANKS:
+    times = step_times(model)
+    if times.height <= _MANY_RANKS:
         several = len(model.trace.manifest.ranks) > 1
         hosts = process_ranks(model.trace)
         return [
             _sentence(
                 f"Rank {row['rank']}: a" if several else "A", row, is_process=row["rank"] in hosts
             )
-            for row in found.iter_rows(named=True)
+            for row in times.iter_rows(named=True)
         ]
-    low, middle, high, mark = found.select(
+    low, middle, high, mark = times.select(
         low=pl.col("median_ns").min(),
         middle=pl.col("median_ns").median(),
         high=pl.col("median_ns").max(),
         mark=pl.col("mark_ns").median(),
     ).row(0)
     spread = f"{low / 1e6:.2f} to {high / 1e6:.2f} ms"
-    words = f"A step takes {middle / 1e6:.2f} ms in the median of {found.height} ranks"
+    words = f"A step takes {middle / 1e6:.2f} ms in the median of {times.height} ranks"
     return [f"{words} ({spread}){_beside_mark(middle, mark)}."]
 
 

@@ -30,7 +30,7 @@ def charge_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
     placed = calls.select("span_id", *_LANE, starts="start_ns", ends=END)
     ordered = placed.sort("starts", "ends", descending=[False, True])
     reached = pl.col("ends").cum_max().shift(1).over(_LANE).fill_null(pl.col("starts"))
-    own = ordered.select(
+    self_ns = ordered.select(
         (pl.col("ends") - pl.max_horizontal("starts", reached)).clip(0)
     ).to_series()
-    return charge(ordered["span_id"], own, n_rows)
+    return charge(ordered["span_id"], self_ns, n_rows)

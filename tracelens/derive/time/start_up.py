@@ -104,17 +104,17 @@ def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
     """
     ns = pl.col("duration_ns")
     long = calls.filter(ns >= LONG_NS, ~pl.col("kind").cast(pl.String).is_in(_WAITING))
-    own = calls.select("api", "kind", "start_ns", "duration_ns").join(
+    candidates = calls.select("api", "kind", "start_ns", "duration_ns").join(
         long.select("api").unique(), on="api", how="semi", maintain_order="left"
     )
     is_first = (ns >= LONG_NS).cast(pl.Int8).cum_min().over("api") == 1
-    own = own.with_columns(is_first=is_first).with_columns(n=pl.len().over("api"))
+    candidates = candidates.with_columns(is_first=is_first).with_columns(n=pl.len().over("api"))
     longest = ns.filter("is_first").max().over("api")
     later = ns.filter(~pl.col("is_first")).max().over("api").fill_null(0)
     has_later = (~pl.col("is_first")).any().over("api")
     is_apart = (has_later & (_MUCH_LONGER * later <= longest)) | (pl.col("n") == 1)
     end = (pl.col("start_ns") + ns).alias("end_ns")
-    return union(own.filter("is_first", is_apart).select(pl.col("start_ns"), end))
+    return union(candidates.filter("is_first", is_apart).select(pl.col("start_ns"), end))
 
 
 def start_up_ns(gaps: Gaps) -> int:

@@ -120,29 +120,32 @@ def mark_anew(trace: Trace, pattern: str) -> Trace:
     such a name.
     """
     parts = [_of_rank(trace, rank, pattern) for rank in trace.manifest.ranks]
-    found = {
+    derived = {
         name: [part[name] for part in parts if part[name].height]
         for name in ("steps", "activities", *_MARKED)
     }
-    if not found["steps"]:
+    if not derived["steps"]:
         raise UsageError(
             f"no span has a name that {pattern!r} finds; tracelens report --section time_by_range"
             " shows names"
         )
     tables = {name: trace.frame(name) for name in TABLES}
     for name in ("steps", "activities"):
-        tables[name] = pl.concat([TABLES[name].empty(), *map(TABLES[name].conform, found[name])])
-    for name, own in _MARKED.items():
+        tables[name] = pl.concat([TABLES[name].empty(), *map(TABLES[name].conform, derived[name])])
+    for name, id_column in _MARKED.items():
         steps = pl.concat(
             [
-                tables[name].select("rank", own, "step").clear(),
-                *(f.select("rank", own, pl.col("step").cast(pl.Int64)) for f in found[name]),
+                tables[name].select("rank", id_column, "step").clear(),
+                *(
+                    f.select("rank", id_column, pl.col("step").cast(pl.Int64))
+                    for f in derived[name]
+                ),
             ]
         )
         tables[name] = (
             tables[name]
             .drop("step")
-            .join(steps, on=["rank", own], how="left", maintain_order="left")
+            .join(steps, on=["rank", id_column], how="left", maintain_order="left")
         )
     of_calls = tables["api_calls"].select("rank", "api_call_id", "step")
     for name in DEVICE_WORK:

@@ -53,7 +53,7 @@ def judge_job(model: TimeModel) -> list[dict[str, object]]:
     lacking = describe_missing(trace)
     missing = _missing_straggler(trace, judged)
     if missing is not None:
-        rows = [missing, *(_row(trace, one) for one in culprits.each)]
+        rows = [missing, *(_row(trace, culprit) for culprit in culprits.each)]
     elif culprits.each:
         rows = _rows_of_culprits(trace, culprits, judged)
     else:
@@ -122,8 +122,8 @@ def _sentence(trace: Trace, culprit: Culprit) -> str:
     others = "1 rank waits" if n_others == 1 else f"{n_others:,} ranks wait"
     it = "it" if len(culprit.members.ranks) == 1 else "each of them"
     tied = tied_ranks(trace, culprit.members.ranks)
-    told = f"; {list_ranks(tied[1])} of its {tied[0]} only wait for it" if tied else ""
-    return f"{others} for {who}{when}: {_cost(culprit)}; {it} {why}{told}"
+    also_waiting = f"; {list_ranks(tied[1])} of its {tied[0]} only wait for it" if tied else ""
+    return f"{others} for {who}{when}: {_cost(culprit)}; {it} {why}{also_waiting}"
 
 
 def _cost(culprit: Culprit) -> str:
@@ -150,10 +150,11 @@ def _why(culprit: Culprit, peer: str) -> str:
 def _together(culprits: Culprits) -> str:
     """Say what several culprits cost together and each alone, in the mean of all steps."""
     each = [
-        f"{one.members.text if not one.rotates else _ALL_OTHERS} ({one.cause or 'no cause known'}"
-        f"{'' if one.steps is None or one.rotates else ', ' + one.when}:"
-        f" {_percent(one.cost_frac)} alone)"
-        for one in culprits.each[:_FEW]
+        f"{culprit.members.text if not culprit.rotates else _ALL_OTHERS}"
+        f" ({culprit.cause or 'no cause known'}"
+        f"{'' if culprit.steps is None or culprit.rotates else ', ' + culprit.when}:"
+        f" {_percent(culprit.cost_frac)} alone)"
+        for culprit in culprits.each[:_FEW]
     ]
     more = len(culprits.each) - _FEW
     rest = f" and {more:,} more" if more > 0 else ""
@@ -181,12 +182,12 @@ def _range(shares: Sequence[float]) -> str:
 def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
     """Return the part that takes most of the culprit's time and of the others', and its shares."""
     members = {*culprit.members.ranks}
-    own = [time for time in judged if time.rank in members]
-    others = [time for time in judged if time.rank not in members] or own
-    own = own or others
+    of_members = [time for time in judged if time.rank in members]
+    others = [time for time in judged if time.rank not in members] or of_members
+    of_members = of_members or others
     parts = [part for part in PARTS if part not in ("compute", "waiting")]
     shares = {
-        part: sorted(median(time.share(part) for time in side) for side in (own, others))
+        part: sorted(median(time.share(part) for time in side) for side in (of_members, others))
         for part in parts
     }
     first = max(parts, key=lambda part: shares[part][0])

@@ -46,21 +46,21 @@ class _Thread:
         """Its row of `thread_times`."""
         cover, before = pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64}), 0
         window = int((windows["end_ns"] - windows["start_ns"]).sum())
-        found = {
+        row = {
             "rank": self.rank,
             "process_id": self.process_id,
             "thread_id": self.thread_id,
             "window_ns": window,
         }
-        for name, own in zip(_PARTS, self.pieces, strict=False):
+        for name, pieces_of_part in zip(_PARTS, self.pieces, strict=False):
             # Mostly all pieces but those of waits are in order: then merging is a fraction of
             # sorting.
-            pieces = pl.concat([cover.clear(), *own])
+            pieces = pl.concat([cover.clear(), *pieces_of_part])
             pieces = pieces if pieces["start_ns"].is_sorted() else pieces.sort("start_ns")
             cover = union(cover.merge_sorted(pieces, "start_ns"))
             covered = int(covered_by(cover, windows).sum())
-            found[f"{name}_ns"], before = covered - before, covered
-        return {**found, "unrecorded_ns": window - before, "n_ops": self.n_ops}
+            row[f"{name}_ns"], before = covered - before, covered
+        return {**row, "unrecorded_ns": window - before, "n_ops": self.n_ops}
 
 
 _Threads: TypeAlias = dict[tuple[int, int | None, int | None], _Thread]
@@ -114,12 +114,12 @@ def _chunks(trace: Trace, table: str, *columns: str) -> Iterator[tuple[int, pl.D
 
 def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:
     """Add a rank's events to its threads."""
-    for own in _alike(events, ("thread_id", "process_id", "part")):
-        process, lane, _, _, part = own.row(0)
+    for alike in _alike(events, ("thread_id", "process_id", "part")):
+        process, lane, _, _, part = alike.row(0)
         thread = threads.setdefault((rank, process, lane), _Thread(rank, process, lane))
-        thread.pieces[part].append(union(own.select("start_ns", "end_ns")))
+        thread.pieces[part].append(union(alike.select("start_ns", "end_ns")))
         if _PARTS[part : part + 1] == ("op",):
-            thread.n_ops += own.height
+            thread.n_ops += alike.height
 
 
 def _alike(frame: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -145,10 +145,10 @@ def _windows(trace: Trace, rank: int, threads: _Threads) -> pl.DataFrame:
     if windows.height:
         return windows
     every = pl.concat(
-        own
+        frame
         for thread in threads.values()
         if thread.rank == rank
         for part in thread.pieces
-        for own in part
+        for frame in part
     )
     return every.select(pl.col("start_ns").min(), pl.col("end_ns").max())

@@ -129,14 +129,16 @@ def draw_timeline(
     ]
     if begins is not None:
         # Calls are numbered by rank.
-        own = pl.col("api_call_id") * len(parts)
+        call_ids = pl.col("api_call_id") * len(parts)
         lane = pl.col("lane").cast(pl.String)
         parts = [
             (
                 rank,
-                bars.with_columns(lane=f"rank {rank}: " + lane, api_call_id=own + at).cast(_CODED),
+                bars.with_columns(lane=f"rank {rank}: " + lane, api_call_id=call_ids + number).cast(
+                    _CODED
+                ),
             )
-            for at, (rank, bars) in enumerate(parts)
+            for number, (rank, bars) in enumerate(parts)
         ]
     bars = pl.concat([bars for _, bars in parts])
     shallow = _without_deepest(bars, most)
@@ -201,10 +203,12 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
         ("memsets", (), pl.lit("memset"), pl.lit(COPY, pl.UInt8)),
     ):
         near = _within(begin - _AROUND_NS, end + _AROUND_NS)
-        found = trace.select(table, *shared, _IDS[table], *columns, where=near, rank=rank)
+        recorded = trace.select(table, *shared, _IDS[table], *columns, where=near, rank=rank)
         drawn = pl.col("primitive") if table == "kernels" else pl.lit("copy")
-        own = {"source": pl.lit(table), "event_id": pl.col(_IDS[table])}
-        parts.append(found.select(*shared, name=name, drawn=drawn, kind=kind, **own).cast(_CODED))
+        event = {"source": pl.lit(table), "event_id": pl.col(_IDS[table])}
+        parts.append(
+            recorded.select(*shared, name=name, drawn=drawn, kind=kind, **event).cast(_CODED)
+        )
     work = pl.concat(parts).sort("device_id", "start_ns")
     before = work.filter(begin >= _END).group_by("device_id", maintain_order=True).last()
     after = (
@@ -216,15 +220,15 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     )
 
 
-def _as_bars(rows: pl.DataFrame, **own: pl.Expr | str) -> pl.DataFrame:
+def _as_bars(rows: pl.DataFrame, **columns: pl.Expr | str) -> pl.DataFrame:
     """Turn rows into bars of the columns BARS.
 
-    `own` replaces columns; level is 0, and each row one bar, where no column says otherwise.
+    `columns` replace those of `rows`. Where none says otherwise, level is 0, and each row one bar.
     """
     known = {name: pl.col(name) for name in rows.columns if name in BARS}
     absent = {name: pl.lit(None, BARS[name]) for name in ("rank", "source", "event_id")}
     absent |= {"level": pl.lit(0, pl.Int64), "n": pl.lit(1, pl.Int64)}
-    return rows.select(**(absent | known | own)).select(_BAR).cast(_CODED)
+    return rows.select(**(absent | known | columns)).select(_BAR).cast(_CODED)
 
 
 def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
@@ -236,9 +240,11 @@ def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, in
     edges = {"start_ns": [window[0]], "end_ns": [window[1]], "counted": [True]}
     windows = pl.DataFrame(edges)
     host = host_of_calls(model.trace, model.host, rank, work["api_call_id"])
-    for (device_id,), own in work.partition_by("device_id", as_dict=True).items():
-        wanted = own.select(pl.lit(rank, pl.Int32).alias("rank"), "api_call_id")
-        columns = own.select(*_TIMES, "kind", call=call_rows({rank: host}, wanted)).sort("start_ns")
+    for (device_id,), work_of_device in work.partition_by("device_id", as_dict=True).items():
+        wanted = work_of_device.select(pl.lit(rank, pl.Int32).alias("rank"), "api_call_id")
+        columns = work_of_device.select(*_TIMES, "kind", call=call_rows({rank: host}, wanted)).sort(
+            "start_ns"
+        )
         device = DeviceWork(host, (columns, columns.clear()), windows)
         pieces = idle_pieces(device, None)
         what = pl.Series([*host.places, None], dtype=pl.String).gather(pieces["place"])
@@ -307,8 +313,8 @@ def _python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFr
     """A bar for each Python call in the time, nested by thread."""
     within = _within(begin, begin + length) & (pl.col("kind") == "python")
     columns = ("process_id", "thread_id", *_TIMES, "name", "kind", "span_id")
-    found = trace.select("spans", *columns, where=within, rank=rank)
-    named = found.rename({"span_id": "event_id"}).with_columns(
+    calls = trace.select("spans", *columns, where=within, rank=rank)
+    named = calls.rename({"span_id": "event_id"}).with_columns(
         source=pl.lit("spans", pl.Categorical),
         rank=pl.lit(rank, pl.Int32),
         api_call_id=pl.lit(None, pl.Int64),
@@ -335,8 +341,8 @@ def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, i
     Others stay. This happens only where there are too many.
     """
     width = max(round(length * _FIRST_WIDTH), 1)
-    found, merged_ns = bars, None
-    while found.height > most:
+    kept, merged_ns = bars, None
+    while kept.height > most:
         is_short = pl.col("duration_ns") < width
         key = ["lane", "level", (pl.col("start_ns") // width).alias("stretch")]
         short = (
@@ -353,9 +359,7 @@ def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, i
             )
             .select(_BAR)
         )
-        found, merged_ns, width = pl.concat([bars.filter(~is_short), short]), width, width * 2
+        kept, merged_ns, width = pl.concat([bars.filter(~is_short), short]), width, width * 2
     lanes = bars.select("lane").unique(maintain_order=True).with_row_index("order")
-    drawn = (
-        found.join(lanes, on="lane", how="left").sort("order", "level", "start_ns").drop("order")
-    )
+    drawn = kept.join(lanes, on="lane", how="left").sort("order", "level", "start_ns").drop("order")
     return drawn.cast(_AS_TEXT), merged_ns
