@@ -46,10 +46,10 @@ class _Provenance(Sidecar, frozen=True, kw_only=True):
         A kernel without nodes has one row without a node.
         """
         rows = [
-            (graph.key, graph.is_backward, order, call.name, call.is_extern, *found)
+            (graph.key, graph.is_backward, order, call.name, call.is_extern, *node_fields)
             for graph in self.graphs
             for order, call in enumerate(graph.calls)
-            for found in [msgspec.structs.astuple(node) for node in call.nodes]
+            for node_fields in [msgspec.structs.astuple(node) for node in call.nodes]
             or [(None, None, None, "none", None)]
         ]
         return pl.DataFrame(rows, schema=TABLES["provenance"].without("rank").schema, orient="row")

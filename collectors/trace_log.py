@@ -144,23 +144,23 @@ def _records(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
                 if about:
                     lines.append(line[1:].decode(errors="replace").rstrip("\n"))
                 continue
-            found = _RECORD.match(line)
-            if found is None:
+            match = _RECORD.match(line)
+            if match is None:
                 continue
             if about is not None:
                 yield about, "\n".join(lines)
             lines = []
-            about = _decoded(found[1]) if any(word in line for word in _WANTED) else {}
+            about = _decoded(match[1]) if any(word in line for word in _WANTED) else {}
     if about is not None:
         yield about, "\n".join(lines)
 
 
 def _decoded(text: bytes) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(text)
+        decoded = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return decoded if isinstance(decoded, dict) else {}
 
 
 def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
@@ -178,8 +178,8 @@ def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
     elif isinstance(about.get("artifact"), dict):
         name = str(about["artifact"].get("name"))
         if name == "torch_version":
-            found = re.search(r'"pytorch_version": "([\w.+]{1,40})"', payload)
-            log.torch = found[1] if found else None
+            match = re.search(r'"pytorch_version": "([\w.+]{1,40})"', payload)
+            log.torch = match[1] if match else None
         elif name == "inductor_post_grad_graph":
             log.lowered[which] = payload
         elif _CACHE.match(name) and (key := _KEY.search(payload)) and log.code.get(which):
@@ -209,7 +209,7 @@ def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
             continue
         target = _TARGET.match(node[3])
         words = re.findall(r"[A-Za-z_]\w*", node[3].split(";", 1)[0])
-        own = [
+        of_inputs = [
             path
             for word in words
             if (path := inputs.get(word, _module_by_number(word, order))) is not None
@@ -220,8 +220,8 @@ def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
             if word in nodes and (path := nodes[word].module_path) is not None
         ]
         path, rule = (
-            (own[0], "trace_log")
-            if own
+            (of_inputs[0], "trace_log")
+            if of_inputs
             else (near[0], "trace_log_neighbour")
             if near
             else (None, "none")
@@ -237,8 +237,8 @@ def _module_by_number(word: str, order: list[str | None]) -> str | None:
 
     It numbers Dynamo's inputs in order.
     """
-    found = _NUMBERED.match(word)
-    place = int(found[2]) - 1 if found and found[2] else int(found[1]) if found else -1
+    match = _NUMBERED.match(word)
+    place = int(match[2]) - 1 if match and match[2] else int(match[1]) if match else -1
     return order[place] if 0 <= place < len(order) else None
 
 
@@ -247,8 +247,8 @@ def _module_of_parameter(name: str) -> str | None:
 
     It is layer1.0 for `L_self_modules_layer1_modules_0_parameters_weight_`.
     """
-    found = _PARAMETER.match(name)
-    return (found[1] or "").replace("_modules_", ".") if found else None
+    match = _PARAMETER.match(name)
+    return (match[1] or "").replace("_modules_", ".") if match else None
 
 
 def _bytes(kind: str) -> int:
@@ -256,10 +256,10 @@ def _bytes(kind: str) -> int:
 
     0 for symbolic sizes, and above 64 bits.
     """
-    found = _TYPE.match(kind)
-    if found is None:
+    match = _TYPE.match(kind)
+    if match is None:
         return 0
-    sizes = [size.strip() for size in (*found[2].split(","), found[1]) if size.strip()]
+    sizes = [size.strip() for size in (*match[2].split(","), match[1]) if size.strip()]
     if max(map(len, sizes)) > _MOST_DIGITS:
         return 0
     *shape, bits = map(int, sizes)
@@ -297,10 +297,12 @@ def _table(log: _Log) -> pl.DataFrame:
         # Comments name Dynamo's nodes, and in the backward pass those that autograd added.
         nodes = graphs[0] | graphs[1] if is_backward else graphs[1] | graphs[0]
         for order, (name, is_extern, named) in enumerate(_calls(source)):
-            found = [(word, nodes[word]) for word in dict.fromkeys(named) if word in nodes]
+            named_nodes = [(word, nodes[word]) for word in dict.fromkeys(named) if word in nodes]
             if is_extern:
                 # A library call runs one node, the last; those before it were inlined.
-                found = ([pair for pair in found if pair[1].rule == "trace_log"] or found)[-1:]
+                named_nodes = (
+                    [pair for pair in named_nodes if pair[1].rule == "trace_log"] or named_nodes
+                )[-1:]
             rows += [
                 (
                     key,
@@ -314,7 +316,7 @@ def _table(log: _Log) -> pl.DataFrame:
                     n.rule,
                     n.output_bytes,
                 )
-                for word, n in found
+                for word, n in named_nodes
             ] or [(key, is_backward, order, name, is_extern, None, None, None, "none", None)]
     return pl.DataFrame(rows, schema=schema, orient="row")
 

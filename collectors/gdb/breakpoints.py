@@ -132,15 +132,15 @@ class Breakpoints:
 
         Return None for one that was removed meanwhile.
         """
-        found = self._by_number.get(str(stop.get("bkptno", "")).partition(".")[0])
-        return None if found is None or found.is_removed else found
+        breakpoint_hit = self._by_number.get(str(stop.get("bkptno", "")).partition(".")[0])
+        return None if breakpoint_hit is None or breakpoint_hit.is_removed else breakpoint_hit
 
     def modified(self, described: Any) -> None:
         """Handle gdb's notice `=breakpoint-modified`."""
         if isinstance(described, dict) and (
-            found := self._by_number.get(str(described.get("number")))
+            changed := self._by_number.get(str(described.get("number")))
         ):
-            found.take(described)
+            changed.take(described)
 
     def remove_all(self, session: Session) -> None:
         """Delete all breakpoints."""

@@ -282,8 +282,8 @@ class _Live:
                 session.ask(f"-gdb-set {setting}")
         printed = session.ask_console("show version")
         self.version = (
-            found[1]
-            if (found := re.search(r"(?:gdb|GDB)\D{0,80}?(\d+\.\d[\w.]*)", printed))
+            match[1]
+            if (match := re.search(r"(?:gdb|GDB)\D{0,80}?(\d+\.\d[\w.]*)", printed))
             else None
         )
         # Signals go to the program unseen; only a terminal's Ctrl-Z would leave it stuck under gdb.

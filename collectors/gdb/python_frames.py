@@ -228,10 +228,10 @@ def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Pl
         # Every named loop is used, in order, and leaves enough loops on both sides for the other
         # activations.
         may = [
-            at
-            for i, at in enumerate(all_of_them)
-            if bisect_left(named, at) <= j <= i
-            and len(named) - bisect_left(named, at + 1) <= last - j <= len(all_of_them) - 1 - i
+            loop
+            for i, loop in enumerate(all_of_them)
+            if bisect_left(named, loop) <= j <= i
+            and len(named) - bisect_left(named, loop + 1) <= last - j <= len(all_of_them) - 1 - i
         ]
         if truncated or not may:
             return None
@@ -248,8 +248,8 @@ def merge(native: Sequence[StackFrame], placing: Placing) -> list[StackFrame]:
     inside = dict(zip(placing.least, placing.groups, strict=True))
     merged: list[StackFrame] = []
     for i, frame in enumerate(native):
-        for own in inside.get(i, ()):
-            merged.append(StackFrame(len(merged), None, own.printed, is_python=True))
+        for python_frame in inside.get(i, ()):
+            merged.append(StackFrame(len(merged), None, python_frame.printed, is_python=True))
         merged.append(StackFrame(len(merged), frame.address, frame.printed, frame.has_debug_info))
     return merged
 

@@ -166,13 +166,13 @@ class StopReader:
                 "warning", "backtrace_stopped", "stacks that gdb could not unwind to their end"
             )
             return Stop(self._frames(records), thread, truncated=True)
-        found = Stop(self._frames(records), thread)
-        if len(found.frames) >= most:
-            found.depth = self._depth(session, len(found.frames))
-            found.truncated = found.depth > len(found.frames)
+        listed = Stop(self._frames(records), thread)
+        if len(listed.frames) >= most:
+            listed.depth = self._depth(session, len(listed.frames))
+            listed.truncated = listed.depth > len(listed.frames)
             text = f"stacks of more than {most} frames, listed up to there"
-            self.diagnostics.add("warning", "frames_cut", text, int(found.truncated))
-        return found
+            self.diagnostics.add("warning", "frames_cut", text, int(listed.truncated))
+        return listed
 
     def matches(self, stop: Stop) -> bool:
         """Return whether the wanted frame is in the stack."""
@@ -229,9 +229,9 @@ class StopReader:
         """Report that Python's frames are left out, and what is certain nevertheless."""
         text = "stacks whose Python frames do not fit the native ones; they were left out"
         self.diagnostics.add("warning", "python_frames_unfit", text)
-        found = placing and (placing.calls_above(_CALL) or placing.calls_above(""))
-        if found:
-            name, least, most = found
+        bounds = placing and (placing.calls_above(_CALL) or placing.calls_above(""))
+        if bounds:
+            name, least, most = bounds
             text = (
                 f"stacks in which {name} is {least} to {most} calls above frame 0, by the native"
                 " frames that have names"
@@ -265,13 +265,13 @@ class StopReader:
         if thread not in self._lwps:
             try:
                 (about,) = session.ask(f"-thread-info {thread}")["threads"]
-                found = _LWP.search(str(about.get("target-id", "")))
+                match = _LWP.search(str(about.get("target-id", "")))
             except (RefusedError, KeyError, ValueError):
-                found = None
+                match = None
             # A program of one thread, without libpthread, has its process for a thread.
-            self._lwps[thread] = int(found[2]) if found else self.process_id
-            if found and found[1]:
-                self._pthreads[thread] = int(found[1], 16)
+            self._lwps[thread] = int(match[2]) if match else self.process_id
+            if match and match[1]:
+                self._pthreads[thread] = int(match[1], 16)
         return self._lwps[thread]
 
 

@@ -26,18 +26,18 @@ def find_gdb(asked: str | None = None) -> str:
     cuda-gdb is looked for on PATH and in a CUDA installation. Raises ToolError when there is none.
     """
     if asked is not None:
-        found = shutil.which(os.path.expanduser(asked))  # noqa: PTH111 - a bare name is looked up, not a path yet
-        if found is None:
+        path = shutil.which(os.path.expanduser(asked))  # noqa: PTH111 - a bare name is looked up, not a path yet
+        if path is None:
             raise ToolError(f"--gdb {asked}: no such program; give the path of gdb or cuda-gdb")
-        return found
-    found = shutil.which("gdb") or find_cuda_gdb()
-    if found is None:
+        return path
+    path = shutil.which("gdb") or find_cuda_gdb()
+    if path is None:
         raise ToolError(
             "a live capture needs gdb or cuda-gdb: neither is on PATH, nor cuda-gdb in"
             f" {CUDA_FOLDERS}; install gdb with the system's package manager (cuda-gdb comes with"
             " the CUDA toolkit), or name one with --gdb PATH"
         )
-    return found
+    return path
 
 
 def find_cuda_gdb() -> str | None:

@@ -103,10 +103,10 @@ def by_process(
     diagnostics.add("info", "rows_without_rank", text, others)
     return [
         {
-            name: frame.filter(rank.is_in([at, _EVERY, *([-1] if at == 0 else [])]))
+            name: frame.filter(rank.is_in([number, _EVERY, *([-1] if number == 0 else [])]))
             for (name, frame), rank in zip(raw.items(), ranks, strict=True)
         }
-        for at in range(len(processes))
+        for number in range(len(processes))
     ]
 
 
@@ -190,8 +190,8 @@ def _open(path: Path) -> Export:
             f"{path}: no such file or directory; write one with nsys export --type sqlite"
         )
     if path.is_dir():
-        if (found := open_directory(path)) is not None:
-            return found
+        if (directory := open_directory(path)) is not None:
+            return directory
         raise SourceError(
             f"{path}: expected a directory of nsys tables as .parquet or .arrow files, found"
             f" {'none of them' if any(path.iterdir()) else 'it empty'}; make one with"
@@ -235,18 +235,21 @@ def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
     versions = metadata.versions(export, diagnostics)
     metadata.note_losses(export, diagnostics)
     captures = []
-    for at, raw in enumerate(ranks):
-        own = Diagnostics() if at else diagnostics  # what was lost of the file is told once
-        raw["devices"] = _one_numbering(raw, raw["devices"], own)
+    for number, raw in enumerate(ranks):
+        diagnostics_of_rank = (
+            Diagnostics() if number else diagnostics
+        )  # what was lost of the file is told once
+        raw["devices"] = _one_numbering(raw, raw["devices"], diagnostics_of_rank)
         fitted = {
-            name: fitting(TABLES[name], f, own) if name in TABLES else f for name, f in raw.items()
+            name: fitting(TABLES[name], f, diagnostics_of_rank) if name in TABLES else f
+            for name, f in raw.items()
         }
-        tables = assemble(fitted, own)
-        is_severe = not {severity for severity, _ in (*own.counts, *diagnostics.counts)}.isdisjoint(
-            {"loss", "error"}
-        )
+        tables = assemble(fitted, diagnostics_of_rank)
+        is_severe = not {
+            severity for severity, _ in (*diagnostics_of_rank.counts, *diagnostics.counts)
+        }.isdisjoint({"loss", "error"})
         file = source.result()
-        several = f"{file.name} (process {at + 1} of {len(ranks)})"
+        several = f"{file.name} (process {number + 1} of {len(ranks)})"
         capture = Capture(
             KIND,
             file if len(ranks) == 1 else replace(file, name=several),
@@ -257,7 +260,7 @@ def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
             complete=not is_severe,
             settings=metadata.settings(export),
             reasons={name: why for name, why in _WHY_EMPTY.items() if name not in tables},
-            diagnostics=own,
+            diagnostics=diagnostics_of_rank,
             place=Place.on(metadata.host(export) or file.sha256),
         )
         clean(capture, metadata.owners(export))
@@ -270,14 +273,14 @@ def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
     with ThreadPoolExecutor(1) as pool:
         # Each thread counts losses separately: counts added at once could be lost, and their order
         # would vary.
-        own = replace(session, diagnostics=Diagnostics())
-        begun = {name: pool.submit(read, own) for name, read in _WORK.items()}
+        session_of_thread = replace(session, diagnostics=Diagnostics())
+        begun = {name: pool.submit(read, session_of_thread) for name, read in _WORK.items()}
         calls = events.api_calls(session)
     raw = {"api_calls": calls}
     raw |= {
         name: events.with_process(session, work.result(), calls) for name, work in begun.items()
     }
-    session.diagnostics.take(own.diagnostics)
+    session.diagnostics.take(session_of_thread.diagnostics)
     raw["counters"] = metadata.counters(session)
     raw["graph_nodes"] = events.graph_nodes(session)
     raw["spans"] = nvtx.spans(session, lambda: _last_moment(raw))

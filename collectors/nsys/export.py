@@ -85,8 +85,8 @@ class Export(ABC):
         if not self.has(table):
             return
         # A table without any of the columns still has its rows.
-        for found in self._chunks(table, present) if present else [self._nothing(table)]:
-            yield found.select(
+        for chunk in self._chunks(table, present) if present else [self._nothing(table)]:
+            yield chunk.select(
                 (
                     pl.col(name).cast(dtype, strict=False, wrap_numerical=dtype == pl.Int64)
                     if name in present
@@ -234,8 +234,8 @@ def _spread(file: Path, table: pa.Table) -> pa.Table:
 
     Raises SourceError.
     """
-    for at, name in enumerate(table.column_names):
-        column = table.column(at)
+    for number, name in enumerate(table.column_names):
+        column = table.column(number)
         if pa.types.is_dictionary(column.type):
             chunks = (
                 pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks
@@ -247,7 +247,7 @@ def _spread(file: Path, table: pa.Table) -> pa.Table:
                 column.type.value_type
             )
             table = table.set_column(
-                at, name, column.cast(pa.large_string() if is_text else pa.large_binary())
+                number, name, column.cast(pa.large_string() if is_text else pa.large_binary())
             )
     return table
 
@@ -342,17 +342,17 @@ def _sizes(head: memoryview, body: memoryview) -> int:
     lengths = [_int64(head, buffers[0] + 16 * k + 8) for k in range(buffers[1])]
     if _field(head, batch, _COMPRESSION):
         starts = [_int64(head, buffers[0] + 16 * k) for k in range(buffers[1])]
-        lengths = [_inflated(body, at, n) for at, n in zip(starts, lengths, strict=True)]
-    at = _field(head, batch, _LENGTH)
-    n_rows = _int64(head, at) if at else 0
+        lengths = [_inflated(body, start, n) for start, n in zip(starts, lengths, strict=True)]
+    start = _field(head, batch, _LENGTH)
+    n_rows = _int64(head, start) if start else 0
     if min(n_rows, *lengths, 0) < 0:
         raise ValueError("a batch of less than nothing")
     return sum(lengths) + 8 * n_columns * n_rows
 
 
-def _inflated(body: memoryview, at: int, length: int) -> int:
+def _inflated(body: memoryview, offset: int, length: int) -> int:
     """Return the length that a compressed buffer begins with; -1 there: it is not compressed."""
-    inflated = _int64(body, at) if length else 0
+    inflated = _int64(body, offset) if length else 0
     return length if inflated == -1 else inflated
 
 
@@ -366,15 +366,15 @@ def _field(head: memoryview, table: int, number: int) -> int:
     return table + place if place else 0
 
 
-def _indirect(head: memoryview, at: int) -> int:
-    return int(at + struct.unpack_from("<I", head, at)[0])
+def _indirect(head: memoryview, offset: int) -> int:
+    return int(offset + struct.unpack_from("<I", head, offset)[0])
 
 
 def _vector(head: memoryview, table: int, number: int) -> tuple[int, int]:
     """Return where a vector's values begin, and how many there are."""
-    at = _indirect(head, _field(head, table, number))
-    return at + 4, int(struct.unpack_from("<I", head, at)[0])
+    offset = _indirect(head, _field(head, table, number))
+    return offset + 4, int(struct.unpack_from("<I", head, offset)[0])
 
 
-def _int64(head: memoryview, at: int) -> int:
-    return int(struct.unpack_from("<q", head, at)[0])
+def _int64(head: memoryview, offset: int) -> int:
+    return int(struct.unpack_from("<q", head, offset)[0])

@@ -50,17 +50,17 @@ def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
     A schema that tracelens does not know gets a warning. The columns that are needed are
     checked as each table is read.
     """
-    found = _values(export, "META_DATA_CAPTURE", "EXPORT_META_DATA", "META_DATA_EXPORT")
+    facts = _values(export, "META_DATA_CAPTURE", "EXPORT_META_DATA", "META_DATA_EXPORT")
     driver = _values(export, "TARGET_INFO_SYSTEM_ENV").get("NvDriverVersion")
     named = {
-        "nsys": found.get("EXPORT_PRODUCT_VERSION"),
-        "nsys_schema": found.get("EXPORT_SCHEMA_VERSION"),
+        "nsys": facts.get("EXPORT_PRODUCT_VERSION"),
+        "nsys_schema": facts.get("EXPORT_SCHEMA_VERSION"),
         "driver": driver,
     }
     versions = {
         name: text for name, text in named.items() if text and re.fullmatch(r"\d+(\.\d+)*", text)
     }
-    numbers = [found.get(f"EXPORT_SCHEMA_VERSION_{part}") or "" for part in ("MAJOR", "MINOR")]
+    numbers = [facts.get(f"EXPORT_SCHEMA_VERSION_{part}") or "" for part in ("MAJOR", "MINOR")]
     if not all(number.isdecimal() for number in numbers):
         numbers = versions.get("nsys_schema", "").split(".")[:2]
     is_told = len(numbers) == 2 and all(number.isdecimal() for number in numbers)
@@ -71,12 +71,12 @@ def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
     elif not OLDEST_SCHEMA <= version <= NEWEST_SCHEMA:
         code = "schema_newer" if version > NEWEST_SCHEMA else "schema_older"
     if code is not None:
-        oldest, newest, told = (
-            ".".join(map(str, one)) if one else "untold"
-            for one in (OLDEST_SCHEMA, NEWEST_SCHEMA, version)
+        oldest, newest, recorded = (
+            ".".join(map(str, schema_version)) if schema_version else "untold"
+            for schema_version in (OLDEST_SCHEMA, NEWEST_SCHEMA, version)
         )
         text = (
-            f"the export's schema is {told}, and {oldest} to {newest} are known; every column"
+            f"the export's schema is {recorded}, and {oldest} to {newest} are known; every column"
             " needed was there"
         )
         diagnostics.add("warning", code, text)
@@ -249,21 +249,25 @@ def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
 
 def owners(export: Export) -> frozenset[str]:
     """Return names of the machine and its user, which look like any other word."""
-    found = _values(export, *_ENVIRONMENT)
+    environment = _values(export, *_ENVIRONMENT)
     named = {
         v
-        for k, v in found.items()
+        for k, v in environment.items()
         if re.search(r"(?i)display_?name|host_?name|user_?name|(^|[_:])(user|logname)$", k)
     }
-    homes = (match for value in found.values() for match in re.findall(_HOME, value))
+    homes = (match for value in environment.values() for match in re.findall(_HOME, value))
     return frozenset(named.union(homes))
 
 
 def host(export: Export) -> str | None:
     """Return the name of the machine, to tell captures of one host; it is never written."""
-    found = _values(export, *_ENVIRONMENT)
+    environment = _values(export, *_ENVIRONMENT)
     return next(
-        (value for name, value in sorted(found.items()) if re.search(r"(?i)host_?name$", name)),
+        (
+            value
+            for name, value in sorted(environment.items())
+            if re.search(r"(?i)host_?name$", name)
+        ),
         None,
     )
 

@@ -167,9 +167,11 @@ def _find_layers(ranges: pl.DataFrame) -> pl.Series:
     ).arg_true()
     if not len(rows):
         return nothing
-    own = ranges.select("name", "process_id", "thread_id", "start_ns", "duration_ns")[rows]
-    parent = as_rows(nest(own, own.clear()).parent)
-    names = own["name"].cast(pl.String)
+    engine_ranges = ranges.select("name", "process_id", "thread_id", "start_ns", "duration_ns")[
+        rows
+    ]
+    parent = as_rows(nest(engine_ranges, engine_ranges.clear()).parent)
+    names = engine_ranges["name"].cast(pl.String)
     runs = names.str.contains(_RUNS)
     is_layer = runs.gather(parent).fill_null(value=False) & ~runs
     return nothing.scatter(rows.filter(is_layer), names.filter(is_layer))
@@ -183,10 +185,10 @@ def read_names(names: pl.Series) -> pl.DataFrame:
     range named `load, shard 3` or `Model::forward` stays a range.
     """
     rows, places = distinct_rows(names.cast(pl.Categorical).to_physical())
-    found = _parsed(names.gather(rows).cast(pl.String)).with_columns(
+    parsed = _parsed(names.gather(rows).cast(pl.String)).with_columns(
         pl.selectors.string().cast(pl.Categorical)
     )
-    return found.select(pl.all().gather(places))
+    return parsed.select(pl.all().gather(places))
 
 
 def _parsed(texts: pl.Series) -> pl.DataFrame:

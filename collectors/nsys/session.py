@@ -62,10 +62,10 @@ class Session:
         if self.export.has(table):
             missing = [name for name in needed if name not in self.export.columns[table]]
             if missing:
-                found = ", ".join(sorted(self.export.columns[table]))
+                present = ", ".join(sorted(self.export.columns[table]))
                 raise SourceError(
                     f"{self.export.path}: expected the columns {', '.join(missing)} in {table},"
-                    f" found {found}; upgrade with pip install -U tracelens-toolkit, or export with"
+                    f" found {present}; upgrade with pip install -U tracelens-toolkit, or export with"
                     " another version of nsys"
                 )
         columns = wanted([*needed, *integers], texts)

@@ -80,8 +80,8 @@ class SqliteExport(Export):
                 for batch in cursor.fetch_record_batch():
                     kinds = [(field.type, columns[field.name]) for field in batch.schema]
                     if not all(
-                        found == pa.int64() or (found, asked) == (pa.string(), pl.String)
-                        for found, asked in kinds
+                        stored == pa.int64() or (stored, asked) == (pa.string(), pl.String)
+                        for stored, asked in kinds
                     ):
                         raise OSError("a column has another type than is asked for")
                     yield decoded(pa.Table.from_batches([batch]))
@@ -98,8 +98,8 @@ class SqliteExport(Export):
         try:
             with closing(_connect(self._uri)) as database:
                 cursor = database.execute(f"{_select(table, columns)} LIMIT -1 OFFSET {n_skipped}")
-                while found := cursor.fetchmany(_ROWS):
-                    values = zip(columns.items(), zip(*found, strict=True), strict=True)
+                while rows := cursor.fetchmany(_ROWS):
+                    values = zip(columns.items(), zip(*rows, strict=True), strict=True)
                     yield pl.DataFrame(
                         [_series(name, list(column), dtype) for (name, dtype), column in values]
                     )

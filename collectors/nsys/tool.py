@@ -69,10 +69,10 @@ def find_nsys(given: str | None = None) -> Nsys:
                 " folder); install NVIDIA Nsight Systems, or say where it is with --nsys PATH"
             )
     else:
-        found = shutil.which(given)
-        if found is None:
+        program = shutil.which(given)
+        if program is None:
             raise ToolError(f"--nsys {given}: there is no such program; give the path of nsys")
-        path = Path(found).absolute()  # as a Path, ./nsys is a name to look up
+        path = Path(program).absolute()  # as a Path, ./nsys is a name to look up
     try:
         answer = run_tool([path, "--version"], _PATIENCE_S)
     except ToolError as error:
@@ -109,9 +109,10 @@ def look_for_nsys(_: str) -> Found:
 
 def _best() -> Path | None:
     """Return the first nsys with an importer, else the first at all; None where there is none."""
-    found = list(candidates())
+    installed = list(candidates())
     return next(
-        (path for path in found if importer_of(path) is not None), found[0] if found else None
+        (path for path in installed if importer_of(path) is not None),
+        installed[0] if installed else None,
     )
 
 
@@ -125,9 +126,9 @@ def candidates() -> Iterator[Path]:
         yield Path(on_path)
     for pattern in _USUAL:
         matches = Path("/").glob(pattern.removeprefix("/"))
-        found = (path for path in matches if shutil.which(path))
+        programs = (path for path in matches if shutil.which(path))
         yield from sorted(
-            found, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))], reverse=True
+            programs, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))], reverse=True
         )
 
 
@@ -138,9 +139,9 @@ def importer_of(nsys: Path) -> Path | None:
     if here.parent.name == "nsight-systems":
         places.append((here, _DEBIANS_IMPORTER))
     for folder, pattern in places:
-        found = sorted(path.resolve() for path in folder.glob(pattern) if shutil.which(path))
-        if found:
-            return found[-1]
+        importers = sorted(path.resolve() for path in folder.glob(pattern) if shutil.which(path))
+        if importers:
+            return importers[-1]
     return None
 
 

@@ -135,15 +135,15 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
     diagnostics = Diagnostics()
     source = ByteSource(path, diagnostics)
     captures: list[Capture] = []
-    for number, (read, said) in enumerate(read_documents(source, diagnostics)):
-        _refuse_other_json(path, read, said)
+    for number, (read, notes) in enumerate(read_documents(source, diagnostics)):
+        _refuse_other_json(path, read, notes)
         if number == TRACES.value:
             raise SourceError(
                 f"{path}: holds more than {TRACES.value:,} traces; {TRACES.how_to_raise}"
             )
         if read.n_events:
             with Store(folder / str(next(parts))) if folder is not None else nullcontext() as store:
-                captures.append(_capture(path, source, read, said, store))
+                captures.append(_capture(path, source, read, notes, store))
         elif captures:
             what = "traces without an event, after the first in one file"
             captures[0].diagnostics.add("warning", "empty_trace", what)
@@ -163,9 +163,9 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
     return captures
 
 
-def _refuse_other_json(path: Path, read: ReadEvents, said: Diagnostics) -> None:
+def _refuse_other_json(path: Path, read: ReadEvents, notes: Diagnostics) -> None:
     """Raise NoTraceError for a list of objects of which none is an event (has a phase, `ph`)."""
-    n_strange = sum(n for (_, code), n in said.counts.items() if code.endswith(_WITHOUT_PHASE))
+    n_strange = sum(n for (_, code), n in notes.counts.items() if code.endswith(_WITHOUT_PHASE))
     if read.n_events and read.n_events == n_strange and not read.frames:
         raise NoTraceError(
             f"{path}: expected a torch.profiler Chrome trace, found JSON whose {n_strange:,}"

@@ -97,12 +97,12 @@ class RawEvents:
             if event.ph == "X" and isinstance(event.cat, str) and event.cat in of_category:
                 of_category[event.cat].append(event)
             elif event.ph not in _IGNORED:
-                for name, one in self._placed(event):
-                    placed[name].append(one)
-        for name, own in placed.items():
-            if own:
-                self._waiting.setdefault(name, []).append(_values(name, own))
-                self._n_waiting += len(own)
+                for name, single in self._placed(event):
+                    placed[name].append(single)
+        for name, events_of_table in placed.items():
+            if events_of_table:
+                self._waiting.setdefault(name, []).append(_values(name, events_of_table))
+                self._n_waiting += len(events_of_table)
         if self._n_waiting > _AT_ONCE:
             self.flush()
 
@@ -116,20 +116,20 @@ class RawEvents:
         self.flush()
         among: dict[str, list[tuple[Event, int]]] = {}
         for event, n_before in refused:
-            for name, one in self._placed(event):
-                among.setdefault(name, []).append((one, n_before[name]))
+            for name, single in self._placed(event):
+                among.setdefault(name, []).append((single, n_before[name]))
         for name in {*frames, *among}:
             parts = frames.get(name, [])
             if name in among:
                 events, places = zip(*among[name], strict=True)
-                own = self._frame(
+                refused_rows = self._frame(
                     name, [_values(name, events)], pl.Series("place", places, pl.Int64)
                 )
                 rows = (
                     [pl.concat(parts).with_columns(place=pl.int_range(pl.len()))] if parts else []
                 )
                 # An event stands before the row whose number is its place.
-                both = pl.concat([own, *rows], how="vertical_relaxed").sort(
+                both = pl.concat([refused_rows, *rows], how="vertical_relaxed").sort(
                     "place", maintain_order=True
                 )
                 parts = [both.drop("place")]
@@ -146,8 +146,8 @@ class RawEvents:
         self.flush()
         for (category, is_lost), count in self._unplaced.most_common():
             lost = "events of a category that is not read: they are in no table and no total"
-            severity, said = ("loss", lost) if is_lost else ("info", "events that no table holds")
-            self._diagnostics.add(severity, f"category_{category}"[:80], said, count)
+            severity, text = ("loss", lost) if is_lost else ("info", "events that no table holds")
+            self._diagnostics.add(severity, f"category_{category}"[:80], text, count)
         return {
             name: _joined(self._parts.pop(name)) for name in fields.NAMES if name in self._parts
         }
@@ -174,7 +174,8 @@ class RawEvents:
             self.count_unplaced(event.ph, event.cat)
             return []
         return [
-            (name, one) for one in (event.series() if isinstance(event, CounterEvent) else [event])
+            (name, single)
+            for single in (event.series() if isinstance(event, CounterEvent) else [event])
         ]
 
     def _frame(
@@ -236,30 +237,30 @@ def _word(value: Any) -> str:
 def _values(name: str, events: Sequence[Event]) -> dict[str, list[Any]]:
     """Return the values of each key of a table's events; values still in JSON as bytes."""
     args = [event.args or _NO_ARGS for event in events]
-    found = {}
+    values_by_key = {}
     for key, get in _KEYS[name].items():
         kind = fields.KEYS[key]
         values = map(get, events if key in fields.EVENT_KEYS else args)
         # JSON holds no zero byte; to join and split takes a third of the time of asking each value
         # for its bytes.
-        found[key] = b"\0".join(values).split(b"\0") if kind in _RAW else list(values)
-    return found
+        values_by_key[key] = b"\0".join(values).split(b"\0") if kind in _RAW else list(values)
+    return values_by_key
 
 
 def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
     """Return a column of a raw frame."""
-    found = _read(of.key, of.axis, values)
+    column = _read(of.key, of.axis, values)
     if of.second:
         other = _read(of.second, of.axis, values)
         if of.how == fields.UNLESS_ZERO:
-            return found.set((other == 0).fill_null(value=False), None)
+            return column.set((other == 0).fill_null(value=False), None)
         is_there = (
-            found.is_not_null() if of.how != fields.WORD else (found != "").fill_null(value=False)
+            column.is_not_null() if of.how != fields.WORD else (column != "").fill_null(value=False)
         )
-        found = found.zip_with(is_there | other.is_null(), other)
+        column = column.zip_with(is_there | other.is_null(), other)
     if of.how == fields.NAME:
-        found = found.fill_null("")
-    return found.cast(pl.Categorical) if of.how in fields.STRINGS else found
+        column = column.fill_null("")
+    return column.cast(pl.Categorical) if of.how in fields.STRINGS else column
 
 
 def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:

@@ -62,16 +62,16 @@ def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
         .str.to_lowercase()
         .replace_strict(_DTYPE_BYTES, default=None, return_dtype=pl.Int64)
     )
-    told = kernels.with_row_index("kernel_id").filter(pl.col("collective").is_not_null())
+    described = kernels.with_row_index("kernel_id").filter(pl.col("collective").is_not_null())
     lists = [
         each_once(
-            told[name],
+            described[name],
             lambda written: written.map_elements(lambda text: _json(_numbers(text)), pl.String),
         )
         for name in ("group_ranks", "in_split", "out_split")
     ]
     group = pl.col("group").cast(pl.String)
-    return told.select(
+    return described.select(
         pl.col("kernel_id", "group_id", "group_size", "sequence", "peer", "dtype"),
         *lists,
         group=pl.when(group != _UNTOLD).then(group).otherwise(pl.col("group_id").cast(pl.String)),
@@ -102,7 +102,7 @@ def _numbers(written: Any) -> list[int] | None:
     is_good = isinstance(written, list) and len(written) <= _MOST_RANKS
     return (
         written
-        if is_good and all(type(one) is int and 0 <= one < 2**53 for one in written)
+        if is_good and all(type(number) is int and 0 <= number < 2**53 for number in written)
         else None
     )
 
@@ -120,21 +120,23 @@ def with_group_ranks(collectives: pl.DataFrame, facts: dict[str, Any]) -> pl.Dat
         .cast(pl.String)
         .replace_strict(listed, default=None, return_dtype=pl.String)
     )
-    own = [pl.col("group_ranks").cast(pl.String)] if "group_ranks" in collectives.columns else []
-    return collectives.with_columns(group_ranks=pl.coalesce(*own, name))
+    recorded = (
+        [pl.col("group_ranks").cast(pl.String)] if "group_ranks" in collectives.columns else []
+    )
+    return collectives.with_columns(group_ranks=pl.coalesce(*recorded, name))
 
 
 def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
     """Name, description and ranks of each process group that distributedInfo lists whole."""
     config = distributed(facts).get("pg_config")
-    found = []
+    groups = []
     for group in config if isinstance(config, list) else ():
         if isinstance(group, dict) and (
             ranks := _members(group, integer(distributed(facts).get(WORLD_SIZE)))
         ):
             name, description = (str(group.get(key, "")) for key in ("pg_name", "pg_desc"))
-            found.append((name, description, ranks))
-    return found
+            groups.append((name, description, ranks))
+    return groups
 
 
 def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
@@ -170,9 +172,9 @@ def distributed(facts: dict[str, Any]) -> dict[str, Any]:
 
 def rank_of(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
     """Return the rank and its origin: distributedInfo, else the file name."""
-    said = integer(distributed(facts).get("rank"))
-    if said is not None and 0 <= said < 2**31:
-        return said, "distributedInfo"
+    rank = integer(distributed(facts).get("rank"))
+    if rank is not None and 0 <= rank < 2**31:
+        return rank, "distributedInfo"
     match = _RANK_IN_NAME.search(path.name)
     return (int(match.group(1)), "file name") if match else (None, "input order")
 

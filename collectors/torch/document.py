@@ -120,10 +120,10 @@ class Document:
                 if root
                 else _LIST_START.search(text.data, text.at + max(0, searched - _OVERLAP))
             )
-            found = root or match
-            if found is not None:
-                self._head = b"" if root else bytes(text.data[text.at : found.end() - 1])
-                text.at = found.end()
+            list_start = root or match
+            if list_start is not None:
+                self._head = b"" if root else bytes(text.data[text.at : list_start.end() - 1])
+                text.at = list_start.end()
                 return
             searched = text.left
             if searched > _HEAD_LIMIT or not text.more():

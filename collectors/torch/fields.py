@@ -253,11 +253,11 @@ both to Python."""
 def fields() -> dict[str, int]:
     """Return the index of each key's value among an event's fields; a triple takes three."""
     places: dict[str, int] = {}
-    at = 0
+    place = 0
     for key, kind in KEYS.items():
         if key not in _SPELLINGS:
-            places[key] = at
-            at += 3 if kind == TRIPLE else 1
+            places[key] = place
+            place += 3 if kind == TRIPLE else 1
     return places | {key: places[same] for key, same in _SPELLINGS.items()}
 
 
@@ -287,10 +287,10 @@ def plan() -> tuple[bytes, bytes, bytes, bytes]:
     for name, table in TABLES.items():
         first, matters = len(columns) // 3, 0
         for column in table:
-            one = places[column.key] + column.axis
+            first_field = places[column.key] + column.axis
             other = places[column.second] if column.second else -1
-            matters |= 1 << one | (1 << other if other >= 0 else 0)
-            columns.extend((column.how, one, other))
+            matters |= 1 << first_field | (1 << other if other >= 0 else 0)
+            columns.extend((column.how, first_field, other))
         if name == "unplaced":
             matters |= 1 << places["name"]  # it might spell [memory]
         required = sum(1 << places[key] for key in REQUIRED[name])

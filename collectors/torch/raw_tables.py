@@ -170,7 +170,7 @@ def _plain(written: str) -> str | None:
 
 def _as_json(value: str) -> str:
     """Return a value as JSON spells it, where it is a number, a truth value or a list of them."""
-    return _NOT_AS_JSON.sub(lambda found: found[0].lower() if found[0] != "." else ".0", value)
+    return _NOT_AS_JSON.sub(lambda match: match[0].lower() if match[0] != "." else ".0", value)
 
 
 def _decoded(text: str) -> Any:
@@ -182,7 +182,7 @@ def _decoded(text: str) -> Any:
 
 def _is_plain(value: Any, depth: int = 0) -> bool:
     if isinstance(value, list):
-        return depth < _DEEPEST_INPUT and all(_is_plain(one, depth + 1) for one in value)
+        return depth < _DEEPEST_INPUT and all(_is_plain(element, depth + 1) for element in value)
     return isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value))
 
 
@@ -229,17 +229,17 @@ def _callers(spans: pl.DataFrame) -> pl.Series:
     spans = spans.select(
         "process_id", pl.col("python_id", "python_parent_id").cast(pl.Int64)
     ).with_row_index("row")
-    found = pl.repeat(None, spans.height, dtype=pl.UInt32, eager=True)
+    caller_rows = pl.repeat(None, spans.height, dtype=pl.UInt32, eager=True)
     if not spans["python_parent_id"].count():
-        return found
+        return caller_rows
     process = spans["process_id"]
-    for own in process.unique().drop_nulls():
-        of_process = spans.lazy().filter(pl.col("process_id") == own)
+    for process_id in process.unique().drop_nulls():
+        of_process = spans.lazy().filter(pl.col("process_id") == process_id)
         callers = of_process.select("row", "python_id").drop_nulls().collect()
         callees = of_process.select("row", "python_parent_id").drop_nulls().collect()
         rows = _first_rows(callers["python_id"], callers["row"], callees["python_parent_id"])
-        found = found.scatter(callees["row"], rows)
-    return found
+        caller_rows = caller_rows.scatter(callees["row"], rows)
+    return caller_rows
 
 
 def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Series:
@@ -292,8 +292,8 @@ def _memcpys(copies: pl.DataFrame) -> pl.DataFrame:
 
     They are parsed from the name, not looked up in a list of names.
     """
-    said = each_once(copies["name"], _direction_and_memory).struct.unnest()
-    return _work(copies).with_columns(*said, size_bytes=pl.col("size_bytes").fill_null(0))
+    described = each_once(copies["name"], _direction_and_memory).struct.unnest()
+    return _work(copies).with_columns(*described, size_bytes=pl.col("size_bytes").fill_null(0))
 
 
 def _direction_and_memory(name: pl.Expr) -> pl.Expr:
@@ -342,11 +342,11 @@ def _work(work: pl.DataFrame) -> pl.DataFrame:
 
 def _synchronizations(syncs: pl.DataFrame) -> pl.DataFrame:
     def waited_for(what: pl.Expr) -> pl.Expr:
-        found = (
+        cases = (
             pl.when(what.str.contains(pattern)).then(pl.lit(word))
             for word, pattern in _SYNC.items()
         )
-        return pl.coalesce(*found, pl.lit("unknown"))
+        return pl.coalesce(*cases, pl.lit("unknown"))
 
     # Kineto writes -1 or 2^32-1 where a wait has no stream.
     return syncs.with_columns(

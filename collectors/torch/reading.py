@@ -85,27 +85,27 @@ def read_documents(
     reading. Raises SourceError when the file does not begin with a trace.
     """
     text = Text(source.blocks(BLOCK_BYTES), str(source.path))
-    said = diagnostics
-    read = reader(text, said)
+    notes = diagnostics
+    read = reader(text, notes)
     while what_follows(text):
         following = Diagnostics()
         source.diagnostics = following
         try:
             after = reader(text, following)
         except SourceError:
-            source.diagnostics = said
+            source.diagnostics = notes
             if source.failed:
                 raise
             what = "text after the end of the trace that is no other trace, and was not read"
-            said.add("loss", "text_after_trace", what)
+            notes.add("loss", "text_after_trace", what)
             while text.more():
                 text.at = len(text.data)
             break
-        yield read, said
-        read, said = after, following
+        yield read, notes
+        read, notes = after, following
     if source.cut:
         read = replace(read, complete=False)
-    yield read, said
+    yield read, notes
 
 
 def read_native(
@@ -324,8 +324,8 @@ class _Parser:
             heights = {
                 name: sum(part.height for part in parts) for name, parts in parsed.frames.items()
             }
-            for at in range(0, len(words), size):
-                begin, end, *rows = words[at : at + size]
+            for first in range(0, len(words), size):
+                begin, end, *rows = words[first : first + size]
                 n_before = {
                     name: heights.get(name, 0) + n
                     for name, n in zip(fields.NAMES, rows, strict=True)
@@ -343,12 +343,12 @@ class _Parser:
         for (name, table), n in zip(fields.TABLES.items(), n_rows, strict=True):
             if n:
                 cells = (
-                    bytes(self._cells[8 * at * _N_ROWS :][: 8 * n])
-                    for at in range(place, place + len(table))
+                    bytes(self._cells[8 * number * _N_ROWS :][: 8 * n])
+                    for number in range(place, place + len(table))
                 )
                 columns = [
-                    self._column(of, own).alias(of.name)
-                    for of, own in zip(table, cells, strict=True)
+                    self._column(of, values).alias(of.name)
+                    for of, values in zip(table, cells, strict=True)
                 ]
                 parsed.frames.setdefault(name, []).append(pl.DataFrame(columns))
             place += len(table)

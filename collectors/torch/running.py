@@ -123,8 +123,10 @@ def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
             )
     # Sidecars of processes that were left out would tell of graphs that the trace does not hold.
     stems = tuple(f"{report['stem']}." for report, _ in chosen)
-    own = (SUFFIX, ".part", ".part.json", ".pt.trace.json")
-    others = [p for p in folder.iterdir() if p.name.startswith(stems) and not p.name.endswith(own)]
+    endings = (SUFFIX, ".part", ".part.json", ".pt.trace.json")
+    others = [
+        p for p in folder.iterdir() if p.name.startswith(stems) and not p.name.endswith(endings)
+    ]
     captures = [capture for _, capture in chosen] + (read_captures(others) if others else [])
     return captures, [*notes, *_of_steps(chosen[0][0], settings)]
 
@@ -171,7 +173,7 @@ def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
     """Return a sentence on the recorded steps and the cost of recording them."""
     is_kept = not report.get("is_opening")
     steps = [n for n, kind, _ in report.get("step_ns", ()) if kind.startswith("active") and is_kept]
-    said = []
+    sentences = []
     if steps:
         source = (
             f"found from the {report['source']}"
@@ -182,10 +184,12 @@ def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
         # Steps are counted for some time after the window, and not to the end of a program that was
         # killed.
         least = "" if report["stage"] == DONE and report.get("is_counted") else "at least "
-        said.append(f"recorded {which} of {least}{report.get('n_steps', len(steps))}, {source}")
+        sentences.append(
+            f"recorded {which} of {least}{report.get('n_steps', len(steps))}, {source}"
+        )
         wanted = settings.active if settings.window_s is None else None
         if wanted is not None and len(steps) < wanted:
-            said.append(
+            sentences.append(
                 f"the program ended before all {wanted} steps asked for; the last one may be cut"
             )
     warning = "do not read end-to-end time from this trace"
@@ -197,15 +201,15 @@ def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
             f" and {plain['median'] / 1e6:.3f} ms without (median of {plain['n']})"
         )
         if ratio > 1:
-            said.append(f"{times}: {ratio:.2f} times as long; {warning}")
+            sentences.append(f"{times}: {ratio:.2f} times as long; {warning}")
         elif plain["n"] >= _FEW_STEPS:
-            said.append(f"{times}: the profiler cost less than steps differ")
+            sentences.append(f"{times}: the profiler cost less than steps differ")
     else:
-        said.append(
+        sentences.append(
             "what the profiler cost is unknown, for no step ran both with and without it;"
             f" {warning}"
         )
-    return said
+    return sentences
 
 
 class CaptureOptions(TypedDict, total=False):
@@ -325,10 +329,10 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         try:
             with suppress(*((ToolError, SourceError) if error is not None else ())):
                 captures, self.notes = _read(Path(self._folder.name), self._settings)
-                made = combine(
+                combined = combine(
                     [*captures, self._sampler.capture(captures[0].rank)], is_one_run=True
                 )
-                self.trace = made.write(self.path, force=self.force)
+                self.trace = combined.write(self.path, force=self.force)
         finally:
             self._folder.cleanup()
 

@@ -29,13 +29,18 @@ class LineSamples:
     @classmethod
     def of(cls, facts: dict[str, Any]) -> "LineSamples | None":
         """The samples in a sidecar; None without any, or where they are damaged."""
-        told = facts.get("lines")
+        recorded: Any = facts.get("lines")
         try:
-            names = [(str(file), str(name), bool(own)) for file, name, own in told["names"]]  # type: ignore[index]
+            names = [
+                (str(file), str(name), bool(is_program))
+                for file, name, is_program in recorded["names"]
+            ]
             times, frames = [], []
-            for time_ns, stack in told["samples"]:  # type: ignore[index]
+            for time_ns, stack in recorded["samples"]:
                 times.append(int(time_ns))
-                frames.append([(*names[at][:2], int(line), names[at][2]) for at, line in stack])
+                frames.append(
+                    [(*names[number][:2], int(line), names[number][2]) for number, line in stack]
+                )
         except (TypeError, ValueError, KeyError, IndexError):
             return None
         return cls(times, frames) if times else None
@@ -90,10 +95,10 @@ def _cut_where_lines_change(
     lines = [next((frame for frame in stack if frame[3]), None) for stack in samples.frames]
     edges = [
         (before + after) // 2
-        for before, after, one, other in zip(
+        for before, after, line, next_line in zip(
             samples.times, samples.times[1:], lines, lines[1:], strict=False
         )
-        if one != other
+        if line != next_line
     ]
     pieces = cut_at(
         whole.with_columns(end_ns=END), pl.Series("edges", edges, dtype=pl.Int64).unique().sort()
@@ -107,7 +112,7 @@ def _cut_where_lines_change(
 def _with_lines(what: str | None, stacks: list[list[tuple[str, str, int, bool]]]) -> str | None:
     """The place with the line of each of its frames that most stacks have."""
     lines: dict[tuple[str, str], Counter[int]] = {}
-    own: Counter[tuple[str, str, int]] = Counter()
+    program_lines: Counter[tuple[str, str, int]] = Counter()
     for stack in stacks:
         seen: set[tuple[str, str]] = set()
         for file, function, line, _ in stack:
@@ -116,18 +121,18 @@ def _with_lines(what: str | None, stacks: list[list[tuple[str, str, int, bool]]]
                 lines.setdefault((file, function), Counter())[line] += 1
         innermost = next(((f, name, line) for f, name, line, is_own in stack if is_own), None)
         if innermost is not None:
-            own[innermost] += 1
+            program_lines[innermost] += 1
 
     def line_of(match: re.Match[str]) -> str:
-        found = lines.get((match[1], match[3]))
-        line = match[2] if found is None else str(found.most_common(1)[0][0])
+        counts = lines.get((match[1], match[3]))
+        line = match[2] if counts is None else str(counts.most_common(1)[0][0])
         return f"{match[1]}({line}): {match[3]}"
 
     if what is not None and _FRAME.search(what):
         return _FRAME.sub(line_of, what)
-    if not own or what == PROFILER:
+    if not program_lines or what == PROFILER:
         return what
-    file, function, line = own.most_common(1)[0][0]
+    file, function, line = program_lines.most_common(1)[0][0]
     place = f"{file}({line}): {function}"
     is_stretch = what is None or what.startswith(("between ", "before ", "after "))
     return place if is_stretch else f"{place} > {what}"

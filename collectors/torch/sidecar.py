@@ -72,14 +72,14 @@ def exact_paths(
         )
         words = spans["kind"].cast(pl.String)
         spans = spans.with_columns(words.set(marked, "module").cast(pl.Categorical).alias("kind"))
-    found = each_once(
+    exact_path = each_once(
         name,
         lambda text: text.str.strip_prefix(MODULE_PREFIX).replace_strict(
             known, default=None, return_dtype=pl.String
         ),
     )
     is_module = pl.col("kind") == "module"
-    spans = spans.with_columns(exact_path=found).with_columns(
+    spans = spans.with_columns(exact_path=exact_path).with_columns(
         pl.when(is_module).then("exact_path").alias("exact_path")
     )
     unnamed = spans.filter(is_module & pl.col("exact_path").is_null())["name"].n_unique()
@@ -94,7 +94,7 @@ def exact_paths(
 
 def describe_layers(layers: pl.DataFrame, facts: dict[str, Any]) -> pl.DataFrame:
     """Return layers with class, parameters and hyperparameters from the sidecar."""
-    told = facts.get("layers")
+    recorded = facts.get("layers")
     rows = [
         (
             path,
@@ -102,7 +102,7 @@ def describe_layers(layers: pl.DataFrame, facts: dict[str, Any]) -> pl.DataFrame
             integer(layer.get("n_parameters")),
             _as_json(layer),
         )
-        for path, layer in (told.items() if isinstance(told, dict) else ())
+        for path, layer in (recorded.items() if isinstance(recorded, dict) else ())
         if isinstance(layer, dict)
     ]
     if not rows:
@@ -134,12 +134,12 @@ def step_times(facts: dict[str, Any]) -> dict[str, Any]:
 
     Return None where they were not both measured.
     """
-    told = {name: facts.get(name) for name in ("unprofiled_step_ns", "profiled_step_ns")}
+    recorded = {name: facts.get(name) for name in ("unprofiled_step_ns", "profiled_step_ns")}
     is_told = all(
         isinstance(times, dict) and all(type(time) is int for time in times.values())
-        for times in told.values()
+        for times in recorded.values()
     )
-    return told if is_told else {}
+    return recorded if is_told else {}
 
 
 def is_sidecar(path: Path) -> bool:

@@ -174,12 +174,12 @@ def _up_to_damage(inflater: "zlib._Decompress", data: bytes) -> bytes:
 
     zlib returns nothing for a piece with an error.
     """
-    parts, at, size = [], 0, _CAREFUL_BYTES
-    while at < len(data):
+    parts, place, size = [], 0, _CAREFUL_BYTES
+    while place < len(data):
         before = inflater.copy()
         try:
-            parts.append(inflater.decompress(data[at : at + size]))
-            at += size
+            parts.append(inflater.decompress(data[place : place + size]))
+            place += size
         except zlib.error:
             if size == 1:
                 break

@@ -55,8 +55,8 @@ class Text:
 
     def skip(self, characters: bytes) -> None:
         """Move past all of these characters that are in the window."""
-        found = re.compile(b"[" + re.escape(characters) + b"]*").match(self.data, self.at)
-        self.at = found.end() if found else self.at
+        match = re.compile(b"[" + re.escape(characters) + b"]*").match(self.data, self.at)
+        self.at = match.end() if match else self.at
 
     def rest(self) -> Iterator[bytes | memoryview]:
         """Yield all text from `at` on; the window is empty afterwards."""

@@ -99,21 +99,21 @@ def integers(values: Sequence[Any]) -> pl.Series:
     """Return each value as an Int64, None where it is no integer."""
     if set(map(type, values)) <= {int, NoneType}:
         try:
-            found = pl.Series(values, dtype=pl.Int64)
+            column = pl.Series(values, dtype=pl.Int64)
         except (OverflowError, TypeError, pl.exceptions.PolarsError):
             pass
         else:
-            return found.set(found == -_INT64_MAX - 1, None)
+            return column.set(column == -_INT64_MAX - 1, None)
     return pl.Series([integer(value) for value in values], dtype=pl.Int64)
 
 
 def numbers(values: Sequence[Any]) -> pl.Series:
     """Return each value as a Float64, None where it is no finite number."""
     are_plain = set(map(type, values)) <= {float, NoneType}
-    found = pl.Series(
+    column = pl.Series(
         values if are_plain else [number(value) for value in values], dtype=pl.Float64
     )
-    return found.set(found.is_finite().not_(), None)
+    return column.set(column.is_finite().not_(), None)
 
 
 def texts(values: Sequence[Any]) -> pl.Series:
@@ -125,14 +125,14 @@ def texts(values: Sequence[Any]) -> pl.Series:
 def number(value: Any) -> float | None:
     """Return a float from a finite number or numeric string; None otherwise."""
     try:
-        found = (
+        converted = (
             float(value)
             if isinstance(value, (int, float, str)) and not isinstance(value, bool)
             else None
         )
     except (ValueError, OverflowError):
         return None
-    return found if found is not None and math.isfinite(found) else None
+    return converted if converted is not None and math.isfinite(converted) else None
 
 
 def text(value: Any) -> str | None:

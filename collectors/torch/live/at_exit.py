@@ -35,11 +35,11 @@ def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable
     handles it, it ends the program after `finish`, still as a signal. Returns a function that
     undoes this.
     """
-    own = os.getpid()
+    process_id = os.getpid()
     active = [True]
 
     def finish_here() -> None:
-        if active and os.getpid() == own:
+        if active and os.getpid() == process_id:
             finish()
 
     def forget() -> None:

@@ -75,9 +75,9 @@ def _told_to_run(words: Sequence[str]) -> tuple[str, str]:
         if word == "--check-hash-based-pycs":
             next(rest, "")
         letters = "" if word.startswith("--") else word[1:]
-        for at, letter in enumerate(letters, 1):
+        for n_letters, letter in enumerate(letters, 1):
             if letter in "cmWX":  # these take the rest of the word, or the next one
-                value = letters[at:] or next(rest, "")
+                value = letters[n_letters:] or next(rest, "")
                 if letter in "cm":
                     return ("code" if letter == "c" else "module"), value
                 break

@@ -68,7 +68,9 @@ class Recorder:
 
         Before torch 2.8 there is no hook: then a note that says so is all that is recorded.
         """
-        original = next((found for home in HOMES if (found := _attribute(home, HOOK))), None)
+        original = next(
+            (hook_function for home in HOMES if (hook_function := _attribute(home, HOOK))), None
+        )
         if original is None:
             self.notes.append(
                 "this torch does not tell what kernels are made of; torch 2.8 and later do"
@@ -269,10 +271,10 @@ def _origins(ir_node: Any) -> list[Any]:
 
 def _described(fx_nodes: list[Any]) -> list[dict[str, Any]]:
     """Each call_function node once, with the module that it came from and the evidence for it."""
-    found = []
+    rows = []
     for node in {node.name: node for node in fx_nodes if node.op == "call_function"}.values():
         path, rule = _module(node)
-        found.append(
+        rows.append(
             {
                 "node": node.name,
                 "aten_op": str(node.target),
@@ -281,7 +283,7 @@ def _described(fx_nodes: list[Any]) -> list[dict[str, Any]]:
                 "output_bytes": _output_bytes(node),
             }
         )
-    return found
+    return rows
 
 
 def _module(node: Any) -> tuple[str | None, str]:

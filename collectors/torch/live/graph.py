@@ -213,7 +213,7 @@ def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
             op = _called(target)
         inputs, arguments = _arguments(node, same)
         value = value[0] if isinstance(value, (tuple, list)) and value else value
-        path = [str(found[0]) for found in node.meta.get("nn_module_stack", {}).values()]
+        path = [str(module[0]) for module in node.meta.get("nn_module_stack", {}).values()]
         rows[node.name] = _row(node.name, op, inputs, arguments) | {
             "alias_of": next((i for i in inputs if i), None) if op in VIEWS else None,
             "is_output": node.name in returned,
@@ -235,7 +235,7 @@ def _row(node: str, op: str, inputs: list[str | None], arguments: list[Any]) -> 
         "node": node,
         "op": op,
         "inputs": inputs,
-        "arguments": [own if _is_plain(own) else None for own in arguments],
+        "arguments": [argument if _is_plain(argument) else None for argument in arguments],
         "shape": None,
         "dtype": None,
         "strides": None,
@@ -271,8 +271,10 @@ def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[
     values = list(node.args)
     if schema is not None:
         values += [
-            node.kwargs.get(own.name, own.default_value if own.has_default_value() else None)
-            for own in schema.arguments[len(values) :]
+            node.kwargs.get(
+                parameter.name, parameter.default_value if parameter.has_default_value() else None
+            )
+            for parameter in schema.arguments[len(values) :]
         ]
     inputs: list[str | None] = []
     others: list[Any] = []
@@ -379,7 +381,7 @@ def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict
                 names.append(None)
             else:
                 arguments.append(value)
-        results = [own for own in _values(node["outputs"]) if own[2].startswith(_TENSOR)]
+        results = [result for result in _values(node["outputs"]) if result[2].startswith(_TENSOR)]
         if not results:
             continue
         read.update(name for name in names if name)
@@ -395,17 +397,17 @@ def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict
     return rows
 
 
-def _values(told: dict[str, Any]) -> list[tuple[Any, Any, str, Any]]:
+def _values(described: dict[str, Any]) -> list[tuple[Any, Any, str, Any]]:
     """Value, shape, type and strides of each input or output; of a list of tensors, each."""
-    found: list[tuple[Any, Any, str, Any]] = []
-    columns = (told[name] for name in ("values", "shapes", "types", "strides"))
+    rows: list[tuple[Any, Any, str, Any]] = []
+    columns = (described[name] for name in ("values", "shapes", "types", "strides"))
     for value, shape, kind, strides in zip(*columns, strict=True):
         if kind.startswith(f"GenericList[{_TENSOR}"):
             kinds = kind.removeprefix("GenericList[").removesuffix("]").split(",")
-            found += list(zip(value, shape, kinds, strides, strict=True))
+            rows += list(zip(value, shape, kinds, strides, strict=True))
         else:
-            found.append((value, shape, kind, strides))
-    return found
+            rows.append((value, shape, kind, strides))
+    return rows
 
 
 def _is_inside(node: dict[str, Any], by_id: dict[int, dict[str, Any]]) -> bool:

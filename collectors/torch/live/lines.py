@@ -75,14 +75,14 @@ class LineSampler:
             interval_s = max(self._least_s, min(cost / _MOST_SHARE, _MOST_S))
 
     def _frames(self, frame: FrameType | None) -> list[tuple[int, int]]:
-        found: list[tuple[int, int]] = []
-        while frame is not None and len(found) < _MOST_FRAMES:
+        frames: list[tuple[int, int]] = []
+        while frame is not None and len(frames) < _MOST_FRAMES:
             code = frame.f_code
             path = code.co_filename
             name = (path.replace("\\", "/").rpartition("/")[2], code.co_name, _is_own(path))
-            found.append((self._names.setdefault(name, len(self._names)), frame.f_lineno or 0))
+            frames.append((self._names.setdefault(name, len(self._names)), frame.f_lineno or 0))
             frame = frame.f_back
-        return found
+        return frames
 
 
 def _is_own(path: str) -> bool:

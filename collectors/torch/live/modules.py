@@ -70,7 +70,7 @@ def _name(event: Any) -> str:
 def _names_in(trace: Path) -> set[str]:
     """The names of module calls in a trace that was just written."""
     with trace.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        return {found.decode(errors="replace") for found in _NAME.findall(text)}
+        return {name.decode(errors="replace") for name in _NAME.findall(text)}
 
 
 def _alive() -> dict[int, Any]:
@@ -79,8 +79,8 @@ def _alive() -> dict[int, Any]:
     The type is checked, not the object: proxies pretend to be other types.
     """
     kinds = set(_kinds(torch.nn.Module))
-    found = [thing for thing in gc.get_objects() if type(thing) in kinds]
-    return {id(module): module for module in found if _is_made(module)}
+    modules = [thing for thing in gc.get_objects() if type(thing) in kinds]
+    return {id(module): module for module in modules if _is_made(module)}
 
 
 def _is_made(module: Any) -> bool:
@@ -94,8 +94,8 @@ def _is_made(module: Any) -> bool:
 def _kinds(kind: type) -> Iterator[type]:
     yield kind
     below: list[type] = kind.__subclasses__()
-    for one in below:
-        yield from _kinds(one)
+    for subclass in below:
+        yield from _kinds(subclass)
 
 
 def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]:
@@ -150,13 +150,13 @@ def _unwrapped(module: Any) -> str:
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    found = next(
+    unused = next(
         word
         for n in range(1, len(taken) + 2)
         if (word := name if n == 1 else f"{name}_{n}") not in taken
     )
-    taken.add(found)
-    return found
+    taken.add(unused)
+    return unused
 
 
 def _facts(module: Any) -> dict[str, Any]:
@@ -198,21 +198,21 @@ def _hyperparameters(module: Any) -> dict[str, Any]:
         names = list(inspect.signature(type(module).__init__).parameters)[1:]
     except (TypeError, ValueError):
         return {}
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     parameters = dict(module._parameters.items())
     for name in names:
         value = vars(module).get(name, parameters.get(name))
         if isinstance(value, torch.Tensor):
-            found[name] = True
+            arguments[name] = True
         elif isinstance(value, (bool, int, float)) or (words and isinstance(value, str)):
-            found[name] = value
+            arguments[name] = value
         elif isinstance(value, (tuple, list)) and all(
             isinstance(v, (bool, int, float)) for v in value
         ):
-            found[name] = list(value)
+            arguments[name] = list(value)
         elif name == "bias" and name in parameters:
-            found[name] = False
-    return found
+            arguments[name] = False
+    return arguments
 
 
 class ModuleCalls:

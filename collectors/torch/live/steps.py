@@ -81,10 +81,10 @@ class StepFinder:
 
     def mark(self) -> None:
         """The program marks a step itself; from the first on, no other sign counts."""
-        found, self.source = self.source, PROGRAM
+        source_before, self.source = self.source, PROGRAM
         self._see()
         # A step that was found just now is the one that the program means with its first mark.
-        if found in (None, PROGRAM):
+        if source_before in (None, PROGRAM):
             self._boundary()
 
     def _patch(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:

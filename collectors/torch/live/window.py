@@ -90,9 +90,9 @@ class Moment:
         event = None
         if module is not None and hasattr(module, "Event") and not _is_capturing(module):
             with contextlib.suppress(RuntimeError):
-                made = module.Event(enable_timing=True)
-                made.record()
-                event = made
+                new_event = module.Event(enable_timing=True)
+                new_event.record()
+                event = new_event
         return cls(time.perf_counter_ns(), event, module is not None)
 
     def until(self, end: Moment) -> int | None:
@@ -184,7 +184,7 @@ def rename_parts(trace: Path, steps: Iterable[int]) -> None:
     for step in steps:
         whole, part = _WHOLE % step, _PART % step
         with trace.open("r+b") as file, mmap.mmap(file.fileno(), 0) as text:
-            at = text.find(whole)
-            while at >= 0:
-                text[at : at + len(part)] = part
-                at = text.find(whole, at + len(part))
+            place = text.find(whole)
+            while place >= 0:
+                text[place : place + len(part)] = part
+                place = text.find(whole, place + len(part))
