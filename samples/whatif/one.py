@@ -1,9 +1,9 @@
-"""One program in this process: `one.py NAME OPTION BATCH TAKES DIR`, started by run.py.
+"""One program in this process: `one.py NAME OPTIONS BATCHES TAKES DIR`, started by run.py.
 
-OPTION and BATCH are `-` where there is none. TAKES: `time` (steps without the profiler), `plain`
-(the same before and after a trace, and the trace), `all` (likewise with traces of each kind), or
-`warm` (one step, so that what it compiles is in PyTorch's cache). It imports torch, waits for a
-line, and prints a line of JSON after each result.
+OPTIONS and BATCHES are joined by `+`, `-` for none. TAKES: `pairs` (steps without the profiler of
+each variant, then a trace of each change), `all` (steps, traces of each kind of profile, and steps
+again), or `warm` (one step, so that what it compiles is in PyTorch's cache). It imports torch,
+waits for a line, and prints a line of JSON after each result.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ import json
 import statistics
 import sys
 import time
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
+from held_out_hosts import HELD_OUT
 from networks import NETWORKS
 from programs import ON_GPU, PROGRAMS, Steps
 from torch.profiler import ProfilerActivity, profile, schedule
 
-N_WARM_UP, N_BLOCKS, BLOCK_S = 8, 7, 0.1
-N_SETTLE, N_RECORDED = 3, 3
+N_WARM_UP, N_BLOCKS, BLOCK_S, N_LEAST = (8, 7, 0.1, 4) if ON_GPU else (1, 1, 0, 1)
+N_SETTLE, N_RECORDED = (3, 3) if ON_GPU else (1, 1)
 TRACES = {
     "plain": {},
     "shapes": {"record_shapes": True, "profile_memory": True},
@@ -48,8 +50,8 @@ def block_ms(steps: Steps, n: int) -> float:
 
 def timed(steps: Steps) -> dict[str, Any]:
     """Times of a step in several blocks of steps, without the profiler."""
-    once = max(block_ms(steps, 3), 1e-3)
-    n = max(4, min(60, round(BLOCK_S * 1e3 / once)))
+    once = max(block_ms(steps, min(3, N_LEAST)), 1e-3)
+    n = max(N_LEAST, min(60, round(BLOCK_S * 1e3 / once)))
     blocks = [round(block_ms(steps, n), 4) for _ in range(N_BLOCKS)]
     return {"n_steps": n, "median_ms": statistics.median(blocks), "blocks_ms": blocks}
 
@@ -69,40 +71,95 @@ def trace(steps: Steps, options: dict[str, Any], path: Path) -> None:
             profiler.step()
 
 
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The program with an option or a batch size, or as it is."""
+
+    program: str
+    option: str
+    batch: str
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether this is the program before any change."""
+        return (self.option, self.batch) == ("-", "-")
+
+    def steps(self) -> Steps:
+        """The steps, begun."""
+        entry = {**PROGRAMS, **NETWORKS, **HELD_OUT}[self.program]
+        batch = {} if self.batch == "-" else {"batch": int(self.batch)}
+        option = None if self.option == "-" else self.option
+        return entry.steps(option, **{**entry.settings, **batch})
+
+    def row(self) -> dict[str, Any]:
+        """What pairs.json says of it, before anything is measured."""
+        row: dict[str, Any] = {
+            "program": self.program,
+            "option": self.option,
+            "batch": self.batch,
+        }
+        if self.option != "-":
+            entry = {**PROGRAMS, **NETWORKS, **HELD_OUT}[self.program]
+            row["expression"] = entry.changes[self.option]
+        return row
+
+    def path(self, kind: str, folder: Path) -> Path:
+        """Where a trace of this kind of profile goes."""
+        parts = [self.program]
+        parts += [] if self.option == "-" else [self.option]
+        parts += [] if self.batch == "-" else [f"b{self.batch}"]
+        return folder / ".".join([*parts, kind, "pt.trace.json"])
+
+
+def say(row: dict[str, Any]) -> None:
+    """Print a result; a later one of the same variant replaces it."""
+    sys.stdout.write(json.dumps(row) + "\n")
+    sys.stdout.flush()
+
+
+def measure(variants: list[Variant], takes: str, folder: Path) -> None:
+    """Time every variant, then record them; with `all`, time them again after that."""
+    measured = []
+    for variant in variants:
+        row = variant.row() | {"takes": takes}
+        try:
+            steps = variant.steps()
+            for _ in islice(steps, 1 if takes == "warm" else N_WARM_UP):
+                pass
+            if takes != "warm":
+                row["before"] = timed(steps)
+            measured.append((variant, row, steps))
+        except Exception as error:  # noqa: BLE001 - the other variants go on
+            row["error"] = f"{type(error).__name__}: {error}"[:300]
+        say(row)
+        if variant.program.startswith("input_") and takes == "pairs" and "before" in row:
+            measured.pop()[2].close()  # workers of several loaders would share the processor
+    for variant, row, steps in measured:
+        kinds = list(TRACES) if takes == "all" else ["plain"] * (takes == "pairs")
+        for kind in [] if takes == "pairs" and variant.is_plain else kinds:
+            path = variant.path(kind, folder)
+            trace(steps, TRACES[kind], path)
+            row.setdefault("files", {})[kind] = f"{path.name}.gz"
+            say(row)
+        if takes == "all":
+            row["after"] = timed(steps)
+            say(row)
+
+
 def main() -> None:
     """Run the program once told to go on."""
-    name, option, batch, takes, out = sys.argv[1:]
-    chosen = {**PROGRAMS, **NETWORKS}[name]
+    name, options, batches, takes, out = sys.argv[1:]
     if name in NETWORKS:
         import torchvision  # noqa: F401, PLC0415 - before the clock runs
         import transformers  # noqa: F401, PLC0415
+    variants = [
+        Variant(name, option, batch)
+        for option in options.split("+")
+        for batch in batches.split("+")
+    ]
     sys.stdin.readline()
     torch.zeros(1, device="cuda" if ON_GPU else "cpu")
-    settings = {**chosen.settings, **({} if batch == "-" else {"batch": int(batch)})}
-    steps = chosen.steps(None if option == "-" else option, **settings)
-    result: dict[str, Any] = {"program": name, "option": option, "batch": batch, "takes": takes}
-    if option != "-":
-        result["expression"] = chosen.changes[option]
-    for _ in islice(steps, 1 if takes == "warm" else N_WARM_UP):
-        pass
-    if takes != "warm":
-        result["before"] = timed(steps)
-    kinds = list(TRACES) if takes == "all" else [takes] if takes in TRACES else []
-    if kinds:
-        result["files"] = {}
-        parts = [
-            name,
-            *([] if option == "-" else [option]),
-            *([] if batch == "-" else [f"b{batch}"]),
-        ]
-        for kind in kinds:
-            path = Path(out) / ".".join([*parts, kind, "pt.trace.json"])
-            trace(steps, TRACES[kind], path)
-            result["files"][kind] = f"{path.name}.gz"
-            print(json.dumps(result), flush=True)
-        result["after"] = timed(steps)
-    print(json.dumps(result), flush=True)
-    steps.close()
+    measure(variants, takes, Path(out))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
     python samples/whatif/run.py --out DIR [--part 1/2] [--seconds 450] [--only WORD]
 
-Every program runs before its change, in a process that records traces too and in one that never
-does. It runs after each change in a process of its own, which records one trace. Programs run one
-at a time, while the next ones import torch. What is compiled is compiled first, all at once, into
-PyTorch's cache. See README.md beside this file.
+Every program runs in a process that records traces and is timed before and after, and in one that
+is timed before and after each change and records nothing until then; one process at a time, while
+the next ones import torch. What is compiled is compiled first, all at once, into PyTorch's cache.
+See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from held_out_hosts import HELD_OUT
 from networks import NETWORKS
 from programs import PROGRAMS
 
+TABLES = {"programs": PROGRAMS, "networks": NETWORKS, "held_out": HELD_OUT}
 HERE = Path(__file__).resolve().parent
 AHEAD = 4
 SETTINGS = {
@@ -36,7 +38,7 @@ SETTINGS = {
     "OMP_NUM_THREADS": "4",
     "TORCHINDUCTOR_COMPILE_THREADS": "4",
 }
-LIMIT_S = 45
+LIMIT_S = 60
 WARM_LIMIT_S = 120
 LARGEST_FILE = 15 << 20
 LARGEST_CAPTURE = 2 << 20
@@ -62,8 +64,8 @@ class Job:
             env={**os.environ, **SETTINGS},
         )
 
-    def finish(self, limit_s: float) -> dict[str, Any]:
-        """Let the process go on and return what it found last; its error where it failed."""
+    def finish(self, limit_s: float) -> list[dict[str, Any]]:
+        """Let the process go on and return what it found of each variant; the error where it failed."""
         assert self.process is not None
         began, error, said = time.monotonic(), None, ""
         try:
@@ -74,43 +76,47 @@ class Job:
             self.process.kill()
             said, _ = self.process.communicate()
             error = f"took over {limit_s} s"
-        lines = [line for line in said.splitlines() if line.startswith("{")]
-        found = json.loads(lines[-1]) if lines else {"words": self.words}
-        if error:
-            found["error"] = error
-        return {**found, "took_s": round(time.monotonic() - began, 1)}
+        rows = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+        found = {(row["option"], row["batch"]): row for row in rows}
+        last = {"words": self.words, "error": error} if error else {}
+        took = {"took_s": round(time.monotonic() - began, 1)}
+        return [*found.values(), {**last, **took}] if error or not found else list(found.values())
 
 
-def jobs(only: str, part: tuple[int, int], *, changes_only: bool) -> list[Job]:
+def jobs(only: str, part: tuple[int, int], tables: list[str]) -> list[Job]:
     """All processes, program by program, of every so manieth program; those that compile last."""
     chosen = []
     programs = [
         (name, one)
-        for name, one in (PROGRAMS | NETWORKS).items()
+        for table in tables
+        for name, one in TABLES[table].items()
         if any(word in name for word in only.split(","))
     ]
-    programs.sort(key=lambda program: program[0].endswith("_compiled"))
+    # Where the time ends too early, the programs whose times are the host's are there.
+    programs = sorted(programs[::-1], key=lambda program: program[0].endswith("_compiled"))
     for place, (name, one) in enumerate(programs):
         if place % part[1] != part[0] - 1:
             continue
-        before = [(name, "-", "-", "all"), (name, "-", "-", "time")]
-        before += [
-            (name, "-", str(batch), "all" if i < 2 else "time")
-            for i, batch in enumerate(one.batches)
-        ]
-        after = [(name, option, "-", "plain") for option in one.changes]
-        chosen += [Job(words) for words in ([] if changes_only else before) + after]
+        chosen += [Job((name, "-", "-", "all"))]
+        chosen += [Job((name, "+".join(["-", *one.changes]), "-", "pairs"))]
+        if one.batches:
+            chosen += [Job((name, "-", "+".join(map(str, one.batches)), "pairs"))]
     return chosen
 
 
 def is_compiled(job: Job) -> bool:
     """Whether a process compiles what it runs."""
-    return job.words[1] == "compile" or job.words[0].endswith("_compiled")
+    return "compile" in job.words[1].split("+") or job.words[0].endswith("_compiled")
 
 
 def warm(waiting: list[Job], scratch: Path) -> None:
     """Compile everything once, at once."""
-    unique = {job.words[:3]: Job((*job.words[:3], "warm")) for job in waiting if is_compiled(job)}
+    unique = {}
+    for job in waiting:
+        if is_compiled(job):
+            name, options, _, _ = job.words
+            option = "compile" if "compile" in options else "-"
+            unique[name] = Job((name, option, "-", "warm"))
     for job in unique.values():
         job.start(scratch)
         assert job.process is not None
@@ -183,13 +189,17 @@ def take(waiting: list[Job], scratch: Path, out: Path, until: float) -> None:
                 continue
             if i + AHEAD < len(waiting):
                 waiting[i + AHEAD].start(scratch)
-            found = job.finish(LIMIT_S)
-            report["runs"].append(found)
+            began = time.monotonic()
+            rows = job.finish(LIMIT_S)
+            report["runs"] += rows
             packing += [
                 pool.submit(pack, scratch / name.removesuffix(".gz"))
-                for name in found.get("files", {}).values()
+                for row in rows
+                for name in row.get("files", {}).values()
             ]
-            print(i, len(waiting), *job.words, found["took_s"], found.get("error", ""), flush=True)
+            errors = [row["error"] for row in rows if "error" in row]
+            took = round(time.monotonic() - began, 1)
+            print(i, len(waiting), *job.words, took, *errors, flush=True)
             (out / "pairs.json").write_text(json.dumps(report, indent=1))
     for result in packing:
         with contextlib.suppress(OSError):
@@ -203,14 +213,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--only", default="", help="programs with these words, joined by commas")
     parser.add_argument("--part", default="1/1", help="2/3: the second of three parts")
-    parser.add_argument("--changes", action="store_true", help="after the changes only")
+    parser.add_argument("--tables", default=",".join(TABLES), help="of these tables of programs")
     parser.add_argument("--scratch", type=Path, help="where raw traces lie meanwhile")
     given = parser.parse_args()
     began = time.monotonic()
     scratch = given.scratch or given.out / "work"
     (scratch / "logs").mkdir(parents=True, exist_ok=True)
     part, parts = map(int, given.part.split("/"))
-    waiting = jobs(given.only, (part, parts), changes_only=given.changes)
+    waiting = jobs(given.only, (part, parts), given.tables.split(","))
     take(waiting, scratch, given.out, began + given.seconds)
     bundle(scratch, given.out)
 
