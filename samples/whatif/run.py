@@ -65,7 +65,7 @@ class Job:
         )
 
     def finish(self, limit_s: float) -> list[dict[str, Any]]:
-        """Let the process go on and return what it found of each variant; the error where it failed."""
+        """Let the process go on and return what it found of each variant, and its error."""
         assert self.process is not None
         began, error, said = time.monotonic(), None, ""
         try:
@@ -93,7 +93,8 @@ def jobs(only: str, part: tuple[int, int], tables: list[str]) -> list[Job]:
         if any(word in name for word in only.split(","))
     ]
     # Where the time ends too early, the programs whose times are the host's are there.
-    programs = sorted(programs[::-1], key=lambda program: program[0].endswith("_compiled"))
+    programs.reverse()
+    programs.sort(key=lambda program: program[0].endswith("_compiled"))
     for place, (name, one) in enumerate(programs):
         if place % part[1] != part[0] - 1:
             continue
