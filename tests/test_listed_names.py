@@ -9,7 +9,14 @@ import polars as pl
 import pytest
 
 from tests.cases import make_trace
-from tracelens.analyses import dispatch_depth, idle_gaps, kernel_grids, top_kernels, top_ops
+from tracelens.analyses import (
+    dispatch_depth,
+    idle_gaps,
+    kernel_grids,
+    time_by_range,
+    top_kernels,
+    top_ops,
+)
 from tracelens.answers import make_answer
 from tracelens.exports.export import Selection
 from tracelens.exports.perfetto import EXPORT as PERFETTO
@@ -98,15 +105,35 @@ def test_tables_queries_and_exports_have_all_names(trace: Trace) -> None:
     assert all(f"op_{name}".encode() in stream.getvalue() for name in names)
 
 
-def test_names_of_other_spans_are_all_kept() -> None:
-    marks = [{"name": f"ProfilerStep#{at}", "kind": "annotation"} for at in range(9)]
-    same = [{"name": "op_c", "kind": "annotation"}]
-    trace = make_trace(spans=[*SPANS, *marks, *same]).with_listed_names()
-    found = trace.select("spans", "name", "kind").cast(pl.String)
-    assert (
-        found.filter(kind="annotation").height == found.filter(kind="annotation")["name"].n_unique()
-    )
-    assert set(found.filter(kind="op")["name"]) == {"op_a", "op_b", "op_c", "(1 other ops)"}
+def test_ranges_and_functions_have_as_few_rows_and_steps_all() -> None:
+    """Of three requests and functions the longest two are listed; steps and modules are no names."""
+    spans = [
+        *({"name": f"request_{i}", "kind": "annotation", "duration_ns": i} for i in range(3)),
+        *({"name": f"file.py({i}): f", "kind": "python", "duration_ns": 9 - i} for i in range(3)),
+        *({"name": f"nn.Module: M_{i}", "kind": "module", "duration_ns": i} for i in range(4)),
+        *({"name": f"ProfilerStep#{i}", "kind": "annotation", "duration_ns": 0} for i in range(4)),
+    ]
+    steps = [{"name": f"ProfilerStep#{i}", "step": i} for i in range(4)]
+    spans = [{**span, "start_ns": 100 * at} for at, span in enumerate(spans)]
+    made = make_trace(spans=spans, steps=steps).with_listed_names()
+    others = "(2 other ranges and Python functions)"
+    assert made.select("spans", "name").cast(pl.String)["name"].to_list() == [
+        others,
+        "request_1",
+        "request_2",
+        "file.py(0): f",
+        "file.py(1): f",
+        others,
+        *(span["name"] for span in spans[6:]),
+    ]
+    assert set(time_by_range(made)["path"]) >= {others, "request_1", "request_2"}
+
+
+def test_a_name_that_is_listed_for_one_kind_is_for_all() -> None:
+    marks = [{"name": "op_c", "kind": "annotation", "duration_ns": 1}]
+    made = make_trace(spans=[*SPANS, *marks]).with_listed_names()
+    names = set(made.select("spans", "name").cast(pl.String)["name"])
+    assert names == {"op_a", "op_b", "op_c", "(1 other ops)"}
 
 
 def test_a_trace_of_few_names_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ QUERY_MIB = Limit(
 NAMES = Limit(
     "TRACELENS_MAX_NAMES",
     100_000,
-    "Names of kernels, and of ops, that results list, those with the most time; all others are one"
-    " row, such as `(2,900,000 other ops)`.",
+    "Names of kernels, and of ops, ranges and Python functions, that results list, those with the"
+    " most time; all others are one row, such as `(2,900,000 other ops)`.",
 )
 LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES, QUERY_MIB, NAMES)

@@ -1,4 +1,4 @@
-"""The names of kernels and ops that results list: those with the most time; all others share one.
+"""The names of kernels and spans that results list: those with the most time; all others share one.
 
 Some programs give each kernel a name of its own. Results with one row per name would then be as
 large as the trace, so that a report of it needs several times its memory.
@@ -17,9 +17,12 @@ from tracelens.limits import NAMES
 
 _NAMED = {"kernels": ("kernels", "name"), "spans": ("spans", "name"), "sites": ("spans", "op")}
 """For each table with such names, the table that has their time, and its own column of names."""
-_WHAT = {"kernels": "kernels", "spans": "ops"}
-_OP = "op"
-"""The kind of spans whose names may be many; those of others mark steps, modules and ranges."""
+_KERNELS, _OPS, _FUNCTIONS, _RANGES, _MODULES = "kernels", "ops", "Python functions", "ranges", ""
+_WHAT = pl.Enum([_KERNELS, _OPS, _RANGES, _FUNCTIONS, _MODULES])
+"""Groups of names, each of which has its own limit; modules are layers, so all are listed."""
+_OF_KIND = {"op": _OPS, "python": _FUNCTIONS, "module": _MODULES}
+"""The group of a kind of spans; all other kinds are ranges."""
+_KEY = ("hash", "what")
 _PARTS = 16
 
 
@@ -74,20 +77,29 @@ class ListedNames:
 
 
 def listed_names(trace: Source) -> dict[str, ListedNames]:
-    """Return the listed names by table, for tables with more names than the limit."""
-    found: dict[str, tuple[pl.Series, str]] = {}
+    """Return the listed names by table, for tables with more names than the limit.
+
+    Names of steps are listed, for results have one row per step.
+    """
+    listed: dict[str, tuple[pl.Series, str]] = {}
     for table in ("kernels", "spans"):
         if trace.height(table) > NAMES.value and _most_names(trace, table) > NAMES.value:
             times = _time_by_name(trace, table)
-            n_others = int((~times["is_listed"]).sum()) - NAMES.value
-            if n_others > 0:
-                longest = times.filter(~pl.col("is_listed")).top_k(NAMES.value, by=["ns", "hash"])
-                hashes = pl.concat([times.filter("is_listed")["hash"], longest["hash"]])
-                found[table] = hashes, f"({n_others:,} other {_WHAT[table]})"
+            longest = [
+                names["hash"]
+                if names["what"][0] == _MODULES
+                else names.top_k(NAMES.value, by=["ns", "hash"])["hash"]
+                for names in times.partition_by("what")
+            ]
+            hashes = pl.concat([*longest, *_hashes_of_steps(trace)]).unique()
+            others = times.filter(~pl.col("hash").is_in(hashes.implode()))
+            if others.height:
+                what = " and ".join(others["what"].unique().sort().cast(pl.String))
+                listed[table] = hashes, f"({others['hash'].n_unique():,} other {what})"
     return {
-        table: ListedNames(column, *found[source])
+        table: ListedNames(column, *listed[source])
         for table, (source, column) in _NAMED.items()
-        if source in found
+        if source in listed
     }
 
 
@@ -103,29 +115,38 @@ def _most_names(trace: Source, table: str) -> int:
     )
 
 
+def _hashes_of_steps(trace: Source) -> Iterator[pl.Series]:
+    """Yield the hashes of the names of steps."""
+    for _, batches in trace.batches("steps", "name"):
+        for batch in batches:
+            yield pl.Series(batch.column("name").dictionary).cast(pl.String).hash()
+
+
 def _time_by_name(trace: Source, table: str) -> pl.DataFrame:
-    """Return one row per name: its hash, ns, and is_listed where not only ops have it."""
+    """Return one row per name and group: hash, what, and ns."""
     parts: list[pl.DataFrame] = []
-    sums = pl.col("ns").sum(), pl.col("is_listed").any()
     for part in _hashed_rows(trace, table):
-        parts.append(part.group_by("hash").agg(sums))
+        parts.append(part.group_by(_KEY).agg(pl.col("ns").sum()))
         if len(parts) == _PARTS:
-            parts = [pl.concat(parts).group_by("hash").agg(sums)]
-    return pl.concat(parts).group_by("hash").agg(sums)
+            parts = [pl.concat(parts).group_by(_KEY).agg(pl.col("ns").sum())]
+    return pl.concat(parts).group_by(_KEY).agg(pl.col("ns").sum())
 
 
 def _hashed_rows(trace: Source, table: str) -> Iterator[pl.DataFrame]:
-    """Yield the rows, some at a time: the hash of the name, ns, and whether it is no op's."""
+    """Yield the rows, some at a time: the hash of the name, its group, and ns."""
     columns = ("name", "duration_ns", *(["kind"] if table == "spans" else []))
     for _, batches in trace.batches(table, *columns):
         for batch in batches:
-            names, is_listed = batch.column("name"), pl.lit(value=False)
+            names, what = batch.column("name"), pl.lit(_KERNELS, _WHAT)
             if table == "spans":
-                is_listed = pl.lit(pl.Series(batch.column("kind").cast(pa.string())) != _OP)
+                kinds = batch.column("kind")
+                groups = pl.Series(kinds.dictionary).cast(pl.String)
+                groups = groups.replace_strict(_OF_KIND, default=_RANGES, return_dtype=_WHAT)
+                what = pl.lit(groups.gather(pl.Series(kinds.indices)))
             hashes = pl.Series(names.dictionary).cast(pl.String).hash()
             yield pl.DataFrame(
                 {
                     "hash": hashes.gather(pl.Series(names.indices)),
                     "ns": pl.Series(batch.column("duration_ns")),
                 }
-            ).with_columns(is_listed=is_listed)
+            ).with_columns(what=what)

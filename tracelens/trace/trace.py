@@ -190,9 +190,10 @@ class Trace:
     def with_listed_names(self) -> Trace:
         """Return the trace as analyses of a report read it: itself where its names are few.
 
-        Of kernels and ops with more names than TRACELENS_MAX_NAMES, `select`, `chunks` and
-        `batches` give those with the most time, and one name for all others, such as
-        `(2,900,000 other ops)`; so no result has a row for each. Its tables have all names.
+        Of kernels, ops, ranges and Python functions with more names than TRACELENS_MAX_NAMES,
+        `select`, `chunks` and `batches` give those with the most time, and one name for all others,
+        such as `(2,900,000 other ops)`; so no result has a row for each. Steps and modules keep
+        theirs. Its tables have all names.
         """
         if self._listed:
             return self
