@@ -106,7 +106,7 @@ def test_tables_queries_and_exports_have_all_names(trace: Trace) -> None:
 
 
 def test_ranges_and_functions_have_as_few_rows_and_steps_all() -> None:
-    """Of three requests and functions the longest two are listed; steps and modules are no names."""
+    """Two of three requests and functions are listed, and all steps and modules."""
     spans = [
         *({"name": f"request_{i}", "kind": "annotation", "duration_ns": i} for i in range(3)),
         *({"name": f"file.py({i}): f", "kind": "python", "duration_ns": 9 - i} for i in range(3)),
