@@ -19,14 +19,14 @@ ROOFLINE = Table(
         RANK,
         DEVICE,
         STEP,
-        Column("op", STR, "Innermost op whose operations can be counted, or a row in brackets."),
+        Column("op", STR, "Innermost op whose work is known, or a row in brackets."),
         Column("shapes", STR, "Sizes of its tensors.", nullable=True),
         Column("dtypes", STR, "Their element types.", nullable=True),
         Column(
             "precision",
             STR,
             "Kind of product that the peak is of; tf32 where a float32 op ran a kernel named"
-            " for it.",
+            " for it; fp32 of ops that are no products, which compute in float32.",
             nullable=True,
         ),
         Column("n_calls", I64, "Calls that ran kernels.", nullable=True),
@@ -35,7 +35,7 @@ ROOFLINE = Table(
             "flops",
             F64,
             "Floating-point operations as torch.utils.flop_counter counts them: of products,"
-            " convolutions and attention, two for each multiplication.",
+            " convolutions and attention, two for each multiplication; 0 of other ops.",
             "FLOP",
             nullable=True,
         ),
@@ -43,14 +43,16 @@ ROOFLINE = Table(
             "needed_flops",
             F64,
             "The same with half of causal attention, and without what torch counts too often of "
-            "grouped convolutions' gradients; rates and shares are of these.",
+            "grouped convolutions' gradients; of other ops each addition, multiplication or function. "
+            "Rates and shares are of these.",
             "FLOP",
             nullable=True,
         ),
         Column(
             "least_bytes",
             F64,
-            "Bytes that have to move: each input read once, each output written once.",
+            "Bytes that have to move: each input read once, broadcast sizes once, each output"
+            " written once.",
             nullable=True,
         ),
         Column("duration_total_ns", I64, "Sum of the kernels' durations."),
@@ -75,6 +77,12 @@ ROOFLINE = Table(
             F64,
             "Share of the peak that bounds it: flops_per_s or bandwidth_bytes_per_s over the "
             "device's.",
+            nullable=True,
+        ),
+        Column(
+            "gain_ns",
+            F64,
+            "What the op would save at its roof: duration_total_ns times the rest of peak_frac.",
             nullable=True,
         ),
         Column(

@@ -13,6 +13,8 @@ from tracelens.trace import Trace
 
 NOT_MODELLED, STEP = "(not modelled)", "(step)"
 _DEVICE = ("rank", "device_id")
+_NEAR = 0.8
+"""Share of its roof from which an op counts as near it."""
 _OP = ("op", "shapes", "dtypes")
 _SUMS = ("flops", "needed_flops")
 
@@ -92,6 +94,7 @@ def _limits(trace: Trace, given: Peaks | None) -> pl.DataFrame:
                     rate,
                     None if peaks is None else peaks.bandwidth_bytes_per_s,
                     why,
+                    None if peaks is None else peaks.source,
                 )
             )
     schema = {
@@ -101,6 +104,7 @@ def _limits(trace: Trace, given: Peaks | None) -> pl.DataFrame:
         "peak_flops_per_s": pl.Float64,
         "peak_bytes_per_s": pl.Float64,
         "evidence": pl.String,
+        "source": pl.String,
     }
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -113,7 +117,10 @@ def _rated(rows: pl.DataFrame) -> pl.DataFrame:
         flops_per_byte=over(pl.col("needed_flops"), pl.col("least_bytes")),
     )
     ridge = pl.col("peak_flops_per_s") / pl.col("peak_bytes_per_s")
-    computes = pl.col("flops_per_byte") >= ridge
+    # What is no product is bound by memory where the device's peak for its type is not known:
+    # it computes a few operations for each number that it moves.
+    moves = pl.col("peak_bytes_per_s").is_not_null() & (pl.col("flops") == 0)
+    computes = pl.coalesce(pl.col("flops_per_byte") >= ridge, pl.when(moves).then(statement=False))
     return rows.with_columns(
         bound=pl.when(computes)
         .then(pl.lit("compute"))
@@ -123,13 +130,19 @@ def _rated(rows: pl.DataFrame) -> pl.DataFrame:
         .then(over(pl.col("flops_per_s"), pl.col("peak_flops_per_s")))
         .when(computes.not_())
         .then(over(pl.col("bandwidth_bytes_per_s"), pl.col("peak_bytes_per_s"))),
+    ).with_columns(
+        evidence=pl.when(pl.col("bound").is_not_null()).then("source").otherwise("evidence"),
+        gain_ns=pl.col("duration_ns") * (1 - pl.col("peak_frac").clip(upper_bound=1)),
     )
 
 
 def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFrame:
     """A row for each step that launched kernels: all its modelled calls together."""
     key = [*_DEVICE, "step"]
-    at_peak = 1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s")
+    at_peak, is_product = (
+        1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s"),
+        pl.col("flops") > 0,
+    )
     sums = (
         calls.drop_nulls("step")
         .group_by(key, maintain_order=True)
@@ -137,7 +150,9 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
             pl.col(*_SUMS).sum(),
             pl.len().cast(pl.Int64).alias("n_calls"),
             _all("least_bytes"),
-            at_peak=pl.when(at_peak.null_count() == 0).then(at_peak.sum()),
+            at_peak=pl.when(at_peak.filter(is_product).null_count() == 0).then(
+                at_peak.filter(is_product).sum()
+            ),
         )
     )
     ns = pl.col("duration_ns")
@@ -190,7 +205,10 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all
         f"Modelled: {calls['n_calls'].sum():,} calls, {float(calls['flops'].sum()) / 1e9:,.3f}"
         " GFLOP"
     )
-    sentences = [f"{what}, {1 - share:.1%} of kernel time. Not modelled: {share:.1%}."]
+    sentences = [
+        *_nearness(calls, total),
+        f"{what}, {1 - share:.1%} of kernel time. Not modelled: {share:.1%}.",
+    ]
     if steps["mfu_frac"].count():
         low, middle, high = (getattr(steps["mfu_frac"], of)() for of in ("min", "median", "max"))
         sentences.append(
@@ -207,7 +225,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all
     sentences += [
         f"Peaks: {evidence}." for evidence in known["evidence"].unique(maintain_order=True)
     ]
-    lacking = calls.filter(pl.col("peak_flops_per_s").is_null())
+    lacking = calls.filter(pl.col("bound").is_null() & pl.col("peak_flops_per_s").is_null())
     sentences += [
         f"No share of a peak for {int(part['duration_total_ns'].sum()) / total:.1%} of kernel time:"
         f" {reason}."
@@ -223,8 +241,29 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all
     return sentences
 
 
+def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
+    """Return how much time runs near its roof, and the ops that would gain most there."""
+    rated = calls.drop_nulls("gain_ns")
+    if not rated.height or not total:
+        return []
+    near = int(rated.filter(pl.col("peak_frac") >= _NEAR)["duration_total_ns"].sum())
+    gain = float(rated["gain_ns"].sum())
+    best = (
+        rated.group_by("op", maintain_order=True)
+        .agg(pl.col("gain_ns").sum())
+        .top_k(3, by="gain_ns")
+    )
+    most = ", ".join(f"{op} {saved / 1e6:,.3f} ms" for op, saved in best.iter_rows() if saved > 0)
+    sentence = (
+        f"{near / total:.1%} of kernel time is within 20 % of its roof. At its roof, the rest would"
+        f" take {gain / 1e6:,.3f} ms less ({gain / total:.1%} of kernel time); most to gain:"
+        f" {most or 'nothing'}."
+    )
+    return [sentence]
+
+
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    drawn = frame.drop_nulls(["shapes", "precision"])
+    drawn = frame.drop_nulls(["shapes", "precision"]).filter(pl.col("flops") > 0)
     limits = (
         drawn.select("precision", "peak_flops_per_s", "peak_bytes_per_s")
         .drop_nulls()
@@ -257,6 +296,7 @@ ANALYSIS = Analysis(
         "bandwidth_bytes_per_s",
         "bound",
         "peak_frac",
+        "gain_ns",
         "mfu_frac",
         "precision",
         "needed_flops",

@@ -1,4 +1,4 @@
-"""Calls of ops whose floating-point operations are known.
+"""Calls of ops whose work is known: operations, and bytes that have to move.
 
 Each is counted once, with the kernels that ran in it.
 """
@@ -12,7 +12,9 @@ from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.span_trees import with_trees
-from tracelens.derive.kernels.flops import MODELLED, tensors_of, work_of
+from tracelens.derive.kernels.list_inputs import with_lists
+from tracelens.derive.kernels.op_work import modelled_names, tensors_of, work_of
+from tracelens.derive.kernels.triton_work import TRITON
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
 
@@ -55,12 +57,13 @@ def modelled(trace: Trace) -> Modelled:
     shapes.
     """
     trace.require("roofline", "kernels")
+    name = pl.col("name").cast(pl.String)
     is_known = (
         (pl.col("kind") == "op")
-        & pl.col("name").is_in(MODELLED)
+        & (name.is_in(modelled_names()) | name.str.starts_with(TRITON))
         & pl.col("input_shapes").is_not_null()
     )
-    found = trace.select("spans", "rank", "span_id", *_INPUTS, where=is_known)
+    found = trace.select("spans", "rank", "span_id", "step", *_INPUTS, where=is_known)
     if (
         not found.height
         and not trace.scan("spans").select(pl.col("input_shapes").count()).collect().item()
@@ -69,7 +72,7 @@ def modelled(trace: Trace) -> Modelled:
             "roofline needs the shapes of the ops' inputs, and this trace has none: profile with"
             " record_shapes=True (tracelens collect torch records them with --shapes)"
         )
-    works = _works(found)
+    works = _works(with_lists(trace, found.cast({pl.Categorical: pl.String})))
     kernels = trace.select("kernels", "rank", "device_id", "span_id", "step", "name", "duration_ns")
     kernels = kernels.with_columns(matching(kernels["name"], _IS_TF32)[0].alias("is_tf32"))
     spans = trace.select("spans", "rank", "span_id", "parent_id")
@@ -77,7 +80,15 @@ def modelled(trace: Trace) -> Modelled:
     calls = pl.concat([calls for calls, _ in parts])
     is_tf32 = (pl.col("dtype") == "float32") & pl.col("is_tf32")
     precision = pl.col("dtype").replace_strict(_PRECISIONS, default=None, return_dtype=pl.String)
-    calls = calls.with_columns(precision=pl.when(is_tf32).then(pl.lit("tf32")).otherwise(precision))
+    # Kernels that are no products compute in float32, whatever they read, and not by tensor cores.
+    is_vector = (pl.col("flops") == 0) & precision.is_not_null()
+    calls = calls.with_columns(
+        precision=pl.when(is_vector)
+        .then(pl.lit("fp32"))
+        .when(is_tf32)
+        .then(pl.lit("tf32"))
+        .otherwise(precision)
+    )
     return Modelled(calls, pl.concat([rest for _, rest in parts]))
 
 
@@ -86,17 +97,17 @@ def _works(found: pl.DataFrame) -> pl.DataFrame:
 
     Each distinct input is looked at once.
     """
-    distinct = found.lazy().group_by(_INPUTS, maintain_order=True).agg("rank", "span_id").collect()
+    keys = (*_INPUTS, "list_dtype")
+    distinct = found.lazy().group_by(keys, maintain_order=True).agg("rank", "span_id").collect()
     rows: list[tuple[object, ...]] = []
-    for inputs in distinct.select(_INPUTS).cast(pl.String).iter_rows():
-        work = work_of(*inputs)
+    for name, *texts, list_dtype in distinct.select(keys).iter_rows():
+        work = work_of(name, texts, list_dtype)
         if work is None:
             rows.append((None,) * len(_WORK))
             continue
         size = None if work.least_bytes is None else float(work.least_bytes)
-        name, shapes, dtypes = inputs[:3]
         numbers = float(work.flops), float(work.needed_flops), size
-        rows.append((name, *tensors_of(shapes, dtypes), work.dtype, *numbers))
+        rows.append((name, *tensors_of(*texts[:2]), work.dtype, *numbers))
     known = (
         distinct.select("rank", "span_id")
         .hstack(pl.DataFrame(rows, schema=_WORK, orient="row"))
@@ -113,16 +124,18 @@ def _of_ranks(
     for tree, of_tree in with_trees(spans, kernels):
         parent = tree["parent_id"]
         of_rank = known.get(tree["rank"][0], works.clear()) if tree.height else works.clear()
-        is_call = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True).scatter(
-            of_rank["span_id"], True
+        none = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True)
+        is_call = none.clone().scatter(of_rank["span_id"], True)
+        call = nearest_row(parent, is_call, of_tree["span_id"].cast(pl.Int64)).cast(pl.Int64)
+        # A product above another one counts the same operations; kernels in it alone are in none
+        # that counts. What only moves memory takes its own kernels, whatever is around it.
+        products = of_rank.filter(pl.col("flops") > 0)["span_id"]
+        is_product = none.clone().scatter(products, True)
+        is_inner = is_product.clone().scatter(
+            nearest_row(parent, is_product, parent.gather(products)).drop_nulls().unique(), False
         )
-        above, of_kernels = parent.gather(of_rank["span_id"]), of_tree["span_id"].cast(pl.Int64)
-        nearest = nearest_row(parent, is_call, pl.concat([above, of_kernels]))
-        # Above a call that has another one in it, each is such a one, too: kernels in it alone are
-        # in none that counts.
-        is_inner = is_call.scatter(nearest.head(len(above)).drop_nulls().unique(), False)
-        call = nearest.tail(len(of_kernels)).cast(pl.Int64)
-        own = of_tree.with_columns(call=call.set(~is_inner.gather(call), None))
+        is_double = is_product & ~is_inner
+        own = of_tree.with_columns(call=call.set(is_double.gather(call).fill_null(False), None))
         n = pl.len().cast(pl.Int64)
         calls = (
             own.drop_nulls("call")

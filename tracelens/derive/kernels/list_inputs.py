@@ -1,0 +1,102 @@
+"""What the profiler does not record of lists of tensors: element types, and sizes of long lists.
+
+The element type is read from the kernel's template arguments. Sizes of a list of more than 30
+tensors are left out by the profiler. Where the call is an optimizer's over all gradients of its
+step, they are those that autograd accumulated there; the kernels' blocks prove it, as each block
+takes a chunk of 65,536 elements (kChunkSize in torch's MultiTensorApply.cuh).
+"""
+
+import json
+import re
+from math import prod
+
+import polars as pl
+
+from tracelens.derive.kernels.recorded_dtypes import listed
+from tracelens.trace import Trace
+
+_CHUNK = 65_536
+_TYPE = re.compile(
+    r"(?:Functor|OpaqueType|CatArrayBatchedCopy\w*)<\s*(?:at::native::\(anonymous namespace\)::OpaqueType<)?"
+    r"(c10::BFloat16|c10::Half|float|double|long|int|short|bool|unsigned char|signed char|\d+)"
+)
+_OPAQUE = {
+    "1": "unsigned char",
+    "2": "short",
+    "4": "int",
+    "8": "long",
+    "16": "c10::complex<double>",
+}
+_GRADIENT = "torch::autograd::AccumulateGrad"
+
+
+def with_lists(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
+    """Return the calls with `list_dtype`, and with sizes of lists where they can be proved.
+
+    `calls`: rank, span_id, step, input_shapes and input_dtypes, as text. `list_dtype` is None of a
+    call without a list, and where the kernel's name tells no type.
+    """
+    is_list = pl.col("input_dtypes").str.contains("TensorList", literal=True)
+    lists = calls.filter(is_list)
+    if not lists.height:
+        return calls.with_columns(list_dtype=pl.lit(None, pl.String))
+    kernels = trace.select(
+        "kernels", "rank", "span_id", "name", "grid_x", where=pl.col("span_id").is_not_null()
+    )
+    ran = (
+        kernels.join(lists.select("rank", "span_id"), on=["rank", "span_id"], how="semi")
+        .group_by("rank", "span_id")
+        .agg(
+            kernel=pl.col("name").cast(pl.String).first(),
+            n_blocks=pl.col("grid_x").cast(pl.Int64).sum(),
+        )
+    )
+    lists = lists.join(ran, on=["rank", "span_id"], how="left")
+    gradients = _gradients(trace) if lists["input_shapes"].str.contains(r"\[\]").any() else {}
+    rows = lists.select(
+        "rank", "span_id", "step", "input_shapes", "input_dtypes", "n_blocks", "kernel"
+    )
+    filled = [
+        (rank, span, _filled(shapes, dtypes, gradients.get((rank, step)), n_blocks), _type(name))
+        for rank, span, step, shapes, dtypes, n_blocks, name in rows.iter_rows()
+    ]
+    schema = {
+        "rank": calls.schema["rank"],
+        "span_id": calls.schema["span_id"],
+        "sizes": pl.String(),
+        "list_dtype": pl.String(),
+    }
+    known = pl.DataFrame(filled, schema=schema, orient="row")
+    joined = calls.join(known, on=["rank", "span_id"], how="left", maintain_order="left")
+    return joined.with_columns(input_shapes=pl.coalesce("sizes", "input_shapes")).drop("sizes")
+
+
+def _gradients(trace: Trace) -> dict[tuple[int, int | None], list[list[int]]]:
+    """Return the sizes of the gradients that each rank accumulated in each step."""
+    accumulated = trace.select(
+        "spans", "rank", "step", "input_shapes", where=pl.col("name") == _GRADIENT
+    )
+    sizes: dict[tuple[int, int | None], list[list[int]]] = {}
+    for rank, step, shapes in accumulated.cast({pl.Categorical: pl.String}).iter_rows():
+        sizes.setdefault((rank, step), []).extend(listed(shapes)[:1])
+    return sizes
+
+
+def _filled(
+    shapes: str, dtypes: str, gradients: list[list[int]] | None, n_blocks: int | None
+) -> str:
+    """Return the recorded shapes, with the gradients' for lists of none where the blocks agree."""
+    sizes, words = listed(shapes), listed(dtypes)
+    if not gradients or len(sizes) != len(words):
+        return shapes
+    if n_blocks != sum(-(-prod(size) // _CHUNK) for size in gradients):
+        return shapes
+    pairs = zip(sizes, words, strict=True)
+    return json.dumps(
+        [gradients if word == "TensorList" and not size else size for size, word in pairs]
+    )
+
+
+def _type(kernel: str | None) -> str | None:
+    match = _TYPE.search(kernel or "")
+    return None if match is None else _OPAQUE.get(match[1], match[1])

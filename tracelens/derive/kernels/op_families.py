@@ -1,0 +1,432 @@
+"""Families of ops that move memory: what a call reads and writes, with one formula per family.
+
+`op_signatures.json` names the family and the signatures of each op. A signature has one letter
+per argument, `>`, and one letter per result; `ROLES` says what the letters mean.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from tracelens.derive.kernels.recorded_call import (
+    RecordedCall,
+    Tensor,
+    UnknownWorkError,
+    are_sizes,
+)
+from tracelens.derive.kernels.recorded_dtypes import element_type
+
+ROLES = {
+    "t": "a tensor that is read",
+    "w": "a tensor that is changed in place",
+    "o": "a tensor that only takes the result",
+    "l": "a list of tensors that are read",
+    "m": "a list of tensors that are changed in place",
+    "n": "a list of tensors that only take the result",
+    "i": "of results: 64-bit indices",
+    "b": "of results: truth values",
+    "f": "scale_factors; of results: statistics in float32",
+    "d": "dimensions",
+    "k": "kernel_size",
+    "s": "stride",
+    "p": "padding",
+    "a": "dilation",
+    "c": "ceil_mode",
+    "O": "output_size",
+    "I": "input_size",
+    "z": "normalized_shape",
+    "y": "dtype",
+    "x": "output_mask",
+    "r": "reduction",
+    "q": "k",
+    "N": "num_weights",
+    ".": "any other argument",
+}
+"""Letters of a signature, with the argument's name in torch where it is the name that decides."""
+_TENSORS, _LISTS = "two", "lmn"
+_SIGNATURES = Path(__file__).with_name("op_signatures.json")
+_WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
+"""Bytes an element of the types that torch numbers so (c10/core/ScalarType.h)."""
+_RANKS = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
+_FLOATS = ("float8", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+_ORDER = {name: order for order, name in enumerate(_RANKS + _FLOATS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a call moves: `dtype` is the element type that it computes in."""
+
+    operations: int
+    least_bytes: int
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A recorded call with the letters of its signature."""
+
+    call: RecordedCall
+    arguments: str
+    results: str
+
+    def all(self, roles: str) -> list[Tensor]:
+        """Return the tensors in these roles, in the order of the arguments, lists unfolded."""
+        positions = [place for place, role in enumerate(self.arguments) if role in roles]
+        return [tensor for place in positions for tensor in self.call.tensors(place)]
+
+    def nth(self, n: int) -> Tensor:
+        """Return the nth input tensor, changed ones among them.
+
+        Raises UnknownWorkError without it.
+        """
+        inputs = self.all("twlm")
+        if n >= len(inputs):
+            raise UnknownWorkError
+        return inputs[n]
+
+    def value(self, role: str) -> Any:
+        """Return the value of the argument in a role; None where there is none."""
+        place = self.arguments.find(role)
+        return None if place < 0 else self.call.value(place)
+
+    def sizes(self, role: str, n: int) -> list[int] | None:
+        """Return the n numbers of the argument in a role; None where it is empty or absent."""
+        place = self.arguments.find(role)
+        if place < 0 or self.call.value(place) in (None, []):
+            return None
+        return self.call.sizes(place, n)
+
+    def like(self, tensor: Tensor) -> list[int]:
+        """Return as many elements as the tensor has, for each result."""
+        return [tensor.n_elements] * len(self.results)
+
+
+Outputs = Callable[[Bound], Sequence[int]]
+"""Elements of each result of a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Ops that move memory alike: one formula gives the elements of their results.
+
+    `operations` counts arithmetic for each element of the largest tensor: one for each addition,
+    multiplication, comparison or function. `reads` replaces what a call reads, in bytes, where it
+    is not each input once. `is_filled`: what is changed in place is not read.
+    """
+
+    outputs: Outputs
+    operations: int = 0
+    reads: Callable[[Bound], int] | None = None
+    is_filled: bool = False
+
+
+def _broadcast(bound: Bound) -> list[int]:
+    inputs = bound.all("tw") or bound.all("lm")
+    if bound.value("r") in (1, 2) and not bound.arguments.startswith("ttt"):
+        return [1]
+    if any(role in bound.arguments for role in "lm"):
+        first = next(role for role in bound.arguments if role in "lm")
+        place = bound.arguments.index(first)
+        return [sum(tensor.n_elements for tensor in bound.call.tensors(place))]
+    n_dimensions = max((len(tensor.shape) for tensor in inputs), default=0)
+    padded = [[1] * (n_dimensions - len(t.shape)) + list(t.shape) for t in inputs]
+    sizes = [[size for size in column if size != 1] for column in zip(*padded, strict=True)]
+    if not inputs or any(len(set(column)) > 1 for column in sizes):
+        raise UnknownWorkError
+    return [prod(column[0] if column else 1 for column in sizes)] * len(bound.results)
+
+
+def _reduced(bound: Bound) -> list[int]:
+    if bound.arguments[0] in "lm":  # one number for each tensor of a list
+        return [len(bound.call.tensors(0))]
+    shape = bound.nth(0).shape
+    dims = bound.value("d")
+    dims = [dims] if type(dims) is int else dims
+    if dims in (None, []):
+        left = 1
+    elif isinstance(dims, list) and all(
+        type(d) is int and -len(shape) <= d < len(shape) for d in dims
+    ):
+        kept = {*range(len(shape))} - {d % len(shape) for d in dims}
+        left = prod(shape[place] for place in kept)
+    else:
+        raise UnknownWorkError
+    return [left] * len(bound.results)
+
+
+def _like_first(bound: Bound) -> list[int]:
+    return bound.like(bound.nth(0))
+
+
+def _filled(bound: Bound) -> list[int]:
+    filled = bound.all("womn")
+    if not filled:
+        raise UnknownWorkError
+    return [sum(tensor.n_elements for tensor in filled)]
+
+
+def _channels(bound: Bound, shape: Sequence[int]) -> int:
+    """Return over how many elements weights of a normalisation reach."""
+    sizes = bound.value("z")
+    if are_sizes(sizes) and sizes:
+        return prod(sizes)
+    if len(shape) < 2:
+        raise UnknownWorkError
+    return shape[1]
+
+
+def _normalised(bound: Bound) -> list[int]:
+    """Return the result, and the mean and deviation of what was normalised together."""
+    x = bound.nth(0)
+    channels = _channels(bound, x.shape)
+    n_statistics = x.n_elements // max(channels, 1) if bound.value("z") else channels
+    return [x.n_elements, *[n_statistics] * min(len(bound.results) - 1, 2)]
+
+
+def _normalised_backward(bound: Bound) -> list[int]:
+    """Return the gradients asked for: of the input, the weights and the bias."""
+    x = bound.nth(0)
+    channels = _channels(bound, x.shape)
+    sizes = [x.n_elements, channels, channels][: len(bound.results)]
+    mask = bound.value("x")
+    are_asked = mask if isinstance(mask, list) and len(mask) >= len(sizes) else [True] * 3
+    return [size for size, is_asked in zip(sizes, are_asked, strict=False) if is_asked]
+
+
+def _looked_up(bound: Bound) -> list[int]:
+    return [bound.nth(1).n_elements * prod(bound.nth(0).shape[1:])]
+
+
+def _rows_read(bound: Bound) -> int:
+    """Return the bytes of indices and of as many rows as they can name at most."""
+    table, indices = bound.nth(0), bound.nth(1)
+    n_rows = min(indices.n_elements, table.shape[0] if table.shape else 0)
+    return indices.n_bytes + n_rows * prod(table.shape[1:]) * table.width
+
+
+def _embedding_gradient(bound: Bound) -> list[int]:
+    n_rows, gradient = bound.value("N"), bound.nth(0)
+    if type(n_rows) is not int or not gradient.shape:
+        raise UnknownWorkError
+    return [n_rows * gradient.shape[-1]]
+
+
+def _gathered(bound: Bound) -> list[int]:
+    """Return one element for each index, or one slice for each where indices have one dimension."""
+    source, indices = bound.nth(0), bound.nth(1)
+    if len(indices.shape) == len(source.shape):
+        return [indices.n_elements]
+    dim = bound.value("d")
+    if type(dim) is not int or not -len(source.shape) <= dim < len(source.shape):
+        raise UnknownWorkError
+    return [source.n_elements // max(source.shape[dim], 1) * indices.n_elements]
+
+
+def _gathered_reads(bound: Bound) -> int:
+    return bound.nth(1).n_bytes + _gathered(bound)[0] * bound.nth(0).width
+
+
+def _scattered(bound: Bound) -> list[int]:
+    """Return what is written: all of a new tensor, else as much as the sources or indices hold."""
+    if "w" not in bound.arguments:
+        return [bound.nth(0).n_elements]
+    others = bound.all("t")
+    if not others:
+        raise UnknownWorkError
+    return [max(tensor.n_elements for tensor in others)]
+
+
+def _scattered_reads(bound: Bound) -> int:
+    inputs = bound.all("tw") if "w" not in bound.arguments else bound.all("t")
+    return sum(tensor.n_bytes for tensor in inputs)
+
+
+def _joined(bound: Bound) -> list[int]:
+    return [sum(tensor.n_elements for tensor in bound.all("tl"))]
+
+
+def _pooled(bound: Bound) -> list[int]:
+    x = bound.nth(0).shape
+    sizes = bound.value("O")
+    if are_sizes(sizes) and sizes:
+        return [prod(x[: -len(sizes)]) * prod(sizes)] * len(bound.results)
+    factors = bound.value("f")
+    if (
+        isinstance(factors, list)
+        and factors
+        and all(type(factor) in (int, float) for factor in factors)
+    ):
+        n = len(factors)
+        scaled = (int(size * factor) for size, factor in zip(x[-n:], factors, strict=True))
+        return [prod(x[:-n]) * prod(scaled)] * len(bound.results)
+    window = bound.value("k")
+    if not are_sizes(window) or not window or len(x) < len(window):
+        raise UnknownWorkError
+    n = len(window)
+    steps = bound.sizes("s", n) or window
+    pads, spread = bound.sizes("p", n) or [0] * n, bound.sizes("a", n) or [1] * n
+    out = []
+    for size, k, step, pad, d in zip(x[-n:], window, steps, pads, spread, strict=True):
+        room = size + 2 * pad - d * (k - 1) - 1
+        whole = -(-room // step) if bound.value("c") is True else room // step
+        # A window that would begin in the padding behind the input is left out.
+        is_beyond = bound.value("c") is True and whole * step >= size + pad
+        out.append(whole + 1 - is_beyond)
+    return [prod(x[:-n]) * prod(out)] * len(bound.results)
+
+
+def _pooled_backward(bound: Bound) -> list[int]:
+    sizes = bound.value("I")
+    return [prod(sizes)] if are_sizes(sizes) and sizes else [bound.nth(1).n_elements]
+
+
+def _pooled_backward_reads(bound: Bound) -> int:
+    """Return the gradient's bytes, and those of the indices; of the input only its sizes count."""
+    gradient, *others = bound.all("t")
+    return gradient.n_bytes + sum(tensor.n_bytes for tensor in others[1:])
+
+
+def _dropped(bound: Bound) -> list[int]:
+    return [bound.nth(0).n_elements] * 2
+
+
+def _picked(bound: Bound) -> list[int]:
+    """Return the loss, one number or one for each target, and the sum of weights."""
+    return [bound.nth(1).n_elements if bound.value("r") == 0 else 1, 1]
+
+
+def _picked_reads(bound: Bound) -> int:
+    """Return the bytes of the targets, and of one probability for each."""
+    scores, target = bound.nth(0), bound.nth(1)
+    return target.n_bytes + target.n_elements * scores.width
+
+
+def _picked_backward_reads(bound: Bound) -> int:
+    gradient, _, target, *others = bound.all("t")
+    return sum(tensor.n_bytes for tensor in (gradient, target, *others))
+
+
+def _best(bound: Bound) -> list[int]:
+    """Return the k best along a dimension."""
+    shape, n_best, dim = bound.nth(0).shape, bound.value("q"), bound.value("d")
+    if type(n_best) is not int or type(dim) is not int or not -len(shape) <= dim < len(shape):
+        raise UnknownWorkError
+    return [prod(shape) // max(shape[dim], 1) * n_best] * len(bound.results)
+
+
+def _second(bound: Bound) -> list[int]:
+    return [bound.nth(1).n_elements]
+
+
+def _none(bound: Bound) -> list[int]:  # noqa: ARG001 - all formulas take the call
+    return []
+
+
+FAMILIES: Mapping[str, Family] = {
+    "elementwise": Family(_broadcast, 1),
+    "copy": Family(_broadcast, is_filled=True),
+    "fill": Family(_filled, reads=lambda _: 0, is_filled=True),
+    "reduction": Family(_reduced, 1),
+    "scan": Family(_like_first, 1),
+    "rearranged": Family(_like_first),
+    "softmax": Family(_like_first, 5),
+    "normalisation": Family(_normalised, 7),
+    "normalisation_backward": Family(_normalised_backward),
+    "embedding": Family(_looked_up, reads=_rows_read),
+    "embedding_backward": Family(_embedding_gradient, 1),
+    "gather": Family(_gathered, reads=_gathered_reads),
+    "scatter": Family(_scattered, reads=_scattered_reads),
+    "joined": Family(_joined),
+    "pooling": Family(_pooled, 1),
+    "pooling_backward": Family(_pooled_backward, reads=_pooled_backward_reads),
+    "dropout": Family(_dropped, 2),
+    "picked": Family(_picked, reads=_picked_reads),
+    "picked_backward": Family(_second, reads=_picked_backward_reads),
+    "best": Family(_best),
+    "read_only": Family(_none),
+    "optimizer": Family(_none, 12),
+}
+"""The families by name. `read_only`: results are few, or how many is not known before."""
+
+
+@cache
+def signatures() -> Mapping[str, tuple[str, Sequence[str]]]:
+    """Return the family and the signatures of each op whose family is known, by the op's name."""
+    by_op: dict[str, list[str]] = json.loads(_SIGNATURES.read_text(encoding="utf-8"))["ops"]
+    return {op: (row[0], row[1:]) for op, row in by_op.items()}
+
+
+def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traffic:
+    """Return what a call moves at least: inputs are read once, results written once.
+
+    Raises UnknownWorkError where its inputs fit no signature or do not tell sizes.
+    """
+    bound = _bound(known, call)
+    dtype, width = _computed_in(bound)
+    outputs = family.outputs(bound)
+    changed = bound.all("wm")
+    if family.reads is not None:
+        read = family.reads(bound)
+    else:
+        read = sum(t.n_bytes for t in bound.all("tl" if family.is_filled else "twlm"))
+    into = [tensor.width for tensor in bound.all("on")]
+    if changed and family.outputs is not _scattered:
+        written = sum(tensor.n_bytes for tensor in changed)
+    elif not bound.results and into:
+        written = sum(tensor.n_bytes for tensor in bound.all("on"))
+    else:
+        of_result = {"i": 8, "b": 1, "f": max(width, 4)}
+        widths = [of_result.get(letter, width) for letter in bound.results] or [width]
+        widths += widths[-1:] * len(outputs)
+        widths[: len(into)] = into[: len(widths)]
+        written = sum(n * each for n, each in zip(outputs, widths, strict=False))
+    tensors = (tensor.n_elements for tensor in bound.all("twlm"))
+    in_lists = sum(tensor.n_elements for tensor in bound.all("m"))
+    largest = max([*tensors, *outputs, in_lists], default=0)
+    return Traffic(family.operations * largest, read + written, dtype)
+
+
+def _bound(known: Sequence[str], call: RecordedCall) -> Bound:
+    for signature in known:
+        arguments, _, results = signature.partition(">")
+        if len(arguments) == len(call.shapes) and all(
+            _fits(role, call.word(place)) for place, role in enumerate(arguments)
+        ):
+            return Bound(call, arguments, results)
+    raise UnknownWorkError
+
+
+def _fits(role: str, word: str) -> bool:
+    is_list, is_value = word.startswith("TensorList"), word in ("Scalar", "ScalarList")
+    if role in _TENSORS:
+        return not is_list and not is_value
+    if role in _LISTS:
+        return is_list or not word
+    return not is_list and element_type(word) is None
+
+
+def _computed_in(bound: Bound) -> tuple[str, int]:
+    """Return the element type and width of results.
+
+    Types of tensors with dimensions come before those of numbers, as in torch's type promotion.
+    """
+    number = bound.value("y")
+    inputs = bound.all("twlm") or bound.all("on")
+    if not inputs:
+        raise UnknownWorkError
+    with_dimensions = [tensor for tensor in inputs if tensor.shape] or inputs
+    highest = max(with_dimensions, key=lambda tensor: _ORDER.get(tensor.dtype, -1))
+    if highest.dtype in _RANKS:
+        highest = max(
+            (tensor for tensor in inputs if tensor.dtype in _FLOATS), default=highest, key=_order
+        )
+    width = _WIDTHS.get(number, highest.width) if type(number) is int else highest.width
+    return highest.dtype, width
+
+
+def _order(tensor: Tensor) -> int:
+    return _ORDER.get(tensor.dtype, -1)

@@ -1,0 +1,136 @@
+"""The recorded inputs of one call of an op: sizes, strides, element types and values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeGuard
+
+from tracelens.derive.kernels.recorded_dtypes import element_type, listed
+
+_LARGEST = 1 << 40
+"""Sizes above are no sizes, but damage."""
+
+
+class UnknownWorkError(Exception):
+    """The recorded inputs do not tell what the op computes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A recorded tensor: `n_stored` elements lie in memory, where an expanded size counts once."""
+
+    shape: Sequence[int]
+    n_stored: int
+    dtype: str
+    width: int
+
+    @property
+    def n_elements(self) -> int:
+        """Return the number of its elements."""
+        return prod(self.shape)
+
+    @property
+    def n_bytes(self) -> int:
+        """Return the bytes that its elements take in memory."""
+        return self.n_stored * self.width
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """The recorded inputs of one call, by position.
+
+    `list_type` is the element type of tensors in lists, of which the profiler records none.
+    """
+
+    shapes: Sequence[Any]
+    strides: Sequence[Any]
+    words: Sequence[Any]
+    values: Sequence[Any]
+    list_type: tuple[str, int] | None = None
+
+    @classmethod
+    def parsed(cls, texts: Sequence[str | None], list_dtype: str | None = None) -> "RecordedCall":
+        """Return the call whose sizes, element types, strides and values are these texts in JSON."""
+        shapes, dtypes, strides, values = map(listed, texts)
+        list_type = None if list_dtype is None else element_type(list_dtype)
+        return cls(shapes, strides, dtypes, values, list_type)
+
+    def shape(self, position: int, n_least: int = 2) -> list[int]:
+        """Return the sizes of a tensor of at least so many dimensions.
+
+        Raises UnknownWorkError where there is none.
+        """
+        sizes = self.shapes[position] if position < len(self.shapes) else None
+        if not are_sizes(sizes) or len(sizes) < n_least:
+            raise UnknownWorkError
+        return sizes
+
+    def value(self, position: int) -> Any:
+        """Return an input that is no tensor; None where it was not recorded."""
+        return self.values[position] if position < len(self.values) else None
+
+    def sizes(self, position: int, n: int) -> list[int]:
+        """Return a list of n numbers, where one number may stand for all.
+
+        Raises UnknownWorkError where there is none.
+        """
+        numbers = self.value(position)
+        if not are_sizes(numbers) or len(numbers) not in {1, n}:
+            raise UnknownWorkError
+        return numbers if len(numbers) == n else numbers * n
+
+    def word(self, position: int) -> str:
+        """Return the word recorded as an input's type; empty where none was."""
+        word = self.words[position] if position < len(self.words) else None
+        return word if isinstance(word, str) else ""
+
+    def tensor_type(self, position: int) -> tuple[str, int] | None:
+        """Return the element type of an input and its bytes; None of one that is no tensor."""
+        return element_type(self.word(position))
+
+    def tensors(self, position: int) -> list[Tensor]:
+        """Return the tensor at a position, or those of the list there; none where nothing is.
+
+        Raises UnknownWorkError where sizes or the element type of a tensor are not known.
+        """
+        word = self.word(position)
+        shape = self.shapes[position] if position < len(self.shapes) else None
+        strides = self.strides[position] if position < len(self.strides) else None
+        if not word:
+            return []
+        if not word.startswith("TensorList"):
+            return [_tensor(shape, strides, element_type(word))]
+        if not isinstance(shape, list) or not shape:
+            raise UnknownWorkError
+        if not isinstance(strides, list) or len(strides) != len(shape):
+            strides = [None] * len(shape)
+        pairs = zip(shape, strides, strict=True)
+        return [_tensor(*pair, self.list_type) for pair in pairs]
+
+    def bytes_of(self, position: int) -> int:
+        """Return the memory of an input: 0 of one that is no tensor.
+
+        What is expanded (stride 0) counts once.
+        """
+        kind = self.tensor_type(position)
+        shape = self.shapes[position] if position < len(self.shapes) else None
+        if kind is None or not are_sizes(shape):
+            return 0
+        strides = self.strides[position] if position < len(self.strides) else None
+        return _tensor(shape, strides, kind).n_bytes
+
+
+def _tensor(shape: Any, strides: Any, kind: tuple[str, int] | None) -> Tensor:
+    if not are_sizes(shape) or kind is None:
+        raise UnknownWorkError
+    if not isinstance(strides, list) or len(strides) != len(shape):
+        strides = [1] * len(shape)
+    stored = prod(size for size, stride in zip(shape, strides, strict=True) if stride != 0)
+    return Tensor(shape, 0 if 0 in shape else stored, *kind)
+
+
+def are_sizes(value: object) -> TypeGuard[list[int]]:
+    """Whether a value is a list of sizes."""
+    return isinstance(value, list) and all(
+        type(size) is int and 0 <= size <= _LARGEST for size in value
+    )
