@@ -144,7 +144,7 @@ def _result(result: Any, op: str) -> str:
 
 
 def registry() -> dict[str, list[str]]:
-    """Return family and signatures of the ops of torch's registry that have kernels of their own."""
+    """Return family and signatures of ops of torch's registry that have kernels of their own."""
     import torch  # noqa: PLC0415 - only this tool needs it
 
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key

@@ -50,7 +50,7 @@ class RecordedCall:
 
     @classmethod
     def parsed(cls, texts: Sequence[str | None], list_dtype: str | None = None) -> "RecordedCall":
-        """Return the call whose sizes, element types, strides and values are these texts in JSON."""
+        """Return the call with these sizes, element types, strides and values, texts in JSON."""
         shapes, dtypes, strides, values = map(listed, texts)
         list_type = None if list_dtype is None else element_type(list_dtype)
         return cls(shapes, strides, dtypes, values, list_type)

@@ -1,8 +1,8 @@
 """The work of kernels that torch.compile wrote in Triton, from the inputs of their launches.
 
-Inductor's launch is recorded as an op of the kernel's name whose inputs are the kernel's arguments:
-the tensors that it reads and writes outside of itself, then its sizes. What is between the fused ops
-never reaches memory.
+Inductor's launch is recorded as an op of the kernel's name. Its inputs are the kernel's arguments:
+the tensors that it reads and writes outside of itself, then its sizes. What is between the fused
+ops never reaches memory.
 """
 
 import re
