@@ -22,7 +22,7 @@ Called = tuple[str, tuple[Any, ...], Any]
 
 
 def of_convolution(args: tuple[Any, ...], out: Any) -> int:
-    """Operations of a convolution that is fused with what follows: two for each weight and result."""
+    """Operations of a convolution fused with what follows: two for each weight and result."""
     return int(2 * out.numel() * args[1][0].numel())
 
 
@@ -37,7 +37,7 @@ ALIKE: dict[str, Callable[[tuple[Any, ...], Any], int]] = {
     "conv_depthwise3d": of_convolution,
     "_slow_conv2d_forward": of_convolution,
 }
-"""Operations of ops that torch does not count, or whose count fails (`_slow_conv2d_forward`, 2.13)."""
+"""Operations of ops that torch (2.13) does not count, or whose count fails there."""
 
 
 def recorded(name: str, args: tuple[Any, ...]) -> Work | None:

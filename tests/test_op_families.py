@@ -211,7 +211,7 @@ def calls(torch: Any, pick: random.Random) -> Iterator[tuple[str, tuple[Any, ...
 
 
 def test_outputs_are_as_large_as_torchs() -> None:
-    """Least bytes: what torch is given, and what it returns, by its own shapes on the meta device."""
+    """Least bytes: what torch is given and what it returns, by its shapes on the meta device."""
     torch = pytest.importorskip("torch", reason="outputs are compared with torch's")
     pick = random.Random(3)  # noqa: S311 - no secret
     words = {torch.float32: F, torch.int64: L, torch.bool: "bool"}
