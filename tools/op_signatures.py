@@ -97,9 +97,8 @@ _INDICES = re.compile(r"arg(max|min|sort)|searchsorted|bucketize|count_nonzero|n
 
 def family_of(op: str, tags: set[str], known: dict[str, str]) -> str | None:
     """Return the family of an op; None where no rule gives one."""
-    for family, patterns in _PATTERNS.items():
-        if re.fullmatch(patterns.replace(" ", "|"), op):
-            return family
+    if (family := _by_name(op)) is not None:
+        return family
     if "pointwise" in tags:
         return "elementwise"
     if "reduction" in tags:
@@ -108,6 +107,15 @@ def family_of(op: str, tags: set[str], known: dict[str, str]) -> str | None:
     if base != op and (op.startswith("_foreach_") or op.endswith("_")):
         return known.get(base)
     return None
+
+
+def _by_name(op: str) -> str | None:
+    fitting = (
+        family
+        for family, patterns in _PATTERNS.items()
+        if re.fullmatch(patterns.replace(" ", "|"), op)
+    )
+    return next(fitting, None)
 
 
 def signature(schema: Any, op: str, family: str) -> str:
@@ -160,7 +168,8 @@ def registry() -> dict[str, list[str]]:
         except (AttributeError, RuntimeError):
             continue  # only in TorchScript
         is_view = any(r.alias_info and not r.alias_info.is_write for r in schema.returns)
-        if not is_composite and not is_view:
+        # A composite op that a pattern names has a kernel on GPUs, as _fused_rms_norm.
+        if not is_view and (not is_composite or _by_name(op) is not None):
             tags = {str(tag).rpartition(".")[2] for tag in overload.tags}
             schemas.setdefault(op, []).append((schema, tags))
     families: dict[str, str] = {}
