@@ -37,8 +37,8 @@ _BY_NAME = {
 }
 _PATTERNS = {
     "fill": (
-        "fill_? zero_ uniform_ normal_ bernoulli_ random_ exponential_ geometric_ cauchy_ log_normal_"
-        " arange range linspace eye randperm _foreach_zero_"
+        "fill_? zero_ uniform_ normal_ bernoulli_ random_ exponential_ geometric_ cauchy_"
+        " log_normal_ arange range linspace eye randperm _foreach_zero_"
     ),
     "copy": "copy_? clone _to_copy _foreach_copy_? _copy_from _lazy_clone",
     "rearranged": (

@@ -43,8 +43,8 @@ ROOFLINE = Table(
             "needed_flops",
             F64,
             "The same with half of causal attention, and without what torch counts too often of "
-            "grouped convolutions' gradients; of other ops each addition, multiplication or function. "
-            "Rates and shares are of these.",
+            "grouped convolutions' gradients; of other ops each addition, multiplication or"
+            " function. Rates and shares are of these.",
             "FLOP",
             nullable=True,
         ),

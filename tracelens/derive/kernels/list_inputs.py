@@ -17,7 +17,7 @@ from tracelens.trace import Trace
 
 _CHUNK = 65_536
 _TYPE = re.compile(
-    r"(?:Functor|OpaqueType|CatArrayBatchedCopy\w*)<\s*(?:at::native::\(anonymous namespace\)::OpaqueType<)?"
+    r"(?:Functor|OpaqueType|CatArrayBatchedCopy\w*)<\s*(?:at::native::[\w() :]*OpaqueType<)?"
     r"(c10::BFloat16|c10::Half|float|double|long|int|short|bool|unsigned char|signed char|\d+)"
 )
 _OPAQUE = {
