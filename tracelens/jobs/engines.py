@@ -52,7 +52,7 @@ def engine_of(
 
 def _needs(task: Task) -> int:
     """Return the memory that a task may take, estimated from the sizes of its sources."""
-    return sum(needs_of_size(one.size_bytes, one.name) for one in task.sources)
+    return sum(needs_of_size(source.size_bytes, source.name) for source in task.sources)
 
 
 def _in_processes(
@@ -146,10 +146,10 @@ def _versions() -> str:
     from platform import python_version_tuple  # noqa: PLC0415
 
     try:
-        found = version("tracelens-toolkit")
+        installed = version("tracelens-toolkit")
     except PackageNotFoundError:
-        found = "that is not installed"
-    return f"Python {'.'.join(python_version_tuple()[:2])} and tracelens {found}"
+        installed = "that is not installed"
+    return f"Python {'.'.join(python_version_tuple()[:2])} and tracelens {installed}"
 
 
 def _on_node(expected: str, task: bytes) -> Any:
@@ -159,9 +159,9 @@ def _on_node(expected: str, task: bytes) -> Any:
     """
     import pickle  # noqa: PLC0415
 
-    found = _versions()
-    if found != expected:
-        return found
+    versions_here = _versions()
+    if versions_here != expected:
+        return versions_here
     run: Callable[[], Any] = pickle.loads(task)  # noqa: S301 - written by the driver
     return run()
 
@@ -194,8 +194,8 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
             logging_level=logging.ERROR,
         )
     except Exception as error:  # Ray 2.60 raises no other where a node does not start in time
-        said = " ".join(str(error).split())
-        raise ToolError(f"--engine ray: no cluster could be joined: {said}") from error
+        reason = " ".join(str(error).split())
+        raise ToolError(f"--engine ray: no cluster could be joined: {reason}") from error
     try:
         yield
     finally:

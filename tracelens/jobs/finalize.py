@@ -44,21 +44,25 @@ def settled(
         for name in ("ranks", "devices", "collectives")
     }
     facts = [_facts_of(record, known["collectives"].get((record.rank,))) for record in records]
-    for kind in {one.source.kind for one in facts}:
-        refuse_unrelated([one for one in facts if one.source.kind == kind], force_mix=force_mix)
+    for kind in {rank_facts.source.kind for rank_facts in facts}:
+        refuse_unrelated(
+            [rank_facts for rank_facts in facts if rank_facts.source.kind == kind],
+            force_mix=force_mix,
+        )
     rows = rank_rows(
         [
             _place_of(
                 record,
-                own,
+                facts_of_rank,
                 known["ranks"].get((record.rank,)),
                 known["devices"].get((record.rank,), pl.DataFrame()).height,
             )
-            for record, own in zip(records, facts, strict=True)
+            for record, facts_of_rank in zip(records, facts, strict=True)
         ]
     )
     warned = [
-        (record.rank, own.diagnostics.frame()) for record, own in zip(records, facts, strict=True)
+        (record.rank, facts_of_rank.diagnostics.frame())
+        for record, facts_of_rank in zip(records, facts, strict=True)
     ]
     diagnostics = pl.concat([before["diagnostics"], _with_ranks("diagnostics", warned)])
     trace.amend(
@@ -68,16 +72,16 @@ def settled(
     )
     settle_ranks(trace, force_mix=force_mix)
     attempt = secrets.token_hex(8)
-    found = copy.deepcopy(trace.manifest)
+    settled_manifest = copy.deepcopy(trace.manifest)
     with OwnFolder(PREFIX) as folder:
         for name in _TOLD_OF_ALL:
             n_rows = _write_changed(Path(folder), before[name], trace.frame(name), name)
             if n_rows:
-                found.n_rows[name] = found.n_rows.get(name, {}) | n_rows
-                found.empty_tables.pop(name, None)
-            found.attempts.update((f"{name}/{rank}", attempt) for rank in n_rows)
+                settled_manifest.n_rows[name] = settled_manifest.n_rows.get(name, {}) | n_rows
+                settled_manifest.empty_tables.pop(name, None)
+            settled_manifest.attempts.update((f"{name}/{rank}", attempt) for rank in n_rows)
         upload(Objects(target), Path(folder), attempt)
-    return found
+    return settled_manifest
 
 
 def _with_ranks(name: str, parts: Sequence[tuple[int, pl.DataFrame]]) -> pl.DataFrame:
@@ -118,15 +122,15 @@ def _facts_of(record: RankRecord, collectives: pl.DataFrame | None) -> RankFacts
 
 
 def _place_of(
-    record: RankRecord, facts: RankFacts, told: pl.DataFrame | None, n_devices: int
+    record: RankRecord, facts: RankFacts, rank_rows: pl.DataFrame | None, n_devices: int
 ) -> RankPlace:
     """Return where a rank ran, from its record and its row of the table `ranks`.
 
     A task knows one host, and numbers it 0; only a launcher's number counts among all.
     """
-    if told is None:
+    if rank_rows is None:
         return RankPlace(
             record.rank, record.host, None, n_devices, {"world_size": facts.world_size}
         )
-    row = told.row(0, named=True) | {"node": record.node}
+    row = rank_rows.row(0, named=True) | {"node": record.node}
     return RankPlace(record.rank, record.host, row["device_id"], n_devices, row)

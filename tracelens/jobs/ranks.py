@@ -91,7 +91,7 @@ def sources_told(sources: Sequence[Listed]) -> list[tuple[str, int, str]]:
 
     They have no addresses, which may tell who ran the program.
     """
-    return [(one.name, one.size_bytes, one.etag) for one in sources]
+    return [(source.name, source.size_bytes, source.etag) for source in sources]
 
 
 def collect_rank(
@@ -105,8 +105,8 @@ def collect_rank(
     and TargetError where nothing can be written, or other sources hold the rank.
     """
     attempt = attempt or secrets.token_hex(8)
-    with OwnFolder(PREFIX) as own:
-        folder = Path(own)
+    with OwnFolder(PREFIX) as scratch:
+        folder = Path(scratch)
         files: dict[Path, str] = {}
         try:
             captures = _read(task, folder, files, options.reading)
@@ -154,10 +154,11 @@ def _read(
     given = [folder / "0" / task.folder] if task.folder else [*files]
     with read_by(reading):
         captures, _ = read_sources(given, task.kind, folder / "read", None, lambda _: None)
-    for one in task.sources:
-        if url_of(one.place) is None and local(Path(one.place)).etag != one.etag:
+    for source in task.sources:
+        if url_of(source.place) is None and local(Path(source.place)).etag != source.etag:
             raise SourceError(
-                f"{one.place}: was changed while it was read; collect it again when it is complete"
+                f"{source.place}: was changed while it was read; collect it again when it is"
+                " complete"
             )
     if task.position is not None and not task.ranks:
         for capture in captures:
@@ -186,14 +187,14 @@ def _fetched(task: Task, folder: Path) -> dict[Path, str]:
     Objects are fetched into the folder.
     """
     files = {}
-    for at, one in enumerate([*task.sources, *task.beside]):
-        file = Path(one.place)
-        if url_of(one.place) is not None:
+    for number, source in enumerate([*task.sources, *task.beside]):
+        file = Path(source.place)
+        if url_of(source.place) is not None:
             # Each in a folder of its own, for names may repeat, but with what lies beside it.
             is_alone = task.folder is None and not task.beside
-            file = fetch(one, folder / (str(at) if is_alone else "0") / (task.folder or ""))
-        if at < len(task.sources):
-            files[file] = one.place
+            file = fetch(source, folder / (str(number) if is_alone else "0") / (task.folder or ""))
+        if number < len(task.sources):
+            files[file] = source.place
     return files
 
 
@@ -204,10 +205,12 @@ def _record(
 
     `about` has the fields that need nothing of these.
     """
-    own = {table: by_rank[str(rank)] for table, by_rank in sizes.items() if str(rank) in by_rank}
+    sizes_of_rank = {
+        table: by_rank[str(rank)] for table, by_rank in sizes.items() if str(rank) in by_rank
+    }
     return RankRecord(
         rank=rank,
-        sizes=own,
+        sizes=sizes_of_rank,
         manifest=replace(manifest.of_rank(rank), attempts={}).as_dict(),
         **about,
     )
@@ -244,16 +247,16 @@ def _place(captures: Sequence[Capture], rank: int, target: str) -> dict[str, Any
     first = (
         captures[0]
         if len(captures) == 1
-        else next((one for one in captures if one.rank == rank), None)
+        else next((capture for capture in captures if capture.rank == rank), None)
     )
     if first is None:
         return {}
-    host, told = first.place.host, first.tables.get("ranks")
+    host, rank_rows = first.place.host, first.tables.get("ranks")
     return {
         "host": (
             None if host is None else hashlib.sha256(f"{target} {host}".encode()).hexdigest()[:16]
         ),
-        "node": None if told is None or not told.height else told["node"][0],
+        "node": None if rank_rows is None or not rank_rows.height else rank_rows["node"][0],
         "groups": {name: list(ranks) for name, ranks in first.place.groups.items()},
     }
 

@@ -56,8 +56,10 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
     parts = [breakdown for _, breakdown in ordered if breakdown is not None]
     if parts:
         merge_breakdowns(trace, parts)
-    found = {name: [frames[name] for frames, _ in ordered if name in frames] for name in by_rank}
-    return {name: pl.concat(frames) for name, frames in found.items() if frames}
+    frames_by_name = {
+        name: [frames[name] for frames, _ in ordered if name in frames] for name in by_rank
+    }
+    return {name: pl.concat(frames) for name, frames in frames_by_name.items() if frames}
 
 
 def _ask_rank(

@@ -60,7 +60,11 @@ def finished_ranks(target: str) -> list[RankRecord]:
 
 def _record_keys(objects: Objects) -> list[str]:
     """Return the keys of the ranks' records; the table `ranks` lies in folders beside them."""
-    return [f"{RANKS}/{one.name}" for one in objects.members(RANKS) if one.name.endswith(".json")]
+    return [
+        f"{RANKS}/{member.name}"
+        for member in objects.members(RANKS)
+        if member.name.endswith(".json")
+    ]
 
 
 def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them

@@ -40,7 +40,7 @@ class Task:
     @property
     def size_bytes(self) -> int:
         """Bytes of all sources."""
-        return sum(one.size_bytes for one in self.sources)
+        return sum(source.size_bytes for source in self.sources)
 
     @property
     def name(self) -> str:
@@ -63,21 +63,23 @@ def tasks_of(
     SourceError and UsageError.
     """
     skipped = [] if skipped is None else skipped
-    found: list[tuple[bool, Task]] = []
+    tasks_by_profile: list[tuple[bool, Task]] = []
     for path in given_paths(paths):
         url = url_of(path)
-        found += _local(path, kind, skipped) if url is None else _remote(url, kind, skipped)
-    tasks = [task for _, task in found]
-    if not all(is_profile for is_profile, _ in found):
+        tasks_by_profile += (
+            _local(path, kind, skipped) if url is None else _remote(url, kind, skipped)
+        )
+    tasks = [task for _, task in tasks_by_profile]
+    if not all(is_profile for is_profile, _ in tasks_by_profile):
         tasks = _together(tasks)
     if ranks and len(ranks) == len(tasks):
         return [
-            replace(task, ranks=(rank,), position=at)
-            for at, (task, rank) in enumerate(zip(tasks, ranks, strict=True))
+            replace(task, ranks=(rank,), position=number)
+            for number, (task, rank) in enumerate(zip(tasks, ranks, strict=True))
         ]
     if len(tasks) == 1 or ranks:
         return [replace(_one(tasks), ranks=tuple(ranks))]
-    return [replace(task, position=at) for at, task in enumerate(tasks)]
+    return [replace(task, position=number) for number, task in enumerate(tasks)]
 
 
 def _one(tasks: Sequence[Task]) -> Task:
@@ -89,8 +91,8 @@ def _one(tasks: Sequence[Task]) -> Task:
             f"{folders[0]}: is a source that is a folder; collect it by itself, into a trace of"
             " its own"
         )
-    sources = tuple(one for task in tasks for one in task.sources)
-    return Task(sources, tuple(one for task in tasks for one in task.beside), tasks[0].kind)
+    sources = tuple(source for task in tasks for source in task.sources)
+    return Task(sources, tuple(source for task in tasks for source in task.beside), tasks[0].kind)
 
 
 def _together(tasks: Sequence[Task]) -> list[Task]:
@@ -102,17 +104,21 @@ def _together(tasks: Sequence[Task]) -> list[Task]:
     for task in tasks:
         match = _RANK.search(task.name)
         by_rank.setdefault(int(match[1]) if match else None, []).append(task)
-    return [_one(tasks)] if None in by_rank else [_one(own) for own in by_rank.values()]
+    return (
+        [_one(tasks)]
+        if None in by_rank
+        else [_one(tasks_of_rank) for tasks_of_rank in by_rank.values()]
+    )
 
 
 def _local(path: Path, kind: str | None, skipped: list[str]) -> list[tuple[bool, Task]]:
     strange: list[Path] = []
-    found = [
+    file_tasks = [
         (is_profile, Task((local(file),), (), kind))
         for file, is_profile in _chosen(path, kind, strange)
     ]
     skipped += [file.name for file in strange]
-    return found
+    return file_tasks
 
 
 def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Path, bool]]:
@@ -123,15 +129,15 @@ def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Pat
     read.
     """
     files = [path] if path.is_file() else path.iterdir() if path.is_dir() else ()
-    found = {file: True for file in files if file.is_file() and is_damaged(file)}
+    chosen = {file: True for file in files if file.is_file() and is_damaged(file)}
     left: list[Path] = []
     try:
-        found |= {file: collector.is_profiler for collector, file in sources_of(path, kind, left)}
+        chosen |= {file: collector.is_profiler for collector, file in sources_of(path, kind, left)}
     except SourceError:
-        if not found:
+        if not chosen:
             raise
-    strange += [file for file in left if file not in found]
-    return sorted(found.items())
+    strange += [file for file in left if file not in chosen]
+    return sorted(chosen.items())
 
 
 def local(path: Path) -> Listed:
@@ -150,29 +156,31 @@ def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, 
     members, more = listed(url)
     is_itself = members[0].place == url
     name = url.rpartition("/")[2]
-    if not is_itself and any(one.name.endswith(_TABLES) for one in members):
+    if not is_itself and any(member.name.endswith(_TABLES) for member in members):
         return [(True, Task(tuple(members), (), kind, (), name))]
-    with OwnFolder(PREFIX) as own:
-        folder = Path(own, name)
+    with OwnFolder(PREFIX) as scratch:
+        folder = Path(scratch, name)
         folder.mkdir()
         with ThreadPoolExecutor(REQUESTS) as pool:
-            list(pool.map(lambda one: _fetch_head(one, folder), members))
+            list(pool.map(lambda member: _fetch_head(member, folder), members))
         top = folder / name if is_itself else folder
         strange: list[Path] = []
         try:
             chosen = _chosen(top, kind, strange)
         except SourceError as error:
             raise SourceError(addressed(str(error), {top: url})) from None
-    known = {one.name: one for one in [*members, *more]}
-    found = []
+    known = {member.name: member for member in [*members, *more]}
+    remote_tasks = []
     for file, is_profile in chosen:
         own_beside = tuple(known[path.name] for path in beside(file) if path.name in known)
-        found.append((is_profile, Task((known[file.name],), own_beside, kind)))
-    read_along = {one.name for _, task in found for one in task.beside}
+        remote_tasks.append((is_profile, Task((known[file.name],), own_beside, kind)))
+    read_along = {member.name for _, task in remote_tasks for member in task.beside}
     skipped += [file.name for file in strange if file.name not in read_along]
-    return found
+    return remote_tasks
 
 
-def _fetch_head(one: Listed, folder: Path) -> None:
-    above, _, key = one.place.rpartition("/")
-    (folder / one.name).write_bytes(Objects(above).head(key, HEAD_BYTES) if one.size_bytes else b"")
+def _fetch_head(member: Listed, folder: Path) -> None:
+    above, _, key = member.place.rpartition("/")
+    (folder / member.name).write_bytes(
+        Objects(above).head(key, HEAD_BYTES) if member.size_bytes else b""
+    )

@@ -108,8 +108,8 @@ class Objects:
     def keys(self) -> dict[str, datetime]:
         """Return the keys of all objects below the place, and when each was written."""
         with self._plain("listed"):
-            found = [one for batch in self._obstore.list(self._store) for one in batch]
-        return {str(one["path"]): one["last_modified"] for one in found}
+            objects = [item for batch in self._obstore.list(self._store) for item in batch]
+        return {str(item["path"]): item["last_modified"] for item in objects}
 
     def members(self, folder: str | None = None) -> Sequence[Listed]:
         """Return the objects directly in the place, or in a folder of it, by name.
@@ -117,8 +117,8 @@ class Objects:
         Those in folders below are left out.
         """
         with self._plain("listed"):
-            found = self._obstore.list_with_delimiter(self._store, folder)["objects"]
-        return sorted(self._listed(one) for one in found if one["path"])
+            objects = self._obstore.list_with_delimiter(self._store, folder)["objects"]
+        return sorted(self._listed(item) for item in objects if item["path"])
 
     def _listed(self, about: Any) -> Listed:
         key = str(about["path"])

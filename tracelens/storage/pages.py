@@ -37,21 +37,21 @@ def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
                     "columns of more bytes than the file has"
                 )  # the same pages would be walked many times
             asked = (chunk for chunk in chunks if columns is None or chunk[0] in columns)
-            return sum(_walked(text, at, at + length) for _, at, length in asked)
+            return sum(_walked(text, begin, begin + length) for _, begin, length in asked)
         except (AttributeError, LookupError, TypeError) as error:
             raise ValueError("a value where another kind of value should be") from error
 
 
-def _walked(text: mmap.mmap, at: int, end: int) -> int:
+def _walked(text: mmap.mmap, place: int, end: int) -> int:
     """Return bytes that the pages between two places become."""
     n_bytes = 0
-    while at < end:
-        at, header = _struct(text, at)
+    while place < end:
+        place, header = _struct(text, place)
         uncompressed, compressed = header.get(_UNCOMPRESSED, -1), header.get(_COMPRESSED, -1)
         if min(uncompressed, compressed) < 0:
             raise ValueError("a page of no size")
         n_bytes += uncompressed
-        at += compressed
+        place += compressed
     return n_bytes
 
 
@@ -63,74 +63,76 @@ def _chunks(text: mmap.mmap) -> Iterator[tuple[str, int, int]]:
     begin = len(text) - 8 - int.from_bytes(text[-8:-4], "little")
     _, footer = _struct(text[max(0, begin) : -8], 0)
     for chunk in (chunk[_ABOUT] for group in footer.get(_GROUPS, ()) for chunk in group[_CHUNKS]):
-        at = min(place for place in (chunk.get(_DICTIONARY), chunk.get(_FIRST_PAGE)) if place)
-        yield b".".join(chunk[_PATH]).decode(errors="replace"), at, chunk[_LENGTH]
+        first_page = min(
+            place for place in (chunk.get(_DICTIONARY), chunk.get(_FIRST_PAGE)) if place
+        )
+        yield b".".join(chunk[_PATH]).decode(errors="replace"), first_page, chunk[_LENGTH]
 
 
-def _struct(text: Text, at: int, depth: int = 0) -> tuple[int, dict[int, Any]]:
+def _struct(text: Text, place: int, depth: int = 0) -> tuple[int, dict[int, Any]]:
     """Return where a struct ends, and its values by field.
 
     Values are integers, bytes, lists, and structs again.
     """
-    found: dict[int, Any] = {}
+    values: dict[int, Any] = {}
     field = 0
     while True:
-        if at >= len(text) or depth > _DEEPEST:
+        if place >= len(text) or depth > _DEEPEST:
             raise ValueError("a page without a header")
-        head, at = text[at], at + 1
+        head, place = text[place], place + 1
         if head == 0:
-            return at, found
+            return place, values
         if head >> 4:
             field += head >> 4
         else:
-            at, field = _integer(text, at)
+            place, field = _integer(text, place)
         if head & 15 not in _BOOLEANS:  # these are in the head
-            at, found[field] = _value(text, at, head & 15, depth)
+            place, values[field] = _value(text, place, head & 15, depth)
 
 
-def _value(text: Text, at: int, kind: int, depth: int) -> tuple[int, Any]:
+def _value(text: Text, place: int, kind: int, depth: int) -> tuple[int, Any]:
     """Return where a value of the kind ends, and the value; of a number that is no integer None."""
     if kind in _INTEGERS:
-        return _integer(text, at)
+        return _integer(text, place)
     if kind == _BINARY:
-        at, length = _varint(text, at)
-        return at + length, text[at : at + length]
+        place, length = _varint(text, place)
+        return place + length, text[place : place + length]
     if kind == _STRUCT:
-        return _struct(text, at, depth + 1)
+        return _struct(text, place, depth + 1)
     if kind == _LIST:
-        return _list(text, at, depth + 1)
+        return _list(text, place, depth + 1)
     if kind in (*_BOOLEANS, _BYTE, _DOUBLE):
-        return at + (8 if kind == _DOUBLE else 1), None
+        return place + (8 if kind == _DOUBLE else 1), None
     raise ValueError("a page without a header")
 
 
-def _list(text: Text, at: int, depth: int) -> tuple[int, list[Any]]:
-    if at >= len(text) or depth > _DEEPEST:
+def _list(text: Text, place: int, depth: int) -> tuple[int, list[Any]]:
+    if place >= len(text) or depth > _DEEPEST:
         raise ValueError("a page without a header")
-    length, kind = text[at] >> 4, text[at] & 15
-    at += 1
+    length, kind = text[place] >> 4, text[place] & 15
+    place += 1
     if length == 15:
-        at, length = _varint(text, at)
-    found = []
+        place, length = _varint(text, place)
+    values = []
     for _ in range(length):  # each takes a byte or more, so the text ends a list that is too long
-        at, value = _value(text, at, kind, depth)
-        if at > len(text):
+        place, value = _value(text, place, kind, depth)
+        if place > len(text):
             raise ValueError("a page without a header")
-        found.append(value)
-    return at, found
+        values.append(value)
+    return place, values
 
 
-def _integer(text: Text, at: int) -> tuple[int, int]:
-    at, value = _varint(text, at)
-    return at, (value >> 1) ^ -(value & 1)
+def _integer(text: Text, place: int) -> tuple[int, int]:
+    place, value = _varint(text, place)
+    return place, (value >> 1) ^ -(value & 1)
 
 
-def _varint(text: Text, at: int) -> tuple[int, int]:
+def _varint(text: Text, place: int) -> tuple[int, int]:
     value = shift = 0
-    while shift < 70 and at < len(text):
-        byte = text[at]
+    while shift < 70 and place < len(text):
+        byte = text[place]
         value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
+        place, shift = place + 1, shift + 7
         if byte < 128:
-            return at, value
+            return place, value
     raise ValueError("a page without a header")

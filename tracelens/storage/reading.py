@@ -23,13 +23,13 @@ def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> 
     Raises ArrowInvalid for strings that are not valid UTF-8.
     """
     with pq.ParquetFile(file, read_dictionary=[*strings], pre_buffer=False) as opened:
-        found = pl.from_arrow(_valid(file, opened.read(columns=[*columns])), rechunk=False)
-    assert isinstance(found, pl.DataFrame)
+        rows = pl.from_arrow(_valid(file, opened.read(columns=[*columns])), rechunk=False)
+    assert isinstance(rows, pl.DataFrame)
     if (
-        strings and found.height > _MANY
+        strings and rows.height > _MANY
     ):  # Arrow keeps the memory of its dictionaries, which Polars has copied
         pa.default_memory_pool().release_unused()
-    return found.select(columns)
+    return rows.select(columns)
 
 
 def read_groups(file: Path, columns: Sequence[str], *, use_threads: bool) -> Iterator[pa.Table]:

@@ -157,10 +157,10 @@ class Table:
                 f"table {self.name}: expected columns {self.names}, found {frame.columns}"
             )
         for column in self.columns:
-            found = frame.schema[column.name]
-            if found != column.dtype:
+            dtype = frame.schema[column.name]
+            if dtype != column.dtype:
                 raise SchemaError(
-                    f"table {self.name}.{column.name}: expected {column.dtype}, found {found}"
+                    f"table {self.name}.{column.name}: expected {column.dtype}, found {dtype}"
                 )
         self.check_values(frame)
         return frame
@@ -197,7 +197,10 @@ class Table:
         table = self if "rank" in frame.columns else self.without("rank")
         described = _described(table)
         n_rows = max(1, n_cells // len(table.columns))
-        groups = (frame[at : at + n_rows] for at in range(0, max(1, frame.height), n_rows))
+        groups = (
+            frame[first_row : first_row + n_rows]
+            for first_row in range(0, max(1, frame.height), n_rows)
+        )
         first = _group(table, next(groups), described)
         # Ids and sorted times differ little from row to row: as deltas they take half the room of a
         # dictionary. Sizes of grids and the like repeat as the program does, which compression
