@@ -158,8 +158,8 @@ def _step(rank: _Rank) -> None:
 
 def _list(rank: _Rank) -> None:
     """Make the tables of modules, of sites that calls are made at, and of what threads do."""
-    sites, at = find_sites(rank.spans, rank.calls["span_id"], rank.calls["start_ns"])
-    rank.calls = rank.calls.with_columns(at)
+    sites, columns_of_sites = find_sites(rank.spans, rank.calls["span_id"], rank.calls["start_ns"])
+    rank.calls = rank.calls.with_columns(columns_of_sites)
     rank.tables["layers"] = list_layers(rank.spans)
     rank.tables["sites"] = sites
     rank.tables["activities"] = list_activities(rank.spans, rank.calls, rank.marks)
@@ -273,10 +273,10 @@ def _most_frequent(processes: pl.Series) -> int:
 
     Mostly there is one, which needs no counting.
     """
-    found = processes.min()
-    if found != processes.max():
-        found = processes.mode().min()
-    return found if isinstance(found, int) else 0
+    process = processes.min()
+    if process != processes.max():
+        process = processes.mode().min()
+    return process if isinstance(process, int) else 0
 
 
 def _by_start(frame: pl.DataFrame) -> pl.DataFrame:

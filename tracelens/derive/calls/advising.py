@@ -165,7 +165,7 @@ def candidates_of(advice: Advice) -> list[dict[str, str]]:
     And what changes the layout of what they read.
     """
     parts, search, costs = advice.parts, advice.search, advice.search.costs
-    found: dict[str, dict[str, str]] = {}
+    candidates: dict[str, dict[str, str]] = {}
     for part in parts:
         nodes = {node.name: node for node in (*part.part.given, *part.part.nodes)}
         for match in search.matches(part.part) if part.is_judged else ():
@@ -175,10 +175,10 @@ def candidates_of(advice: Advice) -> list[dict[str, str]]:
             for layout in LAYOUTS if len(read[0].shape) == 4 else LAYOUTS[:1]:
                 places = places_of(match.nodes, read, (layout,) * len(read))
                 row = costs.candidate(match.function, match.nodes, layout)
-                if row is None or repr(row) in found:
+                if row is None or repr(row) in candidates:
                     continue
                 if enumerate_layouts(match.function.constraints, places | {"view": places["in0"]}):
-                    found[repr(row)] = row
+                    candidates[repr(row)] = row
     for node in (n for part in parts for n in part.part.given if len(n.shape) == 4):
         for layout in LAYOUTS:
             call = json.dumps(["contiguous", [list(node.shape)], []])
@@ -188,8 +188,8 @@ def candidates_of(advice: Advice) -> list[dict[str, str]]:
                 "dtype": node.dtype,
                 "layout": layout,
             }
-            found[repr(row)] = row
-    return list(found.values())
+            candidates[repr(row)] = row
+    return list(candidates.values())
 
 
 def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:

@@ -60,7 +60,9 @@ def layout_of(shape: Sequence[int], strides: Sequence[int] | None) -> str | None
         return None
     for layout in LAYOUTS:
         like = strides_of(shape, layout)
-        if all(n == 1 or own == other for n, own, other in zip(shape, strides, like, strict=True)):
+        if all(
+            n == 1 or stride == other for n, stride, other in zip(shape, strides, like, strict=True)
+        ):
             return layout
     return None
 
@@ -166,17 +168,17 @@ class Z3Solver:
 
         The solver is asked for models until there is no other.
         """
-        choice, found = self._z3.Int("layout_of_out"), []
+        choice, layouts = self._z3.Int("layout_of_out"), []
         self._solver.push()
         for place, facts in places.items():
             self._add((place, facts), self._facts)
         self._add((constraint,), self._formula)
         self._add((choice, places["out"]), self._choices)
         while self._solver.check() == self._z3.sat:
-            found.append(self._solver.model().eval(choice).as_long())
-            self._solver.add(choice != found[-1])
+            layouts.append(self._solver.model().eval(choice).as_long())
+            self._solver.add(choice != layouts[-1])
         self._solver.pop()
-        return [LAYOUTS[layout] for layout in sorted(found)]
+        return [LAYOUTS[layout] for layout in sorted(layouts)]
 
     def _add(self, of: tuple[Any, ...], make: Callable[..., Any]) -> None:
         """Add what `make` makes of it, once: making a formula takes Z3 longer than solving it."""
@@ -194,22 +196,22 @@ class Z3Solver:
             [
                 self._z3.And(
                     choice == LAYOUTS.index(layout),
-                    *(stride(n, d) == own for d, own in enumerate(one.strides or ())),
+                    *(stride(n, d) == elements for d, elements in enumerate(facts.strides or ())),
                 )
-                for layout, one in _outs({"out": out}).items()
+                for layout, facts in _outs({"out": out}).items()
             ]
         )
 
     def _facts(self, place: str, facts: Facts) -> list[Any]:
-        own, n = self._functions, self._number(place)
-        known = [own["ALIAS"](n, self._number(_VIEW)) == (_VIEW in facts.aliases)]
+        functions, n = self._functions, self._number(place)
+        known = [functions["ALIAS"](n, self._number(_VIEW)) == (_VIEW in facts.aliases)]
         known += [
-            own[word](n) == _property(facts, word)
+            functions[word](n) == _property(facts, word)
             for word, places in _PROPERTIES.items()
             if places == 1
         ]
         for word in ("SHAPE",) if facts.strides is None else ("SHAPE", "STRIDE"):
-            known += [own[word](n, d) == _property(facts, word, d) for d in range(4)]
+            known += [functions[word](n, d) == _property(facts, word, d) for d in range(4)]
         return known
 
     def _number(self, place: str) -> int:
@@ -221,7 +223,10 @@ class Z3Solver:
         word, *rest = term
         if word in _PROPERTIES:
             return self._functions[word](
-                *(self._number(one) if isinstance(one, str) else one for one in rest)
+                *(
+                    self._number(operand) if isinstance(operand, str) else operand
+                    for operand in rest
+                )
             )
         parts = [self._formula(part) for part in rest]
         return self._operators[word](*parts)

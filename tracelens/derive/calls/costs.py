@@ -81,14 +81,14 @@ class Costs:
         return Cost(2 * least, least, 4 * least, BOUND, 2 * least)
 
     def _take(self, nodes: Iterable[Node], evidence: str) -> None:
-        found = defaultdict(list)
+        by_call = defaultdict(list)
         for node in nodes:
             if node.device_ns is not None:
-                found[_function_of(node), node.call, node.dtype, node.layout].append(node)
-        for key, own in found.items():
-            times = [node.device_ns or 0.0 for node in own]
+                by_call[_function_of(node), node.call, node.dtype, node.layout].append(node)
+        for key, alike in by_call.items():
+            times = [node.device_ns or 0.0 for node in alike]
             moved, mean = (
-                sum(ns) / len(own) for ns in ((node.transform_ns for node in own), times)
+                sum(ns) / len(alike) for ns in ((node.transform_ns for node in alike), times)
             )
             low, high = (mean, mean) if evidence == MEASURED else (min(times), max(times))
             self._known.setdefault(key, Cost(mean, low, high, evidence, moved))

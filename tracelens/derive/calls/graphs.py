@@ -150,8 +150,8 @@ def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Ex
     times = launched.agg(device_ns=ns.sum(), transform_ns=ns.filter(moves).sum())
     outermost = ops.join(parents.select("span_id"), on="span_id", how="anti")
     is_told = pl.col("device_ns").is_not_null() | pl.col("input_shapes").is_not_null()
-    found = outermost.join(times, on="span_id", how="left").filter(is_told)
-    return found.sort("start_ns").with_columns(pl.col("device_ns", "transform_ns").fill_null(0))
+    measured = outermost.join(times, on="span_id", how="left").filter(is_told)
+    return measured.sort("start_ns").with_columns(pl.col("device_ns", "transform_ns").fill_null(0))
 
 
 def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
@@ -233,10 +233,10 @@ def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
         ops = ops.filter(pl.col("step").eq_missing(chosen))
     place = pl.int_range(pl.len()).over("step").alias("place")
     means = ops.group_by(place).agg(pl.col("device_ns", "transform_ns").mean()).sort("place")
-    one = ops.filter(pl.col("step").eq_missing(chosen)).with_columns(
+    step = ops.filter(pl.col("step").eq_missing(chosen)).with_columns(
         means["device_ns"], means["transform_ns"]
     )
-    return [_described(row) for row in one.iter_rows(named=True)]
+    return [_described(row) for row in step.iter_rows(named=True)]
 
 
 def read_calls(trace: Trace, rank: int) -> Calls:
@@ -257,11 +257,11 @@ def read_calls(trace: Trace, rank: int) -> Calls:
     graph = trace.frame("graph").filter(
         pl.col("rank") == rank, pl.col("source").is_in([EXPORT, OBSERVER])
     )
-    found = _of_graph(graph, rows) if graph.height else _guessed(rows)
-    judged = sum(node.device_ns or 0.0 for node in found.nodes)
+    calls = _of_graph(graph, rows) if graph.height else _guessed(rows)
+    judged = sum(node.device_ns or 0.0 for node in calls.nodes)
     total = int(kernels["duration_ns"].sum()) / n_steps
     return replace(
-        found,
+        calls,
         total_ns=total,
         transform_ns=int(moves["duration_ns"].sum()) / n_steps,
         n_steps=n_steps,
@@ -271,8 +271,8 @@ def read_calls(trace: Trace, rank: int) -> Calls:
 
 
 def _n_active(trace: Trace) -> int:
-    told = [source.get("settings", {}).get("n_active") for source in trace.manifest.sources]
-    return next((int(n) for n in told if isinstance(n, int) and n > 0), 1)
+    recorded = [source.get("settings", {}).get("n_active") for source in trace.manifest.sources]
+    return next((int(n) for n in recorded if isinstance(n, int) and n > 0), 1)
 
 
 def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
@@ -282,10 +282,10 @@ def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
     """
     nodes: list[Node] = []
     launched = [row for row in rows if row["device_ns"] > 0]
-    for at, row in enumerate(launched):
-        follows = nodes and _reads(nodes[-1], launched[at - 1], row)
-        name = f"call{at}"
-        inputs = (nodes[-1].name,) if follows else (f"given{at}",)
+    for number, row in enumerate(launched):
+        follows = nodes and _reads(nodes[-1], launched[number - 1], row)
+        name = f"call{number}"
+        inputs = (nodes[-1].name,) if follows else (f"given{number}",)
         nodes.append(Node(name=name, inputs=inputs, **row))
     given = {
         n.inputs[0]: replace(n, name=n.inputs[0], op="input")
@@ -373,15 +373,15 @@ def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
         if row["op"] in GIVEN:
             given[node.name] = node
             continue
-        own = waiting.get((node.op, node.call if is_observed else node.module_path))
-        if not own and not node.module_path:
-            own = waiting.get((node.op, root))
+        measured = waiting.get((node.op, node.call if is_observed else node.module_path))
+        if not measured and not node.module_path:
+            measured = waiting.get((node.op, root))
         copying = waiting.get(("reshape", node.module_path), []) if node.op == "clone" else []
-        if not own and (copied := [row for row in copying if row["device_ns"]]):
+        if not measured and (copied := [row for row in copying if row["device_ns"]]):
             copying.remove(copied[0])  # a reshape that copied is a clone and a view in the graph
-            own = copied[:1]
-        if own:
-            first = own.pop(0)
+            measured = copied[:1]
+        if measured:
+            first = measured.pop(0)
             times = {name: first[name] for name in ("device_ns", "transform_ns")}
             node = replace(node, **times, module_path=node.module_path or first["module_path"])
         elif node.op in VIEWS:

@@ -50,5 +50,5 @@ def _size(pair: tuple[Call, Have]) -> tuple[int, int, bool]:
 
 
 def _has(have: Have, name: str, layout: str, nodes: dict[str, Node]) -> bool:
-    own = {of for tensor, of in have if tensor == name}
-    return layout in own or (len(nodes[name].shape) != 4 and bool(own))
+    layouts = {of for tensor, of in have if tensor == name}
+    return layout in layouts or (len(nodes[name].shape) != 4 and bool(layouts))

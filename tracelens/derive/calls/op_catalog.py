@@ -67,7 +67,8 @@ def dense(place: str, layout: str) -> Term:
     shape = [("SHAPE", place, d) for d in range(4)]
     order = (0, 1, 2, 3) if layout == NCHW else (0, 2, 3, 1)
     inner = {
-        d: ("*", 1, *(shape[later] for later in order[at + 1 :])) for at, d in enumerate(order)
+        d: ("*", 1, *(shape[later] for later in order[position + 1 :]))
+        for position, d in enumerate(order)
     }
     return (
         "and",

@@ -110,17 +110,19 @@ class Search:
         for node in part.nodes:
             for name in node.inputs:
                 readers.setdefault(name, []).append(node)
-        found, kept = [], frozenset(part.kept)
+        matches, kept = [], frozenset(part.kept)
         for node in part.nodes:
-            own = [m for function in self.functions if (m := _fit(function, node, readers, kept))]
-            found += (
-                own
-                if any(len(m.nodes) == 1 for m in own)
-                else [*own, _Match(OTHER, (node,), node.inputs)]
+            fitting = [
+                m for function in self.functions if (m := _fit(function, node, readers, kept))
+            ]
+            matches += (
+                fitting
+                if any(len(m.nodes) == 1 for m in fitting)
+                else [*fitting, _Match(OTHER, (node,), node.inputs)]
             )
         inside = {node.name for node in part.nodes} | {node.name for node in part.given}
         return [
-            replace(m, inputs=tuple(name for name in m.inputs if name in inside)) for m in found
+            replace(m, inputs=tuple(name for name in m.inputs if name in inside)) for m in matches
         ]
 
     def best(self, part: Part, given: Have, wanted: str) -> _Found:
@@ -130,7 +132,7 @@ class Search:
         also after MOST_STATES states (`statistics.is_bound`).
         """
         names = [node.name for node in (*part.given, *part.nodes)]
-        index = {name: at for at, name in enumerate(names)}
+        index = {name: position for position, name in enumerate(names)}
         signature = (
             tuple(
                 (n.op, tuple(index.get(i, -1) for i in n.inputs), n.shape, n.dtype, n.call)
@@ -144,17 +146,17 @@ class Search:
         )
         if signature not in self._found:
             self._found[signature] = names, self._best_first(part, given, wanted)
-        their_names, found = self._found[signature]
-        if found is None:
+        their_names, cheapest = self._found[signature]
+        if cheapest is None:
             return None
-        own = dict(zip(their_names, names, strict=True))
-        return found[0], [
+        name_here = dict(zip(their_names, names, strict=True))
+        return cheapest[0], [
             replace(
                 call,
-                nodes=tuple(own[n] for n in call.nodes),
-                inputs=tuple(own[n] for n in call.inputs),
+                nodes=tuple(name_here[n] for n in call.nodes),
+                inputs=tuple(name_here[n] for n in call.inputs),
             )
-            for call in found[1]
+            for call in cheapest[1]
         ]
 
     def _best_first(self, part: Part, given: Have, wanted: str) -> _Found:
@@ -182,7 +184,8 @@ class Search:
             covered, have = state
             if covered == everything and all(
                 any(
-                    (name, own) in have for own in (LAYOUTS if _is_flat(nodes[name]) else (wanted,))
+                    (name, layout_of_tensor) in have
+                    for layout_of_tensor in (LAYOUTS if _is_flat(nodes[name]) else (wanted,))
                 )
                 for name in part.wanted
             ):
@@ -199,7 +202,7 @@ class Search:
                     if name in part.kept or any(reader not in reached for reader in readers[name])
                 )
                 total = cost + call.cost.ns + self.launch_ns
-                rest = sum(own for name, own in least.items() if name not in reached)
+                rest = sum(ns for name, ns in least.items() if name not in reached)
                 heapq.heappush(
                     queue, (total + rest, next(order), total, (reached, kept), (*calls, call))
                 )
@@ -210,14 +213,14 @@ class Search:
 
         Of a call that covers several nodes, it is the node's share.
         """
-        found = {node.name: math.inf for node in part.nodes}
+        least = {node.name: math.inf for node in part.nodes}
         for match in matches:
             for layout in LAYOUTS:
                 cost = self.costs.of(match.function, match.nodes, layout)
                 share = math.inf if cost is None else (cost.ns + self.launch_ns) / len(match.nodes)
                 for node in match.nodes:
-                    found[node.name] = min(found[node.name], share)
-        return {name: 0.0 if cost == math.inf else cost for name, cost in found.items()}
+                    least[node.name] = min(least[node.name], share)
+        return {name: 0.0 if cost == math.inf else cost for name, cost in least.items()}
 
     def _next(
         self,
@@ -299,7 +302,9 @@ def places_of(
 ) -> dict[str, Facts]:
     """Return the tensors of a call by place. Weights are laid out ahead, once, as the input is."""
     given = list(zip(inputs, layouts, strict=True))
-    places = {f"in{at}": _facts(node.shape, layout) for at, (node, layout) in enumerate(given)}
+    places = {
+        f"in{number}": _facts(node.shape, layout) for number, (node, layout) in enumerate(given)
+    }
     if "in0" not in places:  # nothing but parameters
         places["in0"] = _facts(covered[0].shape, NCHW)
     if "in1" not in places:
@@ -333,8 +338,8 @@ def _window(node: Node) -> tuple[int, ...]:
 
     Zeros where its arguments were not recorded.
     """
-    told = [value for value in json.loads(node.call)[2][:2] if isinstance(value, list)]
-    both = [value * 2 if len(value) == 1 else value for value in told]
+    lists = [value for value in json.loads(node.call)[2][:2] if isinstance(value, list)]
+    both = [value * 2 if len(value) == 1 else value for value in lists]
     return tuple(n for value in both for n in value) if len(both) == 2 else (0, 0, 0, 0)
 
 
@@ -361,10 +366,15 @@ def _fit(
     nodes = [node]
     for op in function.pattern[1:]:
         last = nodes[-1].name
-        own = readers.get(last, [])
-        if len(own) != 1 or own[0].op != op or last in wanted or own[0].inputs.count(last) != 1:
+        next_nodes = readers.get(last, [])
+        if (
+            len(next_nodes) != 1
+            or next_nodes[0].op != op
+            or last in wanted
+            or next_nodes[0].inputs.count(last) != 1
+        ):
             return None
-        nodes.append(own[0])
+        nodes.append(next_nodes[0])
     if function.fits is not None and not function.fits(nodes):
         return None
     names = {n.name for n in nodes}

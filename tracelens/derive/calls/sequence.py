@@ -37,17 +37,17 @@ def advise_calls(calls: Calls, search: Search) -> list[Advised]:
     parts = split(calls, search)
     best: dict[str, tuple[float, list[Advised]]] = {NCHW: (0.0, [])}
     for part in parts:
-        cheapest = min(best.values(), key=lambda found: found[0])
+        cheapest = min(best.values(), key=lambda sequence: sequence[0])
         reached: dict[str, tuple[float, list[Advised]]] = {}
         for layout, (cost, done) in best.items():
             for wanted in LAYOUTS:
-                found = _searched(calls, part, search, layout, wanted)
-                if found is not None and (
-                    wanted not in reached or cost + found[0] < reached[wanted][0]
+                advised = _searched(calls, part, search, layout, wanted)
+                if advised is not None and (
+                    wanted not in reached or cost + advised[0] < reached[wanted][0]
                 ):
-                    reached[wanted] = cost + found[0], [*done, found[1]]
+                    reached[wanted] = cost + advised[0], [*done, advised[1]]
         best = reached or {NCHW: (cheapest[0], [*cheapest[1], _as_it_ran(part)])}
-    return min(best.values(), key=lambda found: found[0])[1]
+    return min(best.values(), key=lambda sequence: sequence[0])[1]
 
 
 def _searched(
@@ -65,8 +65,8 @@ def _searched(
         )
         for node in part.given
     )
-    found = search.best(part, given, wanted)
-    return found and (found[0], Advised(part, tuple(found[1])))
+    cheapest = search.best(part, given, wanted)
+    return cheapest and (cheapest[0], Advised(part, tuple(cheapest[1])))
 
 
 def split(calls: Calls, search: Search) -> list[Part]:
@@ -88,9 +88,9 @@ def split(calls: Calls, search: Search) -> list[Part]:
             search.statistics.is_bound |= is_full and not is_cut and place < len(nodes) - 1
             parts.append(_part(calls, nodes[begin : place + 1], alive, last_read, place))
             alive = [
-                own
-                for own in (*alive, *nodes[begin : place + 1])
-                if last_read.get(own.name, -1) > place
+                node_alive
+                for node_alive in (*alive, *nodes[begin : place + 1])
+                if last_read.get(node_alive.name, -1) > place
             ]
             begin = place + 1
     return parts
@@ -102,26 +102,30 @@ def _crossed(calls: Calls, search: Search) -> set[int]:
     They lie within what a function covers, and between two readers of an input. An input that is
     read on both sides might be converted on both.
     """
-    at = {node.name: place for place, node in enumerate(calls.nodes)}
+    place_of = {node.name: place for place, node in enumerate(calls.nodes)}
     outputs = tuple(node.name for node in calls.nodes if node.is_output)
     whole = Part(calls.nodes, tuple(calls.given.values()), (), outputs)
-    ranges = [[at[node.name] for node in match.nodes] for match in search.matches(whole)]
+    ranges = [[place_of[node.name] for node in match.nodes] for match in search.matches(whole)]
     readers: dict[str, list[int]] = {}
     for place, node in enumerate(calls.nodes):
         for name in node.inputs:
             if name in calls.given and calls.given[name].op != "parameter":
                 readers.setdefault(name, []).append(place)
-    return {place for own in (*ranges, *readers.values()) for place in range(min(own), max(own))}
+    return {
+        place
+        for crossing in (*ranges, *readers.values())
+        for place in range(min(crossing), max(crossing))
+    }
 
 
 def _part(
-    calls: Calls, own: Sequence[Node], alive: Sequence[Node], last_read: dict[str, int], end: int
+    calls: Calls, nodes: Sequence[Node], alive: Sequence[Node], last_read: dict[str, int], end: int
 ) -> Part:
     """Return the part of its own nodes.
 
     `alive` are results of the nodes before that it or what follows reads.
     """
-    read = dict.fromkeys(name for node in own for name in node.inputs)
+    read = dict.fromkeys(name for node in nodes for name in node.inputs)
     given = [node for node in alive if node.name in read]
     given += [
         node
@@ -130,14 +134,14 @@ def _part(
     ]
     # Where edges are guessed, what a chain ends with is read by the next one, as far as anybody
     # knows.
-    ends = {node.name for node in own if node.is_output}
-    handed = {node.name for node in own if last_read.get(node.name, -1) > end}
+    ends = {node.name for node in nodes if node.is_output}
+    handed = {node.name for node in nodes if last_read.get(node.name, -1) > end}
     handed |= ends if calls.source == ADJACENCY else set()
     passed = [node for node in alive if node.name not in read]
     later = [node.name for node in alive if last_read[node.name] > end]
-    wanted = [*later, *(node.name for node in own if node.name in handed)]
-    returned = tuple(node.name for node in own if node.name in ends - handed)
-    return Part(tuple(own), (*given, *passed), tuple(wanted), returned)
+    wanted = [*later, *(node.name for node in nodes if node.name in handed)]
+    returned = tuple(node.name for node in nodes if node.name in ends - handed)
+    return Part(tuple(nodes), (*given, *passed), tuple(wanted), returned)
 
 
 def _as_it_ran(part: Part) -> Advised:

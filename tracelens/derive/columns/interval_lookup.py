@@ -21,8 +21,8 @@ def during(
     ordered = asked if order is None else asked[order]
     joined = ordered.join_asof(pieces, on="start_ns", by="process_id", check_sortedness=False)
     is_in = pl.col("start_ns") < pl.col("end_ns")
-    found = joined.select(pl.when(is_in).then(pl.col(label)).alias(label)).to_series()
-    return frame.with_columns(found if order is None else found.gather(order.arg_sort()))
+    labels = joined.select(pl.when(is_in).then(pl.col(label)).alias(label)).to_series()
+    return frame.with_columns(labels if order is None else labels.gather(order.arg_sort()))
 
 
 def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:

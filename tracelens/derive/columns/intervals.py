@@ -39,15 +39,20 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
     """
     starts, ends = pieces["start_ns"], pieces["end_ns"]
     moments = pl.concat([times["end_ns"], times["start_ns"]])
-    at = last_before(starts, moments)
+    rows = last_before(starts, moments)
     before = (ends - starts).cum_sum().shift(1, fill_value=0)
-    found = pl.DataFrame(
-        {"at": moments, "low": starts.gather(at), "high": ends.gather(at), "sum": before.gather(at)}
+    bounds = pl.DataFrame(
+        {
+            "at": moments,
+            "low": starts.gather(rows),
+            "high": ends.gather(rows),
+            "sum": before.gather(rows),
+        }
     )
-    found = found.select(
+    bounds = bounds.select(
         (pl.col("sum") + pl.min_horizontal("at", "high") - pl.col("low")).fill_null(0)
     )
-    return found.to_series().head(times.height) - found.to_series().tail(times.height)
+    return bounds.to_series().head(times.height) - bounds.to_series().tail(times.height)
 
 
 def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> pl.Series:
@@ -57,15 +62,17 @@ def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> p
     """
     times = [pl.col("start_ns"), END.alias("end_ns")]
     parts = frame.select(*by, *times).with_row_index("row").partition_by(by, as_dict=True)
-    found = pl.repeat(0, frame.height, dtype=pl.Int64, eager=True).alias("covered_ns")
+    covered = pl.repeat(0, frame.height, dtype=pl.Int64, eager=True).alias("covered_ns")
     for key, part in parts.items():
         is_own = pl.all_horizontal(
             pl.col(name).eq_missing(value) for name, value in zip(by, key, strict=True)
         )
-        own = cover.filter(is_own)  # which copies nothing where all are
-        if own.height:
-            found = found.scatter(part["row"], covered_by(union(own.select(times)), part))
-    return found
+        cover_of_group = cover.filter(is_own)  # which copies nothing where all are
+        if cover_of_group.height:
+            covered = covered.scatter(
+                part["row"], covered_by(union(cover_of_group.select(times)), part)
+            )
+    return covered
 
 
 def durations() -> list[pl.Expr]:

@@ -16,10 +16,10 @@ def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFra
         for (value,), part in sorted(frame.partition_by(column, as_dict=True).items()):
             yield int(value), part
         return
-    at = 0
+    first = 0
     for n, value in values.rle().struct.unnest().iter_rows():
-        yield int(value), frame.slice(at, n)
-        at += n
+        yield int(value), frame.slice(first, n)
+        first += n
 
 
 def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
@@ -41,19 +41,23 @@ def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
         only, n, first = runs.row(0)
         if ((wanted["rank"] == only) & wanted["id"].is_between(0, n - 1)).all():
             return wanted["id"].cast(pl.Int64).alias("row")
-        found = wanted.with_columns(n=pl.when(pl.col("rank") == only).then(n), first=pl.lit(first))
+        with_runs = wanted.with_columns(
+            n=pl.when(pl.col("rank") == only).then(n), first=pl.lit(first)
+        )
     else:
-        found = wanted.join(runs, on="rank", how="left", maintain_order="left")
-    at = pl.col("id")
-    return found.select(
-        row=pl.when((at >= 0) & (at < pl.col("n"))).then(at + pl.col("first"))
+        with_runs = wanted.join(runs, on="rank", how="left", maintain_order="left")
+    wanted_id = pl.col("id")
+    return with_runs.select(
+        row=pl.when((wanted_id >= 0) & (wanted_id < pl.col("n"))).then(wanted_id + pl.col("first"))
     ).to_series()
 
 
 def are_rows(ids: pl.Series) -> bool:
     """Return whether these are the numbers from 0 on, each the row that it stands in."""
-    parts = ((at, ids.slice(at, AT_ONCE)) for at in range(0, len(ids), AT_ONCE))
-    return all((part == pl.int_range(at, at + len(part), eager=True)).all() for at, part in parts)
+    parts = ((first, ids.slice(first, AT_ONCE)) for first in range(0, len(ids), AT_ONCE))
+    return all(
+        (part == pl.int_range(first, first + len(part), eager=True)).all() for first, part in parts
+    )
 
 
 def last_before(starts: pl.Series, moments: pl.Series) -> pl.Series:
@@ -87,5 +91,5 @@ def numbered(frame: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.Series, pl.Da
         return pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True), frame.select(keys).head(1)
     rows = frame.lazy().select(keys)
     groups = rows.unique().sort(keys).with_row_index("_number").collect()
-    found = rows.join(groups.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
-    return found.select("_number").collect().to_series(), groups.drop("_number")
+    numbers = rows.join(groups.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return numbers.select("_number").collect().to_series(), groups.drop("_number")

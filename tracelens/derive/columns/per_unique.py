@@ -23,8 +23,8 @@ def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
             pl.nth(0).str.contains(p).alias(str(i)) for i, p in enumerate(patterns)
         ),
     )
-    found = (distinct.filter(own.fill_null(value=False)) for own in has.get_columns())
-    return [words.is_in(own.implode()).fill_null(value=False) for own in found]
+    matched = (distinct.filter(matches.fill_null(value=False)) for matches in has.get_columns())
+    return [words.is_in(matches.implode()).fill_null(value=False) for matches in matched]
 
 
 def each_once(words: pl.Series, compute: Callable[[pl.Expr], pl.Expr]) -> pl.Series:
@@ -41,19 +41,20 @@ def each_once(words: pl.Series, compute: Callable[[pl.Expr], pl.Expr]) -> pl.Ser
 
 
 def each_pair_once(
-    one: pl.Series, other: pl.Series, compute: Callable[[pl.DataFrame], pl.DataFrame]
+    first_words: pl.Series, second_words: pl.Series, compute: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> pl.DataFrame:
     """Return the columns that `compute` returns for a frame of two text columns.
 
     It is called with each distinct pair once. Columns of strings are returned as Categorical.
     """
     (_, first), (of_other, second) = (
-        distinct_rows(words.cast(pl.Categorical).to_physical()) for words in (one, other)
+        distinct_rows(words.cast(pl.Categorical).to_physical())
+        for words in (first_words, second_words)
     )
     n_others = len(of_other)
     pair = first if n_others == 1 else first.cast(pl.Int64) * n_others + second
     rows, places = distinct_rows(pair)
-    return _of_texts([words.gather(rows) for words in (one, other)], compute).select(
+    return _of_texts([words.gather(rows) for words in (first_words, second_words)], compute).select(
         pl.all().gather(places)
     )
 
@@ -107,12 +108,12 @@ def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
         # Checked casts and gathering nulls take several times as long.
         place_of, width = _from_zero(lowest, highest)
         table = pl.repeat(n, width, dtype=pl.UInt32, eager=True)
-        found = table.scatter(place_of(distinct.filter(~is_null)), places.filter(~is_null)).gather(
-            place_of(numbers)
-        )
+        indices = table.scatter(
+            place_of(distinct.filter(~is_null)), places.filter(~is_null)
+        ).gather(place_of(numbers))
     else:
-        found = numbers.replace_strict(distinct, places, default=n, return_dtype=pl.UInt32)
-    return found.fill_null(is_null.arg_max()) if is_null.any() else found
+        indices = numbers.replace_strict(distinct, places, default=n, return_dtype=pl.UInt32)
+    return indices.fill_null(is_null.arg_max()) if is_null.any() else indices
 
 
 def _from_zero(lowest: int, highest: int) -> tuple[Callable[[pl.Series], pl.Series], int]:

@@ -31,9 +31,9 @@ def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     that a piece lies in, None outside of any.
     """
     pieces = cut_at(frame, pl.concat([segments["start_ns"], segments["end_ns"]]).unique().sort())
-    at = last_before(segments["start_ns"], pieces["start_ns"])
-    is_in = (pieces["start_ns"] < segments["end_ns"].gather(at)).fill_null(value=False)
-    return pieces.with_columns(at.set(~is_in, None).alias("at"))
+    rows = last_before(segments["start_ns"], pieces["start_ns"])
+    is_in = (pieces["start_ns"] < segments["end_ns"].gather(rows)).fill_null(value=False)
+    return pieces.with_columns(rows.set(~is_in, None).alias("at"))
 
 
 def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -54,13 +54,13 @@ def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
     )  # a tenth of the time of pl.repeat
     offset, number = 0, []
     for layer, part in enumerate(layers):
-        at = last_before(part["start_ns"], begins)
-        is_in = (begins < part["end_ns"].gather(at)).fill_null(value=False)
-        chosen = chosen.zip_with(chosen.is_not_null() | ~is_in, at + offset)
+        rows = last_before(part["start_ns"], begins)
+        is_in = (begins < part["end_ns"].gather(rows)).fill_null(value=False)
+        chosen = chosen.zip_with(chosen.is_not_null() | ~is_in, rows + offset)
         number.append(pl.Series("layer", [layer], pl.Int32).new_from_index(0, part.height))
         offset += part.height
     intervals = pl.concat([*layers]).drop("start_ns", "end_ns").with_columns(pl.concat(number))
-    found = pl.DataFrame({"start_ns": begins, "end_ns": edges.slice(1), "at": chosen}).drop_nulls(
-        "at"
-    )
-    return found.hstack(intervals[found["at"]])
+    segments = pl.DataFrame(
+        {"start_ns": begins, "end_ns": edges.slice(1), "at": chosen}
+    ).drop_nulls("at")
+    return segments.hstack(intervals[segments["at"]])

@@ -94,9 +94,13 @@ def shares(base: Trace, other: Trace) -> dict[str, float]:
         sides = [_weights(trace, table, key, weight) for trace in (base, other)]
         if all(side.height for side in sides):
             of = [
-                float(one.join(two, on="key", how="semi").select(pl.col("n").sum()).item())
-                / float(one["n"].sum())
-                for one, two in (sides, sides[::-1])
+                float(
+                    weights.join(other_weights, on="key", how="semi")
+                    .select(pl.col("n").sum())
+                    .item()
+                )
+                / float(weights["n"].sum())
+                for weights, other_weights in (sides, sides[::-1])
             ]
             shares_by_kind[kind] = max(of) if kind == "layers" else min(of)
     return shares_by_kind
@@ -194,23 +198,27 @@ def _inputs(base: Trace, other: Trace, column: str) -> tuple[str | None, str | N
     """
     sides = [_calls_of_ops(trace, column) for trace in (base, other)]
     if not all(side[column].count() for side in sides):
-        told = [
+        recorded = [
             None if not side.height else "known" if side[column].count() else _NOT_RECORDED
             for side in sides
         ]
-        return (told[0], told[1]) if None not in told and told[0] != told[1] else (None, None)
+        return (
+            (recorded[0], recorded[1])
+            if None not in recorded and recorded[0] != recorded[1]
+            else (None, None)
+        )
     sides = _comparable(sides, is_compiled=shows_compilation(base) != shows_compilation(other))
     if not all(side.height for side in sides):
         return None, None
-    own = [
-        one.join(two, on="name", how="semi").join(
-            two, on=["name", "key"], how="anti", nulls_equal=True
+    only_here = [
+        calls.join(other_calls, on="name", how="semi").join(
+            other_calls, on=["name", "key"], how="anti", nulls_equal=True
         )
-        for one, two in (sides, sides[::-1])
+        for calls, other_calls in (sides, sides[::-1])
     ]
-    if column == "input_shapes" and not _call_alike(sides) and _most_is_shared(sides, own):
+    if column == "input_shapes" and not _call_alike(sides) and _most_is_shared(sides, only_here):
         return "the same", "the same"
-    strange = [side.sort(-pl.col("n").cast(pl.Int64), "name", column) for side in own]
+    strange = [side.sort(-pl.col("n").cast(pl.Int64), "name", column) for side in only_here]
     if not any(side.height for side in strange):
         return "the same", "the same"
     first = next(side["name"][0] for side in strange if side.height)
@@ -278,10 +286,15 @@ def other_work(base: Trace, other: Trace) -> str | None:
     Return None where it does not. None as well where the captures do not tell, as without
     record_shapes.
     """
-    one, two = _inputs(base, other, "input_shapes")
-    if one is None or two is None or one == two or _NOT_RECORDED in (one, two):
+    base_example, other_example = _inputs(base, other, "input_shapes")
+    if (
+        base_example is None
+        or other_example is None
+        or base_example == other_example
+        or _NOT_RECORDED in (base_example, other_example)
+    ):
         return None
-    return f"{one} in base, {two} in the new run"
+    return f"{base_example} in base, {other_example} in the new run"
 
 
 def _example(strange: pl.DataFrame, name: str, column: str) -> str:

@@ -71,10 +71,10 @@ class ExpressionError(UsageError):
     `marks` is it with a caret beneath what is wrong, a line each.
     """
 
-    def __init__(self, text: str, at: slice, message: str) -> None:
+    def __init__(self, text: str, place: slice, message: str) -> None:
         """Say what is wrong with the part of the text."""
         super().__init__(f"--fail-on: {message}")
-        begin, end, _ = at.indices(len(text))
+        begin, end, _ = place.indices(len(text))
         self.marks = (f"  {text}", f"  {' ' * begin}{'^' * max(end - begin, 1)}")
 
 
@@ -94,9 +94,9 @@ def parse(text: str) -> Expression:
     if each and kind == "metric":
         words = "each is of the names that a pattern finds: each kernel:*:duration > +10%"
         raise ExpressionError(text, slice(begin, begin + len(target)), words)
-    one = Expression(text, kind, name, measure, "most", 0.0, each or kind == "layer")
-    form, limit = _limit(text, len(left) + 1, right, one.counted_in)
-    return replace(one, form=form, limit=limit)
+    unlimited = Expression(text, kind, name, measure, "most", 0.0, each or kind == "layer")
+    form, limit = _limit(text, len(left) + 1, right, unlimited.counted_in)
+    return replace(unlimited, form=form, limit=limit)
 
 
 def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:

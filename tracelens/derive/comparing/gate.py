@@ -78,9 +78,9 @@ def evaluate(
     sides = [
         pl.concat(
             of_runs(side, partial(asked_values, asked=asked, names=names.get(asked.kind, [])))
-            .with_columns(gate=pl.lit(at, pl.Int64), counted_in=pl.lit(asked.counted_in))
+            .with_columns(gate=pl.lit(number, pl.Int64), counted_in=pl.lit(asked.counted_in))
             .select(*_KEY, "value", "run")
-            for at, asked in enumerate(expressions)
+            for number, asked in enumerate(expressions)
         )
         for side in runs
     ]
@@ -88,7 +88,8 @@ def evaluate(
     rows = judge(sides[0], sides[1], _KEY, rules, tick=tick)
     unlike = other_work(base, other)
     return [
-        _verdict(asked, rows.filter(gate=at), unlike, rules) for at, asked in enumerate(expressions)
+        _verdict(asked, rows.filter(gate=number), unlike, rules)
+        for number, asked in enumerate(expressions)
     ]
 
 

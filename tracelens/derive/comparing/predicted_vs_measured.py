@@ -40,7 +40,7 @@ def planned_outcome(*traces: Trace) -> list[str]:
     )
     device = about.get("devices", {}).get(PLANNED)
     sentences = []
-    for name in sorted(set(pure) - {PLANNED}, key=lambda one: one not in EAGER):
+    for name in sorted(set(pure) - {PLANNED}, key=lambda configuration: configuration not in EAGER):
         if device is None or DEVICES.get(name) == ("cpu" if device == "cpu" else "gpu"):
             predicted = about.get("plan", {}).get(
                 f"predicted_speedup_over_{'base' if name in EAGER else 'other'}"
@@ -63,7 +63,7 @@ def _pure(trace: Trace) -> dict[str, pl.DataFrame]:
         (way["configuration"][0], way.select(plan=0, run="round", value="duration_ns"))
         for way in ways
     ]
-    values.sort(key=lambda one: _median(one[1]), reverse=True)
+    values.sort(key=lambda pair: _median(pair[1]), reverse=True)
     return {name: frame for name, frame in values if _median(frame) > 0}
 
 
@@ -100,9 +100,12 @@ def planned_steps(base: Trace, planned: Trace) -> str:
 
     Raises SourceError where the two are not runs of one program, or have no kernels.
     """
-    (found,) = evaluate(base, planned, [parse("step_time > +100%")])
-    if found.value is None:
-        return f"A step of the plan cannot be compared with base: {found.reason}."
-    spread = "" if found.interval is None else " ({:+.1%} to {:+.1%})".format(*found.interval)
-    sentence = _told(found.outcome, found.reason if found.outcome == "unclear" else None)
-    return f"A step of the measured plan differs from one of base by {found.value:+.1%}{spread}: {sentence}."
+    (verdict,) = evaluate(base, planned, [parse("step_time > +100%")])
+    if verdict.value is None:
+        return f"A step of the plan cannot be compared with base: {verdict.reason}."
+    spread = "" if verdict.interval is None else " ({:+.1%} to {:+.1%})".format(*verdict.interval)
+    sentence = _told(verdict.outcome, verdict.reason if verdict.outcome == "unclear" else None)
+    return (
+        "A step of the measured plan differs from one of base by"
+        f" {verdict.value:+.1%}{spread}: {sentence}."
+    )

@@ -52,10 +52,10 @@ def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
 def _flagged_row(
     parent: pl.Series, flags: pl.Series, rows: pl.Series | None, *, outermost: bool
 ) -> pl.Series:
-    found = _in_c(_OUTERMOST if outermost else _NEAREST, parent, flags)
-    if found is not None:
-        found = found if rows is None else found.gather(rows)
-        return found.set(found < 0, None)
+    rows_above = _in_c(_OUTERMOST if outermost else _NEAREST, parent, flags)
+    if rows_above is not None:
+        rows_above = rows_above if rows is None else rows_above.gather(rows)
+        return rows_above.set(rows_above < 0, None)
     result = flags.to_frame("flag").select(pl.when("flag").then(pl.int_range(pl.len()))).to_series()
     up = parent
     while up.null_count() < len(up):
@@ -68,9 +68,9 @@ def _flagged_row(
 
 def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series:
     """Return the number of flagged ones among the row itself and its ancestors."""
-    found = _in_c(_COUNT, parent, flags)
-    if found is not None:
-        return found.alias(flags.name)
+    counts = _in_c(_COUNT, parent, flags)
+    if counts is not None:
+        return counts.alias(flags.name)
     up, count = parent, flags.cast(pl.Int64)
     while up.null_count() < len(up):
         count = count + count.gather(up).fill_null(0)
@@ -78,12 +78,12 @@ def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series:
     return count
 
 
-def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series:
-    """Return the sum of `own` over the row itself and all rows below it."""
-    found = _in_c(_WITHIN, parent, own)
-    if found is not None:
-        return found.alias(own.name)
-    total = own + 0  # scatter changes its series in place
+def sum_within(parent: pl.Series, values: pl.Series) -> pl.Series:
+    """Return the sum of `values` over the row itself and all rows below it."""
+    sums_in_c = _in_c(_WITHIN, parent, values)
+    if sums_in_c is not None:
+        return sums_in_c.alias(values.name)
+    total = values + 0  # scatter changes its series in place
     below = pl.DataFrame(
         {"up": parent, "level": count_among(parent, parent.is_not_null())}
     ).with_row_index("row")
@@ -161,17 +161,17 @@ def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
     if LIBRARY is None:
         return None
     if what == _WITHIN:
-        marks, found = None, bytearray(memory(values, _I64))
+        marks, results = None, bytearray(memory(values, _I64))
     else:
         marks = memory(values.fill_null(value=False).cast(pl.UInt8), pl.UInt8())
-        found = bytearray(8 * len(parent))
+        results = bytearray(8 * len(parent))
     parts = parent.get_chunks()
     firsts = [0, *accumulate(len(part) for part in parts)]
     order = range(len(parts))
     is_done = all(
         LIBRARY.among(
-            what, memory(parts[k].cast(pl.Int64).fill_null(_NONE), _I64), firsts[k], marks, found
+            what, memory(parts[k].cast(pl.Int64).fill_null(_NONE), _I64), firsts[k], marks, results
         )
         for k in (reversed(order) if what == _WITHIN else order)
     )
-    return series(found, _I64) if is_done else None
+    return series(results, _I64) if is_done else None

@@ -43,10 +43,10 @@ class CaptureEdges:
     def take_waits(self, waits: pl.DataFrame) -> None:
         """Add recorded waits of streams: kind, device_id, stream_id, start_ns, duration_ns."""
         known = {"device_id", "stream_id"} <= {*waits.columns}
-        own = waits.filter(pl.col("kind") == "stream_wait") if known else waits.clear()
-        if own.height:
+        stream_waits = waits.filter(pl.col("kind") == "stream_wait") if known else waits.clear()
+        if stream_waits.height:
             ids = pl.col("device_id", "stream_id").cast(pl.Int64)
-            self.waits.append(own.select(ids, wait_ns=_START, end_ns=_END))
+            self.waits.append(stream_waits.select(ids, wait_ns=_START, end_ns=_END))
 
     def take(self, work: pl.DataFrame) -> None:
         """Add a table of work, sorted by start.
@@ -169,8 +169,10 @@ class CaptureEdges:
         captures = self.read_calls(pl.col("api").cast(pl.String).str.contains(_CAPTURES_GRAPH))
         begins = captures["api"].cast(pl.String).str.contains("Begin").cast(pl.Int64) * 2 - 1
         depth = pl.concat([pl.Series([0], dtype=pl.Int64), begins.cum_sum()])
-        at = captures["start_ns"].cast(pl.Int64).search_sorted(launches["start_ns"].cast(pl.Int64))
-        launches = launches.filter(depth.gather(at) <= 0)
+        n_before = (
+            captures["start_ns"].cast(pl.Int64).search_sorted(launches["start_ns"].cast(pl.Int64))
+        )
+        launches = launches.filter(depth.gather(n_before) <= 0)
         if (launches["kind"] == "graph_launch").any():
             ids = pl.concat([part["api_call_id"].drop_nulls().unique() for part in self.parts])
             launched = self.read_calls(pl.col("api_call_id").is_in(ids.implode()))

@@ -36,10 +36,12 @@ class Callers:
         )
         self._is_graph = calls["kind"] == "graph_launch"
         columns = ("row", "correlation_id", "start_ns", "duration_ns", "kind")
-        own = calls.with_row_index("row").select("process_id", *columns).drop_nulls("process_id")
-        is_few = own["process_id"].n_unique() <= _FEW
-        self._many = None if is_few else _Processes(own)
-        parts = by_value(own, "process_id") if is_few else ()
+        known_calls = (
+            calls.with_row_index("row").select("process_id", *columns).drop_nulls("process_id")
+        )
+        is_few = known_calls["process_id"].n_unique() <= _FEW
+        self._many = None if is_few else _Processes(known_calls)
+        parts = by_value(known_calls, "process_id") if is_few else ()
         self._processes = {process: _Process(part) for process, part in parts}
 
     def link(self, work: pl.DataFrame) -> pl.DataFrame:
@@ -49,10 +51,10 @@ class Callers:
         """
         row = pl.repeat(None, work.height, dtype=pl.get_index_type(), eager=True)
         is_before = pl.repeat(False, work.height, dtype=pl.Boolean, eager=True)
-        own = work.with_row_index("row").select("row", "process_id", "correlation_id", "start_ns")
+        keys = work.with_row_index("row").select("row", "process_id", "correlation_id", "start_ns")
         if self._many is not None:
-            row, is_before = self._many.rows_of(own), self._many.is_before(own)
-        known = own.drop_nulls("process_id") if self._many is None else own.clear()
+            row, is_before = self._many.rows_of(keys), self._many.is_before(keys)
+        known = keys.drop_nulls("process_id") if self._many is None else keys.clear()
         for process, part in by_value(known, "process_id"):
             calls = self._processes.get(process)
             if calls is not None and part.height == work.height:
@@ -151,14 +153,14 @@ def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.D
     # The common case, a program of one process, needs no look at the calls' ids.
     if calls["process_id"].min() == calls["process_id"].max() == fallback:
         return work.with_columns(process_id=pl.lit(fallback, pl.Int64))
-    own = pl.col("process_id")
+    process_id = pl.col("process_id")
     # Frames may have the ids narrower, each in its own way.
     known = calls.filter(_HAS_ID).select(pl.col("process_id", "correlation_id").cast(pl.Int64))
-    one_each = pl.when(own.min() == own.max()).then(own.min()).otherwise(-1)
+    one_each = pl.when(process_id.min() == process_id.max()).then(process_id.min()).otherwise(-1)
     owners = known.group_by("correlation_id").agg(process_id=one_each)
     ids = work.select(pl.col("correlation_id").cast(pl.Int64))
-    found = ids.join(owners, on="correlation_id", how="left", maintain_order="left")
-    return work.with_columns(found["process_id"].fill_null(fallback))
+    processes = ids.join(owners, on="correlation_id", how="left", maintain_order="left")
+    return work.with_columns(processes["process_id"].fill_null(fallback))
 
 
 def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
@@ -168,30 +170,33 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     start_ns, graph_node_id and original_id: the node that it is a copy of, or None. A copy counts
     as made where its original was. `spans` are in order, with span_id as row number.
     """
-    made = nodes.select(*_NODE, "original_id", "thread_id", "start_ns").cast(pl.Int64)
-    made = made.sort("start_ns", maintain_order=True).unique(
+    node_makers = nodes.select(*_NODE, "original_id", "thread_id", "start_ns").cast(pl.Int64)
+    node_makers = node_makers.sort("start_ns", maintain_order=True).unique(
         _NODE, keep="first", maintain_order=True
     )
-    originals = made.rename({"graph_node_id": "above"})
+    originals = node_makers.rename({"graph_node_id": "above"})
     for _ in range(_CLONES):
-        if not made["original_id"].count():
+        if not node_makers["original_id"].count():
             break
-        found = made.select(*_NODE, above="original_id").join(
+        from_original = node_makers.select(*_NODE, above="original_id").join(
             originals, on=["process_id", "above"], how="left", maintain_order="left"
         )
-        is_known = found["start_ns"].is_not_null()
-        made = made.with_columns(
-            found["original_id"],
-            *(found[name].zip_with(is_known, made[name]) for name in ("thread_id", "start_ns")),
+        is_known = from_original["start_ns"].is_not_null()
+        node_makers = node_makers.with_columns(
+            from_original["original_id"],
+            *(
+                from_original[name].zip_with(is_known, node_makers[name])
+                for name in ("thread_id", "start_ns")
+            ),
         )
-    calls = made.with_columns(duration_ns=pl.lit(0, pl.Int64))
+    calls = node_makers.with_columns(duration_ns=pl.lit(0, pl.Int64))
     span = as_rows(nest(spans, calls).call_span).cast(pl.Int64)
-    return made.select(*_NODE).with_columns(node_span_id=span).drop_nulls()
+    return node_makers.select(*_NODE).with_columns(node_span_id=span).drop_nulls()
 
 
-def mark_nodes(work: pl.DataFrame, made: pl.DataFrame) -> pl.DataFrame:
-    """Return the work with node_span_id, None where its node is not in `made`."""
+def mark_nodes(work: pl.DataFrame, node_spans: pl.DataFrame) -> pl.DataFrame:
+    """Return the work with node_span_id, None where its node is not in `node_spans`."""
     keys = work.select(pl.col(_NODE).cast(pl.Int64))
     return work.with_columns(
-        keys.join(made, on=_NODE, how="left", maintain_order="left")["node_span_id"]
+        keys.join(node_spans, on=_NODE, how="left", maintain_order="left")["node_span_id"]
     )

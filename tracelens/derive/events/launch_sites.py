@@ -122,14 +122,14 @@ def _compiled_roots(
 ) -> pl.Series:
     """Return paths of outermost modules that a wrapper encloses or that run a compiled graph."""
     parent, path = tree["parent_id"], tree["module_path"]
-    found = [path.clear()]
+    paths = [path.clear()]
     runs = is_compiled.arg_true().cast(pl.Int64)
     if len(runs) and is_module.any():
         around = path.gather(above(parent, is_module.cast(pl.UInt8), runs)["top"])
-        found.append(around.filter(around == path.gather(runs)))
+        paths.append(around.filter(around == path.gather(runs)))
     if is_wrapper.any() and is_module.any():
         rows = tops.drop_nulls().unique().cast(pl.Int64)
-        found.append(
+        paths.append(
             path.gather(rows.filter(above(parent, is_wrapper.cast(pl.UInt8), rows)["n_ones"] > 0))
         )
-    return pl.concat(found)
+    return pl.concat(paths)

@@ -86,9 +86,11 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
         pl.col("votes") == pl.col("votes").max().over("process_id", "forward_thread_id")
     )
     chosen = best.with_columns(is_ambiguous=pl.len().over("process_id", "forward_thread_id") > 1)
-    found = pairs.join(chosen, on=["process_id", "forward_thread_id", "thread_id"]).group_by(*_NODE)
+    pairs_of_nodes = pairs.join(
+        chosen, on=["process_id", "forward_thread_id", "thread_id"]
+    ).group_by(*_NODE)
     path, is_ambiguous = pl.col("path").first(), pl.col("is_ambiguous").any()
-    return found.agg(path=pl.when(~is_ambiguous).then(path), is_ambiguous=is_ambiguous)
+    return pairs_of_nodes.agg(path=pl.when(~is_ambiguous).then(path), is_ambiguous=is_ambiguous)
 
 
 def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:

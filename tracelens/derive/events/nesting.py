@@ -206,7 +206,7 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     lanes, n_lanes = _lanes(spans, calls)
     n = spans.height
     parents, depths, tops = (pa.allocate_buffer(4 * size) for size in (n, n, n_lanes))
-    own, covered = pa.allocate_buffer(8 * n), pa.allocate_buffer(8 * n)
+    self_ns, covered = pa.allocate_buffer(8 * n), pa.allocate_buffer(8 * n)
     around = pa.allocate_buffer(4 * calls.height)
     n_overlaps, n_unreturned = LIBRARY.nest(
         *_times(spans, order),
@@ -214,7 +214,7 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
         _hints(spans, order, spans_at),
         parents,
         depths,
-        own,
+        self_ns,
         covered,
         *_times(calls, call_order),
         _lane(lanes, 1, call_order),
@@ -226,7 +226,7 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     return Nesting(
         _at(_rows_of(series(parents, _I32), order), spans_at),
         _at(series(depths, _I32), spans_at),
-        _at(series(own, _I64), spans_at),
+        _at(series(self_ns, _I64), spans_at),
         _at(_rows_of(series(around, _I32), order), calls_at),
         n_overlaps,
         n_unreturned,

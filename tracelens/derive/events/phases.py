@@ -36,7 +36,7 @@ def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
     """
     kind = pl.col("kind")
     is_annotation = kind.is_in(["annotation", "nvtx"])
-    own = pl.coalesce(
+    phase_of_span = pl.coalesce(
         "marked",
         pl.when((pl.col("forward_thread_id") > 0) & (kind == "op")).then(_code("backward")),
         pl.when(is_annotation).then("annotated"),
@@ -44,7 +44,7 @@ def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
     )
     names = each_once(spans["name"], _by_name).struct.unnest()
     marked = spans.select("kind", "forward_thread_id", *names).select(
-        phase=own, is_annotation=is_annotation
+        phase=phase_of_span, is_annotation=is_annotation
     )
     inherited = nearest(parent, marked["phase"])
     times = spans.select(

@@ -26,9 +26,11 @@ def refuse_circles(parents: pl.Series, rank: int) -> None:
     A parent is a row number or None.
     """
     n_wrong = 0
-    for at in range(0, len(parents), AT_ONCE):
-        part = parents.slice(at, AT_ONCE)
-        n_wrong += int(((part < 0) | (part >= pl.int_range(at, at + len(part), eager=True))).sum())
+    for first in range(0, len(parents), AT_ONCE):
+        part = parents.slice(first, AT_ONCE)
+        n_wrong += int(
+            ((part < 0) | (part >= pl.int_range(first, first + len(part), eager=True))).sum()
+        )
     if n_wrong:
         raise SourceError(
             f"spans of rank {rank}: the parent_id of {n_wrong:,} is no earlier span; collect it"

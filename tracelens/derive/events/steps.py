@@ -105,8 +105,8 @@ class StepTimes:
         """Take the marks and the API calls (api, kind, start_ns, duration_ns) by api_call_id."""
         self._marks = marks
         self._call_starts = calls["start_ns"]
-        own = calls.select(name for name in CALLS if name != "api_call_id")
-        self._edges = CaptureEdges(calls_of(own.with_row_index("api_call_id")))
+        read_calls = calls.select(name for name in CALLS if name != "api_call_id")
+        self._edges = CaptureEdges(calls_of(read_calls.with_row_index("api_call_id")))
         self._ends = [pl.DataFrame(schema={"step": pl.Int64, "end_ns": pl.Int64})]
         self._loose = [pl.DataFrame(schema={"launch_ns": pl.Int64, "end_ns": pl.Int64})]
         self._kernel_starts: list[pl.Series] = []
@@ -120,9 +120,9 @@ class StepTimes:
             return
         self._edges.take(work)
         end = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
-        found = work.select("step", end_ns=end)
-        self._ends.append(found.drop_nulls("step").group_by("step").agg(pl.col("end_ns").max()))
-        rows = found["step"].is_null().arg_true()
+        ends = work.select("step", end_ns=end)
+        self._ends.append(ends.drop_nulls("step").group_by("step").agg(pl.col("end_ns").max()))
+        rows = ends["step"].is_null().arg_true()
         loose = work.select("start_ns", "api_call_id", "link")[rows]
         launched = self._call_starts.gather(loose["api_call_id"]).cast(pl.Int64)
         # Work without a call was launched before the trace, or else by its own start.
@@ -131,8 +131,12 @@ class StepTimes:
             .then(None)
             .otherwise(pl.col("start_ns").cast(pl.Int64))
         )
-        at = loose.select(pl.when(launched.is_null()).then(unknown).otherwise(launched)).to_series()
-        self._loose.append(pl.DataFrame([at.alias("launch_ns"), found["end_ns"].gather(rows)]))
+        launch_ns = loose.select(
+            pl.when(launched.is_null()).then(unknown).otherwise(launched)
+        ).to_series()
+        self._loose.append(
+            pl.DataFrame([launch_ns.alias("launch_ns"), ends["end_ns"].gather(rows)])
+        )
         if name == "kernels":
             self._kernel_starts.append(work["start_ns"])
 
@@ -149,22 +153,22 @@ class StepTimes:
             return pl.DataFrame()
         unrecorded = {"launch_ns": [None], "end_ns": [self._edges.unrecorded_end()]}
         loose = pl.DataFrame(unrecorded, schema=self._loose[0].schema).drop_nulls("end_ns")
-        found = list_steps(
+        listed = list_steps(
             self._marks,
             pl.concat(self._ends, how="vertical_relaxed"),
             pl.concat([*self._loose, loose], how="vertical_relaxed"),
         )
-        found = _until(found, self._edges.later_start())
+        listed = _until(listed, self._edges.later_start())
         starts = (
             pl.concat(self._kernel_starts).sort()
             if self._kernel_starts
             else pl.Series([], dtype=pl.Int64)
         )
-        edges = found.select("start_ns", end=pl.col("start_ns") + pl.col("duration_ns"))
+        edges = listed.select("start_ns", end=pl.col("start_ns") + pl.col("duration_ns"))
         first, after = (
             starts.search_sorted(edges[edge]).cast(pl.Int64) for edge in ("start_ns", "end")
         )
-        return found.with_columns(n_kernels=after - first)
+        return listed.with_columns(n_kernels=after - first)
 
 
 def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
@@ -197,7 +201,7 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
     families = [*FAMILIES.values()] if pattern is None else [pattern]
     spans = spans.filter(pl.col("kind").is_in(["annotation", "nvtx"])) if pattern is None else spans
     try:
-        found = each_once(spans["name"], lambda name: _by_name(name, families)).struct.unnest()
+        marks = each_once(spans["name"], lambda name: _by_name(name, families)).struct.unnest()
     except pl.exceptions.ComputeError as error:
         raise UsageError(
             f"{pattern!r} is no regular expression for the names of steps: {error}; "
@@ -208,9 +212,9 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
         end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"),
         name="name",
     )
-    is_mark = found["family"].is_not_null()
+    is_mark = marks["family"].is_not_null()
     return pl.concat(
-        [columns.filter(is_mark), found.filter(is_mark)], how="horizontal"
+        [columns.filter(is_mark), marks.filter(is_mark)], how="horizontal"
     ).with_columns(pl.col("name").cast(pl.String), pl.col("number").cast(pl.String))
 
 

@@ -82,9 +82,9 @@ def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
     """
     span = f"{of}_span_id"
     recorded = recorded_inputs(trace, near.select("rank", span_id=span)).rename({"span_id": span})
-    one, elements = pl.col("inputs").struct, pl.col("elements")
-    fits = (one.field("width") == pl.col("read_bytes")) & (
-        one.field("elements") == elements
+    tensor, elements = pl.col("inputs").struct, pl.col("elements")
+    fits = (tensor.field("width") == pl.col("read_bytes")) & (
+        tensor.field("elements") == elements
     ).fill_null(value=True)
     return (
         near.with_row_index("pair")
@@ -92,7 +92,7 @@ def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
         .explode("inputs")
         .filter(pl.col("inputs").is_null() | fits)
         .unique("pair", keep="first", maintain_order=True)
-        .with_columns(one.field("dtype").alias(f"{of}_dtype"))
+        .with_columns(tensor.field("dtype").alias(f"{of}_dtype"))
         .drop("pair", "inputs")
     )
 

@@ -67,13 +67,13 @@ def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
         .otherwise(_first(NAME_RULES))
     )
     by_context = _first(CONTEXT_RULES)
-    found = prepared.with_columns(by_name=by_name.fill_null("unknown"), by_context=by_context)
+    classified = prepared.with_columns(by_name=by_name.fill_null("unknown"), by_context=by_context)
     decides = pl.col("by_context").is_not_null() & (
         (pl.col("by_name") == "unknown")
         | (pl.col("by_name") == pl.col("by_context"))
         | _may_decide()
     )
-    return found.select(
+    return classified.select(
         library=pl.when(pl.col("name") == "")
         .then(pl.lit("unknown"))
         .when(pl.col("context") == "triton")
@@ -107,12 +107,12 @@ def unmangled_head(name: str) -> str:
     if not name.startswith("_Z"):
         return name
     parts: list[str] = []
-    at = 3 if name.startswith("_ZN") else 2
-    while (digits := _MANGLED_PART.match(name, at)) is not None:
+    place = 3 if name.startswith("_ZN") else 2
+    while (digits := _MANGLED_PART.match(name, place)) is not None:
         start = digits.end()
-        at = start + int(digits.group())
-        if name[start:at] != "_GLOBAL__N_1":
-            parts.append(name[start:at])
+        place = start + int(digits.group())
+        if name[start:place] != "_GLOBAL__N_1":
+            parts.append(name[start:place])
     return "::".join(parts) or name
 
 

@@ -47,21 +47,25 @@ def read_peaks(path: Path) -> Peaks:
     """
     again = f"write it with tracelens measure-peaks --out {path.name}"
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=_File)
+        measured = msgspec.json.decode(path.read_bytes(), type=_File)
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror or error}; {again}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SourceError(
             f"{path}: expected peaks as JSON, found {first_line(error)}; {again}"
         ) from error
-    rates = {"bandwidth": found.bandwidth_bytes_per_s, **found.flops_per_s}
-    rates |= {} if found.link_bytes_per_s is None else {"link": found.link_bytes_per_s}
+    rates = {"bandwidth": measured.bandwidth_bytes_per_s, **measured.flops_per_s}
+    rates |= {} if measured.link_bytes_per_s is None else {"link": measured.link_bytes_per_s}
     for name, rate in rates.items():
         if not (isfinite(rate) and rate > 0):
             raise SourceError(f"{path}: expected a peak above 0 of {name}, found {rate}; {again}")
-    source = f"measured on {found.date} with torch {found.torch}"
+    source = f"measured on {measured.date} with torch {measured.torch}"
     return Peaks(
-        found.device, found.flops_per_s, found.bandwidth_bytes_per_s, source, found.link_bytes_per_s
+        measured.device,
+        measured.flops_per_s,
+        measured.bandwidth_bytes_per_s,
+        source,
+        measured.link_bytes_per_s,
     )
 
 

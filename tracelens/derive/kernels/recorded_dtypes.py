@@ -58,8 +58,8 @@ def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
     distinct = rows.select("input_shapes", "input_dtypes").unique()
     inputs = pl.Series([_inputs(*row) for row in distinct.iter_rows()], dtype=_INPUTS)
     known = distinct.with_columns(inputs=inputs).filter(pl.col("inputs").list.len() > 0)
-    found = rows.join(known, on=["input_shapes", "input_dtypes"], nulls_equal=True)
-    return found.select("rank", "span_id", "inputs")
+    with_inputs = rows.join(known, on=["input_shapes", "input_dtypes"], nulls_equal=True)
+    return with_inputs.select("rank", "span_id", "inputs")
 
 
 _INPUTS = pl.List(pl.Struct({"dtype": pl.String, "width": pl.Int64, "elements": pl.Int64}))
@@ -69,17 +69,17 @@ _SCHEMA = pl.Schema({"rank": pl.Int32(), "span_id": pl.Int64(), "inputs": _INPUT
 def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
     types = dict.fromkeys(element_type(word) for word in listed(dtypes) if isinstance(word, str))
     sizes = dict.fromkeys(_elements(shape) for shape in listed(shapes)) or {None: None}
-    pairs = ((found, size) for found in types for size in sizes if found is not None)
-    return [{"dtype": found[0], "width": found[1], "elements": size} for found, size in pairs]
+    pairs = ((element, size) for element in types for size in sizes if element is not None)
+    return [{"dtype": element[0], "width": element[1], "elements": size} for element, size in pairs]
 
 
 def listed(text: str | None) -> list[Any]:
     """Return the list that a recorded column holds as JSON; empty where it holds none."""
     try:
-        found = json.loads(text or "[]")
+        values = json.loads(text or "[]")
     except (ValueError, RecursionError):
         return []
-    return found if isinstance(found, list) else []
+    return values if isinstance(values, list) else []
 
 
 def element_type(word: str) -> tuple[str, int] | None:

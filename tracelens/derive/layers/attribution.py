@@ -170,10 +170,10 @@ def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.Data
 
 def _with_open_ranges(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return the kernels with by_range: whether another thread's range of a phase places them."""
-    found = in_open_backward(trace)
-    if found.is_empty():
+    by_range = in_open_backward(trace)
+    if by_range.is_empty():
         return kernels.with_columns(by_range=pl.lit(value=False))
-    joined = kernels.join(found, on=["rank", "kernel_id"], how="left", maintain_order="left")
+    joined = kernels.join(by_range, on=["rank", "kernel_id"], how="left", maintain_order="left")
     return joined.with_columns(pl.col("by_range").fill_null(value=False))
 
 
@@ -241,7 +241,7 @@ def _located(trace: Trace) -> pl.DataFrame:
     spans = trace.select(
         "spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase"
     )
-    found = []
+    located_parts = []
     for tree, part in with_trees(spans, kernels):
         span_rows, by_node = _where(tree, part)
         path = tree["module_path"].gather(span_rows).alias("module_path")
@@ -252,8 +252,8 @@ def _located(trace: Trace) -> pl.DataFrame:
         located = part.with_columns(
             path, by_node=by_node, accumulates=accumulates, phase=phase, is_root=is_root
         )
-        found.append(located)
-    return _with_open_ranges(pl.concat(found), trace)
+        located_parts.append(located)
+    return _with_open_ranges(pl.concat(located_parts), trace)
 
 
 def _knows_nodes(trace: Trace) -> bool:

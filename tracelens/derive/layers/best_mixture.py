@@ -162,13 +162,13 @@ def _walk(layers: Sequence[Row], path: Sequence[int], change_cost: float) -> lis
             None in (layer["base_ns"], layer["other_ns"]),
         )
         cumulative += chosen + change
-        own = {
+        choice = {
             "choice": _WORDS[state],
             "is_forced": is_forced,
             "chosen_ns": chosen,
             "switch_ns": change,
         }
-        rows.append(layer | own | {"cumulative_ns": cumulative})
+        rows.append(layer | choice | {"cumulative_ns": cumulative})
     return rows
 
 

@@ -48,8 +48,14 @@ def compiled_sides(base: Trace, other: Trace, way: dict[str, Any]) -> tuple[bool
     """
     if way["method"] == "kernels":
         return shows_compilation(base), shows_compilation(other)
-    one, two = (way.get(f"{which}_configuration") for which in ("base", "other"))
-    return one not in {*EAGER, "unknown", None}, two not in {*EAGER, "unknown", None}
+    base_configuration, other_configuration = (
+        way.get(f"{which}_configuration") for which in ("base", "other")
+    )
+    return base_configuration not in {*EAGER, "unknown", None}, other_configuration not in {
+        *EAGER,
+        "unknown",
+        None,
+    }
 
 
 def other_device(base: Trace, other: Trace) -> str | None:
@@ -63,8 +69,9 @@ def other_device(base: Trace, other: Trace) -> str | None:
     ]
     if not all(names) or names[0] == names[1]:
         return None
-    one, two = (", ".join(found) for found in names)
+    base_names, other_names = (", ".join(devices) for devices in names)
     return (
-        f"base ran on {one}, other on {two}: what differs between their times is the devices'"
+        f"base ran on {base_names}, other on {other_names}: what differs between their times is"
+        " the devices'"
         " doing too"
     )

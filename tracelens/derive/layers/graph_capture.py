@@ -95,14 +95,14 @@ class Captured:
         """
         fits = [
             (wrong, ids)
-            for one in captures
-            for wrong, ids in [_compared(kernels, one)]
+            for launches in captures
+            for wrong, ids in [_compared(kernels, launches)]
             if ids is not None
         ]
         wrong, ids = min(fits, key=lambda fit: fit[0], default=(1.0, None))
         if wrong <= _MOST_WRONG:
             return ids
-        sizes = ", ".join(map(str, sorted({one.height for one in captures})[:5]))
+        sizes = ", ".join(map(str, sorted({launches.height for launches in captures})[:5]))
         why = (
             f"{wrong:.0%} of the kernels that can be compared do not fit what was captured, as with"
             " another batch size"
@@ -192,31 +192,31 @@ def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.
     )
     paired = paired.rename({name: f"own_{name}" for name in _GRID})
     both = pl.concat([kernels.drop("kernel_id"), paired], how="horizontal")
-    said = [fits for row in both.iter_rows(named=True) if (fits := _fits(row)) is not None]
-    return said.count(False) / len(said) if said else 0.0, paired["kernel_id"]
+    known = [fits for row in both.iter_rows(named=True) if (fits := _fits(row)) is not None]
+    return known.count(False) / len(known) if known else 0.0, paired["kernel_id"]
 
 
 def _fits(row: dict[str, Any]) -> bool | None:
     """Return whether a kernel may be what was launched; None where nothing tells."""
     if row["kernel_id"] is None or row["launched"] not in ("", row["name"].removesuffix(".kd")):
         return False
-    made = runs_as(row["op"] or "")
-    if made is not None and row["primitive"] in MAIN and row["primitive"] not in made:
+    primitives = runs_as(row["op"] or "")
+    if primitives is not None and row["primitive"] in MAIN and row["primitive"] not in primitives:
         return False
-    grid, block, own = (
+    grid, block, own_grid = (
         [row[name] for name in of] for of in (_GRID, _BLOCK, [f"own_{name}" for name in _GRID])
     )
     if None in grid:
         return None
-    if None not in own:
+    if None not in own_grid:
         # Some of HIP's functions take the grid in threads.
-        return own in (
+        return own_grid in (
             grid,
             [blocks * (threads or 1) for blocks, threads in zip(grid, block, strict=True)],
         )
     shapes = _shapes(row["input_shapes"])
-    found = ((re.search(pattern, row["name"]), rule) for pattern, rule in _RULES if shapes)
-    return next((rule(match, grid, shapes) for match, rule in found if match), None)
+    matches = ((re.search(pattern, row["name"]), rule) for pattern, rule in _RULES if shapes)
+    return next((rule(match, grid, shapes) for match, rule in matches if match), None)
 
 
 _VECTOR_THREADS = 128
@@ -226,12 +226,12 @@ _Rule = Callable[[re.Match[str], Sequence[int], list[list[int]]], bool]
 _RULES: tuple[tuple[str, _Rule], ...] = (
     (
         r"(?:^|[\s:])elementwise_kernel<(\d+), (\d+),",
-        lambda found, grid, shapes: grid[0] == _blocks(shapes, int(found[1]) * int(found[2])),
+        lambda match, grid, shapes: grid[0] == _blocks(shapes, int(match[1]) * int(match[2])),
     ),
     (
         r"vectorized_elementwise_kernel<(\d+),",
-        lambda found, grid, shapes: (
-            grid[0] in {_blocks(shapes, _VECTOR_THREADS * n) for n in (4, 8, int(found[1]))}
+        lambda match, grid, shapes: (
+            grid[0] in {_blocks(shapes, _VECTOR_THREADS * n) for n in (4, 8, int(match[1]))}
         ),
     ),
     (

@@ -121,13 +121,13 @@ def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFram
     if kernels is not None:
         parts.append(_joined(*kernels).with_columns(method=pl.lit("kernels")))
     sides = measured_times(base), measured_times(other)
-    for one, two in measured_ways(*sides):
+    for way, other_way in measured_ways(*sides):
         parts.append(
-            _joined(_of(sides[0], one), _of(sides[1], two)).with_columns(
-                method=pl.lit(one.variant[0]),
-                base_configuration=pl.lit(one.configuration),
-                other_configuration=pl.lit(two.configuration),
-                compile_mode=pl.lit(two.compile_mode, pl.String),
+            _joined(_of(sides[0], way), _of(sides[1], other_way)).with_columns(
+                method=pl.lit(way.variant[0]),
+                base_configuration=pl.lit(way.configuration),
+                other_configuration=pl.lit(other_way.configuration),
+                compile_mode=pl.lit(other_way.compile_mode, pl.String),
             )
         )
     return pl.concat(parts, how="diagonal") if parts else pl.DataFrame()
@@ -199,33 +199,40 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
     """For each pair of configurations and each method, the best variant that both have."""
     eager = [way for way in base if way.configuration in EAGER] or base
     compiled = [way for way in other if way.configuration not in EAGER] or other
-    pairs = [(one, two) for one, two in product(eager, compiled) if _comparable(one, two)]
+    pairs = [
+        (eager_way, compiled_way)
+        for eager_way, compiled_way in product(eager, compiled)
+        if _comparable(eager_way, compiled_way)
+    ]
     near = [
-        (one, two)
-        for one, two in pairs
-        if _device(one) in {_device(two), None} or _device(two) is None
+        (eager_way, compiled_way)
+        for eager_way, compiled_way in pairs
+        if _device(eager_way) in {_device(compiled_way), None} or _device(compiled_way) is None
     ]
     best: dict[tuple[Any, ...], tuple[Way, Way]] = {}
     # Unprofiled before profiled, then synchronised before not.
-    for one, two in sorted(
+    for eager_way, compiled_way in sorted(
         near or pairs, key=lambda pair: (pair[0].variant[2], not pair[0].variant[1])
     ):
-        best.setdefault((*one[:2], *two[:2], one.variant[0]), (one, two))
+        best.setdefault(
+            (*eager_way[:2], *compiled_way[:2], eager_way.variant[0]), (eager_way, compiled_way)
+        )
     return list(best.values())
 
 
-def _comparable(one: Way, two: Way) -> bool:
+def _comparable(base: Way, other: Way) -> bool:
     """Return whether both were measured alike.
 
     The profiler's quantity is self time on the CPU or GPU, by the device.
     """
-    if one.variant[0] != "profiler":
-        return one.variant == two.variant
+    if base.variant[0] != "profiler":
+        return base.variant == other.variant
     self_time = [
-        (way.variant[4], "CUDA_self" if _device(way) == "gpu" else "CPU_self") for way in (one, two)
+        (way.variant[4], "CUDA_self" if _device(way) == "gpu" else "CPU_self")
+        for way in (base, other)
     ]
-    return one.variant[:4] == two.variant[:4] and all(
-        found == wanted for found, wanted in self_time
+    return base.variant[:4] == other.variant[:4] and all(
+        quantity == wanted for quantity, wanted in self_time
     )
 
 

@@ -31,9 +31,9 @@ def regions(is_compiled: Mapping[str, bool]) -> Regions:
         parts = path.split(".") if path != ROOT else []
         for n in range(len(parts)):
             below.setdefault(".".join(parts[:n]), {})[".".join(parts[: n + 1])] = None
-    found = Regions()
-    _visit(ROOT, False, is_compiled, below, found)
-    return found
+    fewest = Regions()
+    _visit(ROOT, False, is_compiled, below, fewest)
+    return fewest
 
 
 def _visit(
@@ -41,20 +41,20 @@ def _visit(
     inside: bool,
     is_compiled: Mapping[str, bool],
     below: Mapping[str, dict[str, None]],
-    found: Regions,
+    result: Regions,
 ) -> None:
     """Settle the module and what is below it.
 
     `inside` says whether a compiled region surrounds it.
     """
-    own = is_compiled.get(path)
-    if own is None:
+    choice = is_compiled.get(path)
+    if choice is None:
         wanted = _choices(path, is_compiled)
-        own = wanted.pop() if len(wanted) == 1 else inside
-    if own != inside:
-        (found.to_compile if own else found.to_disable).append(path)
+        choice = wanted.pop() if len(wanted) == 1 else inside
+    if choice != inside:
+        (result.to_compile if choice else result.to_disable).append(path)
     for child in below.get(path, ()):
-        _visit(child, own, is_compiled, below, found)
+        _visit(child, choice, is_compiled, below, result)
 
 
 def _choices(path: str, is_compiled: Mapping[str, bool]) -> set[bool]:

@@ -25,9 +25,9 @@ def in_open_backward(trace: Trace) -> pl.DataFrame:
         return kernels.select("rank", "kernel_id", by_range=pl.lit(value=True)).clear()
     calls = trace.select("api_calls", "rank", "api_call_id", "process_id", "start_ns")
     launches = kernels.join(calls, on=["rank", "api_call_id"])
-    found = []
+    by_rank = []
     for (rank,), part in launches.group_by("rank"):
         its = ranges.filter(pl.col("rank") == rank)
         open_then = its.with_columns(end_ns=END, by_range=pl.lit(value=True))
-        found.append(during(part, open_then, "by_range", pl.Boolean))
-    return pl.concat(found).filter("by_range").select("rank", "kernel_id", "by_range")
+        by_rank.append(during(part, open_then, "by_range", pl.Boolean))
+    return pl.concat(by_rank).filter("by_range").select("rank", "kernel_id", "by_range")

@@ -122,11 +122,11 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
     examples = runs.group_by(kind).agg(pl.col("rank", "run").first())
     recorded = _recorded(provenance)
     aligned = []
-    for key, signature, n_kernels, rank, at in examples.iter_rows():
+    for key, signature, n_kernels, rank, example_run in examples.iter_rows():
         if key not in recorded:
             continue
-        one = kernels.filter((pl.col("run") == at) & (pl.col("rank") == rank))
-        places = _align(_as_calls(one), recorded[key])
+        example = kernels.filter((pl.col("run") == example_run) & (pl.col("rank") == rank))
+        places = _align(_as_calls(example), recorded[key])
         schema = {"n": pl.Int64, "call_order": pl.Int64}
         frame = pl.DataFrame({"n": range(n_kernels), "call_order": places}, schema).drop_nulls()
         aligned.append(
@@ -194,15 +194,17 @@ def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) 
     labels, expected = [label for label, _ in calls], [label for _, label in recorded]
     both = set(labels) & set(expected)
     mine, theirs = (
-        [at for at, label in enumerate(of) if label in both] for of in (labels, expected)
+        [position for position, label in enumerate(of) if label in both]
+        for of in (labels, expected)
     )
     codes = {label: code for code, label in enumerate(sorted(both))}
     places = align(
-        tuple(codes[labels[at]] for at in mine), tuple(codes[expected[at]] for at in theirs)
+        tuple(codes[labels[position]] for position in mine),
+        tuple(codes[expected[position]] for position in theirs),
     )
     matched: list[int | None] = [None] * len(calls)
-    for at, place in zip(mine, places, strict=True):
-        matched[at] = None if place is None else theirs[place]
+    for position, place in zip(mine, places, strict=True):
+        matched[position] = None if place is None else theirs[place]
     _fill_gaps(calls, expected, matched)
     return [
         None if place is None else recorded[place][0]
@@ -219,20 +221,22 @@ def _fill_gaps(
     A CUDA graph's replay has such kernels. Between two known kernels there may be several such
     calls; `calls_in_gap` tells which kernel is whose.
     """
-    at, last = 0, -1
-    while at < len(calls):
-        place = matched[at]
+    first, last = 0, -1
+    while first < len(calls):
+        place = matched[first]
         if place is not None:
-            last, at = place, at + 1
+            last, first = place, first + 1
             continue
-        end = next((i for i in range(at, len(calls)) if matched[i] is not None), len(calls))
+        end = next((i for i in range(first, len(calls)) if matched[i] is not None), len(calls))
         until = matched[end] if end < len(calls) else len(expected)
         externs = [i for i in range(last + 1, until or 0) if expected[i].startswith("extern ")]
-        unknown = [i for i in range(at, end) if calls[i][0].startswith("?")]
-        found = calls_in_gap([calls[i][1][0] for i in unknown], [expected[i] for i in externs])
-        for i, extern in zip(unknown, found, strict=True):
+        unknown = [i for i in range(first, end) if calls[i][0].startswith("?")]
+        calls_of_kernels = calls_in_gap(
+            [calls[i][1][0] for i in unknown], [expected[i] for i in externs]
+        )
+        for i, extern in zip(unknown, calls_of_kernels, strict=True):
             matched[i] = None if extern is None else externs[extern]
-        at = end
+        first = end
 
 
 def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:

@@ -19,13 +19,13 @@ def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
     tail = next(
         (i for i in range(shorter - head) if mine[-1 - i] != theirs[-1 - i]), shorter - head
     )
-    found: list[int | None] = [*range(head), *[None] * (len(mine) - head)]
+    matches: list[int | None] = [*range(head), *[None] * (len(mine) - head)]
     middles = mine[head : len(mine) - tail], theirs[head : len(theirs) - tail]
-    for at, place in _few_edits(*middles) or _blocks(*middles):
-        found[head + at] = head + place
+    for position, place in _few_edits(*middles) or _blocks(*middles):
+        matches[head + position] = head + place
     for i in range(1, tail + 1):
-        found[-i] = len(theirs) - i
-    return found
+        matches[-i] = len(theirs) - i
+    return matches
 
 
 def _blocks(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -76,7 +76,7 @@ def _walked_back(steps: list[dict[int, int]], x: int, diagonal: int) -> list[tup
     pairs = []
     for n_edits in range(len(steps) - 1, -1, -1):
         begun = _onward(steps[n_edits], diagonal, n_edits)
-        pairs += [(at, at - diagonal) for at in range(begun, x)]
+        pairs += [(position, position - diagonal) for position in range(begun, x)]
         if begun == steps[n_edits].get(diagonal + 1) and (
             diagonal == -n_edits or (diagonal != n_edits and steps[n_edits][diagonal - 1] < begun)
         ):

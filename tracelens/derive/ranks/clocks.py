@@ -103,8 +103,8 @@ def on_job_clock(
         and not (clocks["drift_ppm"].fill_null(0) != 0).any()
     ):
         return frame
-    own = clocks.select("rank", "origin_ns", pl.col("offset_ns", "drift_ppm").fill_null(0))
-    joined = frame.join(own, on="rank", how="left", maintain_order="left")
+    offsets = clocks.select("rank", "origin_ns", pl.col("offset_ns", "drift_ppm").fill_null(0))
+    joined = frame.join(offsets, on="rank", how="left", maintain_order="left")
     moved = [
         (time := pl.col(column) - pl.col("offset_ns"))
         - ((time - pl.col("origin_ns")) * (pl.col("drift_ppm") * 1e-6)).round().cast(pl.Int64)
@@ -118,11 +118,11 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
 
     It is 0 on one clock, and None where nothing tells.
     """
-    own = clocks.select("rank", "clock", "uncertainty_ns")
-    awaited = own.rename(
+    certainty = clocks.select("rank", "clock", "uncertainty_ns")
+    awaited = certainty.rename(
         {"rank": "awaited_rank", "clock": "_clock", "uncertainty_ns": "_uncertainty_ns"}
     )
-    both = calls.join(own, on="rank", how="left", maintain_order="left")
+    both = calls.join(certainty, on="rank", how="left", maintain_order="left")
     both = both.join(awaited, on="awaited_rank", how="left", maintain_order="left")
     apart = pl.col("uncertainty_ns") + pl.col("_uncertainty_ns")
     both = both.with_columns(
@@ -205,18 +205,18 @@ def _estimated(
     bounds: pl.DataFrame, clock: Mapping[int, int], origin_ns: int
 ) -> dict[int, dict[str, float]]:
     """Fit each clock: first those that share calls with the job's clock, then their neighbours."""
-    own = bounds.with_columns(
+    by_clock = bounds.with_columns(
         clock=pl.col("rank").replace_strict(clock, default=None, return_dtype=pl.Int32)
     )
-    own = (
-        own.drop_nulls("clock")
+    by_clock = (
+        by_clock.drop_nulls("clock")
         .group_by("clock", *_CALL)
         .agg(pl.col("start_ns").max(), pl.col("end_ns").min(), pl.col("is_shared").all())
     )
-    left, placed = own.filter(pl.col("clock") != 0), own.filter(pl.col("clock") == 0)
+    left, placed = by_clock.filter(pl.col("clock") != 0), by_clock.filter(pl.col("clock") == 0)
     placed = placed.with_columns(uncertainty_ns=pl.lit(0, pl.Int64))
     until = int(placed.select(pl.col("end_ns").max().fill_null(origin_ns)).item()) - origin_ns
-    found: dict[int, dict[str, float]] = {}
+    fits: dict[int, dict[str, float]] = {}
     while left.height:
         others = placed.group_by(_CALL).agg(
             last_start_ns=(pl.col("start_ns") - pl.col("uncertainty_ns")).max(),
@@ -229,7 +229,7 @@ def _estimated(
         new = _lines(both, origin_ns, until / 1e9)
         if not new:
             break
-        found |= new
+        fits |= new
         is_new = pl.col("clock").is_in([*new])
         facts = pl.DataFrame(
             [{"rank": number, "origin_ns": origin_ns} | line for number, line in new.items()]
@@ -238,7 +238,7 @@ def _estimated(
         moved = on_job_clock(left.filter(is_new).with_columns(rank="clock"), facts)
         moved = moved.join(facts.select("rank", "uncertainty_ns"), on="rank").select(placed.columns)
         placed, left = pl.concat([placed, moved]), left.filter(~is_new)
-    return found
+    return fits
 
 
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
@@ -271,8 +271,8 @@ def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[s
     points: dict[tuple[int, int], tuple[_Points, _Points, _Points]] = {}
     columns = ("clock", "base", "low", "low_t", "high", "high_t", "near", "near_t")
     for number, first, *values in binned.select(columns).iter_rows():
-        own = points.setdefault((number, first), ([], [], []))
-        for of_name, y, t in zip(own, values[::2], values[1::2], strict=True):
+        points_of_clock = points.setdefault((number, first), ([], [], []))
+        for of_name, y, t in zip(points_of_clock, values[::2], values[1::2], strict=True):
             if y is not None:
                 of_name.append((t, y))
     lines = {

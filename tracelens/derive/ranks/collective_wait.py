@@ -66,10 +66,10 @@ def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFra
     exposed_ns the rest. Time counts in the step in which it passes. Steps are the trace's own
     unless some are given, with start_ns and duration_ns.
     """
-    found = waits_of(trace)
+    waits = waits_of(trace)
     ranks = match_collectives(trace).calls.select("rank").unique()
     length = pl.col("end_ns") - pl.col("start_ns")
-    sums = found.pieces.group_by("rank").agg(
+    sums = waits.pieces.group_by("rank").agg(
         length.sum().alias("wait_ns"), pl.col("hidden_ns").sum()
     )
     whole = ranks.join(sums, on="rank", how="left").with_columns(
@@ -79,7 +79,7 @@ def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFra
     steps = steps.select(
         "rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns")
     )
-    first, last = (_until(found, steps, edge) for edge in ("start_ns", "end_ns"))
+    first, last = (_until(waits, steps, edge) for edge in ("start_ns", "end_ns"))
     each = steps.select("rank", "step").with_columns(
         last[name] - first[name] for name in last.columns
     )
@@ -117,10 +117,10 @@ def waiting_pairs(trace: Trace) -> pl.DataFrame:
         .agg(n_collectives=pl.len(), wait_ns=late.sum())
     )
     exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
-    found = sums.join(
+    pairs = sums.join(
         waits_of(trace).pieces.group_by(pair).agg(exposed_ns=exposed.sum()), on=pair, how="left"
     )
-    return WAITING_FOR.conform(found.with_columns(pl.col("exposed_ns").fill_null(0)).sort(pair))
+    return WAITING_FOR.conform(pairs.with_columns(pl.col("exposed_ns").fill_null(0)).sort(pair))
 
 
 def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:

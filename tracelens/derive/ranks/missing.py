@@ -68,10 +68,10 @@ def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
     alike = [*SAME_CALL, "group_size"]
     whole = calls.filter(~lacks).group_by(alike).agg(whole_ns=pl.col("transfer_ns").median())
     fastest = pl.col("transfer_ns").quantile(_FASTEST, "lower").over("group_key", *SAME_CALL)
-    found = calls.filter(lacks).join(whole, on=alike, how="left", nulls_equal=True)
-    found = found.with_columns(usual_ns=pl.coalesce("whole_ns", fastest))
+    lacking = calls.filter(lacks).join(whole, on=alike, how="left", nulls_equal=True)
+    lacking = lacking.with_columns(usual_ns=pl.coalesce("whole_ns", fastest))
     excess = (pl.col("transfer_ns") - pl.col("usual_ns")).clip(0)
-    groups = found.group_by("group_key").agg(
+    groups = lacking.group_by("group_key").agg(
         pl.col("n_ranks", "group_size").first(),
         excess_ns=excess.sum(),
         mean_ns=pl.col("transfer_ns").mean(),

@@ -58,8 +58,11 @@ def named_sets(trace: Trace) -> list[RankSet]:
         *_groups(trace),
     ]
     given = {*trace.manifest.ranks}
-    kept = (RankSet(one.kind, one.name, tuple(sorted({*one.ranks} & given))) for one in sets)
-    return [one for one in kept if 1 < len(one.ranks) < len(given)]
+    kept = (
+        RankSet(rank_set.kind, rank_set.name, tuple(sorted({*rank_set.ranks} & given)))
+        for rank_set in sets
+    )
+    return [rank_set for rank_set in kept if 1 < len(rank_set.ranks) < len(given)]
 
 
 def _numbered_sets(kind: str, word: str, numbers: Sequence[tuple[int, int]]) -> list[RankSet]:
@@ -91,10 +94,10 @@ def name_group(description: str | None) -> str:
 
 def join_sets(sets: Sequence[RankSet]) -> RankSet:
     """Return several sets of one kind as one: nodes 2 and 5, 3 tensor groups."""
-    ranks = tuple(sorted(rank for one in sets for rank in one.ranks))
+    ranks = tuple(sorted(rank for rank_set in sets for rank in rank_set.ranks))
     if sets[0].kind == "group":
         return RankSet("group", f"{len(sets)} {sets[0].name}s", ranks)
-    words = [one.name.rsplit(" ", 1) for one in sets]
+    words = [rank_set.name.rsplit(" ", 1) for rank_set in sets]
     numbers = [number for _, number in words]
     name = f"{words[0][0]}s {', '.join(numbers[:-1])} and {numbers[-1]}"
     return RankSet(sets[0].kind, name, ranks)
@@ -103,9 +106,11 @@ def join_sets(sets: Sequence[RankSet]) -> RankSet:
 def tied_ranks(trace: Trace, ranks: Collection[int]) -> tuple[str, list[int]] | None:
     """Return the smallest group around the ranks and its other members, None without one."""
     around = [
-        one for one in trace.derived(named_sets) if one.kind == "group" and {*ranks} < {*one.ranks}
+        rank_set
+        for rank_set in trace.derived(named_sets)
+        if rank_set.kind == "group" and {*ranks} < {*rank_set.ranks}
     ]
     if not around:
         return None
-    group = min(around, key=lambda one: (len(one.ranks), one.name != "tensor group"))
+    group = min(around, key=lambda rank_set: (len(rank_set.ranks), rank_set.name != "tensor group"))
     return group.name, [rank for rank in group.ranks if rank not in ranks]

@@ -38,11 +38,11 @@ def settle_ranks(trace: Trace, *, force_mix: bool = False) -> None:
         raise SourceError(f"these are not ranks of one program: {why}; {HOW_TO_FORCE}")
     ranks = trace.ranks
     if matched.clocks["clock"].n_unique() > 1:
-        own = matched.clocks.select(
+        clocks = matched.clocks.select(
             "rank", *(pl.col(name).alias(f"clock_{name}") for name in _COLUMNS)
         )
-        ranks = ranks.select(pl.exclude(own.columns[1:])).join(
-            own, on="rank", how="left", maintain_order="left"
+        ranks = ranks.select(pl.exclude(clocks.columns[1:])).join(
+            clocks, on="rank", how="left", maintain_order="left"
         )
     rows = [*_missing_ranks(trace, matched), *_clock_remarks(matched)]
     if why:
@@ -112,7 +112,7 @@ def _missing_ranks(trace: Trace, matched: Matched) -> Iterator[_Row]:
 def _clock_remarks(matched: Matched) -> Iterator[_Row]:
     """Say how each clock that is not the job's is known, where that is not certain."""
     for row in matched.clocks.iter_rows(named=True) if matched.calls.height else ():
-        own = (row["rank"], "warning")
+        rank_and_severity = (row["rank"], "warning")
         if row["basis"] == "assumed":
             text = (
                 "nothing tells which ranks share a host: one clock is assumed, which no collective"
@@ -122,7 +122,7 @@ def _clock_remarks(matched: Matched) -> Iterator[_Row]:
             return
         if row["basis"] == "unknown":
             yield _row(
-                *own,
+                *rank_and_severity,
                 "clock_unknown",
                 "too few collectives with other hosts' ranks to know how its clock differs",
             )
@@ -131,14 +131,14 @@ def _clock_remarks(matched: Matched) -> Iterator[_Row]:
                 f"its clock did not run evenly, by {row['strain_ns'] / 1e6:.1f} ms, unless it is of"
                 " another run"
             )
-            yield _row(*own, "clock_uneven", text)
+            yield _row(*rank_and_severity, "clock_uneven", text)
         elif abs(row["offset_ns"]) >= _SECOND_NS:
             ahead = "ahead of" if row["offset_ns"] > 0 else "behind"
             text = (
                 f"its clock is {abs(row['offset_ns']) / 1e9:,.1f} s {ahead} the job's: that is"
                 " taken off in comparisons"
             )
-            yield _row(*own, "clock_apart", text)
+            yield _row(*rank_and_severity, "clock_apart", text)
 
 
 def _row(rank: int, severity: str, code: str, text: str) -> _Row:

@@ -165,14 +165,14 @@ def _arguments_start(text: str) -> int:
     spaces, and values must not become part of a name.
     """
     for match, before, _ in _brackets(text):
-        at = match.start()
-        if match.group() != "(" or before or not at:
+        start = match.start()
+        if match.group() != "(" or before or not start:
             continue
         part_of_name = text.startswith(
-            ("(*", "(&", "(lambda at ", "(anonymous "), at
-        ) or text.endswith("decltype ", 0, at)
-        if (text[at - 1] == " " and not part_of_name) or _VALUE.match(text, at):
-            return at
+            ("(*", "(&", "(lambda at ", "(anonymous "), start
+        ) or text.endswith("decltype ", 0, start)
+        if (text[start - 1] == " " and not part_of_name) or _VALUE.match(text, start):
+            return start
     plain = _PLAIN_ARGUMENTS.search(text)  # a name whose brackets do not balance
     return plain.end() if plain else -1
 

@@ -45,19 +45,29 @@ def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[st
     return [(next(iter(ones.values())), next(iter(twos.values())))] if ones and twos else []
 
 
-def side_by_side(one: pl.DataFrame, two: pl.DataFrame) -> list[tuple[int | None, int | None, bool]]:
+def side_by_side(
+    base: pl.DataFrame, other: pl.DataFrame
+) -> list[tuple[int | None, int | None, bool]]:
     """Return rows of two stacks' frames to be read beside each other.
 
     Also return whether it is the same function in both. Where the stacks differ, a row has the next
     frame of each; None where one has no more of them.
     """
-    numbers = {name: at for at, name in enumerate({*one["function"], *two["function"]})}
-    mine, theirs = (tuple(numbers[name] for name in frames["function"]) for frames in (one, two))
+    numbers = {
+        name: position for position, name in enumerate({*base["function"], *other["function"]})
+    }
+    mine, theirs = (tuple(numbers[name] for name in frames["function"]) for frames in (base, other))
     rows: list[tuple[int | None, int | None, bool]] = []
     a = b = 0
-    for at, place in enumerate([*align(mine, theirs), two.height]):
+    for position, place in enumerate([*align(mine, theirs), other.height]):
         if place is not None:
-            rows += [(i, j, False) for i, j in zip_longest(range(a, at), range(b, place))]
-            rows.append((at, place, at < one.height and one["function"][at] != UNKNOWN_FUNCTION))
-            a, b = at + 1, place + 1
+            rows += [(i, j, False) for i, j in zip_longest(range(a, position), range(b, place))]
+            rows.append(
+                (
+                    position,
+                    place,
+                    position < base.height and base["function"][position] != UNKNOWN_FUNCTION,
+                )
+            )
+            a, b = position + 1, place + 1
     return rows[:-1]

@@ -157,10 +157,10 @@ def find_function(
     A pattern is a plain name, or a regular expression for a whole function or for what follows one
     of its `::`. Raises TracelensError when it is neither.
     """
-    found = _named_by(pl.Series(functions, dtype=pl.String), pattern).arg_true()
-    if found.is_empty():
+    named = _named_by(pl.Series(functions, dtype=pl.String), pattern).arg_true()
+    if named.is_empty():
         return None
-    return int(found[-1] if occurrence == "outermost" else found[0])
+    return int(named[-1] if occurrence == "outermost" else named[0])
 
 
 def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
@@ -182,13 +182,15 @@ def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
 
 def _is_twin(first: Stop, second: Stop) -> bool:
     """Return whether the second stop is the same call as the first, which its library forwarded."""
-    one, two = first.frames[0], second.frames[0]
+    innermost, second_innermost = first.frames[0], second.frames[0]
     return (
         len(first.frames) == len(second.frames)
         and first.thread == second.thread
-        and one.printed.raw_function == two.printed.raw_function != UNKNOWN_FUNCTION
-        and None not in (one.printed.library, two.printed.library)
-        and one.printed.library != two.printed.library
+        and innermost.printed.raw_function
+        == second_innermost.printed.raw_function
+        != UNKNOWN_FUNCTION
+        and None not in (innermost.printed.library, second_innermost.printed.library)
+        and innermost.printed.library != second_innermost.printed.library
         and first.frames[1:] == second.frames[1:]
     )
 
