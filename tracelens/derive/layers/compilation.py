@@ -72,6 +72,5 @@ def other_device(base: Trace, other: Trace) -> str | None:
     base_names, other_names = (", ".join(devices) for devices in names)
     return (
         f"base ran on {base_names}, other on {other_names}: what differs between their times is"
-        " the devices'"
-        " doing too"
+        " the devices' doing too"
     )
