@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_html_page import CHROMIUM, browse, tags_of
+from tests.html_pages import CHROMIUM, browse, tags_of
 from tracelens import collect
 from tracelens.report import build_report
 from tracelens.views.page import to_html

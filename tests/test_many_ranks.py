@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from tests.cases import make_trace
+from tests.html_pages import tables_of
 from tests.many_ranks import many_ranks
 from tests.sources import MORE
-from tests.test_html_page import tables_of
 from tracelens import collect
 from tracelens.analyses import rank_quartiles, worst_ranks
 from tracelens.derive.rank_ranges import merge_rows
