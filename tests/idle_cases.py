@@ -1,0 +1,39 @@
+"""What tests of idle time share: causes and places of a trace, in µs."""
+
+import polars as pl
+import pytest
+
+from tracelens.analyses import idle_gaps, time_breakdown
+from tracelens.schemas.events import CAUSES
+from tracelens.schemas.results.time import IDLE_GAPS, TIME_BREAKDOWN
+from tracelens.trace import Trace
+
+US = 1000
+
+
+def total(*stretches: tuple[float, float, str]) -> dict[str, float]:
+    """Idle µs by cause of stretches: start and end in µs, and cause."""
+    found: dict[str, float] = {}
+    for start, end, cause in stretches:
+        found[cause] = found.get(cause, 0) + end - start
+    return found
+
+
+def causes(trace: Trace, step: int | None = 0, device: int = 0) -> dict[str, float]:
+    """Idle µs of a step by cause, without zeros. Checked to be all its idle time."""
+    frame = TIME_BREAKDOWN.check(time_breakdown(trace))
+    (row,) = frame.filter(
+        pl.col("step").eq_missing(step) & (pl.col("device_id") == device)
+    ).to_dicts()
+    found = {cause: row[f"idle_{cause}_ns"] / US for cause in CAUSES if row[f"idle_{cause}_ns"]}
+    assert sum(found.values()) == pytest.approx(row["idle_ns"] / US)
+    assert row["window_ns"] == sum(
+        row[f"{part}_ns"] for part in ("compute", "exposed_communication", "exposed_copy", "idle")
+    )
+    return found
+
+
+def places(trace: Trace) -> list[tuple[str, str | None, float]]:
+    """Cause, place and idle µs, most first."""
+    found = IDLE_GAPS.check(idle_gaps(trace))
+    return found.select("cause", "what", pl.col("idle_ns") / US).rows()
