@@ -17,6 +17,7 @@ from tracelens.advisor.plan import make_plan
 from tracelens.cli.app import app, main
 from tracelens.derive.comparing.predicted_vs_measured import planned_steps
 from tracelens.errors import MissingTableError, UsageError
+from tracelens.trace import Trace
 
 needs_torch = pytest.mark.skipif(
     find_spec("torch") is None, reason="times a PyTorch model; torch is not installed here"
@@ -91,23 +92,38 @@ def test_no_plan_of_runs_not_known_as_eager_and_compiled() -> None:
         make_plan(OTHER, BASE)
 
 
-def test_a_plan_compiles_only_what_is_clearly_faster() -> None:
-    """Conv's times overlap (35 to 85, 35 to 65), fc's do not (30, 10).
-
-    The plan compiles fc only: 60 and 30 become 60 and 10.
-    """
+def one_unclear_layer() -> Trace:
+    """Conv's times overlap (35 to 85, 35 to 65), fc's do not (30, 10)."""
     timings = [
         *timing("layer", 10, 110, module_path="conv", synchronized=True),
         *timing("layer", 30, 30, module_path="fc", synchronized=True),
         *timing("layer", 20, 80, configuration="cpp", module_path="conv", synchronized=True),
         *timing("layer", 10, 10, configuration="cpp", module_path="fc", synchronized=True),
     ]
-    trace = make_trace(timings=timings, layers=MEASURED.layers.drop("rank").to_dicts())
+    return make_trace(timings=timings, layers=MEASURED.layers.drop("rank").to_dicts())
+
+
+def test_a_plan_compiles_only_what_is_clearly_faster() -> None:
+    """The plan compiles fc only: 60 and 30 become 60 and 10."""
+    trace = one_unclear_layer()
     for oracle in ("dynamic", "best_of_two"):
         made = make_plan(trace, trace, oracle=oracle)
         assert dict(made.layers) == {"conv": "eager", "fc": "compiled"}
         assert made.made_from["predicted_speedup_over_base"] == 90 / 70
         assert made.made_from["n_unclear"] == 1
+
+
+def test_the_command_says_why_layer_oracle_promises_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As measured, conv takes 50 instead of 60, and fc 10 instead of 30: 90 become 60."""
+    one_unclear_layer().write(tmp_path / "timed.tracelens")
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", *[str(tmp_path / "timed.tracelens")] * 2])
+    assert ended.value.code == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "1 layer may be no faster in either run, as times vary" in told
+    assert "its choice would be 1.500 times as fast as base" in told
 
 
 def test_the_command_says_that_devices_differ(

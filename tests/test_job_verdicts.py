@@ -40,7 +40,17 @@ def test_what_was_planted_is_named(seed: int) -> None:
     assert mark.nobody_else
 
 
-def test_a_delay_without_a_cause_is_said_with_its_times() -> None:
+@pytest.mark.parametrize(
+    ("idle_more", "said"),
+    [
+        (34, "is idle for 36.30 ms a step where the other rank is for 2.30"),
+        (
+            3,
+            "takes 36.30 ms a step besides waiting and communicating where the other rank takes 2.30",
+        ),
+    ],
+)
+def test_a_delay_without_a_cause_is_said_with_its_times(idle_more: int, said: str) -> None:
     """Rank 1 takes 36.3 ms besides waiting where rank 0 takes 2.3.
 
     Ranks of FSDP that idle alike may do so.
@@ -54,12 +64,12 @@ def test_a_delay_without_a_cause_is_said_with_its_times() -> None:
             "step": [0, 0],
             "own_ns": [23 * MS // 10, 363 * MS // 10],
             "excess_ns": [0, 34 * MS],
+            "idle_ns": [23 * MS // 10, 23 * MS // 10 + idle_more * MS],
+            "idle_excess_ns": [0, idle_more * MS],
         }
     )
-    assert _why(_with_part(culprit, delays), "the other rank") == (
-        "takes 36.30 ms a step besides waiting and communicating where the other rank takes 2.30,"
-        " and no single cause of that was recorded"
-    )
+    why = _why(_with_part(culprit, delays), "the other rank")
+    assert why == f"{said}, and no single cause of that was recorded"
 
 
 def flat(late: dict[tuple[int, int], int], n_ranks: int = 4, n_calls: int = 1) -> Trace:

@@ -63,9 +63,9 @@ def test_the_rank_that_the_others_lose_most_by_is_the_worst() -> None:
         "step_ns",
     )
     assert worst_ranks(job()).select(columns).rows() == [
-        (2, 100, 100, 80, 0, 10, "unknown", 100),
-        (1, 0, 60, 40, 40, 10, "unknown", 100),
-        (0, 0, 40, 20, 60, 10, "unknown", 100),
+        (2, 100, 100, 80, 0, 10, "compute", 100),
+        (1, 0, 60, 40, 40, 10, None, 100),
+        (0, 0, 40, 20, 60, 10, None, 100),
     ]
     assert ranks_to_draw(time_model(job())) == [0, 2, 1]
 

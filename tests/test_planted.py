@@ -14,6 +14,7 @@ import pytest
 
 import tracelens as tl
 from tests import accuracy
+from tests.agreement import check_agreement
 from tests.answer_checks import check_answer
 from tests.sources import check_kernel_time_adds_up
 from tracelens.derive.time.activity_places import PROFILER
@@ -42,6 +43,7 @@ def check(folder: Path, program: str) -> None:
         ):  # what kernels last, stacks do not change
             check_kernel_time_adds_up(trace)
         check_answer(trace)
+        check_agreement(trace)
         verdicts = tl.analyses.verdict(trace).rows_by_key("rank", named=True, unique=True)
         gaps = tl.analyses.idle_gaps(trace)
         assert verdicts.keys() == ranks.keys()

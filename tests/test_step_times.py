@@ -1,6 +1,6 @@
 """How long steps take, in words."""
 
-from tests.programs import mark, program
+from tests.programs import mark, program, work
 from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.rank_time import step_sentences, step_times
 
@@ -14,7 +14,9 @@ def steps(*lengths: int, rank: int = 0) -> list[dict[str, object]]:
 
 
 def model(*marks: list[dict[str, object]]) -> TimeModel:
-    return time_model(program([row for part in marks for row in part]))
+    spans = [row for part in marks for row in part]
+    kernels = [work(0, 1, rank=rank) for rank in {row.get("rank", 0) for row in spans}]
+    return time_model(program(spans, (), kernels))
 
 
 def test_median_and_spread_of_a_rank() -> None:

@@ -109,7 +109,8 @@ WAITING = Table(
         Column(
             "exposed_frac",
             F64,
-            "exposed_ns over the rank's time, from its device's first to last work.",
+            "The share of the program's time that this takes, as in verdict: what begins or ends in"
+            " start-up does not count.",
             nullable=True,
         ),
         Column("awaited_rank", I32, "The rank it lost most time waiting for.", nullable=True),

@@ -5,6 +5,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
 from tracelens.derive.time.cpu_only import require_time
+from tracelens.derive.time.program_phases import phases, program_steps
 from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.results.replay import UNPROFILED_STEP
 from tracelens.trace import Trace
@@ -43,7 +44,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         return ["The trace marks no steps, so nothing is said of one."]
     several = len(trace.manifest.ranks) > 1
     steps = list(unprofiled_steps(trace).values())[:_FIRST_RANKS]
-    medians = dict(steps_of(trace).group_by("rank").agg(pl.col("duration_ns").median()).iter_rows())
+    judged = program_steps(steps_of(trace), phases(trace))
+    medians = dict(judged.group_by("rank").agg(pl.col("duration_ns").median()).iter_rows())
     found = []
     for step in steps:
         subject = f"Rank {step.rank}: a" if several else "A"

@@ -3,11 +3,11 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Parallel, Scope, SplitBars
-from tracelens.derive.columns.ratios import over
 from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.collective_wait import waits_by_step
 from tracelens.derive.ranks.collectives import require_matched
 from tracelens.derive.time.model import time_model
+from tracelens.derive.time.rank_time import rank_times
 from tracelens.schemas.results.ranks import WAITING
 from tracelens.trace import Trace
 
@@ -33,20 +33,15 @@ def waiting(trace: Trace) -> pl.DataFrame:
     most = model.waits.sort(order, descending=[False, True, True, False])
     most = most.unique("rank", keep="first")
     most = most.select("rank", "awaited_rank", awaited_ns="exposed_ns")
-    window = (
-        model.device.filter(pl.col("step").is_null())
-        .group_by("rank")
-        .agg(pl.col("window_ns").max())
-    )
+    shares = {rank.rank: rank.share("waiting") for rank in rank_times(model)}
+    schema = {"rank": pl.Int32, "exposed_frac": pl.Float64}
+    judged = pl.DataFrame([*shares.items()], schema, orient="row")
     rows = (
         counts.join(whole, on="rank")
         .join(most, on="rank", how="left")
-        .join(window, on="rank", how="left")
+        .join(judged, on="rank", how="left")
     )
-    rows = rows.with_columns(exposed_frac=over(pl.col("exposed_ns"), pl.col("window_ns"))).sort(
-        "exposed_ns", "rank", descending=[True, False]
-    )
-    return WAITING.conform(rows)
+    return WAITING.conform(rows.sort("exposed_ns", "rank", descending=[True, False]))
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
@@ -61,7 +56,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         return [f"Inconclusive: {doubt}."]
     awaited, lost, n_ranks = pairs.row(0)
     total = int(frame["exposed_ns"].sum())
-    together = f"Together the ranks lose {total / 1e6:.2f} ms of all steps by waiting"
+    together = f"Together the ranks lose {total / 1e6:.2f} ms of the whole trace by waiting"
     sentences = [f"{together}: {n_ranks:,} of them {lost / 1e6:.2f} ms for rank {awaited}."]
     last = frame.sort("n_last", "rank", descending=[True, False]).row(0, named=True)
     if last["rank"] != awaited:

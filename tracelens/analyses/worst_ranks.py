@@ -5,9 +5,10 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Parallel, Scope
 from tracelens.derive.ranks.collectives import require_ranks
 from tracelens.derive.time.cpu_only import require_time
-from tracelens.derive.time.model import time_model
+from tracelens.derive.time.culprits import LINK, NETWORK, find_culprits
+from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.rank_steps import rank_averages
-from tracelens.schemas.results.time import IDLE_PARTS
+from tracelens.schemas.results.time import IDLE_PARTS, PARTS
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 
@@ -32,9 +33,10 @@ WORST_RANKS = Table(
         Column(
             "cause",
             pl.String,
-            "The cause of most of the idle time.",
+            "Why the others wait for it, as `job` says; null on ranks that `job` does not name, and"
+            " where no single cause was recorded.",
             nullable=True,
-            values=IDLE_PARTS,
+            values=(*PARTS, LINK, NETWORK),
         ),
         Column("step_ns", pl.Int64, "The step."),
     ),
@@ -42,24 +44,41 @@ WORST_RANKS = Table(
 
 
 def worst_ranks(trace: Trace) -> pl.DataFrame:
-    """Return one row per rank: those that the others lose most time waiting for, then the busiest.
+    """Return one row per rank: the culprits of `job` in its order, then by what others lose.
 
+    Ranks that nobody waits for come last, the busiest of them first.
     Raises MissingTableError with one rank, or without kernels and ops.
     """
     require_ranks(trace, "worst_ranks")
     require_time(trace, "worst_ranks")
     causes = [f"{cause}_ns" for cause in IDLE_PARTS]
-    averages = rank_averages(time_model(trace)).with_columns(
-        own_ns=pl.col("step_ns") - pl.col("waiting_ns"),
-        idle_ns=pl.sum_horizontal(causes),
-        cause=pl.concat_list(causes).list.arg_max(),
+    model = time_model(trace)
+    averages = rank_averages(model).with_columns(
+        own_ns=pl.col("step_ns") - pl.col("waiting_ns"), idle_ns=pl.sum_horizontal(causes)
     )
-    names = pl.when(pl.col("idle_ns") > 0).then(
-        pl.col("cause").replace_strict(dict(enumerate(IDLE_PARTS)), return_dtype=pl.String)
+    rounded = averages.with_columns(pl.col("^.*_ns$").round().cast(pl.Int64))
+    ordered = rounded.join(_blamed(model), on="rank", how="left").sort(
+        "place",
+        "delays_ns",
+        "own_ns",
+        "rank",
+        descending=[False, True, True, False],
+        nulls_last=True,
     )
-    rounded = averages.with_columns(names.alias("cause"), pl.col("^.*_ns$").round().cast(pl.Int64))
-    return WORST_RANKS.conform(
-        rounded.sort("delays_ns", "own_ns", "rank", descending=[True, True, False])
+    return WORST_RANKS.conform(ordered)
+
+
+def _blamed(model: TimeModel) -> pl.DataFrame:
+    """Return one row per rank that `job` names: its culprit's place among all, and the cause."""
+    culprits = find_culprits(model).each
+    rows = [
+        (rank, place, culprit.cause)
+        for place, culprit in enumerate(culprits)
+        for rank in culprit.members.ranks
+    ]
+    schema = {"rank": pl.Int32, "place": pl.Int64, "cause": pl.String}
+    return pl.DataFrame(rows, schema, orient="row").unique(
+        "rank", keep="first", maintain_order=True
     )
 
 

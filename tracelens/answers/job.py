@@ -10,13 +10,12 @@ from tracelens.analyses import job, verdict
 from tracelens.answers.answer import Answer, Bar
 from tracelens.answers.changes import changes_of
 from tracelens.answers.program import (
-    NO_CHANGE,
     incomplete,
     next_sections,
+    no_change,
     percent_in,
     program_bar,
     program_sentence,
-    step_of,
 )
 from tracelens.answers.recorded import about
 from tracelens.answers.words import place_text
@@ -48,13 +47,14 @@ def _of_straggler(model: TimeModel, judged: Sequence[RankTime], row: dict[str, A
     """Say who waits for whom, with the culprit's time beside that of the others."""
     trace = model.trace
     sentence, _, more = str(row["evidence"]).partition("; ")
-    changes = changes_of(trace, step_of(mean_rank(judged)))
+    together = mean_rank(judged)
+    changes = changes_of(trace, together.judged_step_ns)
     return Answer(
         sentence[:1].upper() + sentence[1:],
         details=(more,) if more else (),
         bars=_culprit_bars(model, judged),
         changes=changes,
-        no_change=None if changes else NO_CHANGE,
+        no_change=None if changes else no_change(together),
         about=_about(trace),
         doubts=incomplete(trace),
         sections=("job", "waiting_for"),
@@ -75,19 +75,20 @@ def _culprit_bars(model: TimeModel, judged: Sequence[RankTime]) -> tuple[Bar, ..
     if not all(ranks for _, ranks in sides):
         return (program_bar(mean_rank(judged)),)
     means = [(name, mean_rank(ranks)) for name, ranks in sides]
-    longest = max(step_of(rank) or 0 for _, rank in means) or 1
+    longest = max(rank.judged_step_ns or 0 for _, rank in means) or 1
     return tuple(
-        program_bar(rank, name[:_LABEL], (step_of(rank) or longest) / longest)
+        program_bar(rank, name[:_LABEL], (rank.judged_step_ns or longest) / longest)
         for name, rank in means
     )
 
 
 def _inconclusive(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
+    together = mean_rank(judged)
     return Answer(
         "Which rank the others wait for cannot be told",
         details=(str(row["evidence"]),),
-        bars=(program_bar(mean_rank(judged)),),
-        no_change=NO_CHANGE,
+        bars=(program_bar(together),),
+        no_change=no_change(together),
         about=_about(trace),
         doubts=incomplete(trace),
         sections=("waiting_for",),
@@ -104,13 +105,13 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
     which = "On every rank" if len(ranks) == len(judged) else f"On {_named(ranks)}"
     sentence = program_sentence(together, bound, percent_in(bar, together, bound))
     what = next(iter(rows["what"].drop_nulls().to_list()), None)
-    changes = changes_of(trace, step_of(together), what)
+    changes = changes_of(trace, together.judged_step_ns, what)
     return Answer(
         f"{which} {sentence[:1].lower()}{sentence[1:]}",
         place=place_text(what),
         bars=(bar,),
         changes=changes,
-        no_change=None if changes else NO_CHANGE,
+        no_change=None if changes else no_change(together),
         about=_about(trace),
         doubts=incomplete(trace),
         sections=next_sections(together, bound),
@@ -126,7 +127,6 @@ def mean_rank(ranks: Sequence[RankTime]) -> RankTime:
     first = ranks[0]
     steps = [rank.step_ns for rank in ranks if rank.step_ns is not None]
     unprofiled = [rank.unprofiled_ns for rank in ranks if rank.unprofiled_ns is not None]
-    uneven = [rank.mean_ns for rank in ranks if rank.mean_ns is not None]
     parts, recorded = (
         {part: round(mean(getattr(rank, name)[part] for rank in ranks)) for part in PARTS}
         for name in ("parts", "recorded")
@@ -141,7 +141,6 @@ def mean_rank(ranks: Sequence[RankTime]) -> RankTime:
         round(median(unprofiled)) if len(unprofiled) == len(ranks) else None,
         first.is_process,
         first.n_devices,
-        round(mean(uneven)) if len(uneven) == len(ranks) else None,
     )
 
 

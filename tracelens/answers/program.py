@@ -32,7 +32,7 @@ from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_device
 from tracelens.derive.time.graph_use import count_captured
 from tracelens.derive.time.model import TimeModel, time_model
-from tracelens.derive.time.rank_time import RankTime, mark_times, rank_times
+from tracelens.derive.time.rank_time import RankTime, is_another_time, mark_times, rank_times
 from tracelens.trace import Trace
 
 _SECTIONS = {
@@ -44,7 +44,6 @@ _SECTIONS = {
 }
 """Sections to read next, by what limits the program; else `idle_gaps`."""
 _MOSTLY = 0.8
-NO_CHANGE = "What would help: this trace shows no change that would give 2 % of a step or more"
 
 
 def answer_program(trace: Trace) -> Answer:
@@ -79,7 +78,7 @@ def answer_program(trace: Trace) -> Answer:
     calls = rank.is_process and row["bound"] == "launch"
     reads_at = _read_place(model, rank) if calls else None
     where = reads_at or _where(model, row)
-    changes = changes_of(trace, step_of(rank), where)
+    changes = changes_of(trace, rank.judged_step_ns, where)
     bar = program_bar(rank)
     return Answer(
         program_sentence(
@@ -89,7 +88,7 @@ def answer_program(trace: Trace) -> Answer:
         bars=(bar,),
         unprofiled=_profiler_cost(rank) or _replayed_step(trace, rank) or _beside_mark(model, rank),
         changes=changes,
-        no_change=None if changes else NO_CHANGE,
+        no_change=None if changes else no_change(rank),
         about=about(trace),
         doubts=doubts,
         sections=next_sections(rank, row["bound"]),
@@ -148,14 +147,10 @@ def _place(
     return f"{text}, {n_reads:,.0f} times{' a step' if rank.n_steps else ''}"
 
 
-def step_of(rank: RankTime) -> int | None:
-    """The time of one step: without the profiler where that is known, else as recorded.
-
-    It is the mean where some steps are far longer than others, as shares are of all of them.
-    """
-    if rank.unprofiled_ns is not None:
-        return rank.unprofiled_ns
-    return rank.step_ns if rank.mean_ns is None else rank.mean_ns
+def no_change(rank: RankTime) -> str:
+    """Say that nothing is to be changed, of a step or of the time that is judged."""
+    whole = "a step" if rank.n_steps else "the time"
+    return f"What would help: this trace shows no change that would save 2 % of {whole} or more"
 
 
 def program_sentence(rank: RankTime, bound: str, share: str, *, reads: bool = False) -> str:
@@ -181,12 +176,12 @@ def percent_in(bar: Bar, rank: RankTime, part: str) -> str:
 
 def whole_of(rank: RankTime) -> str:
     """What shares of the rank's time are shares of: a step, or the time of the program."""
-    step_ns = step_of(rank)
+    step_ns = rank.judged_step_ns
     if step_ns is None:
         return f"the program's {duration(sum(rank.parts.values()) / rank.n_devices)}"
-    if rank.unprofiled_ns is None and rank.mean_ns is not None and rank.step_ns is not None:
-        median = duration(rank.step_ns)
-        return f"a step of {duration(step_ns)} on average ({median} in the median)"
+    median_ns = rank.step_ns if rank.unprofiled_ns is None else rank.unprofiled_ns
+    if median_ns is not None and is_another_time(step_ns, median_ns):
+        return f"a step of {duration(step_ns)} on average ({duration(median_ns)} in the median)"
     return f"a step of {duration(step_ns)}"
 
 
@@ -205,7 +200,8 @@ def _profiler_cost(rank: RankTime) -> str | None:
     """The step under the profiler, where the time of one without it was measured."""
     if rank.unprofiled_ns is None or rank.step_ns is None:
         return None
-    return f"measured without the profiler; under it a step took {duration(rank.step_ns)}"
+    plain = duration(rank.unprofiled_ns)
+    return f"measured without the profiler: {plain}; under it a step took {duration(rank.step_ns)}"
 
 
 def _replayed_step(trace: Trace, rank: RankTime) -> str | None:

@@ -4,12 +4,16 @@ import os
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 
 from tracelens.advisor.plan import Plan, make_plan
+from tracelens.analyses import layer_oracle
+from tracelens.answers.answer import counted
 from tracelens.cli.io import keep_sources, open_any, progress
 from tracelens.cli.output import emit, tell, warn
 from tracelens.derive.comparing.predicted_vs_measured import planned_outcome, planned_steps
+from tracelens.derive.layers.best_mixture import TOTAL
 from tracelens.derive.layers.compilation import other_device
 from tracelens.schemas.results.layers import ORACLES
 
@@ -66,6 +70,10 @@ def plan(  # noqa: PLR0913 - one parameter an option
         )
     emit(made.to_json(), out)
     _tell(made)
+    if made.made_from.get("n_unclear"):
+        with progress("comparing"):
+            estimated = layer_oracle(opened, compiled, switch_cost_ns=switch_cost_ns, method=method)
+        tell(_beside_oracle(made, estimated.filter(oracle=oracle, layer=TOTAL)))
     devices = other_device(opened, compiled)
     if devices is not None:
         warn(devices)
@@ -81,6 +89,21 @@ def plan(  # noqa: PLR0913 - one parameter an option
         tell(f"wrote {out}: apply it with tl.apply_plan(model, {str(out)!r})")
 
 
+def _beside_oracle(made: Plan, totals: pl.DataFrame) -> str:
+    """Say why the plan promises less than the sections of the same two runs."""
+    gain = totals.sort("rank")["speedup_over_base"][0]
+    unclear = (
+        f"{counted(made.made_from['n_unclear'], 'layer')} may be no faster in either run, as times"
+        " vary: the plan counts each as equally fast in both"
+    )
+    if gain is None:
+        return unclear
+    return (
+        f"{unclear}; with their measured times, as layer_oracle and compare_layers count them, its"
+        f" choice would be {gain:.3f} times as fast as base"
+    )
+
+
 def _tell(made: Plan) -> None:
     about = made.made_from
     n_compiled = sum(choice == "compiled" for choice in made.layers.values())
@@ -92,11 +115,6 @@ def _tell(made: Plan) -> None:
         tell(
             f"in theory {about['predicted_speedup_over_base']:.3f} times as fast as base and "
             f"{about['predicted_speedup_over_other']:.3f} times as fast as other: measure it"
-        )
-    if about.get("n_unclear"):
-        tell(
-            f"{about['n_unclear']:,} layers differ by no more than the spread of their times: the plan"
-            " counts each as equally fast in both runs"
         )
     if made.paths == "instance":
         warn(

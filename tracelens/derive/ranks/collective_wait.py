@@ -123,6 +123,21 @@ def waiting_pairs(trace: Trace) -> pl.DataFrame:
     return WAITING_FOR.conform(pairs.with_columns(pl.col("exposed_ns").fill_null(0)).sort(pair))
 
 
+def waits_in(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
+    """Return the exposed time of waits that begin in windows: awaited_rank, exposed_ns.
+
+    `windows` are disjoint, with rank, start_ns and end_ns.
+    """
+    exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
+    pieces = waits_of(trace).pieces.select("rank", "awaited_rank", "start_ns", exposed_ns=exposed)
+    bounds = windows.select("rank", begin_ns="start_ns", until_ns="end_ns").sort("begin_ns")
+    inside = pieces.sort("start_ns").join_asof(
+        bounds, left_on="start_ns", right_on="begin_ns", by="rank", check_sortedness=False
+    )
+    inside = inside.filter(pl.col("start_ns") < pl.col("until_ns"))
+    return inside.group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
+
+
 def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
     """Return for each window its rank's waiting before one of its edges, and the hidden part."""
     hidden = pl.col("hidden_ns")

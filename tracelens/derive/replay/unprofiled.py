@@ -14,6 +14,7 @@ from tracelens.derive.replay.costs import (
 )
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
 from tracelens.derive.replay.steady import steady_step_ns
+from tracelens.derive.time.program_phases import phases, program_steps
 from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
 
@@ -50,7 +51,8 @@ def _of_all(trace: Trace) -> dict[int, UnprofiledStep]:
     # A loader gives some batches at once and has others waited for: only the mean says how long.
     is_uneven = (ns.median() / ns.mean() - 1).abs() > _UNEVEN
     usual = pl.when(is_uneven).then(ns.mean()).otherwise(ns.median())
-    times = dict(steps_of(trace).group_by("rank").agg(usual).iter_rows())
+    steps = program_steps(steps_of(trace), phases(trace))
+    times = dict(steps.group_by("rank").agg(usual).iter_rows())
     return {
         rank: _of_rank(trace, replay, round(times[rank]))
         for rank, replay in replays(trace).items()

@@ -15,7 +15,9 @@ from tracelens.derive.time.job_replay import Removal, Replay, prepare_replay
 from tracelens.derive.time.late_ranks import (
     BLAMED,
     COMMUNICATION,
+    IDLE,
     OWN,
+    OWN_TIME,
     LateRank,
     describe_steps,
     find_late_ranks,
@@ -38,6 +40,8 @@ _MOST = 8
 """Culprits that are looked at, the greatest delays first."""
 _FELT = 0.5
 """Nobody is blamed of whose delay the job loses less than this share of BLAMED."""
+_MOSTLY = 0.5
+"""A late rank is idle, for no single cause, where idle time makes this share of its delay."""
 _HOST_CAUSES = ("input", "host", "launch", "loading", "sync", "allocation")
 LINK, NETWORK = "link", "network"
 """Causes of sets of ranks whose transfers are slow."""
@@ -48,7 +52,7 @@ class Culprit:
     """Ranks with a delay that others wait for, and what it costs.
 
     `steps` are those in which it is late, None for all; `when` says so. Times are means of one of
-    those steps: excess_ns is the ranks' delay, part_ns what they take for `part` and usual_ns what
+    those steps: excess_ns is the ranks' delay, part_ns what they take for `measure`, usual_ns what
     the median rank takes, step_ns the whole step. `cost_ns` is what the job would gain in such a
     step without this delay alone.
     """
@@ -60,6 +64,7 @@ class Culprit:
     cause: str | None
     excess_ns: float
     n_steps: int
+    measure: str = OWN_TIME
     part_ns: float = 0.0
     usual_ns: float = 0.0
     step_ns: float = 0.0
@@ -289,14 +294,20 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
 def _with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
     """Add the time of the part that makes the culprit late, and the median rank's.
 
-    Where no part explains the delay, it is all of a step but waiting and communicating.
+    Where no part explains the delay, it is idle time of all causes if that makes most of it, else
+    all of a step but waiting and communicating.
     """
     rows = delays.filter(_late_rows(culprit))
-    name = culprit.part
-    column, excess = ("own_ns", OWN) if name is None else (f"{name}_ns", f"{name}_excess_ns")
-    part_ns = float(rows[column].mean() or 0)  # type: ignore[arg-type]
-    more = float(rows[excess].mean() or 0)  # type: ignore[arg-type]
-    return replace(culprit, part_ns=part_ns, usual_ns=part_ns - more)
+
+    def excess_ns(measure: str) -> float:
+        column = OWN if measure == OWN_TIME else f"{measure}_excess_ns"
+        return float(rows[column].mean() or 0)  # type: ignore[arg-type]
+
+    measure = culprit.part
+    if measure is None:
+        measure = IDLE if excess_ns(IDLE) >= _MOSTLY * excess_ns(OWN_TIME) else OWN_TIME
+    part_ns = float(rows[f"{measure}_ns"].mean() or 0)  # type: ignore[arg-type]
+    return replace(culprit, measure=measure, part_ns=part_ns, usual_ns=part_ns - excess_ns(measure))
 
 
 def _with_costs(trace: Trace, delays: pl.DataFrame, culprits: list[Culprit]) -> Culprits:

@@ -32,6 +32,8 @@ _SCALE = 1.4826
 _OWN_PARTS = tuple(part for part in PARTS if part not in ("waiting", "communication"))
 OWN, COMMUNICATION = "excess_ns", "communication_excess_ns"
 """Columns of delays: of a rank's own time, and of the transfers that it takes part in."""
+OWN_TIME, IDLE = "own", "idle"
+"""What a delay is measured in where no part explains it: all own time, or idle time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,10 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
         whole = steps.group_by("rank").agg(pl.exclude("step").sum())
         step = pl.lit(None, pl.Int64).alias("step")
         steps = whole.with_columns(step).select(steps.columns).sort("rank")
-    steps = steps.with_columns(own_ns=own_ns)
-    parts = (*_OWN_PARTS, "communication")
+    steps = steps.with_columns(
+        own_ns=own_ns, idle_ns=pl.sum_horizontal(f"{cause}_ns" for cause in IDLE_PARTS)
+    )
+    parts = (*_OWN_PARTS, "communication", IDLE)
     excess = {OWN: "own_ns"} | {f"{part}_excess_ns": f"{part}_ns" for part in parts}
     return steps.with_columns(
         (pl.col(column) - pl.col(column).quantile(0.5, "lower").over("step")).alias(name)

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from tracelens.derive.ranks.collective_wait import waits_in
 from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.derive.time.model import TimeModel
-from tracelens.schemas.results.time import IDLE_PARTS, PARTS
+from tracelens.schemas.results.time import IDLE_PARTS, PARTS, PROGRAM
 from tracelens.trace import Trace
 
 _MOST_ROWS, _MOST_COLUMNS = 128, 500  # so many rows of 5 pixels are seen without scrolling
@@ -33,12 +34,15 @@ def rank_steps(model: TimeModel) -> pl.DataFrame:
 def rank_averages(model: TimeModel) -> pl.DataFrame:
     """Return one row per rank, all times of a step on average: as `rank_steps`, and delays_ns.
 
-    delays_ns is the time that the other ranks together lost by waiting for this one.
+    delays_ns is the time that the other ranks together lost by waiting for this one; a wait counts
+    where it begins in the program, as its time does.
     """
     steps = rank_steps(model)
     means = steps.group_by("rank").agg(pl.exclude("step").mean(), n=pl.len())
-    lost = model.waits.group_by(pl.col("awaited_rank").alias("rank"))
-    delays = lost.agg(delays_ns=pl.col("exposed_ns").sum())
+    windows = model.phases.filter(pl.col("phase") == PROGRAM)
+    delays = waits_in(model.trace, windows).rename(
+        {"awaited_rank": "rank", "exposed_ns": "delays_ns"}
+    )
     delays_ns = pl.col("delays_ns").fill_null(0) / pl.col("n")
     return means.join(delays, on="rank", how="left").with_columns(delays_ns).drop("n").sort("rank")
 

@@ -25,9 +25,10 @@ _SAME = 0.02
 """A step's mark is as long as the step if it differs by no more than this share."""
 SLOWED = ("launch", "host")
 """The parts that a profiler slows, as it runs inside ops, API calls and Python calls."""
-_UNEVEN = 0.05
-"""Steps whose mean differs by more than this share from their median are said by their mean, too:
-shares are of all steps together, so that a few long ones count in them."""
+_UNEVEN, _ROUNDED = 0.05, 0.005
+"""Where the mean step differs by more than this share from the median one, an answer says both:
+shares are of all steps together, so that a few long ones count in them. Notes say both where they
+differ by more than rounding."""
 _SHARES = ("compute", "exposed_communication", "exposed_copy", "idle")
 _LONGEST = 60
 _BEYOND_JUDGING = 20
@@ -40,11 +41,10 @@ _MANY_RANKS = 4
 class RankTime:
     """A rank's judged time: `parts` in ns without what the profiler adds, `recorded` with it.
 
-    `step_ns` is the median of its steps. `unprofiled_ns` is the time of a step without the
-    profiler, None if unknown. `mean_ns` is the mean of its recorded steps where that is far from
-    the median, as validation between some of them makes it. `is_process`: it uses no device, so its
-    process's time is judged, and n_work counts ops instead of kernels. Parts are summed over the
-    `n_devices` that it really uses.
+    `step_ns` is the median of its recorded steps, `unprofiled_ns` the measured time of one without
+    the profiler; None if not known. `is_process`: it uses no device, so its process's time is
+    judged; n_work counts kernels, or else ops. Parts are summed over the `n_devices` that it really
+    uses.
     """
 
     rank: int
@@ -56,7 +56,16 @@ class RankTime:
     unprofiled_ns: int | None
     is_process: bool
     n_devices: int = 1
-    mean_ns: int | None = None
+
+    @property
+    def judged_step_ns(self) -> int | None:
+        """The step that shares are of: the mean of all, without what the profiler is known to add.
+
+        None without steps. Validation between some steps makes it longer than the median one.
+        """
+        if not self.n_steps:
+            return None
+        return round(sum(self.parts.values()) / (self.n_steps * self.n_devices))
 
     @property
     def subject(self) -> str:
@@ -98,7 +107,7 @@ def rank_times(model: TimeModel) -> list[RankTime]:
     """
     trace = model.trace
     steps = {
-        row["rank"]: (row["n_steps"], row["median_ns"], row["mean_ns"])
+        row["rank"]: (row["n_steps"], row["median_ns"])
         for row in step_times(model).iter_rows(named=True)
     }
     n_work = trace.heights("kernels") | count_ops(trace)
@@ -108,7 +117,7 @@ def rank_times(model: TimeModel) -> list[RankTime]:
     ranks = []
     for row in times.iter_rows(named=True):
         rank = row["rank"]
-        n_steps, median, mean = steps.get(rank, (0, None, None))
+        n_steps, median = steps.get(rank, (0, None))
         step_ns = None if median is None else round(median)
         recorded = {name: row[f"{name}_ns"] for name in PARTS}
         parts = recorded | {"host": recorded["host"] - row["profiler_ns"]}
@@ -126,17 +135,14 @@ def rank_times(model: TimeModel) -> list[RankTime]:
                 unprofiled_ns=unprofiled,
                 is_process=rank in processes,
                 n_devices=row["n_devices"],
-                mean_ns=_uneven_mean(median, mean),
             )
         )
     return ranks
 
 
-def _uneven_mean(median: float | None, mean: float | None) -> int | None:
-    """Give the mean of steps where it is another time than their median, else None."""
-    if median is None or mean is None or abs(mean - median) <= _UNEVEN * median:
-        return None
-    return round(mean)
+def is_another_time(mean_ns: float, median_ns: float) -> bool:
+    """Whether a mean step and a median one differ by so much that both are to be said."""
+    return abs(mean_ns - median_ns) > _UNEVEN * median_ns
 
 
 def kept_shares(model: TimeModel, times: pl.DataFrame) -> dict[int, float]:
@@ -265,11 +271,9 @@ def step_sentences(model: TimeModel) -> list[str]:
     times = step_times(model)
     if times.height <= _MANY_RANKS:
         several = len(model.trace.manifest.ranks) > 1
-        hosts = process_ranks(model.trace)
+        ranks = {rank.rank: rank for rank in rank_times(model)}
         return [
-            _sentence(
-                f"Rank {row['rank']}: a" if several else "A", row, is_process=row["rank"] in hosts
-            )
+            _sentence(f"Rank {row['rank']}: a" if several else "A", row, ranks.get(row["rank"]))
             for row in times.iter_rows(named=True)
         ]
     low, middle, high, mark = times.select(
@@ -298,15 +302,18 @@ def _differs(median: float, mark: float) -> bool:
     return bool(mark) and abs(median - mark) > _SAME * mark
 
 
-def _sentence(subject: str, row: dict[str, Any], *, is_process: bool) -> str:
-    """Say how long a rank's steps take, of a row of `step_times`."""
+def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:
+    """Say how long a rank's steps take, of a row of `step_times`, and which time shares are of."""
     words = f"{subject} step takes {row['median_ns'] / 1e6:.2f} ms"
+    is_process = rank is not None and rank.is_process
     beside = _beside_mark(row["median_ns"], row["mark_ns"], is_process=is_process)
     if row["n_steps"] == 1:
         return f"{words}{beside}; there is one, so nothing tells how much it varies."
     low, high = row["low_ns"] / 1e6, row["high_ns"] / 1e6
-    mean = _uneven_mean(row["median_ns"], row["mean_ns"])
-    uneven = (
-        f"; {mean / 1e6:.2f} ms on average, which percentages are of" if mean is not None else ""
-    )
-    return f"{words} (median of {row['n_steps']}; {low:.2f} to {high:.2f} ms{uneven}){beside}."
+    spread = f"median of {row['n_steps']}; {low:.2f} to {high:.2f} ms"
+    judged = None if rank is None else rank.judged_step_ns
+    if judged is not None and abs(judged - row["median_ns"]) > _ROUNDED * judged:
+        added = round(row["mean_ns"]) - judged
+        own = "" if added < _SAME * judged else f" without {added / 1e6:.2f} ms of the profiler's"
+        spread += f"; {judged / 1e6:.2f} ms on average{own}, which percentages are of"
+    return f"{words} ({spread}){beside}."

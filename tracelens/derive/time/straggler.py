@@ -16,7 +16,7 @@ from tracelens.derive.ranks.pipeline import find_pipeline
 from tracelens.derive.ranks.rank_sets import tied_ranks
 from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.culprits import LINK, NETWORK, Culprit, Culprits, find_culprits
-from tracelens.derive.time.late_ranks import BLAMED
+from tracelens.derive.time.late_ranks import BLAMED, IDLE
 from tracelens.derive.time.model import TimeModel
 from tracelens.derive.time.rank_time import RankTime, rank_times
 from tracelens.schemas.results.time import PARTS
@@ -139,10 +139,14 @@ def _why(culprit: Culprit, peer: str) -> str:
     """Say what the culprit has more of than its peer, a step."""
     each = " a step" if culprit.when else ""
     if culprit.cause is None:
-        return (
-            f"takes {_ms(culprit.part_ns)}{each} besides waiting and communicating where {peer}"
-            f" takes {culprit.usual_ns / 1e6:.2f}, and no single cause of that was recorded"
+        usual = f"{culprit.usual_ns / 1e6:.2f}"
+        long = (
+            f"is idle for {_ms(culprit.part_ns)}{each} where {peer} is for {usual}"
+            if culprit.measure == IDLE
+            else f"takes {_ms(culprit.part_ns)}{each} besides waiting and communicating where"
+            f" {peer} takes {usual}"
         )
+        return f"{long}, and no single cause of that was recorded"
     times = f"{_ms(culprit.part_ns)}{each}", f"{culprit.usual_ns / 1e6:.2f}"
     return _LATE_BY.get(culprit.cause, _IDLE).format(*times, cause=culprit.cause, peer=peer)
 
