@@ -280,6 +280,29 @@ def test_peaks_of_a_file_are_taken_for_its_device(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("device", "gigahertz", "units"),
+    [("MI355X", 2.4, 256), ("MI350X", 2.2, 256), ("MI300X OAM", 2.1, 304), ("MI325X", 2.1, 304)],
+)
+def test_peaks_follow_from_clocks_and_units(device: str, gigahertz: float, units: int) -> None:
+    """AMD states FP8 operations a clock and compute unit: 8,192 of CDNA 4, 4,096 of CDNA 3."""
+    peaks = peaks_of(f"AMD Instinct {device}", None)
+    assert peaks is not None
+    a_clock = 8192 if units == 256 else 4096
+    assert peaks.flops_per_s["fp8"] == pytest.approx(a_clock * units * gigahertz * 1e9, rel=1e-3)
+    assert peaks.flops_per_s["fp32"] == pytest.approx(256 * units * gigahertz * 1e9, rel=1e-3)
+
+
+def test_every_device_asked_for_has_peaks() -> None:
+    names = (
+        "NVIDIA H100 80GB HBM3,NVIDIA H200,NVIDIA B200,NVIDIA B300 SXM6 AC,NVIDIA A100-SXM4-80GB,"
+        "NVIDIA L40S,Tesla V100-SXM2-16GB,NVIDIA GeForce RTX 4090,NVIDIA GeForce RTX 5090,"
+        "AMD Instinct MI210,AMD Instinct MI250X,AMD Instinct MI300X,AMD Instinct MI355X"
+    ).split(",")
+    known = [peaks_of(name, None) for name in names]
+    assert all(peaks and peaks.source and "fp16" in peaks.flops_per_s for peaks in known)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("[1]", "expected peaks as JSON"),

@@ -76,7 +76,8 @@ def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
     """
     if given is not None and given.device == device:
         return given
-    row = _DATASHEETS.get(device.removeprefix("NVIDIA ").removeprefix("Tesla "))
+    name = device.removeprefix("NVIDIA ").removeprefix("Tesla ").removesuffix(" OAM")
+    row = _DATASHEETS.get(name)
     if row is None:
         return None
     source, bandwidth, *rates = row
@@ -92,7 +93,14 @@ _H200 = "datasheet: NVIDIA H200 Tensor Core GPU, 2024"
 _H100 = "datasheet: NVIDIA H100 Tensor Core GPU, 2023"
 _A100 = "datasheet: NVIDIA A100 Tensor Core GPU, 2021"
 _V100 = "datasheet: NVIDIA V100 Tensor Core GPU, 2020"
+_B300 = "NVIDIA HGX B300, 2025 (as listed at glennklockwood.com/garden/processors/B300)"
+_RTX_5090 = (1792, 104.8, None, 209.5, 209.5, None)
+# 8,192 FP8 operations a clock of each of 256 compute units (AMD at ISSCC 2026), half of that in
+# 16 bits, 256 in float32; clocks of 2.4 and 2.2 GHz (AMD at Hot Chips 2025). TF32 is emulated.
+_CDNA_4 = "AMD CDNA 4 architecture, 2025; ISSCC 2026"
 _DATASHEETS: dict[str, tuple[Any, ...]] = {
+    "B300": (_B300, 8000, 75, 1125, 2250, 2250, 4500),
+    "B300 SXM6 AC": (_B300, 8000, 75, 1125, 2250, 2250, 4500),
     "B200": (
         "NVIDIA Blackwell architecture technical brief, 2024",
         8000,
@@ -117,6 +125,7 @@ _DATASHEETS: dict[str, tuple[Any, ...]] = {
     "L4": ("datasheet: NVIDIA L4 Tensor Core GPU, 2023", 300, 30.3, 60, 121, 121, 242.5),
     "A10": ("datasheet: NVIDIA A10 Tensor Core GPU, 2021", 600, 31.2, 62.5, 125, 125, None),
     "T4": ("NVIDIA Turing GPU architecture (WP-09183-001), 2018", 320, 8.1, None, None, 65, None),
+    "GeForce RTX 5090": ("NVIDIA RTX Blackwell GPU architecture, 2025", *_RTX_5090),
     "GeForce RTX 4090": (
         "NVIDIA Ada GPU architecture, 2022",
         1008,
@@ -144,6 +153,17 @@ _DATASHEETS: dict[str, tuple[Any, ...]] = {
         None,
         None,
     ),
+    "AMD Instinct MI355X": (_CDNA_4, 8000, 157.3, None, 2516.6, 2516.6, 5033.2),
+    "AMD Instinct MI350X": (_CDNA_4, 8000, 144.2, None, 2306.9, 2306.9, 4613.7),
+    "AMD Instinct MI325X": (
+        "datasheet: AMD Instinct MI325X, 2024",
+        6000,
+        163.4,
+        653.7,
+        1307.4,
+        1307.4,
+        2614.9,
+    ),
     "AMD Instinct MI300X": (
         "datasheet: AMD Instinct MI300X, 2023",
         5300,
@@ -162,4 +182,14 @@ _DATASHEETS: dict[str, tuple[Any, ...]] = {
         191.5,
         None,
     ),
+    "AMD Instinct MI250": (
+        "AMD Instinct MI250, 2021 (half of it, the device that torch sees)",
+        1638.4,
+        45.3,
+        None,
+        181,
+        181,
+        None,
+    ),
+    "AMD Instinct MI210": ("AMD Instinct MI210, 2022", 1638.4, 45.3, None, 181, 181, None),
 }
