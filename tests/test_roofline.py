@@ -293,11 +293,7 @@ def test_peaks_follow_from_clocks_and_units(device: str, gigahertz: float, units
 
 
 def test_every_device_asked_for_has_peaks() -> None:
-    names = (
-        "NVIDIA H100 80GB HBM3,NVIDIA H200,NVIDIA B200,NVIDIA B300 SXM6 AC,NVIDIA A100-SXM4-80GB,"
-        "NVIDIA L40S,Tesla V100-SXM2-16GB,NVIDIA GeForce RTX 4090,NVIDIA GeForce RTX 5090,"
-        "AMD Instinct MI210,AMD Instinct MI250X,AMD Instinct MI300X,AMD Instinct MI355X"
-    ).split(",")
+    names = ["NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA B200", "NVIDIA B300 SXM6 AC", "NVIDIA A100-SXM4-80GB", "NVIDIA L40S", "Tesla V100-SXM2-16GB", "NVIDIA GeForce RTX 4090", "NVIDIA GeForce RTX 5090", "AMD Instinct MI210", "AMD Instinct MI250X", "AMD Instinct MI300X", "AMD Instinct MI355X"]
     known = [peaks_of(name, None) for name in names]
     assert all(peaks and peaks.source and "fp16" in peaks.flops_per_s for peaks in known)
 
