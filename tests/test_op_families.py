@@ -8,12 +8,17 @@ from typing import Any
 import polars as pl
 import pytest
 
+import tracelens as tl
 from tests.cases import make_trace
 from tracelens.analyses import roofline
-from tracelens.derive.kernels.op_families import FAMILIES, ROLES, signatures
+from tracelens.derive.kernels import op_work
+from tracelens.derive.kernels.bound_call import ROLES
+from tracelens.derive.kernels.op_families import FAMILIES, signatures
 from tracelens.derive.kernels.op_work import work_of
+from tracelens.derive.kernels.recorded_call import RecordedCall
 
 F, H, L = "float", "c10::BFloat16", "long int"
+FP8, BYTE = "c10::Float8_e4m3fn", "unsigned char"
 S, LIST, NONE = "Scalar", "ScalarList", ""
 Inputs = list[tuple[Any, str, Any]]
 
@@ -172,11 +177,137 @@ def test_a_compiled_kernel_moves_what_its_launch_is_given() -> None:
     assert moved("triton_tem_fused_convolution_1", convolution) == (4 * (32 + 54 + 12), 2 * 12 * 18)
 
 
+@pytest.mark.parametrize(
+    ("name", "inputs", "expected"),
+    [
+        # 6 numbers in bfloat16 are read and written, with 3 weights.
+        (
+            "_C::rms_norm",
+            [tensor(2, 3, of=H), tensor(2, 3, of=H), tensor(3, of=H), value(1e-6)],
+            (30, 0),
+        ),
+        # Both are changed in place: read and written.
+        (
+            "_C::fused_add_rms_norm",
+            [tensor(2, 3, of=H), tensor(2, 3, of=H), tensor(3, of=H), value(1e-6)],
+            (54, 0),
+        ),
+        # Keys and values of 2 tokens go into a cache of 1000 blocks, by 2 slots.
+        (
+            "_C_cache_ops::reshape_and_cache_flash",
+            [
+                *[tensor(2, 4, 8, of=H)] * 2,
+                *[tensor(1000, 16, 4, 8, of=H)] * 2,
+                tensor(2, of=L),
+                value("auto"),
+                tensor(),
+                tensor(),
+            ],
+            (4 * 128 + 16, 0),
+        ),
+        # 2x16 by 16x5 in fp8 into bfloat16, with two scales.
+        (
+            "_C::cutlass_scaled_mm",
+            [
+                tensor(2, 5, of=H),
+                tensor(2, 16, of=FP8),
+                tensor(16, 5, of=FP8),
+                tensor(),
+                tensor(),
+                value(None, NONE),
+            ],
+            (32 + 80 + 20 + 8, 320),
+        ),
+        # The weights are given by columns, the output type by its number.
+        (
+            "sgl_kernel::fp8_scaled_mm",
+            [
+                tensor(2, 16, of=FP8),
+                tensor(5, 16, of=FP8),
+                tensor(),
+                tensor(),
+                value(15),
+                value(None, NONE),
+            ],
+            (32 + 80 + 20 + 8, 320),
+        ),
+        # Two numbers of four bits in a byte: 2x32 by 32x5.
+        (
+            "_C::cutlass_scaled_fp4_mm",
+            [
+                tensor(2, 5, of=H),
+                tensor(2, 16, of=BYTE),
+                tensor(5, 16, of=BYTE),
+                tensor(),
+                tensor(),
+                tensor(),
+            ],
+            (32 + 80 + 20 + 12, 640),
+        ),
+        # 3 tokens of 8 choose 2 of 4 experts each, whose weights are 12x8 and 8x6: all are read.
+        (
+            "vllm::outplace_fused_experts",
+            [
+                tensor(3, 8, of=H),
+                tensor(4, 12, 8, of=H),
+                tensor(4, 8, 6, of=H),
+                tensor(3, 2),
+                tensor(3, 2, of="int"),
+                value("silu"),
+            ],
+            (48 + 4 * 2 * (96 + 48) + 48 + 48, 2 * 6 * (96 + 48)),
+        ),
+        # 1 request, 4 queries and keys of 2 heads by 8: 4 products of 4x4x8 for each head.
+        (
+            "flash_attn::_flash_attn_forward",
+            [*[tensor(1, 4, 2, 8, of=H)] * 3, value(0.0), value(1.0), value(False), value(-1)],
+            (4 * 128, 2 * 2 * 4 * 4 * 16),
+        ),
+        # Two requests of 8 tokens in all take the fewest operations where each has 4.
+        (
+            "flash_attn::_flash_attn_varlen_forward",
+            [
+                *([tensor(8, 2, 8, of=H)] * 3),
+                tensor(3, of="int"),
+                tensor(3, of="int"),
+                value(4),
+                value(4),
+                value(0.0),
+                value(1.0),
+                value(False),
+                value(-1),
+            ],
+            (4 * 256 + 12, 2 * 2 * (2 * 4 * 4 * 16)),
+        ),
+    ],
+)
+def test_ops_of_other_libraries(name: str, inputs: Inputs, expected: tuple[int, int]) -> None:
+    assert moved(name, inputs) == expected
+
+
+def test_a_model_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(op_work, "_REGISTERED", {})
+    inputs = [tensor(2, 3), tensor(3, 5), value(7)]
+    assert moved("mine::product", inputs) is None
+
+    @tl.roofline_model("mine::product")
+    def product(call: RecordedCall) -> tuple[int, int]:
+        rows, summed = call.shape(0)
+        columns = call.shape(1)[1]
+        return 2 * rows * summed * columns, call.bytes_of(0) + call.bytes_of(1) + 4 * rows * columns
+
+    assert moved("mine::product", inputs) == (4 * 31, 60)
+    # Where the call has not what the model asks for, its work is not known.
+    assert moved("mine::product", inputs[:1]) is None
+    with pytest.raises(ValueError, match="with its namespace"):
+        tl.roofline_model("product")
+
+
 def test_signatures_name_families_and_roles() -> None:
     for name, (family, known) in signatures().items():
         assert family in FAMILIES, name
         assert known, name
-        assert {*"".join(known)} <= {*ROLES, ">"}, name
+        assert {*"".join(known)} <= {*ROLES, ">", "*"}, name
 
 
 CALLS: dict[str, Any] = {

@@ -293,7 +293,10 @@ def test_peaks_follow_from_clocks_and_units(device: str, gigahertz: float, units
 
 
 def test_every_device_asked_for_has_peaks() -> None:
-    names = ["NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA B200", "NVIDIA B300 SXM6 AC", "NVIDIA A100-SXM4-80GB", "NVIDIA L40S", "Tesla V100-SXM2-16GB", "NVIDIA GeForce RTX 4090", "NVIDIA GeForce RTX 5090", "AMD Instinct MI210", "AMD Instinct MI250X", "AMD Instinct MI300X", "AMD Instinct MI355X"]
+    nvidia = "H100 80GB HBM3,H200,B200,B300 SXM6 AC,A100-SXM4-80GB,L40S,GeForce RTX 4090"
+    names = [f"NVIDIA {name}" for name in (*nvidia.split(","), "GeForce RTX 5090")]
+    names += [f"AMD Instinct {name}" for name in ("MI210", "MI250X", "MI300X", "MI355X")]
+    names += ["Tesla V100-SXM2-16GB"]
     known = [peaks_of(name, None) for name in names]
     assert all(peaks and peaks.source and "fp16" in peaks.flops_per_s for peaks in known)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tracelens.advisor.plan import Plan, apply_plan, make_plan
     from tracelens.collectors import collect
     from tracelens.collectors.torch.running import capture
+    from tracelens.derive.kernels.op_work import roofline_model
     from tracelens.derive.replay.predict import whatif
     from tracelens.trace import Trace
     from tracelens.trace.combine import add_timings
@@ -44,6 +45,7 @@ __all__ = [
     "make_plan",
     "measure",
     "open",
+    "roofline_model",
     "whatif",
 ]
 _MODULES = {
@@ -52,6 +54,7 @@ _MODULES = {
     ),  # the first one: what no collector filled is said with those that would
     "collectors.torch.running": ("capture",),
     "advisor": ("apply_calls",),
+    "derive.kernels.op_work": ("roofline_model",),
     "derive.replay.predict": ("whatif",),
     "advisor.measuring": ("Protocol", "measure"),
     "advisor.plan": ("Plan", "apply_plan", "make_plan"),

@@ -1,127 +1,37 @@
 """Families of ops that move memory: what a call reads and writes, with one formula per family.
 
-`op_signatures.json` names the family and the signatures of each op. A signature has one letter
-per argument, `>`, and one letter per result; `ROLES` says what the letters mean.
+`op_signatures.json` names the family and the signatures of torch's ops, `custom_ops.toml` those of
+other libraries. A signature has one letter per argument, `>`, and one letter per result;
+`bound_call.ROLES` says what the letters mean.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
 from pathlib import Path
-from typing import Any
 
-from tracelens.derive.kernels.recorded_call import (
-    RecordedCall,
-    Tensor,
-    UnknownWorkError,
-    are_sizes,
-)
-from tracelens.derive.kernels.recorded_dtypes import element_type
+from tracelens.derive.kernels.bound_call import Bound, Family, bind, computed_in
+from tracelens.derive.kernels.product_families import PRODUCTS
+from tracelens.derive.kernels.recorded_call import RecordedCall, UnknownWorkError, are_sizes
 
-ROLES = {
-    "t": "a tensor that is read",
-    "w": "a tensor that is changed in place",
-    "o": "a tensor that only takes the result",
-    "l": "a list of tensors that are read",
-    "m": "a list of tensors that are changed in place",
-    "n": "a list of tensors that only take the result",
-    "i": "of results: 64-bit indices",
-    "b": "of results: truth values",
-    "f": "scale_factors; of results: statistics in float32",
-    "d": "dimensions",
-    "k": "kernel_size",
-    "s": "stride",
-    "p": "padding",
-    "a": "dilation",
-    "c": "ceil_mode",
-    "O": "output_size",
-    "I": "input_size",
-    "z": "normalized_shape",
-    "y": "dtype",
-    "x": "output_mask",
-    "r": "reduction",
-    "q": "k",
-    "N": "num_weights",
-    ".": "any other argument",
-}
-"""Letters of a signature, with the argument's name in torch where it is the name that decides."""
-_TENSORS, _LISTS = "two", "lmn"
 _SIGNATURES = Path(__file__).with_name("op_signatures.json")
-_WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
-"""Bytes an element of the types that torch numbers so (c10/core/ScalarType.h)."""
-_RANKS = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
-_FLOATS = ("float8", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
-_ORDER = {name: order for order, name in enumerate(_RANKS + _FLOATS)}
+_CUSTOM = Path(__file__).with_name("custom_ops.toml")
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a call moves: `dtype` is the element type that it computes in."""
+    """What a call moves: `dtype` is the element type that it computes in.
 
+    `operations` counts arithmetic, `flops` that of products alone.
+    """
+
+    flops: int
     operations: int
     least_bytes: int
     dtype: str
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A recorded call with the letters of its signature."""
-
-    call: RecordedCall
-    arguments: str
-    results: str
-
-    def all(self, roles: str) -> list[Tensor]:
-        """Return the tensors in these roles, in the order of the arguments, lists unfolded."""
-        positions = [place for place, role in enumerate(self.arguments) if role in roles]
-        return [tensor for place in positions for tensor in self.call.tensors(place)]
-
-    def nth(self, n: int) -> Tensor:
-        """Return the nth input tensor, changed ones among them.
-
-        Raises UnknownWorkError without it.
-        """
-        inputs = self.all("twlm")
-        if n >= len(inputs):
-            raise UnknownWorkError
-        return inputs[n]
-
-    def value(self, role: str) -> Any:
-        """Return the value of the argument in a role; None where there is none."""
-        place = self.arguments.find(role)
-        return None if place < 0 else self.call.value(place)
-
-    def sizes(self, role: str, n: int) -> list[int] | None:
-        """Return the n numbers of the argument in a role; None where it is empty or absent."""
-        place = self.arguments.find(role)
-        if place < 0 or self.call.value(place) in (None, []):
-            return None
-        return self.call.sizes(place, n)
-
-    def like(self, tensor: Tensor) -> list[int]:
-        """Return as many elements as the tensor has, for each result."""
-        return [tensor.n_elements] * len(self.results)
-
-
-Outputs = Callable[[Bound], Sequence[int]]
-"""Elements of each result of a call."""
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Ops that move memory alike: one formula gives the elements of their results.
-
-    `operations` counts arithmetic for each element of the largest tensor: one for each addition,
-    multiplication, comparison or function. `reads` replaces what a call reads, in bytes, where it
-    is not each input once. `is_filled`: what is changed in place is not read.
-    """
-
-    outputs: Outputs
-    operations: int = 0
-    reads: Callable[[Bound], int] | None = None
-    is_filled: bool = False
 
 
 def _broadcast(bound: Bound) -> list[int]:
@@ -322,6 +232,10 @@ def _second(bound: Bound) -> list[int]:
     return [bound.nth(1).n_elements]
 
 
+def _first_two(bound: Bound) -> list[int]:
+    return [bound.nth(n).n_elements for n in range(2)]
+
+
 def _none(bound: Bound) -> list[int]:  # noqa: ARG001 - all formulas take the call
     return []
 
@@ -349,14 +263,19 @@ FAMILIES: Mapping[str, Family] = {
     "best": Family(_best),
     "read_only": Family(_none),
     "optimizer": Family(_none, 12),
+    "update": Family(_none),
+    "cached": Family(_first_two),
+    **PRODUCTS,
 }
-"""The families by name. `read_only`: results are few, or how many is not known before."""
+"""The families by name. `read_only`: results are few, or how many is not known before. `update`:
+all results are arguments. `cached`: the first two tensors are written into parts of larger ones."""
 
 
 @cache
 def signatures() -> Mapping[str, tuple[str, Sequence[str]]]:
     """Return the family and the signatures of each op whose family is known, by the op's name."""
     by_op: dict[str, list[str]] = json.loads(_SIGNATURES.read_text(encoding="utf-8"))["ops"]
+    by_op |= tomllib.loads(_CUSTOM.read_text(encoding="utf-8"))["ops"]
     return {op: (row[0], row[1:]) for op, row in by_op.items()}
 
 
@@ -365,8 +284,8 @@ def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traf
 
     Raises UnknownWorkError where its inputs fit no signature or do not tell sizes.
     """
-    bound = _bound(known, call)
-    dtype, width = _computed_in(bound)
+    bound = bind(known, call)
+    dtype, width = computed_in(bound, by_first=family.flops is not None)
     outputs = family.outputs(bound)
     changed = bound.all("wm")
     if family.reads is not None:
@@ -387,46 +306,7 @@ def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traf
     tensors = (tensor.n_elements for tensor in bound.all("twlm"))
     in_lists = sum(tensor.n_elements for tensor in bound.all("m"))
     largest = max([*tensors, *outputs, in_lists], default=0)
-    return Traffic(family.operations * largest, read + written, dtype)
-
-
-def _bound(known: Sequence[str], call: RecordedCall) -> Bound:
-    for signature in known:
-        arguments, _, results = signature.partition(">")
-        if len(arguments) == len(call.shapes) and all(
-            _fits(role, call.word(place)) for place, role in enumerate(arguments)
-        ):
-            return Bound(call, arguments, results)
-    raise UnknownWorkError
-
-
-def _fits(role: str, word: str) -> bool:
-    is_list, is_value = word.startswith("TensorList"), word in ("Scalar", "ScalarList")
-    if role in _TENSORS:
-        return not is_list and not is_value
-    if role in _LISTS:
-        return is_list or not word
-    return not is_list and element_type(word) is None
-
-
-def _computed_in(bound: Bound) -> tuple[str, int]:
-    """Return the element type and width of results.
-
-    Types of tensors with dimensions come before those of numbers, as in torch's type promotion.
-    """
-    number = bound.value("y")
-    inputs = bound.all("twlm") or bound.all("on")
-    if not inputs:
-        raise UnknownWorkError
-    with_dimensions = [tensor for tensor in inputs if tensor.shape] or inputs
-    highest = max(with_dimensions, key=lambda tensor: _ORDER.get(tensor.dtype, -1))
-    if highest.dtype in _RANKS:
-        highest = max(
-            (tensor for tensor in inputs if tensor.dtype in _FLOATS), default=highest, key=_order
-        )
-    width = _WIDTHS.get(number, highest.width) if type(number) is int else highest.width
-    return highest.dtype, width
-
-
-def _order(tensor: Tensor) -> int:
-    return _ORDER.get(tensor.dtype, -1)
+    if family.flops is None:
+        return Traffic(0, family.operations * largest, read + written, dtype)
+    flops = family.flops(bound)
+    return Traffic(flops, flops, read + written, dtype)

@@ -1,6 +1,6 @@
 """The work of any op's call whose inputs were recorded: operations and bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tracelens.derive.kernels.flops import MODELLED, Work, counted_work
 from tracelens.derive.kernels.op_families import FAMILIES, signatures, traffic_of
@@ -8,10 +8,33 @@ from tracelens.derive.kernels.recorded_call import RecordedCall, UnknownWorkErro
 from tracelens.derive.kernels.recorded_dtypes import element_type, listed
 from tracelens.derive.kernels.triton_work import TRITON, triton_work
 
+Model = Callable[[RecordedCall], tuple[int, int]]
+"""What a call computes and moves: floating-point operations, and bytes that have to move."""
+_REGISTERED: dict[str, Model] = {}
+
+
+def roofline_model(op: str) -> Callable[[Model], Model]:
+    """Register a function as the roofline's model of an op, as a decorator.
+
+    The function takes a call's recorded inputs by position (`call.shape(0)`, `call.value(3)`,
+    `call.bytes_of(1)`) and returns its floating-point operations and its least bytes. It comes
+    before a model that the op has already. Raises ValueError for a name without a namespace.
+    """
+    if "::" not in op:
+        raise ValueError(
+            f"expected the name of an op with its namespace, as vllm::op, found {op!r}"
+        )
+
+    def register(model: Model) -> Model:
+        _REGISTERED[op] = model
+        return model
+
+    return register
+
 
 def modelled_names() -> frozenset[str]:
     """Return the names of all ops whose work is known; those of Triton kernels match `TRITON`."""
-    return frozenset((*MODELLED, *signatures()))
+    return frozenset((*MODELLED, *signatures(), *_REGISTERED))
 
 
 def work_of(name: str, texts: Sequence[str | None], list_dtype: str | None = None) -> Work | None:
@@ -27,6 +50,9 @@ def work_of(name: str, texts: Sequence[str | None], list_dtype: str | None = Non
 
 
 def _work(name: str, call: RecordedCall) -> Work | None:
+    if name in _REGISTERED:
+        flops, least_bytes = _REGISTERED[name](call)
+        return Work(flops, flops, least_bytes, call.first_dtype())
     if name in MODELLED:
         return counted_work(name, call)
     if name.startswith(TRITON):
@@ -35,7 +61,7 @@ def _work(name: str, call: RecordedCall) -> Work | None:
         return None
     family, known = signatures()[name]
     traffic = traffic_of(FAMILIES[family], known, call)
-    return Work(0, traffic.operations, traffic.least_bytes, traffic.dtype)
+    return Work(traffic.flops, traffic.operations, traffic.least_bytes, traffic.dtype)
 
 
 def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:

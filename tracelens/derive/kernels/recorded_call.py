@@ -88,6 +88,11 @@ class RecordedCall:
         """Return the element type of an input and its bytes; None of one that is no tensor."""
         return element_type(self.word(position))
 
+    def first_dtype(self) -> str | None:
+        """Return the element type of the first tensor among the inputs; None without any."""
+        kinds = (self.tensor_type(place) for place in range(len(self.words)))
+        return next((kind[0] for kind in kinds if kind is not None), None)
+
     def tensors(self, position: int) -> list[Tensor]:
         """Return the tensor at a position, or those of the list there; none where nothing is.
 

@@ -1,0 +1,157 @@
+"""A recorded call read by a signature: which argument is a tensor, a list, or decides a size."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracelens.derive.kernels.recorded_call import RecordedCall, Tensor, UnknownWorkError
+from tracelens.derive.kernels.recorded_dtypes import element_type
+
+ROLES = {
+    "t": "a tensor that is read",
+    "w": "a tensor that is changed in place",
+    "o": "a tensor that only takes the result",
+    "l": "a list of tensors that are read",
+    "m": "a list of tensors that are changed in place",
+    "n": "a list of tensors that only take the result",
+    "i": "of results: 64-bit indices",
+    "b": "of results: truth values",
+    "f": "scale_factors; of results: statistics in float32",
+    "d": "dimensions",
+    "k": "kernel_size",
+    "s": "stride",
+    "p": "padding",
+    "a": "dilation",
+    "c": "ceil_mode",
+    "O": "output_size",
+    "I": "input_size",
+    "z": "normalized_shape",
+    "y": "dtype",
+    "x": "output_mask",
+    "r": "reduction",
+    "q": "k",
+    "N": "num_weights",
+    "C": "is_causal",
+    "1": "size_m",
+    "2": "size_n",
+    "3": "size_k",
+    "-": "a tensor of which the call touches a part only, or that is too small to count",
+    ".": "any other argument",
+}
+"""Letters of a signature, with the argument's name in torch where it is the name that decides."""
+_TENSORS, _LISTS = "two-", "lmn"
+_WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
+"""Bytes an element of the types that torch numbers so (c10/core/ScalarType.h)."""
+_RANKS = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
+_FLOATS = ("float8", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+_ORDER = {name: order for order, name in enumerate(_RANKS + _FLOATS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A recorded call with the letters of its signature."""
+
+    call: RecordedCall
+    arguments: str
+    results: str
+
+    def all(self, roles: str) -> list[Tensor]:
+        """Return the tensors in these roles, in the order of the arguments, lists unfolded."""
+        positions = [place for place, role in enumerate(self.arguments) if role in roles]
+        return [tensor for place in positions for tensor in self.call.tensors(place)]
+
+    def nth(self, n: int) -> Tensor:
+        """Return the nth input tensor, changed ones among them.
+
+        Raises UnknownWorkError without it.
+        """
+        inputs = self.all("twlm")
+        if n >= len(inputs):
+            raise UnknownWorkError
+        return inputs[n]
+
+    def value(self, role: str) -> Any:
+        """Return the value of the argument in a role; None where there is none."""
+        place = self.arguments.find(role)
+        return None if place < 0 else self.call.value(place)
+
+    def sizes(self, role: str, n: int) -> list[int] | None:
+        """Return the n numbers of the argument in a role; None where it is empty or absent."""
+        place = self.arguments.find(role)
+        if place < 0 or self.call.value(place) in (None, []):
+            return None
+        return self.call.sizes(place, n)
+
+    def like(self, tensor: Tensor) -> list[int]:
+        """Return as many elements as the tensor has, for each result."""
+        return [tensor.n_elements] * len(self.results)
+
+
+Outputs = Callable[[Bound], Sequence[int]]
+"""Elements of each result of a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Ops that move memory alike: one formula gives the elements of their results.
+
+    `operations` counts arithmetic for each element of the largest tensor: one for each addition,
+    multiplication, comparison or function. `reads` replaces what a call reads, in bytes, where it
+    is not each input once. `is_filled`: what is changed in place is not read. `flops` counts those
+    of products and attention; then the first tensor's element type is that of the work.
+    """
+
+    outputs: Outputs
+    operations: int = 0
+    reads: Callable[[Bound], int] | None = None
+    is_filled: bool = False
+    flops: Callable[[Bound], int] | None = None
+
+
+def bind(known: Sequence[str], call: RecordedCall) -> Bound:
+    """Return the call read by the first signature that fits. Raises UnknownWorkError without."""
+    for signature in known:
+        arguments, _, results = signature.partition(">")
+        is_open = arguments.endswith("*")  # any more arguments may follow, which are not counted
+        arguments = arguments.removesuffix("*")
+        n_recorded = len(call.shapes)
+        if (n_recorded == len(arguments) or (is_open and n_recorded > len(arguments))) and all(
+            _fits(role, call.word(place)) for place, role in enumerate(arguments)
+        ):
+            return Bound(call, arguments, results)
+    raise UnknownWorkError
+
+
+def _fits(role: str, word: str) -> bool:
+    is_list, is_value = word.startswith("TensorList"), word in ("Scalar", "ScalarList")
+    if role in _TENSORS:
+        return not is_list and not is_value
+    if role in _LISTS:
+        return is_list or not word
+    return not is_list and element_type(word) is None
+
+
+def computed_in(bound: Bound, *, by_first: bool) -> tuple[str, int]:
+    """Return the element type and width of results.
+
+    Types of tensors with dimensions come before those of numbers, as in torch's type promotion.
+    `by_first`: the first tensor's type decides alone, as in products, whose others may be scales.
+    """
+    number = bound.value("y")
+    inputs = bound.all("twlm") or bound.all("on")
+    if not inputs:
+        raise UnknownWorkError
+    with_dimensions = [tensor for tensor in inputs if tensor.shape] or inputs
+    if by_first:
+        with_dimensions = inputs = inputs[:1]
+    highest = max(with_dimensions, key=lambda tensor: _ORDER.get(tensor.dtype, -1))
+    if highest.dtype in _RANKS:
+        highest = max(
+            (tensor for tensor in inputs if tensor.dtype in _FLOATS), default=highest, key=_order
+        )
+    width = _WIDTHS.get(number, highest.width) if type(number) is int else highest.width
+    return highest.dtype, width
+
+
+def _order(tensor: Tensor) -> int:
+    return _ORDER.get(tensor.dtype, -1)
