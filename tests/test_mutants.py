@@ -2,7 +2,8 @@
 
 import pytest
 
-from tools.mutants import MUTANTS, ROOT, Mutant
+from tools.mutants import MUTANTS, ROOT
+from tools.mutants.mutant import Mutant
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

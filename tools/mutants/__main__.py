@@ -1,0 +1,129 @@
+"""Breaks the code on purpose, one line at a time, and says which breaks the tests notice.
+
+python -m tools.mutants [PART_OF_NAME ...] [--all] [--tree CHECKOUT]
+
+Each mutant is applied to a copy of the checkout, and the test files that touch what it breaks are
+run there, or with --all the whole suite; C is built anew, and what only the checks of `make
+sanitized` can see is run by that. The files are run once unbroken before, as a test that fails
+anyway notices nothing. Takes an hour; exits with 1 where a mutant survives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tools.mutants import MUTANTS, ROOT
+from tools.mutants.mutant import SANITIZED, Mutant
+
+
+class Copy:
+    """A copy of a checkout in which the code is broken and tests are run."""
+
+    def __init__(self, tree: Path, folder: Path) -> None:
+        self.root = folder / "tree"
+        left_out = shutil.ignore_patterns(
+            ".git", ".venv*", "build", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis"
+        )
+        shutil.copytree(tree, self.root, symlinks=True, ignore=left_out)
+        (self.root / ".venv").symlink_to(sys.prefix)
+        more = tree.parent / "shared"
+        if more.is_dir():  # real captures that are in no checkout
+            (folder / "shared").symlink_to(more)
+
+    def run(self, *command: str) -> int:
+        """The exit code of a command of that checkout, in the state it is in."""
+        environment = os.environ | {
+            "PYTHONPATH": str(self.root),
+            "CI": "true",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        return subprocess.run(
+            command, cwd=self.root, env=environment, capture_output=True, check=False
+        ).returncode
+
+    def build(self) -> None:
+        """Compile the native library."""
+        code = self.run(sys.executable, "setup.py", "-q", "build_ext", "--inplace")
+        assert code == 0, "the native library cannot be built"
+
+    def test(self, tests: str) -> int:
+        """Pytest's exit code of the test files; of all where none is named."""
+        if tests == SANITIZED:
+            return self.run("make", "-o", ".venv/installed-for-tests", "sanitized")
+        files = [f"tests/test_{name}.py" for name in tests.split()]
+        # That one would fail for every mutant.
+        options = ("-q", "-x", "-p", "no:cacheprovider", "--ignore=tests/test_mutants.py")
+        return self.run(sys.executable, "-m", "pytest", *options, *files)
+
+    def notices(self, mutant: Mutant, tests: str) -> bool:
+        """Whether the tests fail while the mutant is in force."""
+        file = self.root / mutant.file
+        text = file.read_text()
+        assert text.count(mutant.old) == 1, (
+            f"{mutant.name}: {mutant.file} has {mutant.old!r} {text.count(mutant.old)} times"
+        )
+        file.write_text(text.replace(mutant.old, mutant.new))
+        is_c = mutant.file.endswith(".c")
+        try:
+            if is_c:
+                self.build()
+            return self.test(tests) != 0
+        finally:
+            file.write_text(text)
+            if is_c:
+                self.build()
+
+
+def main() -> None:
+    """Try the mutants whose names hold one of the words, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*", metavar="PART_OF_NAME")
+    parser.add_argument(
+        "--all", action="store_true", help="run all tests for each, not only those that touch it"
+    )
+    parser.add_argument(
+        "--tree",
+        type=Path,
+        default=ROOT,
+        metavar="CHECKOUT",
+        help="break this one, and run its tests",
+    )
+    asked = parser.parse_args()
+    chosen = [
+        one for one in MUTANTS if not asked.words or any(word in one.name for word in asked.words)
+    ]
+    survivors = []
+    with tempfile.TemporaryDirectory(prefix="tracelens-mutants-") as folder:
+        copy = Copy(asked.tree.resolve(), Path(folder))
+        copy.build()
+        for tests in sorted({name for one in chosen for name in _tests(one, all_tests=asked.all)}):
+            assert copy.test(tests) == 0, f"the tests fail as they are: {tests or 'all'}"
+        for one in chosen:
+            began = time.monotonic()
+            is_caught = any(copy.notices(one, tests) for tests in _tests(one, all_tests=asked.all))
+            survivors += [] if is_caught else [one.name]
+            print(
+                f"{'caught' if is_caught else 'NOT CAUGHT':10} {time.monotonic() - began:4.0f} s "
+                f" {one.name}",
+                flush=True,
+            )
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} caught")
+    raise SystemExit(1 if survivors else 0)
+
+
+def _tests(mutant: Mutant, *, all_tests: bool) -> list[str]:
+    """What is run for a mutant, one after another until one fails."""
+    if mutant.tests == SANITIZED:
+        return [SANITIZED]
+    return [""] if all_tests else mutant.tests.split()
+
+
+if __name__ == "__main__":
+    main()
