@@ -22,6 +22,16 @@ def _data(values: Iterable[Mapping[str, Any]]) -> alt.InlineData:
     return alt.InlineData(values=list(values))
 
 
+def _bars(values: Iterable[Mapping[str, Any]]) -> alt.Chart:
+    """Return one bar per value, yet without axes."""
+    return alt.Chart(_data(values)).mark_bar()
+
+
+def _in_order(values: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
+    """Return each distinct value of a name once, in the order of the first."""
+    return list(dict.fromkeys(value[name] for value in values))
+
+
 def speedup(rows: Mapping[str, Mapping[str, float]]) -> alt.LayerChart:
     """Speedup over eager of each model, by what told it."""
     values = [
@@ -29,7 +39,7 @@ def speedup(rows: Mapping[str, Mapping[str, float]]) -> alt.LayerChart:
         for model, ratios in rows.items()
         for by, ratio in ratios.items()
     ]
-    order = list(dict.fromkeys(value["by"] for value in values))
+    order = _in_order(values, "by")
     points = (
         alt.Chart(_data(values))
         .mark_point(size=90, filled=True, opacity=0.9)
@@ -51,8 +61,7 @@ def saved(rows: Mapping[str, Mapping[str, float]], words: Mapping[str, str]) -> 
         for kind, ms in kinds.items()
     ]
     chart: alt.Chart = (
-        alt.Chart(_data(values))
-        .mark_bar()
+        _bars(values)
         .encode(
             x=alt.X("ms:Q", title="ms of kernels saved a step"),
             y=_models(),
@@ -123,10 +132,9 @@ def gains(rows: Mapping[str, Mapping[str, float]]) -> alt.Chart:
         for model, ratios in rows.items()
         for by, ratio in ratios.items()
     ]
-    order = list(dict.fromkeys(value["by"] for value in values))
+    order = _in_order(values, "by")
     chart: alt.Chart = (
-        alt.Chart(_data(values))
-        .mark_bar()
+        _bars(values)
         .encode(
             x=alt.X("percent:Q", title="gain over the better whole model, %"),
             y=_models(),
@@ -145,10 +153,9 @@ def measuring(rows: Mapping[tuple[str, str], Mapping[str, float]]) -> alt.Chart:
         for (way, word), times in rows.items()
         for by, ms in times.items()
     ]
-    order = list(dict.fromkeys(value["way"] for value in values))
+    order = _in_order(values, "way")
     chart: alt.Chart = (
-        alt.Chart(_data(values))
-        .mark_bar()
+        _bars(values)
         .encode(
             y=alt.Y("way:N", title=None, sort=order, axis=alt.Axis(labelLimit=0)),
             x=alt.X("ms:Q", title="ms of an execution of AlexNet"),
