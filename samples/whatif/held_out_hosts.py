@@ -182,10 +182,10 @@ _LOADED = {
 }
 
 
-@held_out("input_text", "input_ready workers=8", kind="text", workers=(3, 8), batch=16)
+@held_out("input_text", "input_ready workers=3:8", kind="text", workers=(3, 8), batch=16)
 @held_out("input_turned", "input_ready workers=4", kind="turned", workers=(0, 4), batch=16)
-@held_out("input_near", "input_ready workers=8", kind="near", workers=(4, 8), batch=8)
-@held_out("input_pins", "input_ready workers=6", kind="pins", workers=(2, 6), batch=8)
+@held_out("input_near", "input_ready workers=4:8", kind="near", workers=(4, 8), batch=8)
+@held_out("input_pins", "input_ready workers=2:6", kind="pins", workers=(2, 6), batch=8)
 def loaded(option: str | None, kind: str, workers: tuple[int, int], batch: int) -> Steps:
     """Train on what a DataLoader prepares; where `pins`, it pins the batches too."""
     data, made = _LOADED[kind]

@@ -384,10 +384,14 @@ _LOADER = {"input_ready": "input_ready"}
 
 
 @program("input_main", {**_LOADER, "workers": "workers=4"}, n_workers=0, rounds=1, batch=4, after=4)
-@program("input_two", {**_LOADER, "workers": "workers=8"}, n_workers=2, rounds=4, batch=8, after=8)
-@program("input_one", {**_LOADER, "workers": "workers=2"}, n_workers=1, rounds=2, batch=4, after=2)
 @program(
-    "input_three", {**_LOADER, "workers": "workers=6"}, n_workers=3, rounds=3, batch=16, after=6
+    "input_two", {**_LOADER, "workers": "workers=2:8"}, n_workers=2, rounds=4, batch=8, after=8
+)
+@program(
+    "input_one", {**_LOADER, "workers": "workers=1:2"}, n_workers=1, rounds=2, batch=4, after=2
+)
+@program(
+    "input_three", {**_LOADER, "workers": "workers=3:6"}, n_workers=3, rounds=3, batch=16, after=6
 )
 def loader(option: str | None, n_workers: int, rounds: int, batch: int, after: int) -> Steps:
     """Training on pictures that a DataLoader decodes."""

@@ -57,10 +57,10 @@ finds no upper bound for it.
 _MOST_NS = 1e9
 """No event costs a second."""
 _SLOWER_HOST = 1.1
-RUN_SHARE, HOST_SHARE, ADDED_SHARE, CHANGED_SHARE = 0.02, 0.5, 0.2, 0.1
-"""What an error grows with: the step itself, what a host slower by a tenth would add, what was
-taken off for the profiler, and what a change takes off or adds. The shares are chosen; how many
-times their sum a range is wide is measured."""
+RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
+"""What an error grows with: the step itself, what a host slower by a tenth would add, and what was
+taken off for the profiler. The shares are chosen; how many times their sum a range is wide is
+measured."""
 STEP_WIDTH, CHANGE_WIDTH = 2.2, 2.2
 """A range is so many times that sum to both sides: as many as held the truth of nine in ten
 captures of samples/whatif, and of nine in ten changed programs there."""

@@ -8,10 +8,9 @@ from dataclasses import astuple, dataclass
 import numpy as np
 import polars as pl
 
-from tracelens.derive.replay.changes import Subject, parse_change
+from tracelens.derive.replay.changes import doubt_of, parse_change
 from tracelens.derive.replay.costs import (
     CHANGE_WIDTH,
-    CHANGED_SHARE,
     NO_COSTS,
     Costs,
     costs_of,
@@ -23,6 +22,7 @@ from tracelens.derive.replay.edges import KINDS
 from tracelens.derive.replay.graph import Flags, Ints
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
 from tracelens.derive.replay.steady import steady_path, steady_step_ns
+from tracelens.derive.replay.subject import Subject
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.trace import Trace
@@ -117,7 +117,10 @@ def _of_rank(
         if not place:
             changed = after
     before, usual = steady_step_ns(replay, scenarios[0]) * scale, afters[0]
-    expected = uncertainty_ns(*afters) + CHANGED_SHARE * abs(before - usual)
+    doubts = [doubt_of(text) for text in changes]
+    expected = uncertainty_ns(*afters)
+    expected += max((doubt.of_change for doubt in doubts), default=0) * abs(before - usual)
+    expected += max((doubt.of_rest for doubt in doubts), default=0) * usual
     margin = CHANGE_WIDTH * expected
     bound, following = _bound(subject, changed)
     return Prediction(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.replay.changes import Subject
 from tracelens.derive.replay.edges import COLLECTIVE, COPY, KERNEL
 from tracelens.derive.replay.graph import Flags
 from tracelens.derive.replay.predict import savings
 from tracelens.derive.replay.replay import Replay
+from tracelens.derive.replay.subject import Subject
 from tracelens.derive.replay.unprofiled import UnprofiledStep
 from tracelens.trace import Trace
 

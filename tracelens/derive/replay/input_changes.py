@@ -1,0 +1,176 @@
+"""Changes to how a step gets its input: loaders, and copies from the host."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+
+from tracelens.derive.replay.edges import CALL, COPY, LAUNCH, WAIT
+from tracelens.derive.replay.graph import Flags, Ints
+from tracelens.derive.replay.subject import NEVER, Change, Subject, picked, require
+from tracelens.errors import UsageError
+
+_PINNED_BYTES_PER_S = {"H100": 50e9, "H200": 50e9, "A100": 24e9, "L4": 24e9, "V100": 12e9}
+"""Bandwidth of pinned copies by device, where the trace has none.
+
+Assumed from the device's link.
+"""
+_PINNED_CALL_NS = 8_000
+"""The host's time to start a pinned copy: chosen, not measured."""
+
+_BYTES = {
+    "float64": 8,
+    "float32": 4,
+    "bf16": 2,
+    "fp16": 2,
+    "bfloat16": 2,
+    "float16": 2,
+    "fp8": 1,
+    "int8": 1,
+}
+"""Bytes of an element."""
+_LONG_WAIT_NS, _COLD_NS, _WARM_SHARE = 5_000_000, 3_000_000, 0.5
+"""A host that waited for input, or decoded it, for so long finds its caches cold. What it does in
+the next ms takes longer than it would: the share was read off two programs of samples/whatif, and
+holds within a quarter in the others."""
+_NO_INPUT = (
+    "the trace shows no time of a loader; record with stacks, or annotate what reads the input with"
+    " record_function('load data')"
+)
+
+
+def input_ready(subject: Subject, _: str | None) -> Change:
+    """The host never waits for input, and finds its caches warm."""
+    chosen = subject.of_cause("input")
+    require(chosen, f"input_ready: {_NO_INPUT}")
+    is_cold = _is_cold(subject, chosen)
+    return lambda weights: _warmed(np.where(chosen, 0, weights), is_cold)
+
+
+def _is_cold(subject: Subject, chosen: Flags) -> Flags:
+    """Flag what the host does right after a long wait for input, and copies of that input."""
+    table, replay = subject.replay.table, subject.replay
+    sources = table.recorded[table.graph.sources]
+    steps = np.searchsorted(replay.marks, table.graph.sources, "right")
+    waited = np.bincount(steps, np.where(chosen, table.graph.weights, 0))[steps]
+    ends = np.sort(table.recorded[table.targets[chosen]])
+    place = np.searchsorted(ends, sources, "right") - 1
+    since = np.where(place >= 0, sources - ends[np.maximum(place, 0)], _COLD_NS)
+    copied = replay.window.work["name"].str.starts_with("h2d").fill_null(value=False).to_numpy()
+    is_copy = (table.kinds == COPY) & picked(copied, table.items)
+    is_near = (waited >= _LONG_WAIT_NS) & (since >= 0) & (since < _COLD_NS)
+    is_cold: Flags = is_near & ~chosen & (subject.is_host | (table.kinds == LAUNCH) | is_copy)
+    return is_cold
+
+
+def _warmed(weights: Ints, is_cold: Flags) -> Ints:
+    return np.where(is_cold, weights * _WARM_SHARE, weights).astype(np.int64)
+
+
+def workers(subject: Subject, value: str | None) -> Change:
+    """A loader's time is divided among more workers, and hidden behind the rest of the step."""
+    numbers = re.fullmatch(r"(?:(\d+):)?(\d+)", value or "")
+    if not numbers or int(numbers[2]) < 1:
+        raise UsageError("workers: say how many, as workers=4, or workers=2:8 for 8 instead of 2")
+    chosen = subject.of_cause("input")
+    require(chosen, f"workers: {_NO_INPUT}")
+    places = {what for what, is_input in zip(subject.labels.names, chosen, strict=True) if is_input}
+    waits_for_workers = any(
+        re.search(r"poll|acquire|get|MultiProcessing", what or "") for what in places
+    )
+    if numbers[1] is None and waits_for_workers:
+        raise UsageError(
+            "workers: the step waits for workers, and the trace does not say how many there are; say"
+            " workers=OLD:NEW"
+        )
+    before, after = int(numbers[1] or 0), int(numbers[2])
+    n_steps = len(subject.replay.marks) - 1
+    is_cold = _is_cold(subject, chosen)
+
+    def change(weights: Ints) -> Ints:
+        host = weights[subject.is_host].clip(min=0).sum() / n_steps
+        waited = weights[chosen].clip(min=0).sum() / n_steps
+        # Workers that are waited for are busy all the time: one batch takes all of them a step.
+        produced = (host * before if before else waited) / after
+        weights = _warmed(weights, is_cold)
+        rest = weights[subject.is_host & ~chosen].clip(min=0).sum() / n_steps
+        kept = max(produced - rest, 0) / waited if waited else 0
+        return np.where(chosen, (weights * kept).astype(np.int64), weights)
+
+    return change
+
+
+def pinned(subject: Subject, _: str | None) -> Change:
+    """Make copies from pageable memory as fast as pinned ones. The host does not wait for them."""
+    work, table = subject.replay.window.work, subject.replay.table
+    is_pageable = (work["name"].str.starts_with("h2d") & work["is_pageable"]).fill_null(value=False)
+    rows = is_pageable.to_numpy()
+    require(rows, "pinned: no copy in these steps comes from pageable memory")
+    per_s = _pinned_bandwidth(subject)
+    took = (work["size_bytes"].fill_null(0).to_numpy() / per_s * 1e9).astype(np.int64)
+    of_copy = picked(rows, table.items)
+    is_copy, is_launch = (table.kinds == COPY) & of_copy, (table.kinds == LAUNCH) & of_copy
+    durations = np.append(took, 0)[np.where(of_copy, table.items, -1)]
+    calls = np.unique(subject.replay.work.calls[rows])
+    of_call = np.isin(table.items, calls[calls >= 0])
+    usual = subject.replay.usual.launch_ns
+
+    def change(weights: Ints) -> Ints:
+        changed = np.where(is_copy, np.minimum(weights, durations), weights)
+        changed = np.where(is_launch, np.minimum(changed, usual), changed)
+        changed = np.where((table.kinds == WAIT) & of_call, NEVER, changed)
+        is_call = (table.kinds == CALL) & of_call
+        return np.where(is_call, np.minimum(changed, _PINNED_CALL_NS), changed)
+
+    return change
+
+
+def _pinned_bandwidth(subject: Subject) -> float:
+    """Return the bytes per second of the trace's large pinned copies, else what the link gives."""
+    copies = subject.trace.select(
+        "memcpys", "direction", "source_memory", "size_bytes", "duration_ns"
+    )
+    large = copies.filter(
+        (pl.col("direction") == "h2d")
+        & (pl.col("source_memory") == "pinned")
+        & (pl.col("size_bytes") > 1 << 20)
+    )
+    if large.height:
+        return int(large["size_bytes"].sum()) / max(int(large["duration_ns"].sum()), 1) * 1e9
+    names = subject.trace.frame("devices")["name"].to_list()
+    known = [rate for name in names for word, rate in _PINNED_BYTES_PER_S.items() if word in name]
+    if not known:
+        raise UsageError(
+            "pinned: the trace has no pinned copy, and of its device no bandwidth is known: record"
+            " one pinned copy"
+        )
+    return known[0]
+
+
+def dtype(subject: Subject, value: str | None) -> Change:
+    """Shorten copies from the host to the bytes of a smaller type, from float32 unless said."""
+    old, _, new = (value or "").rpartition(":")
+    if new not in _BYTES or (old or "float32") not in _BYTES:
+        raise UsageError(
+            f"dtype: say one of {', '.join(_BYTES)}, as dtype=bf16, or dtype=float64:bf16"
+        )
+    table, work = subject.replay.table, subject.replay.window.work
+    rows = work["name"].str.starts_with("h2d").fill_null(value=False).to_numpy()
+    require(rows, "dtype: nothing is copied from the host in these steps")
+    chosen = np.isin(table.kinds, (COPY, LAUNCH)) & picked(rows, table.items)
+    pageable = rows & work["is_pageable"].fill_null(value=False).to_numpy()
+    calls = np.unique(subject.replay.work.calls[pageable])
+    # The host itself copies what is pageable to where the device reads it.
+    chosen |= (table.kinds == CALL) & np.isin(table.items, calls[calls >= 0])
+    share = _BYTES[new] / _BYTES[old or "float32"]
+    usual = subject.replay.usual.launch_ns
+
+    def change(weights: Ints) -> Ints:
+        scaled = (weights * share).astype(np.int64)
+        is_launch = table.kinds == LAUNCH
+        scaled = np.where(is_launch, np.maximum(scaled, np.minimum(weights, usual)), scaled)
+        return np.where(chosen, scaled, weights)
+
+    return change

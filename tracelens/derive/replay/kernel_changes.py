@@ -1,0 +1,108 @@
+"""Changes that replace kernels by others."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from tracelens.derive.replay.edges import CALL, KERNEL, LAUNCH, QUEUE
+from tracelens.derive.replay.graph import Flags, Ints
+from tracelens.derive.replay.subject import Change, Subject, picked, require
+from tracelens.errors import UsageError
+
+_FUSED_HOST, _FUSED_DEVICE = 0.05, 0.3
+"""What a fused optimizer keeps of the time of one that goes parameter by parameter: read off four
+programs of samples/whatif, of which docs/accuracy.md has the errors."""
+_CAPTURABLE_KERNELS, _SMALL_QUANTILE = 12, 0.1
+"""The kernels of `torch.optim.adam._single_tensor_adam` (torch 2.11) that only `capturable` has,
+and how small they are among the trace's own: they work on one number."""
+
+
+def channels_last(subject: Subject, _: str | None) -> Change:
+    """Take away the kernels that turn tensors round for convolutions.
+
+    Other kernels stay as they are.
+    """
+    table, work = subject.replay.table, subject.replay.window.work
+    rows = work["name"].str.contains("(?i)nchwToNhwc|nhwcToNchw").fill_null(value=False).to_numpy()
+    require(rows, "channels_last: no kernel of these steps turns a layout round")
+    calls = np.unique(subject.replay.work.calls[rows])
+    gone = np.isin(table.kinds, (KERNEL, LAUNCH, QUEUE)) & picked(rows, table.items)
+    gone |= (table.kinds == CALL) & np.isin(table.items, calls[calls >= 0])
+    return lambda weights: np.where(gone, 0, weights)
+
+
+def fused_optimizer(subject: Subject, _: str | None) -> Change:
+    """Shorten the optimizer's steps to the share that fused ones were measured to keep.
+
+    The trace marks each of them.
+    """
+    replay, table = subject.replay, subject.replay.table
+    begins, ends = _optimizer_steps(subject, "Optimizer.step#")
+    require(begins >= 0, "fused_optimizer: the trace marks no step of an optimizer")
+    rows = _lies_in(replay.work.launched, begins, ends)
+    names = replay.window.work["name"].fill_null("")
+    is_joined = names.str.contains("(?i)multi_tensor|fused").to_numpy() & rows
+    if is_joined.any():
+        raise UsageError(
+            "fused_optimizer: this optimizer is fused, or does several parameters at once already;"
+            " what fusing it would give was not measured, so there is no number"
+        )
+    sources, targets = table.recorded[table.graph.sources], table.recorded[table.targets]
+    inside = _covered(targets, begins, ends) - _covered(sources, begins, ends)
+    shares = np.where(subject.is_host, inside / np.maximum(targets - sources, 1), 0)
+    on_device = np.isin(table.kinds, (KERNEL, QUEUE)) & picked(rows, table.items)
+
+    def change(weights: Ints) -> Ints:
+        shorter = weights * (1 - shares * (1 - _FUSED_HOST))
+        return np.where(on_device, shorter * _FUSED_DEVICE, shorter).astype(np.int64)
+
+    return change
+
+
+def _optimizer_steps(subject: Subject, prefix: str) -> tuple[Ints, Ints]:
+    """Return begins and ends of steps of optimizers whose marks begin so, in order."""
+    window = subject.replay.window
+    spans = subject.trace.select(
+        "spans", "name", "start_ns", "duration_ns", where=pl.col("rank") == window.rank
+    )
+    is_step = pl.col("name").cast(pl.String).str.starts_with(prefix)
+    steps = spans.filter(is_step).sort("start_ns")
+    begins = steps["start_ns"].to_numpy() - window.origin_ns
+    return begins, begins + steps["duration_ns"].to_numpy()
+
+
+def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
+    """Return what an Adam that a CUDA graph can hold adds to each edge: small kernels.
+
+    It keeps the number of its step on the device, and computes there what the host computes for
+    each parameter, or each group of them, otherwise. `addcdiv` is the last kernel of each.
+    """
+    replay, table = subject.replay, subject.replay.table
+    names = replay.window.work["name"].fill_null("")
+    in_steps = _lies_in(replay.work.launched, *_optimizer_steps(subject, "Optimizer.step#Adam"))
+    if (names.str.contains("pow_tensor").to_numpy() & in_steps).any():
+        return np.zeros(len(table.kinds), np.int64)
+    last = (names.str.contains("(?i)addcdiv") & ~names.str.contains("(?i)fused")).to_numpy()
+    kernels = table.kinds == KERNEL
+    of_last = kernels & picked(last & in_steps, table.items)
+    small_ns = np.quantile(table.graph.weights[kernels], _SMALL_QUANTILE) if of_last.any() else 0
+    return np.where(of_last, _CAPTURABLE_KERNELS * (round(small_ns) + gap_ns), 0)
+
+
+def _covered(moments: Ints, begins: Ints, ends: Ints) -> Ints:
+    """Sum the time of the intervals until each moment; they are in order and do not overlap."""
+    sums = np.concatenate([[0], np.cumsum(ends - begins)])
+    place = np.searchsorted(begins, moments, "right") - 1
+    last = np.maximum(place, 0)
+    covered: Ints = sums[last] + np.minimum(moments, ends[last]) - begins[last]
+    return np.where(place >= 0, covered, 0)
+
+
+def _lies_in(moments: Ints, begins: Ints, ends: Ints) -> Flags:
+    """Tell which moments lie in one of the intervals, which are in order and do not overlap."""
+    if not len(begins):
+        return np.zeros(len(moments), bool)
+    place = np.searchsorted(begins, moments, "right") - 1
+    inside: Flags = (place >= 0) & (moments < ends[place])
+    return inside

@@ -1,0 +1,63 @@
+"""What changes apply to: a rank's replay with the labels of its edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tracelens.derive.replay.critical import Labels, labels_of
+from tracelens.derive.replay.edges import CALL, OP, PYTHON
+from tracelens.derive.replay.graph import Flags, Ints
+from tracelens.derive.replay.replay import Replay
+from tracelens.errors import UsageError
+from tracelens.trace import Trace
+
+NEVER = -(10**15)
+"""The weight of an edge that nothing waits along any more."""
+
+
+@dataclass
+class Subject:
+    """What changes apply to: a rank's replay with the labels of its edges."""
+
+    trace: Trace
+    replay: Replay
+
+    @cached_property
+    def labels(self) -> Labels:
+        """What each edge is of."""
+        return labels_of(self.trace, self.replay, np.arange(len(self.replay.table.kinds)))
+
+    def in_layer(self, layer: str) -> Flags:
+        """Edges of a module and of those inside it."""
+        return np.array(
+            [path is not None and f"{path}.".startswith(f"{layer}.") for path in self.labels.layers]
+        )
+
+    @property
+    def is_host(self) -> Flags:
+        """Edges that are the host's own time."""
+        return np.isin(self.replay.table.kinds, (OP, PYTHON, CALL))
+
+    def of_cause(self, cause: str) -> Flags:
+        """Edges of the host during which it did what this cause says."""
+        return np.array([label == cause for label in self.labels.causes]) & self.is_host
+
+
+Change = Callable[[Ints], Ints]
+"""From weights to weights."""
+
+
+def picked(flags: Flags, rows: Ints) -> Flags:
+    """The flag of each row, False for what is no row of them."""
+    known = (rows >= 0) & (rows < len(flags))
+    return np.append(flags, [False])[np.where(known, rows, len(flags))]
+
+
+def require(chosen: Flags, why: str) -> None:
+    """Raise UsageError where no edge is chosen."""
+    if not chosen.any():
+        raise UsageError(why)
