@@ -10,13 +10,33 @@ import pytest
 
 from samples.whatif.measured import Case, cases, changes
 from tests.accuracy import CONSTRUCTED, PAGE, check_rows, page_lines, script
+from tests.sources import collected
+from tracelens.derive.time.advice import list_changes
+from tracelens.derive.time.model import time_model
 
 GROUPS = script("accuracy_page").groups()
+CONSTRUCTED_TRUTHS = script("accuracy_page").constructed_truths()
 COUNTS = json.loads(script("accuracy_page").COUNTS.read_text())
 
 
-def test_verdicts_on_constructed_traces_are_on_the_page() -> None:
-    check_rows(list(script("accuracy_page").constructed_rows()))
+@pytest.mark.parametrize("name", CONSTRUCTED_TRUTHS)
+def test_a_constructed_traces_verdict_is_on_the_page(name: str) -> None:
+    trace = collected(CONSTRUCTED / f"{name}.pt.trace.json.gz")
+    check_rows([script("accuracy_page").constructed_row(name, CONSTRUCTED_TRUTHS[name], trace)])
+
+
+@pytest.mark.parametrize("name", CONSTRUCTED_TRUTHS)
+def test_a_change_saves_at_most_the_part_that_it_is_about(name: str) -> None:
+    """No change of a constructed trace saves more than the part it is about, or than the step."""
+    trace = collected(CONSTRUCTED / f"{name}.pt.trace.json.gz")
+    if not trace.has("kernels"):
+        return
+    parts = time_model(trace).by("rank").row(0, named=True)
+    windows = parts["n_windows"]
+    for change in list_changes(trace):
+        own = parts[f"{change.cause}_ns"] - (parts["profiler_ns"] if change.cause == "host" else 0)
+        scale = windows if change.is_per_step else parts["n_devices"]
+        assert (change.saving_ns or 0) <= own / scale + 1
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 import pytest
 
@@ -141,13 +142,27 @@ def test_a_name_that_merely_looks_long_stays() -> None:
     assert names_after(*KEPT) == [*KEPT]
 
 
+class Event(msgspec.Struct):
+    """What of an event says whose name it is."""
+
+    name: Any = None
+    cat: Any = None
+    ph: Any = None
+
+
+class Document(msgspec.Struct):
+    """A trace as torch writes it."""
+
+    traceEvents: list[Event]  # noqa: N815 - torch's spelling
+
+
 def names_of_captures() -> pl.Series:
     """The names of kernels, ops and calls, raw where the sample is, else as they were stored."""
     names: set[str] = set()
     for source in sorted(SAMPLES.rglob("*.pt.trace.json.gz")):
-        events = json.loads(gzip.decompress(source.read_bytes()))["traceEvents"]
-        named = (event for event in events if event.get("cat") != "python_function")
-        names |= {event["name"] for event in named if event.get("ph") == "X"}
+        document = msgspec.json.decode(gzip.decompress(source.read_bytes()), type=Document)
+        named = (event for event in document.traceEvents if event.cat != "python_function")
+        names |= {str(event.name) for event in named if event.ph == "X"}
     for folder in sorted(SAMPLES.rglob("*.tracelens")):
         for table in ("kernels", "api_calls"):
             for part in folder.glob(f"{table}/*/*.parquet"):

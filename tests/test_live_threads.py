@@ -51,7 +51,15 @@ for thread in threads: thread.join()
     assert done.trace.spans.filter(pl.col("name") == "aten::addmm").height == 3
 
 
-@pytest.mark.parametrize("meanwhile", ["", "sum(range(10**6))", "time.sleep(0.1)"])
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        pytest.param("", marks=pytest.mark.exhaustive),
+        "sum(range(10**6))",
+        # A thread that sleeps waits as one that joins another does.
+        pytest.param("time.sleep(0.1)", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_steps_beside_a_main_thread_that_waits_or_works(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], meanwhile: str
 ) -> None:

@@ -21,8 +21,15 @@ BEFORE_THE_PICTURE = 150
 WORDS = {"holds", "reversed", "not seen here", "not comparable", "open"}
 
 
+# The advisor's page searches for plans again, which takes as long as all others together.
+LONG = {"advisor"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("study", PAGES)
+@pytest.mark.parametrize(
+    "study",
+    [pytest.param(s, marks=pytest.mark.exhaustive) if s in LONG else s for s in PAGES],
+)
 def test_the_page_is_that_of_the_captures(study: str) -> None:
     text, charts = importlib.import_module(f"samples.{study}.analyse").make()
     page = ROOT / f"docs/{PAGES[study]}.md"

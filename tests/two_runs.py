@@ -1,7 +1,8 @@
 """A pytest plugin: the suite as in a bare clone, then what the captures beside it add.
 
 The first run is given `--note-passed FILE`, and the second `--leave-out FILE`, which runs what did
-not pass in the first: tests that were skipped, and those of captures that were not there.
+not pass in the first: tests that were skipped, and those of captures that were not there. Files
+whose tests all passed are not even imported, unless they name the folder of those captures.
 """
 
 from pathlib import Path
@@ -23,6 +24,19 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.exit("no captures beside those of samples/", returncode=0)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out a file whose tests all passed before, unless its tests depend on what lies beside.
+
+    Importing all files takes as long as many tests.
+    """
+    file = config.getoption("--leave-out")
+    if file is None or collection_path.suffix != ".py":
+        return None
+    name = collection_path.relative_to(config.rootpath).as_posix()
+    is_done = name in file.read_text().splitlines()
+    return True if is_done and "MORE" not in collection_path.read_text(encoding="utf-8") else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what passed before."""
     if file := config.getoption("--leave-out"):
@@ -33,8 +47,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Write the ids of tests that passed, in the process that hears of all workers' tests."""
+    """Write the ids of tests that passed, and the files in which all did.
+
+    The process that hears of all workers' tests does so.
+    """
     if file := config.getoption("--note-passed"):
         file.parent.mkdir(exist_ok=True)
-        passed = [report.nodeid for report in terminalreporter.stats.get("passed", [])]
-        file.write_text("\n".join(sorted(passed)))
+        reports = [report for group in terminalreporter.stats.values() for report in group]
+        others = [report for report in reports if getattr(report, "outcome", "passed") != "passed"]
+        passed = {report.nodeid for report in terminalreporter.stats.get("passed", [])}
+        whole = {_file_of(name) for name in passed} - {_file_of(one.nodeid) for one in others}
+        file.write_text("\n".join(sorted(passed | whole)))
+
+
+def _file_of(test: str) -> str:
+    """Name the file of a test by its id."""
+    return test.partition("::")[0]

@@ -83,26 +83,30 @@ def said(verdict: dict[str, Any]) -> str:
 # Traces that are worked out
 
 
-def constructed_rows() -> Iterator[Row]:
-    """A row for each trace of construct.py."""
-    for name, truth in json.loads((CONSTRUCTED / "truth.json").read_text()).items():
-        known = share(truth["bound"].replace("|", " or "), truth.get("share"))
-        try:
-            trace = tl.collect(CONSTRUCTED / f"{name}.pt.trace.json.gz")
-            frame = tl.analyses.verdict(trace)
-        except TracelensError as error:
-            words, failed = f"none: {type(error).__name__}", ["bound"]
-        else:
-            verdict = frame.row(0, named=True)
-            notes = ANALYSES["verdict"].notes(trace, frame)
-            words = said(verdict)
-            failed = failures(
-                truth, verdict, " ".join([verdict["evidence"], verdict["caveat"] or "", *notes])
-            )
-        grade = "wrong" if "bound" in failed else "partly" if failed else "right"
-        if failed and grade == "partly":
-            words += f" (not: {', '.join(failed)})"
-        yield Row(name, f"{known}. {truth['why']}", words, grade)
+def constructed_truths() -> dict[str, dict[str, Any]]:
+    """What is true of each trace of construct.py, by name."""
+    truths: dict[str, dict[str, Any]] = json.loads((CONSTRUCTED / "truth.json").read_text())
+    return truths
+
+
+def constructed_row(name: str, truth: dict[str, Any], trace: tl.Trace) -> Row:
+    """The row of a trace of construct.py."""
+    known = share(truth["bound"].replace("|", " or "), truth.get("share"))
+    try:
+        frame = tl.analyses.verdict(trace)
+    except TracelensError as error:
+        words, failed = f"none: {type(error).__name__}", ["bound"]
+    else:
+        verdict = frame.row(0, named=True)
+        notes = ANALYSES["verdict"].notes(trace, frame)
+        words = said(verdict)
+        failed = failures(
+            truth, verdict, " ".join([verdict["evidence"], verdict["caveat"] or "", *notes])
+        )
+    grade = "wrong" if "bound" in failed else "partly" if failed else "right"
+    if failed and grade == "partly":
+        words += f" (not: {', '.join(failed)})"
+    return Row(name, f"{known}. {truth['why']}", words, grade)
 
 
 def failures(truth: dict[str, Any], verdict: dict[str, Any], text: str) -> list[str]:
@@ -278,7 +282,10 @@ _SECTIONS = {
 def page(counts: dict[str, dict[str, float]]) -> str:
     """The whole page."""
     sections = {
-        "Constructed traces": list(constructed_rows()),
+        "Constructed traces": [
+            constructed_row(name, truth, tl.collect(CONSTRUCTED / f"{name}.pt.trace.json.gz"))
+            for name, truth in constructed_truths().items()
+        ],
         "Planted programs": list(planted_rows()),
         "Other captures": [row for group in groups() for row in counted_rows(group, counts)],
     }
