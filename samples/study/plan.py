@@ -24,6 +24,9 @@ BUILD = (
 CPP = ("libtorch", "cudnn")
 """The levels that are built first, and that torch.profiler does not see."""
 
+TORCHSCRIPT_CPP = "torchscript_cpp"
+"""TorchScript as the paper ran it: the traced model, loaded and called by C++. Only swept."""
+
 OLD_API = {"TORCH_CUDNN_V8_API_DISABLED": "1"}
 """Sends torch's convolutions through cudnnConvolutionForward, where the paper stopped, not
 cudnnBackendExecute."""
@@ -148,10 +151,10 @@ def timelines(nsys: str) -> list[Job]:
     tool = ("nsys", "--nsys", nsys)
     jobs = [capture(f"nsys_{level}", tool, work(level)) for level in LEVELS]
     for level in CPP:
-        for name, options in (("f64", ("--input-dtype", "float64")), ("f32", ())):
-            jobs.append(
-                capture(f"nsys_{level}_b16_{name}", tool, work(level, *options, batch=16, size=256))
-            )
+        for batch in (16, 32):
+            for name, options in (("f64", ("--input-dtype", "float64")), ("f32", ())):
+                command = work(level, *options, batch=batch, size=256)
+                jobs.append(capture(f"nsys_{level}_b{batch}_{name}", tool, command))
     return jobs
 
 
@@ -176,6 +179,13 @@ def sweeps() -> list[Job]:
             points = COMPILED_POINTS[mode] if level == "compile" else POINTS
             command = (*program, "--mode", mode, "--seconds", "0.6", "--sweep", points)
             jobs.append(Job(f"sweep_{level}_{mode}", command, timeout_s=180))
+    for mode in ("infer", "train"):
+        file = f"build/study/resnet50_{mode}.pt"
+        save = (*LEVELS["torchscript"], "--save", file, "--mode", mode)
+        jobs.append(Job(f"save_{TORCHSCRIPT_CPP}_{mode}", save))
+        command = ("build/study/torchscript", "--model", file, "--mode", mode)
+        command += ("--seconds", "0.6", "--sweep", POINTS)
+        jobs.append(Job(f"sweep_{TORCHSCRIPT_CPP}_{mode}", command, timeout_s=180))
     return jobs
 
 

@@ -1,8 +1,13 @@
-"""ResNet-50 traced by TorchScript: `python torchscript.py --batch 32 --size 64 --mode train`."""
+"""ResNet-50 traced by TorchScript: `python torchscript.py --batch 32 --size 64 --mode train`.
 
+`--save FILE --mode MODE` writes the traced model, which cpp/torchscript.cpp runs.
+"""
+
+import sys
 import warnings
 
 import torch
+from resnet import resnet50
 from torch import Tensor, nn
 from workload import main
 
@@ -18,5 +23,13 @@ def trace(model: nn.Module, images: Tensor) -> torch.jit.ScriptModule:
         return torch.jit.trace(model, images, check_trace=False)
 
 
-if __name__ == "__main__":
+def save(file: str, mode: str) -> None:
+    """Trace the model on the CPU, in float32, and write it."""
+    model = resnet50().train(mode == "train")
+    trace(model, torch.zeros(2, 3, 64, 64)).save(file)
+
+
+if __name__ == "__main__" and sys.argv[1:2] == ["--save"]:
+    save(sys.argv[2], sys.argv[4])
+elif __name__ == "__main__":
     main("torchscript", trace)

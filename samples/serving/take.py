@@ -1,0 +1,302 @@
+"""Take captures of serving-like work: `python samples/serving/take.py --out DIR`, with a GPU.
+
+A small decoder with random weights (grouped queries, RMS norm, gated products; in one variant a
+mixture of experts) serves requests from a static KV cache: prefill, then decode steps, launched op
+by op or replayed from CUDA graphs. Steps are annotated as vLLM annotates them. README.md says what
+is known of each capture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.profiler import ProfilerActivity, profile, record_function
+
+ON_GPU = torch.cuda.is_available()
+DEVICE = "cuda" if ON_GPU else "cpu"
+DTYPE = torch.bfloat16
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The decoder's sizes."""
+
+    n_layers: int = 4
+    width: int = 1024
+    n_heads: int = 16
+    n_kv_heads: int = 4
+    head: int = 64
+    hidden: int = 2816
+    n_experts: int = 0
+    top_k: int = 2
+    vocabulary: int = 32_000
+    longest: int = 512
+
+
+class RMSNorm(nn.Module):
+    """Root-mean-square norm, written out."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape whose last size is the width."""
+        scale = torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6)
+        return (x.float() * scale).to(x.dtype) * self.weight
+
+
+class Attention(nn.Module):
+    """Attention of grouped queries, with a static cache of keys and values."""
+
+    def __init__(self, shape: Shape, batch: int) -> None:
+        super().__init__()
+        self.shape = shape
+        kv_width = shape.n_kv_heads * shape.head
+        self.qkv = nn.Linear(shape.width, shape.n_heads * shape.head + 2 * kv_width, bias=False)
+        self.out = nn.Linear(shape.n_heads * shape.head, shape.width, bias=False)
+        size = (batch, shape.n_kv_heads, shape.longest, shape.head)
+        self.register_buffer("keys", torch.zeros(size))
+        self.register_buffer("values", torch.zeros(size))
+
+    def forward(self, x: Tensor, positions: Tensor, mask: Tensor) -> Tensor:
+        """Batch, length, width to the same; mask is length, longest."""
+        batch, length, _ = x.shape
+        s = self.shape
+        n_kv = s.n_kv_heads * s.head
+        queries, keys, values = self.qkv(x).split([s.n_heads * s.head, n_kv, n_kv], dim=-1)
+
+        def heads(t: Tensor, n: int) -> Tensor:
+            return t.view(batch, length, n, s.head).transpose(1, 2)
+
+        self.keys.index_copy_(2, positions, heads(keys, s.n_kv_heads))
+        self.values.index_copy_(2, positions, heads(values, s.n_kv_heads))
+        attended = F.scaled_dot_product_attention(
+            heads(queries, s.n_heads), self.keys, self.values, attn_mask=mask, enable_gqa=True
+        )
+        output: Tensor = self.out(attended.transpose(1, 2).reshape(batch, length, -1))
+        return output
+
+
+class Gated(nn.Module):
+    """The gated products of a layer, or of one expert."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.gate_up = nn.Linear(shape.width, 2 * shape.hidden, bias=False)
+        self.down = nn.Linear(shape.hidden, shape.width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape whose last size is the width."""
+        gate, up = self.gate_up(x).chunk(2, dim=-1)
+        output: Tensor = self.down(F.silu(gate) * up)
+        return output
+
+
+class Experts(nn.Module):
+    """A router and experts, each of which computes the tokens that chose it."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.top_k = shape.top_k
+        self.router = nn.Linear(shape.width, shape.n_experts, bias=False)
+        self.experts = nn.ModuleList(Gated(shape) for _ in range(shape.n_experts))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Batch, length, width to the same."""
+        tokens = x.flatten(0, 1)
+        weights, chosen = self.router(tokens).softmax(-1).topk(self.top_k)
+        output = torch.zeros_like(tokens)
+        for number, expert in enumerate(self.experts):
+            rows, place = (chosen == number).nonzero(as_tuple=True)
+            weighted = expert(tokens[rows]) * weights[rows, place, None]
+            output.index_add_(0, rows, weighted)
+        return output.view_as(x)
+
+
+class Layer(nn.Module):
+    """Attention and products, each behind a norm and beside a residual."""
+
+    def __init__(self, shape: Shape, batch: int) -> None:
+        super().__init__()
+        self.input_norm, self.post_norm = RMSNorm(shape.width), RMSNorm(shape.width)
+        self.attention = Attention(shape, batch)
+        self.mlp = Experts(shape) if shape.n_experts else Gated(shape)
+
+    def forward(self, x: Tensor, positions: Tensor, mask: Tensor) -> Tensor:
+        """Batch, length, width to the same."""
+        x = x + self.attention(self.input_norm(x), positions, mask)
+        output: Tensor = x + self.mlp(self.post_norm(x))
+        return output
+
+
+class Decoder(nn.Module):
+    """Tokens to the next token of each request."""
+
+    def __init__(self, shape: Shape, batch: int) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(shape.vocabulary, shape.width)
+        self.layers = nn.ModuleList(Layer(shape, batch) for _ in range(shape.n_layers))
+        self.norm = RMSNorm(shape.width)
+        self.lm_head = nn.Linear(shape.width, shape.vocabulary, bias=False)
+        self.register_buffer("places", torch.arange(shape.longest))
+
+    def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """Batch, length and length to batch, 1."""
+        mask = self.places[None, :] <= positions[:, None]
+        x = self.embed(tokens)
+        for layer in self.layers:
+            x = layer(x, positions, mask)
+        next_token: Tensor = self.lm_head(self.norm(x[:, -1:])).argmax(-1)
+        return next_token
+
+
+@contextmanager
+def recorded(path: Path, *, stacks: bool = False) -> Iterator[None]:
+    """Record what runs inside, with shapes, to a gzipped trace."""
+    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if ON_GPU else [])]
+    with profile(
+        activities=activities, record_shapes=True, with_stack=stacks, with_modules=stacks
+    ) as profiler:
+        yield
+        if ON_GPU:
+            torch.cuda.synchronize()
+    plain = path.with_suffix("")
+    profiler.export_chrome_trace(str(plain))
+    with plain.open("rb") as source, gzip.open(path, "wb", 9) as target:
+        shutil.copyfileobj(source, target)
+    plain.unlink()
+    print(path.name, path.stat().st_size, flush=True)
+
+
+def prefill_name(batch: int, length: int) -> str:
+    """Name a step of `batch` prompts of the same length as vLLM does."""
+    sq, sqsq = batch * length, batch * length * length
+    return (
+        f"execute_{sq}_context_{batch}(sq{sq}sk{sq}sqsq{sqsq}sqsk{sqsq})"
+        "_generation_0(sq0sk0sqsq0sqsk0)"
+    )
+
+
+def decode_name(batch: int, context: int) -> str:
+    """Name a step that adds one token to each of `batch` requests, whose contexts are as long."""
+    sk = batch * context
+    return (
+        f"execute_{batch}_context_0(sq0sk0sqsq0sqsk0)"
+        f"_generation_{batch}(sq{batch}sk{sk}sqsq{batch}sqsk{sk})"
+    )
+
+
+class Server:
+    """A decoder with its cache, and its inputs at fixed places."""
+
+    def __init__(self, shape: Shape, batch: int, prompt: int) -> None:
+        torch.manual_seed(0)
+        self.batch, self.prompt = batch, prompt
+        self.model = Decoder(shape, batch).to(DEVICE, DTYPE).eval()
+        self.model.places = self.model.places.to(torch.int64)
+        self.tokens = torch.zeros(batch, 1, dtype=torch.int64, device=DEVICE)
+        self.position = torch.zeros(1, dtype=torch.int64, device=DEVICE)
+        self.prompts = torch.randint(shape.vocabulary, (batch, prompt), device=DEVICE)
+
+    @torch.no_grad()
+    def prefill(self) -> None:
+        """Fill the cache from the prompts."""
+        positions = torch.arange(self.prompt, device=DEVICE)
+        self.tokens.copy_(self.model(self.prompts, positions))
+        self.position.fill_(self.prompt)
+
+    @torch.no_grad()
+    def decode(self) -> None:
+        """Add a token to each request."""
+        self.tokens.copy_(self.model(self.tokens, self.position))
+        self.position.add_(1)
+
+    def serve(self, n_steps: int, decode: Callable[[], None] | None = None) -> None:
+        """Prefill, then decode so often, each annotated, with the tokens read back."""
+        with record_function(prefill_name(self.batch, self.prompt)):
+            self.prefill()
+        self.tokens.tolist()
+        for number in range(n_steps):
+            with record_function(decode_name(self.batch, self.prompt + number + 1)):
+                (decode or self.decode)()
+            self.tokens.tolist()
+
+
+def graph_of(server: Server) -> Any:
+    """Capture a decode step as a CUDA graph."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        server.decode()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        server.decode()
+    return graph
+
+
+def fp8_products(out: Path) -> None:
+    """Products of float8 operands, with one scale each, of known sizes."""
+    one = torch.ones((), device=DEVICE)
+    sizes = ((1024, 1024, 4096), (4096, 4096, 4096))
+    pairs = [
+        (
+            torch.randn(m, k, device=DEVICE).to(torch.float8_e4m3fn),
+            torch.randn(n, k, device=DEVICE).to(torch.float8_e4m3fn).t(),
+        )
+        for m, n, k in sizes
+    ]
+
+    def multiply() -> None:
+        for left, right in pairs:
+            torch._scaled_mm(left, right, one, one, out_dtype=DTYPE)  # noqa: SLF001 - no other way
+
+    multiply()
+    with recorded(out / "fp8_products.pt.trace.json.gz"):
+        for _ in range(4):
+            multiply()
+
+
+def main() -> None:
+    """Take all captures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--out", type=Path, required=True)
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    shape = Shape() if ON_GPU else Shape(1, 64, 4, 2, 16, 128, vocabulary=100)
+    batch, prompt = (8, 256) if ON_GPU else (2, 8)
+    for name, used, stacks in (
+        ("decode_eager", shape, False),
+        ("decode_stacks", shape, True),
+        ("moe_eager", Shape(**{**vars(shape), "n_experts": 8, "n_layers": 2}), False),
+    ):
+        server = Server(used, batch, prompt)
+        server.serve(4)
+        with recorded(out / f"{name}.pt.trace.json.gz", stacks=stacks):
+            server.serve(4)
+    if not ON_GPU:
+        return
+    server = Server(shape, batch, prompt)
+    server.serve(4)
+    with recorded(out / f"capture_{batch}_FULL.pt.trace.json.gz"):
+        with record_function(f"capture_{batch}_FULL"):
+            graph = graph_of(server)
+    server.serve(4, graph.replay)
+    with recorded(out / "decode_graph.pt.trace.json.gz"):
+        server.serve(4, graph.replay)
+    fp8_products(out)
+
+
+if __name__ == "__main__":
+    main()
