@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile, record_function
 
 ON_GPU = torch.cuda.is_available()
@@ -81,7 +81,7 @@ class Attention(nn.Module):
 
         self.keys.index_copy_(2, positions, heads(keys, s.n_kv_heads))
         self.values.index_copy_(2, positions, heads(values, s.n_kv_heads))
-        attended = F.scaled_dot_product_attention(
+        attended = functional.scaled_dot_product_attention(
             heads(queries, s.n_heads), self.keys, self.values, attn_mask=mask, enable_gqa=True
         )
         output: Tensor = self.out(attended.transpose(1, 2).reshape(batch, length, -1))
@@ -99,7 +99,7 @@ class Gated(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Any shape whose last size is the width."""
         gate, up = self.gate_up(x).chunk(2, dim=-1)
-        output: Tensor = self.down(F.silu(gate) * up)
+        output: Tensor = self.down(functional.silu(gate) * up)
         return output
 
 
@@ -289,9 +289,9 @@ def main() -> None:
         return
     server = Server(shape, batch, prompt)
     server.serve(4)
-    with recorded(out / f"capture_{batch}_FULL.pt.trace.json.gz"):
-        with record_function(f"capture_{batch}_FULL"):
-            graph = graph_of(server)
+    name = f"capture_{batch}_FULL"
+    with recorded(out / f"{name}.pt.trace.json.gz"), record_function(name):
+        graph = graph_of(server)
     server.serve(4, graph.replay)
     with recorded(out / "decode_graph.pt.trace.json.gz"):
         server.serve(4, graph.replay)
