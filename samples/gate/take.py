@@ -1,8 +1,8 @@
 """Take runs of two programs again and again: `python -m samples.gate.take --out DIR`, with a GPU.
 
 Each run is a process of its own, as a gate's runs are: it builds the program, warms up, and
-records eight steps. Some runs take 7 % longer, on the device or on the host. The next process imports
-torch while one runs. README.md says what the runs are for.
+records eight steps. Some runs take 7 % longer, on the device or on the host. The next processes
+import torch while one runs. README.md says what the runs are for.
 """
 
 from __future__ import annotations
