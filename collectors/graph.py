@@ -35,7 +35,7 @@ class _Graph(Sidecar, frozen=True, kw_only=True):
     nodes: list[_Node]
 
     def rows(self) -> pl.DataFrame:
-        """Return a row a node, in order."""
+        """Return one row per node, in order."""
         rows = [
             {
                 name: json.dumps(value) if isinstance(value, list) else value

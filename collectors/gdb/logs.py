@@ -227,7 +227,7 @@ class _Log:
         return True
 
     def _last_level(self) -> int | None:
-        """Level of the newest frame; None before the first."""
+        """Return level of the newest frame; None before the first."""
         if self._parts:
             return self._head[0]
         return self.stops[-1].frames[-1].level if self.stops else None

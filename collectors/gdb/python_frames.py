@@ -95,7 +95,7 @@ class PythonStacks:
 
 
 def read_threads(threads: list[dict[str, Any]]) -> dict[int, list[PythonFrame]]:
-    """py-spy's answer by thread, without threads at which it failed."""
+    """Return py-spy's answer by thread, without threads at which it failed."""
     return {
         int(thread.get("os_thread_id") or thread["thread_id"]): [
             _frame(frame) for frame in thread["frames"] if not _is_trampoline(frame)

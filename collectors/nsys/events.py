@@ -68,7 +68,7 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 
 
 def kernels(session: Session) -> pl.DataFrame:
-    """Kernel executions, as `with_process` takes them.
+    """Return kernel executions, as `with_process` takes them.
 
     Cluster launches are recorded from schema 3.24 on, None before.
 
@@ -182,7 +182,7 @@ def _end_of_copy(column: str) -> pl.Expr:
 
 
 def memsets(session: Session) -> pl.DataFrame:
-    """Fills of device memory, as `with_process` takes them."""
+    """Return fills of device memory, as `with_process` takes them."""
     table = f"{_ACTIVITY}MEMSET"
     has_kind = pl.col("memKind").is_not_null()
     parts = (
@@ -232,7 +232,7 @@ def _waits(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 def _work(
     session: Session, table: str, raw: pl.DataFrame, *needed: str, device: bool = True
 ) -> pl.DataFrame:
-    """Device events with the columns that all kinds of work share.
+    """Return device events with the columns that all kinds of work share.
 
     Process_id is None where the export has none.
     """

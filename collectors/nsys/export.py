@@ -112,7 +112,7 @@ class Export(ABC):
 
     @abstractmethod
     def _chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
-        """Existing columns in chunks, in the order stored, integers as stored."""
+        """Yield existing columns in chunks, in the order stored, integers as stored."""
 
 
 class DirectoryExport(Export):

@@ -39,7 +39,7 @@ class Options:
     more: tuple[str, ...] = ()
 
     def own(self) -> list[str]:
-        """Options for nsys profile.
+        """Return options for nsys profile.
 
         They come without `more`, which may contain secrets and stays out of the trace. Graphs are
         recorded by node, as their kernels are hidden otherwise; the CPU is not sampled, as

@@ -45,7 +45,7 @@ _PLAIN_WORD = re.compile(
 
 
 def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
-    """Versions of nsys, the export's schema and the driver.
+    """Return versions of nsys, the export's schema and the driver.
 
     A schema that tracelens does not know gets a warning. The columns that are needed are
     checked as each table is read.
@@ -168,7 +168,7 @@ def devices(export: Export) -> pl.DataFrame:
 
 
 def counters(session: Session) -> pl.DataFrame:
-    """Sampled GPU metrics.
+    """Return sampled GPU metrics.
 
     The low byte of a metric's type is the device, and most are percentages.
     """

@@ -40,7 +40,7 @@ _BARE = r"^(aten|prim)::\w+$"
 
 
 def spans(session: Session, end_ns: Callable[[], int | None]) -> pl.DataFrame:
-    """NVTX ranges and marks as raw spans.
+    """Return NVTX ranges and marks as raw spans.
 
     A range still open when the capture ended, at `end_ns()`, is cut there.
     """

@@ -141,7 +141,7 @@ def narrow(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Chunks as one contiguous frame; each column is as wide as its widest chunk."""
+    """Return chunks as one contiguous frame; each column is as wide as its widest chunk."""
     return pl.concat(parts, how="vertical_relaxed", rechunk=True)
 
 

@@ -176,7 +176,7 @@ def _complaint(out: str, err: str) -> str:
 
 @contextmanager
 def exported(report: Path, nsys: Nsys | None = None) -> Iterator[Path]:
-    """An export of the report in a temporary directory, which is removed afterwards.
+    """Write an export of the report to a temporary directory, which is removed afterwards.
 
     A Parquet directory where nsys can write one (2023.4 and later), else SQLite. A raw capture is
     imported first. Raises ToolError when nsys is absent or fails, with the command to run by hand.

@@ -142,7 +142,7 @@ class RawEvents:
         self._waiting, self._n_waiting = {}, 0
 
     def frames(self) -> dict[str, pl.DataFrame]:
-        """Raw frames by table name, and the count of unplaced events handed to the diagnostics."""
+        """Return raw frames by table name. The count of unplaced events goes to the diagnostics."""
         self.flush()
         for (category, is_lost), count in self._unplaced.most_common():
             lost = "events of a category that is not read: they are in no table and no total"

@@ -55,7 +55,7 @@ class Recovery:
     """Continues reading a text where `Text.at` stands at something that is not an intact event."""
 
     def __init__(self, text: Text, diagnostics: Diagnostics) -> None:
-        """Stand before the first event, which tells how the others start."""
+        """Stand before the first event, which shows how the others start."""
         text.reach(_NEAR)
         text.skip(SEPARATORS)
         starts = _PHASED if _PHASED.match(text.data, text.at) else EVENT_START
@@ -155,7 +155,7 @@ class Recovery:
 
 
 def _scanned(window: bytearray) -> tuple[int, int, bool]:
-    """Length of the JSON object that a window begins with, 0 for none.
+    """Return length of the JSON object that a window begins with, 0 for none.
 
     Also how far it was read, and whether more text may complete it.
     """

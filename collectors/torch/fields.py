@@ -269,11 +269,11 @@ TRACK_BASE = 1 << 61
 
 @functools.cache
 def plan() -> tuple[bytes, bytes, bytes, bytes]:
-    """Keys, tables and columns in the form that the parser in C takes.
+    """Return keys, tables and columns in the form that the parser in C takes.
 
     They are the keys' text, and words of 64 bits. For each key: where its text begins, its length,
-    level (2: a category), kind or table, and field; for each table: its required fields, those that
-    matter to it, its first column and the one after its last; for each column: the way it is
+    level (2: a category), kind or table, and field. For each table: its required fields, those that
+    matter to it, its first column and the one after its last. For each column: the way it is
     filled, its field, and the substitute's.
     """
     places = fields()

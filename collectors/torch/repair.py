@@ -118,5 +118,8 @@ _REPAIRS: tuple[Callable[[bytes], bytes], ...] = (
     lambda text: _bare_words(_inner_quotes(text)),
     lambda text: _bare_words(_CLOSING_ESCAPED.sub(rb'\\\\"', text)),
 )
-"""In turn: bare words as null; quotes inside a string escaped too; else a backslash before a
-closing quote is stray."""
+"""Repairs, tried in turn.
+
+Bare words become null. Quotes inside a string are escaped too. Else a backslash before a closing
+quote is stray.
+"""

@@ -228,7 +228,7 @@ class CaptureOptions(TypedDict, total=False):
 
 
 def _settings_of_block(options: CaptureOptions) -> Settings:
-    """Settings that record everything unless steps are chosen.
+    """Return settings that record everything unless steps are chosen.
 
     Raises UsageError for invalid options.
     """
@@ -308,7 +308,7 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         return self
 
     def step(self) -> None:
-        """One step is over and the next begins. Raises UsageError before the block."""
+        """End one step and begin the next. Raises UsageError before the block."""
         if self._recorder is None:
             raise UsageError(
                 "step() ends a step of the block: call it inside of with tl.capture(...) as cap"

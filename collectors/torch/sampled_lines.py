@@ -28,7 +28,7 @@ class LineSamples:
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> "LineSamples | None":
-        """The samples in a sidecar; None without any, or where they are damaged."""
+        """Return the samples in a sidecar; None without any, or where they are damaged."""
         recorded: Any = facts.get("lines")
         try:
             names = [
@@ -46,7 +46,7 @@ class LineSamples:
         return cls(times, frames) if times else None
 
     def within(self, start_ns: int, end_ns: int) -> list[list[tuple[str, str, int, bool]]]:
-        """The stacks that were sampled in a stretch of time."""
+        """Return the stacks that were sampled in a stretch of time."""
         return self.frames[bisect_left(self.times, start_ns) : bisect_left(self.times, end_ns)]
 
 
@@ -110,7 +110,7 @@ def _cut_where_lines_change(
 
 
 def _with_lines(what: str | None, stacks: list[list[tuple[str, str, int, bool]]]) -> str | None:
-    """The place with the line of each of its frames that most stacks have."""
+    """Return the place with the line of each of its frames that most stacks have."""
     lines: dict[tuple[str, str], Counter[int]] = {}
     program_lines: Counter[tuple[str, str, int]] = Counter()
     for stack in stacks:

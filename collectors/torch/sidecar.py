@@ -57,7 +57,7 @@ def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
 def exact_paths(
     spans: pl.DataFrame, facts: dict[str, Any], diagnostics: Diagnostics
 ) -> pl.DataFrame:
-    """Raw spans with `exact_path`, the attribute path of module calls from the sidecar."""
+    """Return raw spans with `exact_path`, the attribute path of module calls from the sidecar."""
     paths = facts.get("module_paths")
     known = (
         {k: v for k, v in paths.items() if isinstance(v, str)} if isinstance(paths, dict) else {}

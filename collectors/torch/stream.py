@@ -165,7 +165,7 @@ def _inflated(module: Any, raw: Iterator[bytes], block_bytes: int) -> Iterator[b
 
 
 def _isal() -> Any:
-    """Isal's zlib where it is installed, else Python's own."""
+    """Return Isal's zlib where it is installed, else Python's own."""
     return importlib.import_module("isal.isal_zlib") if importlib.util.find_spec("isal") else zlib
 
 

@@ -40,13 +40,13 @@ def _utf8(value: bytes) -> str | None:
 
 
 def spaced_alike(json: pl.Expr) -> pl.Expr:
-    """JSON lists as text with uniform spacing; None where nothing is written."""
+    """Return JSON lists as text with uniform spacing; None where nothing is written."""
     alike = json.str.replace_all(r"\s*([\[\],])\s*", "$1").str.replace_all(",", ", ", literal=True)
     return pl.when(alike != "").then(alike)
 
 
 def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
-    """Microseconds in decimal digits as Int64 nanoseconds, exactly.
+    """Return microseconds in decimal digits as Int64 nanoseconds, exactly.
 
     Return None where the text is no number. A float64 holds epoch microseconds to 250 ns only, so
     the digits themselves are read.

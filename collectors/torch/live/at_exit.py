@@ -121,7 +121,7 @@ def later(
 
 
 def is_importing() -> bool:
-    """Whether a module is being imported, so that modules may be half initialised."""
+    """Return whether a module is being imported, so that modules may be half initialised."""
     specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]
     return any(getattr(spec, "_initializing", False) is True for spec in specs)
 

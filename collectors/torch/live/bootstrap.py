@@ -40,9 +40,9 @@ _HELPERS = (
 
 
 def begin() -> None:
-    """Called at the start of every Python of the program.
+    """Begin in this Python, unless it is a helper.
 
-    Does nothing in those that are helpers.
+    Called at the start of every Python of the program.
     """
     settings = Settings.from_environment()
     if settings is None or is_helper(list(getattr(sys, "orig_argv", []))):
@@ -119,7 +119,7 @@ class AfterImport(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """The module's own spec, with a loader that calls back after running the module."""
+        """Return the module's own spec, with a loader that calls back after running the module."""
         if fullname != self.name:
             return None
         sys.meta_path.remove(self)

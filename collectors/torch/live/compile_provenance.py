@@ -133,7 +133,7 @@ class Recorder:
             )
 
     def sidecar(self) -> dict[str, Any]:
-        """The recorded graphs, in the form that tracelens.collectors.provenance reads."""
+        """Return the recorded graphs, in the form that tracelens.collectors.provenance reads."""
         version: Any = importlib.import_module("torch.version")
         notes = list(self.notes)
         if self.failures:
@@ -214,7 +214,7 @@ class _Over:
 
 
 def _nothing(*_given: Any, **_named: Any) -> None:
-    """A hook that does nothing."""
+    """Do nothing: it stands in for a hook."""
 
 
 def _annotated(call: Any) -> Any:
@@ -236,7 +236,7 @@ def _attribute(module: str, name: str) -> Any:
 
 
 def _call(node_schedule: Any, kernel_name: str, is_extern: bool) -> dict[str, Any]:
-    """One kernel call: its name, and the FX nodes that it was made from."""
+    """Return one kernel call: its name, and the FX nodes that it was made from."""
     if is_extern:
         made_of = (
             [node_schedule.origin_node]
@@ -270,7 +270,7 @@ def _origins(ir_node: Any) -> list[Any]:
 
 
 def _described(fx_nodes: list[Any]) -> list[dict[str, Any]]:
-    """Each call_function node once, with the module that it came from and the evidence for it."""
+    """Describe each call_function node once, with its module and the evidence for that."""
     rows = []
     for node in {node.name: node for node in fx_nodes if node.op == "call_function"}.values():
         path, rule = _module(node)
@@ -304,7 +304,7 @@ def _module(node: Any) -> tuple[str | None, str]:
 
 
 def clean_path(source: str) -> str:
-    """Dynamo's `L['self']._modules['layer1']._modules['0'].conv1` as `layer1.0.conv1`."""
+    """Return Dynamo's `L['self']._modules['layer1']._modules['0'].conv1` as `layer1.0.conv1`."""
     path = _ROOT.sub("", source)
     path = _ITEM.sub(
         lambda match: "." + (match[1] if match[1] is not None else match[2]), "." + path

@@ -140,7 +140,7 @@ class Recorder:
 
 
 def graph_of(model: Any, inputs: Any, observer: _Observer | None = None) -> dict[str, Any]:
-    """The sidecar that tracelens.collectors.graph reads.
+    """Return the sidecar that tracelens.collectors.graph reads.
 
     `inputs` are shape, strides, dtype and device of each.
     """
@@ -230,7 +230,7 @@ def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
 
 
 def _row(node: str, op: str, inputs: list[str | None], arguments: list[Any]) -> dict[str, Any]:
-    """A row of the graph, with what is known of every node."""
+    """Return a row of the graph, with what is known of every node."""
     return {
         "node": node,
         "op": op,
@@ -247,26 +247,26 @@ def _row(node: str, op: str, inputs: list[str | None], arguments: list[Any]) -> 
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is a number, a truth value or lists of them."""
+    """Return whether a value is a number, a truth value or lists of them."""
     if isinstance(value, list):
         return all(map(_is_plain, value))
     return type(value) in (bool, int, float)
 
 
 def _bare(name: str) -> str:
-    """An operator's name without its namespace, and without the mark of one that works in place."""
+    """Return an operator's name without namespace, and without the mark of working in place."""
     name = name.removeprefix("aten::")
     return name if name.startswith("_") else name.removesuffix("_")
 
 
 def _called(target: str) -> str:
-    """The name that the program called an operator by."""
+    """Return the name that the program called an operator by."""
     name = _bare(target.split(".", maxsplit=1)[0])
     return NAMES.get(name, name)
 
 
 def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[Any]]:
-    """Names of the nodes that a call reads, and its other arguments, defaults included."""
+    """Return names of the nodes that a call reads, and its other arguments, defaults included."""
     schema = getattr(node.target, "_schema", None)
     values = list(node.args)
     if schema is not None:
@@ -398,7 +398,7 @@ def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict
 
 
 def _values(described: dict[str, Any]) -> list[tuple[Any, Any, str, Any]]:
-    """Value, shape, type and strides of each input or output; of a list of tensors, each."""
+    """Return value, shape, type and strides of each input or output; of a list of tensors, each."""
     rows: list[tuple[Any, Any, str, Any]] = []
     columns = (described[name] for name in ("values", "shapes", "types", "strides"))
     for value, shape, kind, strides in zip(*columns, strict=True):

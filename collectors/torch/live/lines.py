@@ -51,7 +51,7 @@ class LineSampler:
             self._thread.join(1)
 
     def facts(self) -> dict[str, Any]:
-        """The samples as JSON can hold them: frames are pairs of a name's number and a line."""
+        """Return the samples for JSON: frames are pairs of a name's number and a line."""
         return {"names": list(self._names), "samples": self._samples}
 
     def _run(self, sampled: int) -> None:
@@ -86,7 +86,7 @@ class LineSampler:
 
 
 def _is_own(path: str) -> bool:
-    """Whether the file is the program's, not Python's, a package's or this capture's."""
+    """Return whether the file is the program's, not Python's, a package's or this capture's."""
     if path.startswith(("<frozen", "<string")) or "/collectors/torch/live/" in path:
         return False
     return not path.startswith(_LIBRARIES) and "/site-packages/" not in path

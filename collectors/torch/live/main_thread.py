@@ -48,7 +48,7 @@ def at_thread_end(call: Callable[[], None]) -> None:
 
 
 def _woken(_number: int, _frame: object) -> None:
-    """Do nothing: what the main thread shall do is done before it goes on."""
+    """Wake the main thread. What it shall do is done before it goes on."""
 
 
 class _End:

@@ -37,7 +37,7 @@ def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
 
 
 def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
-    """Each module's name in the trace (`Conv2d_3`) and its address.
+    """Yield each module's name in the trace (`Conv2d_3`) and its address.
 
     The profiler numbers modules by class in the order of their first call; only its event tree has
     the numbers. Walking it is slow and stops when every name in the trace was found: most are in
@@ -60,7 +60,7 @@ def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
 
 
 def _name(event: Any) -> str:
-    """The event's name; empty where it is no UTF-8, as no module's is."""
+    """Return the event's name; empty where it is no UTF-8, as no module's is."""
     try:
         return str(event.name)
     except UnicodeDecodeError:
@@ -68,13 +68,13 @@ def _name(event: Any) -> str:
 
 
 def _names_in(trace: Path) -> set[str]:
-    """The names of module calls in a trace that was just written."""
+    """Return the names of module calls in a trace that was just written."""
     with trace.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         return {name.decode(errors="replace") for name in _NAME.findall(text)}
 
 
 def _alive() -> dict[int, Any]:
-    """Every existing module, by address.
+    """Return every existing module, by address.
 
     The type is checked, not the object: proxies pretend to be other types.
     """
@@ -84,7 +84,7 @@ def _alive() -> dict[int, Any]:
 
 
 def _is_made(module: Any) -> bool:
-    """Whether the module's constructor has run.
+    """Return whether the module's constructor has run.
 
     A traced module gets its parts through another one.
     """
@@ -99,7 +99,7 @@ def _kinds(kind: type) -> Iterator[type]:
 
 
 def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]:
-    """The path of every module below a root.
+    """Return the path of every module below a root.
 
     The main root is the given one, else that with most modules that ran.
     """
@@ -136,7 +136,7 @@ def _walk(root: Any) -> Iterator[tuple[int, str]]:
 
 
 def _is_wrapper(module: Any) -> bool:
-    """Whether the module only wraps another one."""
+    """Return whether the module only wraps another one."""
     return list(module._modules.keys()) in (
         ["module"],
         ["_orig_mod"],
@@ -179,7 +179,7 @@ def _facts(module: Any) -> dict[str, Any]:
 
 
 def _class_name(module: Any) -> str:
-    """The module's class; for a scripted module, the class that it was made from."""
+    """Return the module's class; for a scripted module, the class that it was made from."""
     scripted = isinstance(module, torch.jit.ScriptModule)
     return (
         str(getattr(module, "original_name", type(module).__name__))
@@ -263,7 +263,7 @@ class ModuleCalls:
             self._original = None
 
     def _name(self, module: Any) -> str:
-        """The module's name: class and number in the order of first calls.
+        """Return the module's name: class and number in the order of first calls.
 
         Keeps the module, and so its id unique.
         """

@@ -86,7 +86,7 @@ class Recorder:
             self._open()
 
     def mark(self) -> None:
-        """The program itself ends a step here."""
+        """End a step here: the program itself says so."""
         self.finder.mark()
 
     def begin_now(self) -> None:
@@ -96,14 +96,14 @@ class Recorder:
     # ---- steps
 
     def _first(self) -> None:
-        """The work of step 0 begins."""
+        """Begin the work of step 0."""
         if self.times.began_ns is None:
             if self.settings.window_s is None:
                 self._follow(0)
             self.times.begin(self._state())
 
     def _boundary(self) -> None:
-        """One step is over and the next begins."""
+        """End one step and begin the next."""
         if self._is_finished or self.times.began_ns is None:
             return
         self.times.end(self.n, self._state(), is_after=self._is_done)
@@ -119,7 +119,7 @@ class Recorder:
         self.times.begin(self._state())
 
     def _state(self) -> str:
-        """The profiler's state in step `self.n`."""
+        """Return the profiler's state in step `self.n`."""
         if self._is_done:
             return PLAIN if self._n_after else SETTLING
         if self.settings.window_s is not None:
@@ -156,7 +156,7 @@ class Recorder:
     # ---- the window
 
     def _begin(self, length: float | None) -> None:
-        """Called when the window of time begins."""
+        """Begin the window of time."""
         with self._telling():
             self._start()
         if length is not None:
@@ -185,9 +185,10 @@ class Recorder:
             at_thread_end(self._owner_ends)
 
     def _owner_ends(self) -> None:
-        """The thread that started the window ends: only it can stop the profiler.
+        """End the window with the thread that started it: only that thread can stop the profiler.
 
-        Where that was still warming up, the window begins again with the next thread's steps.
+        Where the profiler was still warming up, the window begins again with the next thread's
+        steps.
         """
         window, self._window = self._window, None
         if window is not None:
@@ -240,14 +241,15 @@ class Recorder:
             self.report.write()
 
     def _seen(self, profiler: Any) -> dict[str, int]:
-        """The address of each module by its name in the trace."""
+        """Return the address of each module by its name in the trace."""
         if self._calls is None:
             return dict(numbered_modules(profiler, self.report.trace))
         return {name: id(module) for name, module in self._calls.seen.items()}
 
     def _part_steps(self, profiler: Any) -> set[int]:
-        """Steps that are marked but incomplete: after the last step, or cut by a window of time.
+        """Return steps that are marked but incomplete.
 
+        They are after the last step, or cut by a window of time.
         Without any complete step, as in a program without steps, the mark of the whole recording
         stays.
         """
@@ -310,7 +312,7 @@ class Recorder:
     # ---- the end
 
     def finish(self) -> None:
-        """Called when the program or the capture ends: keep what was recorded."""
+        """Keep what was recorded, as the program or the capture ends."""
         if self._is_finished:
             return
         self._is_finished = True
@@ -352,7 +354,7 @@ class Recorder:
         facts |= self.times.facts()
 
     def _forked(self) -> None:
-        """Called in a forked child, which does not record: the parent does."""
+        """Record nothing in a forked child: the parent records."""
         self._is_finished = True
         self.finder.remove()
 

@@ -18,7 +18,7 @@ def own_rank() -> int | None:
 
 
 def own_node() -> int | None:
-    """The number that torchrun or Slurm gave this host; null without one."""
+    """Return the number that torchrun or Slurm gave this host; None without one."""
     node = _number("GROUP_RANK")
     return _number("SLURM_NODEID") if node is None else node
 

@@ -35,12 +35,12 @@ class Settings:
     recorders: list[str] = field(default_factory=list)
 
     def to_text(self) -> str:
-        """As the environment variable's value."""
+        """Write the settings as the environment variable's value."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_environment(cls) -> Settings | None:
-        """The settings in the environment; null where there are none."""
+        """Read the settings in the environment; None where there are none."""
         text = os.environ.get(VARIABLE)
         if not text:
             return None

@@ -40,13 +40,13 @@ class StepTimes:
         self._after: list[tuple[Moment, Moment]] = []
 
     def begin(self, state: str) -> None:
-        """A step begins."""
+        """Note that a step begins."""
         self._state = state
         self._began = Moment.now() if state == PLAIN and len(self._after) < TIMED else None
         self.began_ns = time.perf_counter_ns()
 
     def end(self, step: int, state: str, *, is_after: bool, note: str = "") -> None:
-        """The step ends; the profiler's state may have changed since its beginning."""
+        """Note that the step ends. The profiler's state may have changed since its beginning."""
         now = time.perf_counter_ns()
         if self.began_ns is None:
             return
@@ -81,7 +81,7 @@ class StepTimes:
         }
 
     def whole(self) -> set[int]:
-        """The steps that were recorded from beginning to end, or to the program's end."""
+        """Return the steps that were recorded from beginning to end, or to the program's end."""
         return {step for step, state, _ in self.step_ns if state.startswith(ACTIVE)}
 
 

@@ -80,7 +80,7 @@ class StepFinder:
             self._undo.pop()()
 
     def mark(self) -> None:
-        """The program marks a step itself; from the first on, no other sign counts."""
+        """Mark a step for the program. From the first mark on, no other sign counts."""
         source_before, self.source = self.source, PROGRAM
         self._see()
         # A step that was found just now is the one that the program means with its first mark.
@@ -93,7 +93,7 @@ class StepFinder:
         self._undo.append(lambda: setattr(owner, name, original))
 
     def _see(self) -> bool:
-        """Whether this is the thread that counts; its first sign begins step 0."""
+        """Return whether this is the thread that counts; its first sign begins step 0."""
         me = threading.current_thread()  # its number may be another's, once it has ended
         if self._thread is None:
             if get_worker_info() is not None:
@@ -103,7 +103,10 @@ class StepFinder:
         return self._thread is me
 
     def _takes_over(self) -> bool:
-        """Whether steps go on in this thread: the one that counts has found none, or has ended."""
+        """Return whether steps go on in this thread.
+
+        The one that counts has then found none, or has ended.
+        """
         assert self._thread is not None
         is_free = not self._thread.is_alive() or (self.source is None and not self._is_recording)
         if is_free:
@@ -160,7 +163,7 @@ class StepFinder:
         self._loads, self._called, self._n_since_batch = True, False, 0
 
     def _may_decide(self) -> bool:
-        """Whether to go on without the optimizer: there is none, or it has had its time."""
+        """Return whether to go on without the optimizer: there is none, or it has had its time."""
         self._n_undecided += 1
         return not self._has_optimizer or self._n_undecided > _UNDECIDED_CALLS
 
@@ -234,7 +237,7 @@ class StepFinder:
             self._spy_on()
 
     def call_begins(self, module: Any) -> None:
-        """A module is called by code that is no module."""
+        """Note that code that is no module calls a module."""
         if self._is_tracing or self.source not in (None, MODULE) or not self._see():
             return
         self._called = True

@@ -82,7 +82,7 @@ class Moment:
 
     @classmethod
     def now(cls) -> Moment:
-        """The present moment.
+        """Return the present moment.
 
         On a device without events, or while a graph is captured, it cannot be timed.
         """
@@ -96,7 +96,7 @@ class Moment:
         return cls(time.perf_counter_ns(), event, module is not None)
 
     def until(self, end: Moment) -> int | None:
-        """Nanoseconds to a later moment, after waiting for the device.
+        """Return nanoseconds to a later moment, after waiting for the device.
 
         Return None where they cannot be measured. For a program that uses a device it is the
         device's time between the two events, right to about a microsecond; an event is at the
@@ -128,7 +128,7 @@ class Window(profile):  # type: ignore[misc]
 
     @classmethod
     def of(cls, settings: Settings, **more: Any) -> Window:
-        """The profiler with these settings; `more` goes to torch.profiler.profile."""
+        """Return the profiler with these settings; `more` goes to torch.profiler.profile."""
         activities = [ProfilerActivity.CPU]
         if torch.cuda.is_available():
             activities.append(ProfilerActivity.CUDA)
