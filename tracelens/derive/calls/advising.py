@@ -41,7 +41,10 @@ class Advice:
     launch_ns: float = 0.0
 
     def total(self, bound: str = "ns") -> float:
-        """Kernel time of the advised sequence, a step, with what could not be judged as it ran."""
+        """Return the kernel time of the advised sequence in a step.
+
+        What could not be judged counts as it ran.
+        """
         judged: float = sum(getattr(call.cost, bound) for part in self.parts for call in part.calls)
         return judged + self.calls.unjudged_ns
 

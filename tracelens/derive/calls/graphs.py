@@ -121,8 +121,8 @@ def plain_op(name: str) -> str:
 def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
     """Return the outermost ops of the rank's chosen steps in order.
 
-    Columns are step, name, module_path, shapes, and the time of their kernels. A row an op that
-    launched kernels or was recorded with shapes; device_ns is its kernels' time.
+    There is one row per op that launched kernels or was recorded with shapes. Columns are step,
+    name, module_path, shapes, and device_ns, the time of its kernels.
     """
     columns = (
         "span_id",
@@ -168,7 +168,7 @@ def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
 
 
 def _described(row: dict[str, Any]) -> dict[str, Any]:
-    """Operator, call key, shape of the first tensor, weight, dtype and layout of a measured op."""
+    """Describe a measured op: operator, call key, first shape, weight, dtype and layout."""
     op = plain_op(row["name"])
     shapes = _recorded(row["input_shapes"], _SHAPES)
     strides = _recorded(row["input_strides"], _SHAPES)

@@ -271,8 +271,9 @@ class Search:
         layouts: Sequence[str],
         covered: frozenset[str],
     ) -> list[str]:
-        """Layouts that the call may give, as the solver says; each question is asked once.
+        """Return the layouts that the call may give, as the solver says.
 
+        Each question is asked once.
         In0 may be live or fixed and have a view, and one of its views may be live.
         """
         first = match.inputs[0] if match.inputs else ""

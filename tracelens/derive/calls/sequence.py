@@ -53,7 +53,10 @@ def advise_calls(calls: Calls, search: Search) -> list[Advised]:
 def _searched(
     calls: Calls, part: Part, search: Search, layout: str, wanted: str
 ) -> tuple[float, Advised] | None:
-    """Cost and calls of a part between two layouts. One that cannot be judged stays as it ran."""
+    """Return cost and calls of a part between two layouts.
+
+    A part that cannot be judged stays as it ran.
+    """
     if any(node.device_ns is None for node in part.nodes):
         return (0.0, _as_it_ran(part)) if layout == wanted == NCHW else None
     # Where edges are guessed, all tensors but the first only seem to come from outside.

@@ -12,9 +12,9 @@ _AT_ONCE = 1 << 16
 
 
 def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
-    """For each pattern, whether it matches the text of each row of a Categorical column.
+    """Return for each pattern whether it matches each row's text of a Categorical column.
 
-    False for None.
+    It is False for None.
     """
     distinct = words.unique()
     has = _of_texts(

@@ -9,7 +9,7 @@ def over(part: pl.Expr, whole: pl.Expr, otherwise: float | None = None) -> pl.Ex
 
 
 def speedup(base: pl.Expr, other: pl.Expr) -> pl.Expr:
-    """Base over other.
+    """Divide base by other.
 
     Return None where either is missing, or not above 0 as differences of noisy times can be.
     """

@@ -37,7 +37,7 @@ def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Disjoint segments of time, each taken from the first of the layers that covers it.
+    """Take each moment from the first of the layers that covers it: disjoint segments of time.
 
     Each layer has disjoint start_ns, end_ns and further columns, by start. Returns the same
     columns, by start; an interval may come back in several pieces. `layer` and `at` are the layer's

@@ -71,7 +71,7 @@ def not_judged(base: Trace, other: Trace, rules: Rules) -> str | None:
 
 
 def same_steps(base: Trace, other: Trace) -> bool:
-    """True where both mark steps, and the same number of them, so that sums may be compared."""
+    """Return whether both mark steps, and as many of them, so that sums may be compared."""
     steps = [steps_of(trace).height for trace in (base, other)]
     return steps[0] == steps[1] > 0
 

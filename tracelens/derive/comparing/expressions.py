@@ -100,7 +100,7 @@ def parse(text: str) -> Expression:
 
 
 def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
-    """kind, name and measure."""
+    """Return kind, name and measure."""
     kind, colon, rest = target.partition(":")
     if not colon:
         if target not in METRICS:

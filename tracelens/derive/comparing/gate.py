@@ -52,7 +52,7 @@ class Verdict:
     outcome: str = UNCLEAR
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the verdict as JSON has it."""
         names = ("expr", "verdict", "base", "new", "unit", "value", "limit", "interval", "reason")
         return {name: getattr(self, name) for name in names}
 

@@ -118,11 +118,11 @@ def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
 
 
 def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame:
-    """For each of `rows`, over the row and its ancestors: `top`, `n_ones` and `n_twos`.
+    """Search the row and its ancestors, for each of `rows`: `top`, `n_ones` and `n_twos`.
 
-    0 and None for a None row. `marks` has a byte for each row of the tree: `top` is the
-    outermost row marked 1 (None for none), `n_ones` and `n_twos` are the numbers of rows marked
-    1 and 2.
+    They are 0 and None for a None row. `marks` has a byte for each row of the tree: `top` is the
+    outermost row marked 1 (None for none), `n_ones` and `n_twos` are the numbers of rows marked 1
+    and 2.
     """
     is_one, is_two = marks == 1, marks == 2
     counts = (count_among(parent, flags).gather(rows).fill_null(0) for flags in (is_one, is_two))
@@ -136,7 +136,7 @@ def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame:
 
 
 def joined_paths(words: pl.Series, parent: pl.Series, separator: str) -> pl.Series:
-    """For each row the words of the rows around it and its own, outermost first, as Categorical."""
+    """Return the path of names from the root to each row, as Categorical."""
     up = parent
     while up.null_count() < len(up):
         words = below(words.gather(up), words, separator)

@@ -59,14 +59,14 @@ class CaptureEdges:
             self.parts.append(work.select(known))
 
     def earlier_end(self) -> int | None:
-        """When the last work that was launched before the capture ended; None without such work."""
+        """Return when the last work launched before the capture ended; None without such work."""
         if not any(part["api_call_id"].count() for part in self.parts):
             return None  # of no work the launch is known
         ends = [*self._recorded_ends(), *self._late_starts(), *self._early_waits()]
         return max(ends, default=None)
 
     def unrecorded_end(self) -> int | None:
-        """When the last work ended that was launched before the capture and is not recorded.
+        """Return when the last work ended that was launched before the capture and is not recorded.
 
         Return None without such work.
         """
@@ -75,8 +75,9 @@ class CaptureEdges:
         return max([*self._late_starts(), *self._early_waits()], default=None)
 
     def later_start(self) -> int | None:
-        """When work began that the capture's end cut off: launched at its end, and not recorded.
+        """Return when work began that the capture's end cut off.
 
+        It was launched at the end, and is not recorded.
         Return None without such.
         """
         launching = [part["api_call_id"].max() for part in self.parts]
@@ -104,7 +105,7 @@ class CaptureEdges:
         return [max(ends)] if ends and max(ends) < lasts else []
 
     def _late_starts(self) -> list[int]:
-        """The starts of streams' first work that nothing recorded explains."""
+        """Return the starts of streams' first work that nothing recorded explains."""
         firsts = pl.concat([_first_of_streams(part) for part in self.parts])
         firsts = firsts.sort("start_ns").unique(["device_id", "stream_id"], keep="first")
         ids = firsts["api_call_id"].unique()
@@ -180,7 +181,7 @@ class CaptureEdges:
         return launches
 
     def _begin(self) -> int:
-        """The start of the first call or work."""
+        """Return the start of the first call or work."""
         starts = [int(part["start_ns"].min()) for part in self.parts]  # type: ignore[arg-type]
         first = self.read_calls(pl.col("api_call_id") == 0)["start_ns"].min()
         return min([*starts, *([first] if isinstance(first, int) else [])])
@@ -192,7 +193,7 @@ def calls_of(calls: pl.DataFrame) -> ReadCalls:
 
 
 def _first_of_streams(work: pl.DataFrame) -> pl.DataFrame:
-    """The first launched work of each stream: device_id, stream_id, start_ns, api_call_id."""
+    """Return the first launched work per stream: device_id, stream_id, start_ns, api_call_id."""
     names = ["device_id", "stream_id", "start_ns", "api_call_id"]
     work = work.with_columns(
         pl.lit(None, pl.Int64).alias(name) for name in names if name not in work.columns

@@ -13,8 +13,10 @@ _HAS_ID = pl.col("correlation_id").fill_null(0) != 0
 """CUPTI writes 0 for no correlation."""
 _NODE = ["process_id", "graph_node_id"]
 _CLONES = 8
-"""How many times in a row a node may have been copied: capturing makes it, instantiating the
-graph copies it first."""
+"""How many times in a row a node may have been copied.
+
+Capturing makes it; instantiating the graph copies it first.
+"""
 _CALL = ["process_id", "correlation_id"]
 _FEW = 16
 """Processes up to this number are looked up one by one, which takes a quarter of a join's time."""
@@ -129,12 +131,12 @@ class _Processes:
         )
 
     def rows_of(self, work: pl.DataFrame) -> pl.Series:
-        """The row of the call that each row of work names, null where none does."""
+        """Return the row of the call that each row of work names, None where none does."""
         wanted = work.select(pl.col(_CALL).cast(pl.Int64))
         return wanted.join(self._calls, on=_CALL, how="left", maintain_order="left")["row"]
 
     def is_before(self, work: pl.DataFrame) -> pl.Series:
-        """Whether the work's call came before the first recorded one of its process."""
+        """Return whether the work's call came before the first recorded one of its process."""
         wanted = work.select(pl.col(*_CALL, "start_ns").cast(pl.Int64))
         both = wanted.join(self._firsts, on="process_id", how="left", maintain_order="left")
         older = _HAS_ID & (pl.col("correlation_id") < pl.col("first_id"))
@@ -143,7 +145,7 @@ class _Processes:
 
 
 def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.DataFrame:
-    """Device work with process_id: the source's own, else its call's process, else `fallback`.
+    """Add process_id to device work: the source's, else its call's, else `fallback`.
 
     Correlation ids are unique within a process only: work whose id several processes used gets
     process -1, so that it stays unlinked rather than linked to the wrong process.

@@ -62,13 +62,16 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
 
 
 def _numbered(rows: pl.Series, height: int) -> pl.Series:
-    """For each of `height` rows its index in `rows`, None for the others."""
+    """Return each row's index in `rows`, None for rows that are not in it.
+
+    There are `height` rows.
+    """
     none = pl.repeat(None, height, dtype=pl.get_index_type(), eager=True)
     return none.scatter(rows, pl.int_range(len(rows), dtype=pl.get_index_type(), eager=True))
 
 
 def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
-    """process_id, forward_thread_id, sequence_number.
+    """Return process_id, forward_thread_id, sequence_number.
 
     Path of the op that made the node, or is_ambiguous.
     """
@@ -128,7 +131,7 @@ def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
 
 
 def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
-    """module_path, class_name and call_order of every module called, in the order first called.
+    """List every module called: module_path, class_name and call_order, in the order first called.
 
     A wrapper and what it wraps may have one path in the capture: then the class is the latter's.
     """

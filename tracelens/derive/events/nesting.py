@@ -55,13 +55,13 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 
 
 def as_rows(numbers: Sequence[int] | pl.Series) -> pl.Series:
-    """Row numbers of a Nesting as a column in Polars' index type, None for -1."""
+    """Return row numbers of a Nesting as a column in Polars' index type, None for -1."""
     rows = pl.Series(numbers, dtype=pl.Int64)
     return rows.set(rows < 0, None).cast(pl.get_index_type())
 
 
 def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
-    """As `nesting.nest`, in plain Python."""
+    """Nest in plain Python, as `nesting.nest`."""
     order = _in_time_order(spans, calls)
     walk = _Walk(spans)
     n_spans = spans.height
@@ -195,7 +195,7 @@ class _Walk:
 
 
 def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
-    """As `nest`, in C, with Series in the result.
+    """Nest in C, as `nest`, with Series in the result.
 
     Rows that are in time order already, as `assemble` has them, need no sorting and a third of the
     memory.
@@ -262,7 +262,7 @@ def _rows_of(places: pl.Series, order: pl.Series | None) -> pl.Series:
 
 
 def _times(frame: pl.DataFrame, order: pl.Series | None) -> tuple[pa.Buffer, pa.Buffer]:
-    """Starts and ends in time order."""
+    """Return starts and ends in time order."""
     starts = frame["start_ns"].cast(pl.Int64)
     return memory(_at(starts, order), _I64), memory(_at(starts + frame["duration_ns"], order), _I64)
 
@@ -270,7 +270,7 @@ def _times(frame: pl.DataFrame, order: pl.Series | None) -> tuple[pa.Buffer, pa.
 def _hints(
     spans: pl.DataFrame, order: pl.Series | None, places: pl.Series | None
 ) -> pa.Buffer | None:
-    """Recorded callers' places in time order, -1 for none; None where no span has one."""
+    """Return recorded callers' places in time order, -1 for none; None where no span has one."""
     if "parent_hint" not in spans.columns or not spans["parent_hint"].count():
         return None
     hints = spans["parent_hint"].cast(pl.Int64)

@@ -63,9 +63,10 @@ def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
 
 
 def _by_name(name: pl.Expr) -> pl.Expr:
-    """Fields of a name.
+    """Return the fields of a name.
 
-    The phase it marks, the phase it names as an annotation, and whether it is a compiled region.
+    They are the phase it marks, the phase it names as an annotation, and whether it is a compiled
+    region.
     """
     return pl.struct(
         marked=_first(name, _MARKERS),

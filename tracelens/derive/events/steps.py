@@ -37,13 +37,14 @@ _MAX_DIGITS = 18
 def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
     """Return the marks of steps in spans, by start.
 
-    Spans have process_id, thread_id, kind, name, start_ns and duration_ns. A row a mark:
-    process_id, thread_id, start_ns, end_ns, until_ns (the begin of the process's next mark; for a
-    window's last mark, its end), step, window, name. Of marks of several families, the first in
-    FAMILIES with at least two marks is taken; of marks within each other, the outer ones. A step
-    has the number in its mark's name, unless no name has one or a process uses one twice: then
-    marks are counted from 0. A window is a run of steps with consecutive numbers. `pattern`
-    replaces the known marks, for spans of any kind; its first group, if any, is the number.
+    Spans have process_id, thread_id, kind, name, start_ns and duration_ns. There is one row per
+    mark: process_id, thread_id, start_ns, end_ns, until_ns (the begin of the process's next mark;
+    for a window's last mark, its end), step, window, name.
+    Of marks of several families, the first in FAMILIES with at least two marks is taken; of marks
+    within each other, the outer ones. A step has the number in its mark's name, unless no name has
+    one or a process uses one twice: then marks are counted from 0. A window is a run of steps with
+    consecutive numbers. `pattern` replaces the known marks, for spans of any kind; its first group,
+    if any, is the number.
     """
     chosen = _chosen(_named(spans, pattern))
     return _windows(_numbered(chosen)).select(

@@ -119,7 +119,7 @@ def _works(found: pl.DataFrame) -> pl.DataFrame:
 def _of_ranks(
     spans: pl.DataFrame, kernels: pl.DataFrame, works: pl.DataFrame
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Of each rank its calls, and the kernels in none."""
+    """Yield of each rank its calls, and the kernels in none."""
     known = dict(by_value(works, "rank"))
     for tree, of_tree in with_trees(spans, kernels):
         parent = tree["parent_id"]

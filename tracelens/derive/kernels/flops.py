@@ -118,10 +118,10 @@ def _convolution_backward(call: RecordedCall) -> _Counted:
 
 
 def _attention(*, causal: int, backward: bool = False) -> _Formula:
-    """softmax(q kᵀ) v, of queries, keys and values (batch, heads, length, width).
+    """Count softmax(q kᵀ) v, of queries, keys and values (batch, heads, length, width).
 
-    Keys may have fewer heads. `backward`: the gradients of all three, which come after that of
-    the result; the scores are computed anew.
+    Keys may have fewer heads. `backward`: the gradients of all three, which come after that of the
+    result; the scores are computed anew.
     """
 
     def count(call: RecordedCall) -> _Counted:

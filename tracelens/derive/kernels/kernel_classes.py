@@ -44,9 +44,9 @@ def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFram
 
 
 def op_primitives(names: pl.Series) -> pl.Series:
-    """Return what each op computes, by its name alone (Categorical), a row a name.
+    """Return what each op computes, by its name alone: one Categorical value per name.
 
-    `unknown` where that does not tell.
+    It is `unknown` where the name does not tell.
     """
     rules = (*CONTEXT_RULES, *ALLOCATING, *OP_RULES)
     return each_once(names, lambda name: _first(rules, _op(name)).fill_null("unknown"))

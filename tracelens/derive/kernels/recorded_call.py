@@ -135,7 +135,7 @@ def _tensor(shape: Any, strides: Any, kind: tuple[str, int] | None) -> Tensor:
 
 
 def are_sizes(value: object) -> TypeGuard[list[int]]:
-    """Whether a value is a list of sizes."""
+    """Return whether a value is a list of sizes."""
     return isinstance(value, list) and all(
         type(size) is int and 0 <= size <= _LARGEST for size in value
     )

@@ -138,7 +138,7 @@ def _replays(trace: Trace, base: Trace | None = None) -> _Replays:
 
 
 def _placed_parts(trace: Trace, replays: _Replays) -> pl.DataFrame:
-    """As `place_parts`, with replayed kernels placed by what is known of them."""
+    """Place kernels like `place_parts`; CUDA-graph kernels take the layer of their match."""
     parts = place_parts(trace)
     for pairs, base_parts, evidence in replays:
         parts = place_replays(parts, pairs, base_parts, evidence)

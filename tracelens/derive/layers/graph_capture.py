@@ -245,7 +245,7 @@ _RULES: tuple[tuple[str, _Rule], ...] = (
 
 
 def _blocks(shapes: list[list[int]], of_a_block: int) -> int:
-    """Blocks of a kernel with one element of the broadcast shapes for each that a block takes."""
+    """Count a kernel's blocks, which take `of_a_block` elements of the broadcast shapes each."""
     longest = max(map(len, shapes))
     padded = ([1] * (longest - len(shape)) + shape for shape in shapes)
     n_elements: int = math.prod(map(max, zip(*padded, strict=True)))

@@ -46,9 +46,9 @@ def place_replays(
 ) -> pl.DataFrame:
     """Return the kernels of `placed`, with replayed ones placed by a base.
 
-    They stand where the kernels of the base are that they are paired with. `placed` and
-    `base_parts` hold a row a kernel and layer, `pairs` what `pairs_by_name` returns. A kernel that
-    was split in the base is split in the same proportions; its parts sum to its own duration.
+    A replayed kernel stands where the base's kernel stands that it is paired with. `placed` and
+    `base_parts` hold one row per kernel and layer, `pairs` what `pairs_by_name` returns. A kernel
+    that was split in the base is split in the same proportions; its parts sum to its own duration.
     """
     open_rows = placed.filter((pl.col("link") == "graph") & pl.col("evidence").is_in(_PATHS_ONLY))
     replayed = open_rows.join(pairs, on=["rank", "kernel_id"]).join(

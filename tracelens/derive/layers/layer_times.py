@@ -196,7 +196,7 @@ def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
 
 
 def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
-    """For each pair of configurations and each method, the best variant that both have."""
+    """Return the best variant that both have, for each pair of configurations and each method."""
     eager = [way for way in base if way.configuration in EAGER] or base
     compiled = [way for way in other if way.configuration not in EAGER] or other
     pairs = [

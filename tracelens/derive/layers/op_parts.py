@@ -23,13 +23,14 @@ name of its own."""
 
 
 def op_parts(trace: Trace) -> pl.DataFrame:
-    """Return a row a kernel: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns.
+    """Split kernels among ops: one row per kernel, or per op that a fused kernel was made of.
 
-    op is the outermost operator around the launch (aten::conv2d, a node of autograd), or, where
-    there is none, the outermost op (a compiled region), and op_id its span; both are None where no
-    op is. A fused kernel of a compiled graph of which provenance was recorded has a row an op that
-    it was made of instead, without op_id: its time is split as `layer_attribution` splits it among
-    modules, by the bytes that the ops put out.
+    Columns: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns. op is the
+    outermost operator around the launch (aten::conv2d, a node of autograd), or, where there is
+    none, the outermost op (a compiled region), and op_id its span; both are None where no op is. A
+    fused kernel of a compiled graph with recorded provenance has one row per op that it was made of
+    instead, without op_id: its time is split as `layer_attribution` splits it among modules, by the
+    bytes that the ops put out.
     """
     kernels = _with_ops(trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     parts = _split(trace) if trace.has("provenance") else None

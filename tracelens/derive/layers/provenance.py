@@ -186,7 +186,7 @@ def _as_calls(kernels: pl.DataFrame) -> list[tuple[str, list[str]]]:
 
 
 def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) -> list[int | None]:
-    """For each kernel of a run the call_order of its recorded call, or None.
+    """Return for each kernel of a run the call_order of its recorded call, or None.
 
     Calls are aligned by their names first; what lies between two of those is filled in by
     `_fill_gaps`.

@@ -9,9 +9,9 @@ _MOST_EDITS = 300
 
 
 def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
-    """For each of `mine` the index of its match in `theirs`, in increasing order.
+    """Return for each of `mine` the index of its match in `theirs`, in increasing order.
 
-    Return None for no match. The common beginning and end are paired at once, so that only what
+    It is None for no match. The common beginning and end are paired at once, so that only what
     differs is searched.
     """
     shorter = min(len(mine), len(theirs))

@@ -68,7 +68,7 @@ def _predictions(trace: Trace) -> dict[str, Prediction]:
     """Predict each advised change that a replay can make: by its expression, the step with it.
 
     Empty for several ranks, which are replayed one by one and would not wait for each other, and
-    for steps of which the time without the profiler is not known.
+    for steps whose time without the profiler is not known.
     """
     steps = unprofiled_steps(trace) if len(trace.manifest.ranks) == 1 else {}
     if not any(step.unprofiled_ns for step in steps.values()):

@@ -33,7 +33,7 @@ class Costs:
     generated_ns: float = 0
 
     def times(self, factor: float) -> Costs:
-        """These costs, all by the same factor."""
+        """Multiply these costs by the factor."""
         return Costs(
             self.op_ns * factor,
             self.python_ns * factor,
@@ -106,7 +106,7 @@ def costs_by_kind(stored: object) -> dict[str, Costs]:
 
 
 def _are_costs(stored: Any) -> bool:
-    """Whether this is one number for each field of `Costs`, none negative or infinite."""
+    """Return whether this is one number for each field of `Costs`, none negative or infinite."""
     return (
         isinstance(stored, list)
         and len(stored) == len(astuple(NO_COSTS))

@@ -39,7 +39,7 @@ class Labels:
 
 
 def critical_path_of(trace: Trace, replay: Replay) -> pl.DataFrame:
-    """The stretches of the rank's median step in order of time.
+    """Return the stretches of the rank's median step in order of time.
 
     Their durations sum to the replayed step.
     """
@@ -89,7 +89,7 @@ def _within(
 
 
 def labels_of(trace: Trace, replay: Replay, edges: Ints) -> Labels:
-    """What the edges are of."""
+    """Return what the edges are of."""
     table, window = replay.table, replay.window
     kinds, items = table.kinds[edges], table.items[edges]
     of_call = np.isin(kinds, (CALL, WAIT))
@@ -137,7 +137,7 @@ def _activities(
 
 
 def _gathered(values: pl.Series, rows: Ints) -> list[str | None]:
-    """The values at the rows as text, None for row -1."""
+    """Return the values at the rows as text, None for row -1."""
     places = pl.Series(rows).cast(pl.Int64)
     places = places.set(places < 0, None)
     texts: list[str | None] = values.cast(pl.String).gather(places).to_list()
@@ -145,7 +145,7 @@ def _gathered(values: pl.Series, rows: Ints) -> list[str | None]:
 
 
 def _joined(rows: pl.DataFrame) -> pl.DataFrame:
-    """Neighbouring rows of the same thing as one, numbered from 0."""
+    """Join neighbouring rows of the same thing, numbered from 0."""
     key = ["kind", "what", "op", "module_path", "cause", "is_inferred"]
     is_new = pl.struct(key).ne_missing(pl.struct(key).shift(1))
     grouped = rows.with_columns(position=is_new.fill_null(value=True).cum_sum() - 1).group_by(

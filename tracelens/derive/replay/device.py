@@ -158,7 +158,7 @@ def add_device_edges(
 
 
 def _usual(latencies: Ints, gaps: Ints) -> Latency:
-    """The medians of latencies and gaps that nothing delayed."""
+    """Return the medians of latencies and gaps that nothing delayed."""
     short = latencies[(latencies >= 0) & (latencies < _LONG_LATENCY_NS)]
     close = gaps[(gaps >= 0) & (gaps < _NEAR_NS)]
     return Latency(

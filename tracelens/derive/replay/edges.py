@@ -44,7 +44,7 @@ class Edges:
         self.parts.append(tuple(columns))
 
     def columns(self) -> tuple[Ints, ...]:
-        """Sources, targets, ns, kinds, items and the counts, of all edges."""
+        """Return sources, targets, ns, kinds, items and the counts, of all edges."""
         return tuple(np.concatenate(column) for column in zip(*self.parts, strict=True))
 
 

@@ -36,7 +36,7 @@ class Graph:
         return len(self.offsets) - 1
 
     def with_weights(self, weights: Ints) -> Graph:
-        """The same edges with other times."""
+        """Return the same edges with other times."""
         return replace(self, weights=np.ascontiguousarray(weights, dtype=np.int64))
 
 
@@ -54,7 +54,7 @@ def earliest_times(graph: Graph) -> tuple[Ints, Ints]:
 
 
 def earliest_times_in_python(graph: Graph) -> tuple[Ints, Ints]:
-    """The twin of `longest_paths` in C, which defines it."""
+    """Compute the longest paths in Python. It defines the twin in C, `longest_paths`."""
     offsets, sources = graph.offsets.tolist(), graph.sources.tolist()
     weights = graph.weights.tolist()
     times: list[int] = []
@@ -73,7 +73,7 @@ def earliest_times_in_python(graph: Graph) -> tuple[Ints, Ints]:
 
 
 def deciding_path(graph: Graph, deciding: Ints, moment: int) -> list[int]:
-    """The edges that decide a moment, from it back to the first moment."""
+    """Return the edges that decide a moment, from it back to the first moment."""
     path = []
     while (edge := int(deciding[moment])) >= 0:
         path.append(edge)

@@ -39,7 +39,7 @@ class Chain:
 
 
 def host_chains(window: Window) -> list[Chain]:
-    """The chains of a window's host threads; the first holds the marks of steps."""
+    """Return the chains of a window's host threads; the first holds the marks of steps."""
     teams = _teams(window)
     return [_chain(window, team, is_main=i == 0) for i, team in enumerate(teams)]
 
@@ -80,7 +80,7 @@ def _teams(window: Window) -> list[pl.DataFrame]:
 
 
 def _merged(begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """The union of intervals by start, as begins and ends."""
+    """Return the union of intervals by start, as begins and ends."""
     reached = np.maximum.accumulate(ends)
     is_first = np.r_[True, begins[1:] > reached[:-1]]
     firsts = np.flatnonzero(is_first)
@@ -92,7 +92,7 @@ def _length(intervals: tuple[Ints, Ints]) -> int:
 
 
 def _overlap(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> int:
-    """How long two unions of intervals are both there."""
+    """Return how long two unions of intervals are both there."""
     union = _merged(*_by_start(first, second))
     return _length(first) + _length(second) - _length(union)
 
@@ -104,7 +104,7 @@ def _by_start(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints
 
 
 def _chain(window: Window, team: pl.DataFrame, *, is_main: bool) -> Chain:
-    """The chain of a team's threads."""
+    """Return the chain of a team's threads."""
     key = ["process_id", "thread_id"]
     calls = window.calls.with_row_index("row").join(team, on=key, how="semi", maintain_order="left")
     ops = window.ops.with_row_index("row").join(team, on=key, how="semi", maintain_order="left")
@@ -142,7 +142,7 @@ def _chain(window: Window, team: pl.DataFrame, *, is_main: bool) -> Chain:
 
 
 def _within(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:
-    """For each piece the row of the interval that it lies in, -1 for none."""
+    """Return for each piece the row of the interval that it lies in, -1 for none."""
     if not len(starts):
         return np.full(max(len(times) - 1, 0), -1, np.int64)
     last = np.searchsorted(starts, times[:-1], "right") - 1

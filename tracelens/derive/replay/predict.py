@@ -70,7 +70,7 @@ _COLUMNS = {
 
 
 def whatif(trace: Trace, *changes: str) -> pl.DataFrame:
-    """One row per rank: its step before and after the changes, made at once, with a range.
+    """Predict each rank's step after the changes, made at once, with a range: one row per rank.
 
     `tl.whatif(trace, "cuda_graph", "no_sync")`. The times are without what the profiler adds.
     Raises as `predict` does.
@@ -80,7 +80,7 @@ def whatif(trace: Trace, *changes: str) -> pl.DataFrame:
 
 
 def predict(trace: Trace, changes: Sequence[str], rank: int | None = None) -> list[Prediction]:
-    """The prediction of each rank that marks steps, or of one.
+    """Return the prediction of each rank that marks steps, or of one.
 
     Raises UsageError for a change that is none or that the trace cannot answer, and
     MissingTableError where no step is replayed.
@@ -165,7 +165,7 @@ def fitted_costs(replay: Replay, usual: Costs, wanted_ns: float) -> Costs:
 
 
 def _bound(subject: Subject, weights: Ints) -> tuple[str, str | None]:
-    """What most of the changed step waits for, and the thing that takes most of that."""
+    """Return what most of the changed step waits for, and the thing that takes most of that."""
     path = steady_path(subject.replay, weights)
     sums: dict[str, int] = {}
     things: dict[tuple[str, str], int] = {}

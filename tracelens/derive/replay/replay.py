@@ -63,13 +63,13 @@ def _all_ranks(trace: Trace) -> dict[int, Replay]:
 
 
 def replay_of(trace: Trace, rank: int) -> Replay | None:
-    """The replay of the rank's steps around the median one; None without a host's records."""
+    """Replay the rank's steps around the median one; None without a host's records."""
     window = read_window(trace, rank)
     return None if window is None else build(window)
 
 
 def build(window: Window) -> Replay:
-    """The graph of a window."""
+    """Return the graph of a window."""
     edges, chains = Edges(), host_chains(window)
     times = [np.zeros(1, np.int64)]
     classes = [np.zeros(1, np.int64)]
@@ -180,7 +180,7 @@ def step_ends(replay: Replay, times: Ints) -> Ints:
 
 
 def last_moment(replay: Replay, times: Ints, step: int) -> int:
-    """The moment that ends a step: the next mark, or the end of work launched until then."""
+    """Return the moment that ends a step: the next mark, or the end of work launched until then."""
     end = int(step_ends(replay, times)[step])
     if int(times[replay.marks[step + 1]]) == end:
         return int(replay.marks[step + 1])
@@ -200,7 +200,7 @@ def step_durations(replay: Replay, times: Ints) -> Ints:
 
 
 def replay_error_frac(replay: Replay) -> float:
-    """How far the median replayed step is from the median recorded one, over the latter."""
+    """Return how far the median replayed step is from the median recorded one, over the latter."""
     times, _ = earliest_times(replay.table.graph)
     recorded = float(np.median(replay.window.steps["duration"].to_numpy()))
     replayed = float(np.median(step_durations(replay, times)))

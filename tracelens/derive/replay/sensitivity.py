@@ -42,12 +42,12 @@ def sensitivity_of(trace: Trace, replay: Replay, step: UnprofiledStep | None) ->
 
 
 def _outer(layers: list[str | None]) -> list[str | None]:
-    """Module paths cut after the third part."""
+    """Cut module paths after the third part."""
     return [None if path is None else ".".join(path.split(".")[:3]) for path in layers]
 
 
 def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple[str, str, Flags]]:
-    """The names with most time, each with its edges."""
+    """Return the names with most time, each with its edges."""
     frame = pl.DataFrame(
         {"name": pl.Series(names, dtype=pl.String), "ns": subject.replay.table.graph.weights}
     )
@@ -58,7 +58,7 @@ def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple
 
 
 def _causes(subject: Subject) -> list[tuple[str, str, Flags]]:
-    """What the host does, and what the device does, each with its edges."""
+    """List what the host does, and what the device does, each with its edges."""
     table = subject.replay.table
     causes = sorted({cause for cause in subject.labels.causes if cause})
     subjects = [("cause", cause, subject.of_cause(cause)) for cause in causes]

@@ -77,7 +77,7 @@ def _of_rank(trace: Trace, replay: Replay, recorded_ns: int) -> UnprofiledStep:
 
 
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
-    """Median, least and most of the steps that a live capture timed without the profiler.
+    """Return median, least and most of the steps that a live capture timed without the profiler.
 
     Return None without any.
     """
@@ -96,6 +96,9 @@ def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
 
 
 def is_of_torch(trace: Trace, rank: int) -> bool:
-    """Whether torch.profiler recorded the rank: of other profilers no costs were measured."""
+    """Return whether torch.profiler recorded the rank.
+
+    The costs of other profilers were not measured.
+    """
     kinds = {source.get("kind") for source in trace.manifest.sources if source.get("rank") == rank}
     return "torch" in kinds

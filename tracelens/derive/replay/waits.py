@@ -41,7 +41,7 @@ class HostWait:
 
 
 def find_waits(window: Window, work: Work) -> list[HostWait]:
-    """The calls that wait for device work, or would where the host were faster."""
+    """Return the calls that wait for device work, or would where the host were faster."""
     calls = window.calls
     starts, ends = calls["start"].to_numpy(), calls["end"].to_numpy()
     waits = [
@@ -53,7 +53,7 @@ def find_waits(window: Window, work: Work) -> list[HostWait]:
 
 
 def _synchronizations(window: Window, work: Work, starts: Ints, ends: Ints) -> list[HostWait]:
-    """Waits for a device, stream or event, and releases of memory that were seen to wait."""
+    """Return waits for a device, stream or event, and releases of memory that were seen to wait."""
     calls = window.calls
     is_implicit = calls["api"].str.contains(_IMPLICIT).to_numpy()
     names = calls["api"].to_list()
@@ -103,7 +103,10 @@ def _blocking_copies(window: Window, work: Work, ends: Ints) -> list[HostWait]:
 
 
 def _full_queues(window: Window, work: Work, starts: Ints, ends: Ints) -> list[HostWait]:
-    """Launches that took long while much work was pending, as a queue holds about a thousand."""
+    """Return launches that took long while much work was pending.
+
+    A queue holds about a thousand.
+    """
     is_launch = (window.calls["kind"] == "kernel_launch").to_numpy()
     long = np.flatnonzero(is_launch & (ends - starts > _LONG_LAUNCH_NS))
     waits = []

@@ -22,14 +22,15 @@ _ENDS = pl.col("start_ns") + pl.col("duration_ns")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Steps of one rank: all times are ns since the first step's mark, `origin_ns`.
+    """Steps of one rank.
 
+    All times are ns since the first step's mark, `origin_ns`.
     `steps` has step, start, duration; `marks` when the host began each step, and last when it
     ended. `calls` (outermost API calls by start): start, end, thread, api, kind, waits, and
     `call_rows`, the row there of every call's id. `work` by start: start, end, queue, call (row of
-    calls, null where it came before), kind, name and what else is known. `ops` holds outermost ops,
-    `spans` begin, end, thread, whether it is Python's, and whether a kernel that torch.compile
-    generated is launched in it, of every recorded span.
+    calls, None where it came before), kind, name and what else is known. `ops` holds outermost ops.
+    `spans` has every recorded span: begin, end, thread, whether it is Python's, and whether a
+    kernel that torch.compile generated is launched in it.
     """
 
     rank: int
@@ -45,7 +46,7 @@ class Window:
 
 
 def read_window(trace: Trace, rank: int) -> Window | None:
-    """The steps around the rank's median one, without steps all of it.
+    """Return the steps around the rank's median one; without steps, all that was recorded.
 
     Return None without a host, or too long.
     """
@@ -78,7 +79,7 @@ def read_window(trace: Trace, rank: int) -> Window | None:
 
 
 def _chosen_steps(trace: Trace, rank: int) -> pl.DataFrame:
-    """Consecutive steps of the rank, of one window, with the median one among them."""
+    """Return consecutive steps of the rank, of one window, with the median one among them."""
     steps = steps_of(trace).filter(pl.col("rank") == rank).sort("start_ns")
     if not steps.height:
         return steps
@@ -92,12 +93,12 @@ def _chosen_steps(trace: Trace, rank: int) -> pl.DataFrame:
 
 
 def _n_events(trace: Trace, rank: int) -> int:
-    """The rank's API calls and kernels."""
+    """Return the rank's API calls and kernels."""
     return sum(trace.heights(table).get(rank, 0) for table in ("kernels", "api_calls"))
 
 
 def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
-    """When the host began each step, and when it ended the last; empty where the marks are gone."""
+    """Return when the host began each step, and ended the last. Empty where the marks are gone."""
     names = steps["name"].unique().to_list()
     begin, end = steps["start_ns"][0], steps.select(_ENDS).to_series()[-1]
     found = trace.select(
@@ -122,7 +123,7 @@ def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
 
 
 def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
-    """One step without a number, from the rank's first event to its last."""
+    """Return one step without a number, from the rank's first event to its last."""
     edges: dict[str, tuple[int, int]] = {}
     for table in ("api_calls", "spans", "kernels", "memcpys", "memsets"):
         times = trace.select(table, "rank", "start_ns", "duration_ns")
@@ -279,7 +280,7 @@ _SCHEMA = {
 
 
 def _described(table: str) -> list[pl.Expr]:
-    """The columns of _SCHEMA from a table of device work."""
+    """Return the columns of _SCHEMA from a table of device work."""
     null = pl.lit(None)
     kernel, copy = table == "kernels", table == "memcpys"
     host_memory = pl.concat_str(["source_memory", "destination_memory"], separator=">")
@@ -344,6 +345,6 @@ def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outermost(spans: pl.DataFrame, key: str) -> pl.DataFrame:
-    """The spans that lie within no other of their thread; they are sorted by start."""
+    """Return the spans that lie within no other of their thread; they are sorted by start."""
     reached = pl.col("end").cum_max().shift(1).over(key)
     return spans.filter(((pl.col("start") >= reached) | reached.is_null()).fill_null(value=True))

@@ -81,7 +81,7 @@ def _number(name: str) -> int:
 
 
 def _called(path: pl.Series, api: pl.Series) -> pl.Series:
-    """The path of a call with the function of the API at its end."""
+    """Return the path of a call with the function of the API at its end."""
     parts = pl.DataFrame({"path": path, "api": api.cast(pl.String)})
     return parts.select(
         pl.concat_str("path", "api", separator=" > ", ignore_nulls=True)
@@ -185,7 +185,7 @@ def _nearest(events: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> tuple[pl
 
 
 def _ends(spans: pl.DataFrame, rows: pl.Series) -> pl.Series:
-    """When the spans of these rows end."""
+    """Return when the spans of these rows end."""
     return spans["start_ns"].gather(rows).cast(pl.Int64) + spans["duration_ns"].gather(rows)
 
 

@@ -46,7 +46,7 @@ class Change:
         return f"{self.text}{self._where_all}: {self._saving}{self._where}."
 
     def predicted_sentence(self, step: str) -> str:
-        """What to do, what a step then takes in the words given, and where."""
+        """Say what to do, what a step then takes in the words given, and where."""
         return f"{self.text}{self._where_all}: {step}{self._where_without_times}."
 
     @property

@@ -88,7 +88,7 @@ class Rule:
 
 
 def _idle(program: JudgedProgram) -> Iterator[Rule]:
-    """For each cause of idle time, all of it, with its places."""
+    """Advise on each cause of idle time: all of it, with its places."""
     for cause, words in _BY_CAUSE.items():
         places = program.places_of(cause)
         text = words
@@ -163,7 +163,7 @@ def _launches(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _reads(program: JudgedProgram) -> Rule | None:
-    """Reading single values of tensors."""
+    """Advise on reading single values of tensors."""
     reads = reads_of(program.places_of("launch"))
     if not reads:
         return None
@@ -176,7 +176,7 @@ def _reads(program: JudgedProgram) -> Rule | None:
 
 
 def _process_copies(program: JudgedProgram) -> Iterator[Rule]:
-    """Copies of memory in a process without a device."""
+    """Advise on copies of memory in a process without a device."""
     if program.trace.has("kernels"):
         return
     words = "Copy less memory: keep one buffer and write into it (out=, copy_), or use a view"
@@ -258,7 +258,7 @@ def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _layout(program: JudgedProgram) -> Iterator[Rule]:
-    """Layout transforms around convolutions."""
+    """Advise on layout transforms around convolutions."""
     of_convolutions = (pl.col("primitive") == "layout") & pl.col("op").str.contains("conv")
     saved = program.kernels.filter(of_convolutions.fill_null(value=False))["ns"].sum()
     words = "Keep images in channels_last: convolutions transpose their operands"
@@ -266,7 +266,7 @@ def _layout(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _attention(program: JudgedProgram) -> Iterator[Rule]:
-    """Softmax over large scores between batched products, instead of one fused attention kernel."""
+    """Advise one fused attention kernel instead of softmax over large scores between products."""
     softmax = program.kernels.filter(
         (pl.col("primitive") == "softmax") & pl.col("op").str.contains(r"^aten::_?softmax")
     )
@@ -283,7 +283,7 @@ def _attention(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _has_large_scores(trace: Trace) -> bool:
-    """Whether a softmax's recorded input shape is a batch of large matrices."""
+    """Return whether a softmax's recorded input shape is a batch of large matrices."""
     softmaxes = trace.select("spans", "input_shapes", where=pl.col("name") == "aten::_softmax")
     shapes = (
         softmaxes["input_shapes"]
@@ -301,7 +301,7 @@ def _has_large_scores(trace: Trace) -> bool:
 
 
 def _communication(program: JudgedProgram) -> Iterator[Rule]:
-    """Communication that no computation hides, and waiting for other ranks."""
+    """Advise on communication that no computation hides, and on waiting for other ranks."""
     words = "Overlap communication with computing (buckets, a later wait)"
     yield Rule(program.parts["communication"], words, "communication", "time_breakdown")
     words = "Give all ranks equally much to do: collectives wait for the slowest rank"

@@ -168,7 +168,7 @@ def _devices(
 
 
 def _by_device(work: pl.DataFrame) -> dict[Device, pl.DataFrame]:
-    """The work of each device by start, by rank and device."""
+    """Return the work of each device by start, by rank and device."""
     order = ["rank", "device_id", "start_ns"]
     same, grows = pl.lit(value=True), pl.lit(value=False)
     for name in order:

@@ -220,7 +220,7 @@ def _depths(parent: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 
 def between(before: pl.Expr, after: pl.Expr, is_outside: pl.Expr) -> pl.Expr:
-    """A text for time in which nothing is recorded, from the names before and after it.
+    """Describe time in which nothing is recorded by the names before and after it.
 
     `is_outside`: all that came before has ended, the mark of a step included.
     """
@@ -245,7 +245,7 @@ def is_step(name: pl.Expr) -> pl.Expr:
 
 
 def shortened(name: pl.Expr) -> pl.Expr:
-    """A span's name in short: a Python frame's file without folders, a builtin's own name."""
+    """Shorten a span's name: a Python frame's file without folders, a builtin's own name."""
     name = name.str.replace(r"^<built-in (?:method|function) ([\w.]+).*$", "${1}")
     name = name.str.replace(
         r"^enumerate\(DataLoader\)#(_\w+)\.__next__$", "DataLoader.__next__ (${1})"

@@ -71,13 +71,13 @@ def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def communication_spans(spans: pl.DataFrame) -> pl.DataFrame:
-    """process_id, start_ns and duration_ns of the spans in which a process communicates."""
+    """Return process_id, start_ns and duration_ns of the spans in which a process communicates."""
     (communicates,) = matching(spans["name"].cast(pl.Categorical), COMMUNICATION)
     return _times(spans, communicates & spans["kind"].is_in(["op", "annotation"]))
 
 
 def _times(spans: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
-    """The process and the times of the chosen spans, as wide integers."""
+    """Return the process and the times of the chosen spans, as wide integers."""
     columns = spans.select("process_id", "start_ns", "duration_ns")[chosen.arg_true()]
     return columns.select(pl.all().cast(pl.Int64))
 

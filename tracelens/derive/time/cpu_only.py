@@ -53,7 +53,7 @@ def require_time(trace: Trace, analysis: str) -> None:
 
 
 def process_sentences(trace: Trace) -> list[str]:
-    """A sentence on what rows without a device mean, if there are any."""
+    """Say what rows without a device mean, if there are any."""
     ranks = process_ranks(trace)
     if not ranks:
         return []
@@ -79,12 +79,15 @@ def unseen_device(trace: Trace) -> list[str]:
 
 
 def count_ops(trace: Trace) -> dict[int, int]:
-    """The number of ops on each rank whose process's time is judged."""
+    """Count the ops on each rank whose process's time is judged."""
     return {rank: int(ops["n_calls"].sum()) for rank, ops in trace.derived(_ops).items()}
 
 
 def reads_of(places: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Of the places of calling ops, with their times, those that read single values of tensors."""
+    """Return the places that read single values of tensors, with their times.
+
+    `places` are those of calling ops.
+    """
     return [(what, ns) for what, ns in places if what.rpartition(_WITHIN)[2] == READS]
 
 
@@ -167,7 +170,7 @@ def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
 
 
 def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
-    """By rank of `process_ranks` all its time as tiles, by start: see `_with_work`."""
+    """Return by rank of `process_ranks` all its time as tiles, by start: see `_with_work`."""
     tiles_by_rank = {}
     for rank in process_ranks(trace):
         lane, steps = _lane_and_steps(trace, rank)
@@ -225,7 +228,7 @@ def _lane_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.DataFrame
 
 
 def _places(tiles: pl.DataFrame) -> pl.DataFrame:
-    """The time of tiles, which are by start, by cause and place."""
+    """Sum the idle time of tiles by cause and place. Tiles are sorted by start."""
     return tiles.group_by("cause", "what").agg(
         idle_ns=_LENGTH.sum(),
         n_gaps=pl.len().cast(pl.Int64),
@@ -235,7 +238,10 @@ def _places(tiles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _main_lane(lanes: pl.DataFrame) -> pl.DataFrame:
-    """The activities, by start with end_ns, of the process's main thread with most known time."""
+    """Return the activities of the process's main thread with most known time, by start.
+
+    They have end_ns.
+    """
     key = ["process_id", "thread_id"]
     known = lanes.group_by(key).agg(pl.col("duration_ns").sum())
     most = known.sort("duration_ns", *key, descending=[True, False, False]).head(1)

@@ -41,7 +41,7 @@ _OPERATOR = r"^\w+::\w+$"
 
 
 def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
-    """What a process's threads do, as disjoint stretches by start.
+    """Return what a process's threads do, as disjoint stretches by start.
 
     `spans` are of one rank, with COLUMNS and SHAPES and parent_id as row number. Returns start_ns,
     end_ns, `work` (a kind), `op` (the innermost op) and `call` (the outermost one); the two are
@@ -77,9 +77,10 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
 
 
 def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
-    """The ops of a process: thread_id, start_ns, end_ns, and as rows of spans op, above and call.
+    """Return the ops of a process: thread_id, start_ns, end_ns, op, above and call.
 
-    `above` is the nearest op around each, `call` the outermost, which may be itself.
+    The last three are rows of spans: `above` is the nearest op around each, `call` the outermost,
+    which may be itself.
     """
     (communicates,) = matching(spans["name"].cast(pl.Categorical), COMMUNICATION)
     is_op = (spans["kind"] == "op") & ~communicates & is_own & (spans["duration_ns"] > 0)
@@ -96,7 +97,7 @@ def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
 
 
 def _innermost(ops: pl.DataFrame) -> pl.DataFrame:
-    """The time of each op outside of the ops that it calls: start_ns, end_ns and op."""
+    """Return the time of each op outside of the ops that it calls: start_ns, end_ns and op."""
     begins = ops.select("thread_id", ns="start_ns", is_begin=1, order="op", op="op")
     ends = ops.select("thread_id", ns="end_ns", is_begin=0, order=-pl.col("op"), op="above")
     edges = pl.concat([ends, begins], how="vertical_relaxed")
@@ -107,7 +108,7 @@ def _innermost(ops: pl.DataFrame) -> pl.DataFrame:
 
 
 def _nearest(parents: pl.Series, is_op: pl.Series, rows: pl.Series) -> pl.Series:
-    """The row of the nearest op around each row; None without one."""
+    """Return the row of the nearest op around each row; None without one."""
     above = parents.gather(rows)
     pending = (above.is_not_null() & ~is_op.gather(above).fill_null(value=True)).arg_true()
     while len(pending):
@@ -136,7 +137,7 @@ def _outermost(rows: pl.Series, above: pl.Series) -> pl.Series:
 
 
 def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
-    """The kind of work of each op, from its name, shapes, element types and own time."""
+    """Return the kind of work of each op, from its name, shapes, element types and own time."""
     names = spans["name"].gather(ops["op"]).cast(pl.Categorical)
     copies, looks, is_operator = matching(names, _COPIES, _NO_WORK, _OPERATOR)
     shapes, dtypes = (spans[column].gather(ops["op"]) for column in SHAPES)
@@ -193,7 +194,7 @@ def _product(sizes: list[object]) -> int:
 
 
 def _disjoint(pieces: pl.DataFrame) -> pl.DataFrame:
-    """Pieces of several threads, by start, each without the time that an earlier one covers."""
+    """Return pieces of several threads, by start, without the time that an earlier one covers."""
     ordered = pieces.sort("start_ns", "end_ns", descending=[False, True])
     reached = pl.col("end_ns").cum_max().shift(1)
     trimmed = ordered.with_columns(start_ns=pl.max_horizontal("start_ns", reached))

@@ -27,7 +27,7 @@ def graph_use(trace: Trace) -> GraphUse:
 
 
 def is_capture_alone(trace: Trace) -> bool:
-    """Whether nothing ran, as all launches were captured into a graph."""
+    """Return whether nothing ran, as all launches were captured into a graph."""
     return not trace.has("kernels") and graph_use(trace) == GraphUse.CAPTURED
 
 

@@ -74,7 +74,7 @@ def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFram
 
 
 def _of_lanes(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
-    """The activities of some threads, thread by thread."""
+    """List the activities of some threads, thread by thread."""
     causing = _causing(lanes.calls)
     classes = _classes(lanes, spans, causing)
     layered = overlay([part.select("start_ns", "end_ns", "cause", "row") for part in classes])
@@ -140,7 +140,7 @@ def _classes(lanes: Lanes, all_spans: pl.DataFrame, causing: pl.DataFrame) -> li
 
 
 def _issuing(lanes: Lanes) -> pl.DataFrame:
-    """The times of ops and calls, with the pauses between them that belong to issuing them."""
+    """Return the times of ops and calls, with the pauses between that belong to issuing them."""
     edges, spans = ["start_ns", "end_ns"], lanes.spans
     ops = spans.filter(pl.col("kind") == "op").select(edges)
     busy = pl.concat([union(ops), union(lanes.calls.select(edges))]).sort("start_ns")
@@ -178,7 +178,7 @@ def _causing(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
-    """The cause of calls by kind and api; null for those that do none of it."""
+    """Return the cause of calls by kind and api; None for those that do none of it."""
     return calls.select(
         cause=pl.when(pl.col("api").str.contains(_LOADS))
         .then(pl.lit("loading"))
@@ -209,14 +209,17 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
-    """The intervals (start_ns, end_ns, …) by start, without those that lie within another one."""
+    """Drop the intervals that lie within another one.
+
+    Intervals have start_ns and end_ns and are sorted by start.
+    """
     ordered = intervals.sort("start_ns", "end_ns", descending=[False, True], maintain_order=True)
     reached = pl.col("end_ns").cum_max().shift(1)
     return ordered.filter((pl.col("start_ns") >= reached).fill_null(value=True))
 
 
 def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Ops that compute on the host: long ones in which no function of the API is called.
+    """Return ops that compute on the host: long ones in which no function of the API is called.
 
     Operators have a library in their name, as aten::add; a framework's own regions have none.
     """
@@ -246,7 +249,7 @@ def _without_gaps(segments: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
 
 
 def _joined(segments: pl.DataFrame) -> pl.DataFrame:
-    """Adjacent segments of one class and call joined."""
+    """Join adjacent segments of one class and call."""
     differs = pl.any_horizontal(
         pl.col(name).ne_missing(pl.col(name).shift(1)) for name in ("class", "at")
     )

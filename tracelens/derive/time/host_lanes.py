@@ -43,22 +43,22 @@ class Lanes:
     calls_are_known: bool
 
     def thread_of(self, moments: pl.Series) -> pl.Series:
-        """The row of the thread that each moment of the axis belongs to."""
+        """Return the row of the thread that each moment of the axis belongs to."""
         return last_before(self.threads["first_ns"], moments)
 
     def of_threads(self, column: str, moments: pl.Series) -> pl.Series:
-        """What `threads` says of the thread of each moment."""
+        """Return `threads`' value of a column for the thread of each moment."""
         return self.threads[column].gather(self.thread_of(moments))
 
     def recorded(self, moments: pl.Series) -> pl.Series:
-        """The recorded times of moments of the axis."""
+        """Return the recorded times of moments of the axis."""
         return moments - self.of_threads("shift_ns", moments)
 
 
 def lanes_in_batches(
     spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame
 ) -> Iterator[Lanes]:
-    """The threads that launch work or mark steps, some at a time."""
+    """Yield the threads that launch work or mark steps, some at a time."""
     threads = _with_extent(_launching(spans, calls, marks), spans, calls)
     start = pl.col("start_ns").cast(pl.Int64)
     overhead = spans.filter(pl.col("kind") == "overhead").select(
@@ -98,7 +98,7 @@ def _launching(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) ->
 
 
 def _with_extent(threads: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """The threads with low_ns, high_ns, n_rows and pause_ns."""
+    """Return the threads with low_ns, high_ns, n_rows and pause_ns."""
     start = pl.col("start_ns").cast(pl.Int64)
     extents = [
         frame.group_by(_KEY).agg(
@@ -126,7 +126,7 @@ def _with_extent(threads: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame
 
 
 def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The threads some at a time, with their places on an axis.
+    """Yield the threads some at a time, with their places on an axis.
 
     A long or large one has an axis of its own.
     """
@@ -166,7 +166,10 @@ def _rows_by_thread(frame: pl.DataFrame, threads: pl.DataFrame) -> pl.DataFrame:
 def _of_threads(
     frame: pl.DataFrame, threads: pl.DataFrame, by_thread: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """The rows of some threads on their axis, by start, with their row in the frame and end_ns."""
+    """Return the rows of some threads on their axis, by start.
+
+    They have end_ns and `row`, their row in the frame.
+    """
     names = [name for name in ("kind", "name", "api", "span_id") if name in frame.columns]
     columns = frame.select(*names, "start_ns", "duration_ns")
     start = pl.col("start_ns").cast(pl.Int64)
@@ -184,7 +187,7 @@ def _of_threads(
 
 
 def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
-    """The rows of a thread. Ids of the frame may be as narrow as its own allow."""
+    """Return the rows of a thread. Ids of the frame may be as narrow as its own allow."""
     is_mine = (pl.col("process_id") == pl.lit(process, pl.Int64)) & (
         pl.col("thread_id") == pl.lit(thread, pl.Int64)
     )
@@ -192,7 +195,7 @@ def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
 
 
 def _stopped_by(overhead: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
-    """The overhead during which a thread stood still: nothing begins in it meanwhile.
+    """Return the overhead during which a thread stood still: nothing begins in it meanwhile.
 
     torch does not record the thread of this overhead; it is one that calls the API.
     """

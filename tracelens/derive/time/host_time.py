@@ -103,7 +103,7 @@ def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
 
 
 def host_times(trace: Trace, activities: pl.DataFrame, ranks: Iterable[int]) -> dict[int, HostTime]:
-    """The hosts of these ranks, by rank.
+    """Return the hosts of these ranks, by rank.
 
     Calls are read some at a time, and only what is needed of each is kept: see `Trace.chunks`.
     """
@@ -147,13 +147,13 @@ class _Reading:
         self.of_launches = self.numbers(self.launches["rank"], self.launches["what"])
 
     def known(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The rows of these ranks, by rank."""
+        """Return the rows of these ranks, by rank."""
         if not frame["rank"].unique().is_in([*self.places]).all():
             frame = frame.filter(pl.col("rank").is_in([*self.places]))
         return frame if frame["rank"].is_sorted() else frame.sort("rank", maintain_order=True)
 
     def numbers(self, ranks: pl.Series, places: pl.Series) -> pl.Series:
-        """The indices of places in the `places` of their ranks; -1 for null."""
+        """Return the indices of places in the `places` of their ranks; -1 for None."""
         places = places.cast(pl.Categorical)
         codes, highest = places.to_physical(), places.to_physical().max()
         if isinstance(highest, int) and ranks.min() != ranks.max():
@@ -201,7 +201,7 @@ class _Reading:
         )
 
     def finished(self, activities: pl.DataFrame, ids: pl.DataFrame | None) -> dict[int, HostTime]:
-        """The hosts with their activities, after all calls were read.
+        """Return the hosts with their activities, after all calls were read.
 
         `ids` are those calls where given.
         """

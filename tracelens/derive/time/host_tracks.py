@@ -80,7 +80,7 @@ class Tracks:
         return pl.concat([part.select(columns) for part in [*pieces, nothing]])
 
     def _with_tracks(self) -> pl.DataFrame:
-        """The segments of these tracks, with the number of the track."""
+        """Return the segments of these tracks, with the number of the track."""
         tracks = pl.DataFrame(self.bounds, schema=["first", "after"], orient="row")
         rows = tracks.with_row_index("track").select(
             pl.col("track").cast(pl.Int32), row=pl.int_ranges("first", "after")
@@ -101,12 +101,12 @@ class _Axis:
 
     @classmethod
     def of(cls, *frames: pl.DataFrame) -> "_Axis":
-        """The axis of all times (start_ns, end_ns) of the frames."""
+        """Make the axis of all times (start_ns, end_ns) of the frames."""
         times = [frame[edge] for frame in frames for edge in ("start_ns", "end_ns")]
         return cls(pl.concat(times).unique().sort())
 
     def laid_out(self, frame: pl.DataFrame, track: str) -> pl.DataFrame:
-        """The intervals with numbers for times, sorted; those of one track are disjoint."""
+        """Return the intervals with numbers for times, sorted; those of one track are disjoint."""
         first = pl.col(track).cast(pl.Int64) * len(self.times)
         return frame.with_columns(
             (first + self.times.search_sorted(frame[edge]).cast(pl.Int64)).alias(edge)
@@ -114,7 +114,7 @@ class _Axis:
         ).sort("start_ns")
 
     def read_back(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The intervals with times for numbers."""
+        """Return the intervals with times for numbers."""
         return frame.with_columns(
             self.times.gather(frame[edge] % len(self.times)).alias(edge)
             for edge in ("start_ns", "end_ns")
@@ -127,7 +127,7 @@ def tracks_by_rank(
     mains: Mapping[int, Mapping[int | None, Thread]],
     threads: Mapping[int, Iterable[Thread]],
 ) -> dict[int, Tracks]:
-    """The tracks of each rank's threads.
+    """Return the tracks of each rank's threads.
 
     `lanes` are the threads with activities: rank, process_id, thread_id and their number, `lane`.
     `segments` has SEGMENTS and the lane, `mains` the main thread of each process, `threads` the
@@ -156,7 +156,7 @@ def tracks_by_rank(
 
 
 def first_of_lanes(segments: pl.DataFrame) -> pl.DataFrame:
-    """The disjoint segments of each process, each taken from the first of its lanes that covers it.
+    """Take each moment of a process from the first of its lanes that covers it.
 
     `segments` has process, lane and SEGMENTS, by lane and start; those of one lane are disjoint.
     Returns process and SEGMENTS, by process and start. Lanes are merged two by two, for all
@@ -177,7 +177,7 @@ def first_of_lanes(segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bounds(numbers: pl.Series, n: int, offset: int) -> list[tuple[int, int]]:
-    """For each of n numbers the first row that has it and the row after the last one.
+    """Return for each of n numbers the first row that has it and the row after the last one.
 
     The rows are sorted.
     """

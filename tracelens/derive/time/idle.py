@@ -88,7 +88,7 @@ class DeviceTimes:
 
 
 def joined(parts: Sequence[DeviceTimes]) -> DeviceTimes:
-    """The results for some devices and for others as one."""
+    """Join the results for some devices with those for others."""
     return DeviceTimes(
         pl.concat([part.busy for part in parts]),
         pl.concat([part.idle for part in parts]),
@@ -176,7 +176,7 @@ def is_counted(device: DeviceWork) -> pl.Expr:
 
 
 def in_time_order(device: DeviceWork) -> pl.DataFrame:
-    """All work by start, with its number as `gap`, that of the gap before it, and its end."""
+    """Sort all work by start, with its number as `gap`, that of the gap before it, and its end."""
     work = pl.concat(device.work).with_row_index("gap").sort("start_ns", "duration_ns", "gap")
     return work.with_columns(
         pl.col("gap").cast(pl.Int64), end_ns=pl.col("start_ns") + pl.col("duration_ns")
@@ -184,7 +184,7 @@ def in_time_order(device: DeviceWork) -> pl.DataFrame:
 
 
 def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
-    """The gaps between work, cut where windows, causes and places change."""
+    """Return the gaps between work, cut where windows, causes and places change."""
     pieces = cut_rows(_gaps(work, device), device.windows).rename({"at": "window"})
     return _refilled(
         _caused(pieces.with_columns(pl.col("window").fill_null(device.windows.height)), device.host)
@@ -203,7 +203,7 @@ def with_loading(pieces: pl.DataFrame, loaded: pl.Series | None) -> pl.DataFrame
 
 
 def place_of_piece(n_places: int) -> pl.Expr:
-    """A piece's own place, else that of its call; `n_places` for none."""
+    """Return a piece's own place, else that of its call; `n_places` for none."""
     place = pl.when(pl.col("place") < 0).then("call_place").otherwise("place")
     return pl.when(place < 0).then(n_places).otherwise(place).alias("place")
 
@@ -289,12 +289,12 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 
 
 def _cause(cause: int) -> list[pl.Expr]:
-    """Columns for a cause that comes from no activity."""
+    """Return columns for a cause that comes from no activity."""
     return [pl.lit(cause, pl.UInt8).alias("cause"), pl.lit(-1, pl.Int32).alias("place")]
 
 
 def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """The gaps up to the return of their calls, cut into pieces by what held their thread up."""
+    """Cut the gaps up to the return of their calls by what held their thread up."""
     gaps = gaps.filter(pl.col("host_end") > pl.col("start_ns")).with_columns(end_ns="host_end")
     return host.tracks.cut(gaps).with_columns(
         pl.col("cause").fill_null(host.unrecorded), pl.col("place").fill_null(-1)

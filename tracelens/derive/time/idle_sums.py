@@ -45,7 +45,7 @@ _AT_ONCE = 64
 
 
 def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> DeviceTimes:
-    """The breakdown of the devices, numbered from 0.
+    """Return the breakdown of the devices, numbered from 0.
 
     Launching before a kernel's first use counts as loading.
     """
@@ -67,7 +67,7 @@ def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> Devi
 
 
 def idle_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> list[pl.DataFrame]:
-    """The idle time of each device that `times_of_devices` adds up, as `idle_pieces`."""
+    """Return the idle time of each device that `times_of_devices` adds up, as `idle_pieces`."""
     loaded = _launched(trace, devices)[1].values()
     return [
         idle_pieces(device, loaded_work)
@@ -98,7 +98,7 @@ def _times(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -
 
 
 def by_columns(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
-    """The breakdown in Polars, the reference for the C code.
+    """Return the breakdown in Polars, the reference for the C code.
 
     Launching before work in `loaded` counts as loading.
     """
@@ -131,7 +131,7 @@ def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> De
 
 
 def _summed_places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
-    """PLACES of idle pieces, by start: pieces of one gap, cause and place count as one."""
+    """Return PLACES of idle pieces, by start: pieces of one gap, cause and place count as one."""
     gaps = pieces.group_by("gap", "cause", place_of_piece(n_places), maintain_order=True)
     ns = pl.col("ns")
     return (
@@ -147,7 +147,10 @@ def _summed_places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
 
 
 def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """For each window, and last for all time, the time that the union of each of UNIONS covers."""
+    """Return the time that the union of each of UNIONS covers, per window.
+
+    The last row is of all time.
+    """
     whole = work.select(start_ns=pl.col("start_ns").min(), end_ns=pl.col("end_ns").max())
     every = pl.concat([windows.select("start_ns", "end_ns"), whole])
     sums = {}
@@ -161,7 +164,7 @@ def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_pass(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
-    """As `by_columns`."""
+    """Sum in one pass, as `by_columns` does."""
     numbers = [*devices]
     parts = []
     for first in range(0, len(numbers), _AT_ONCE):
@@ -215,7 +218,7 @@ def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
 
 
 def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> DeviceTimes:
-    """The library's sums as frames."""
+    """Return the library's sums as frames."""
     counts = [
         (number, device.windows.height + 1, len(device.host.places) + 1)
         for number, device in devices.items()
@@ -269,5 +272,5 @@ def _places(about: pl.DataFrame, cells: pl.Series) -> pl.DataFrame:
 
 
 def _memory(frame: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> list[pa.Buffer]:
-    """The columns as memory."""
+    """Return the columns as memory."""
     return [memory(frame[name], dtype) for name, dtype in columns.items()]

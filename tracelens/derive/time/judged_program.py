@@ -40,15 +40,15 @@ class JudgedProgram:
         return max(sum(self.parts.values()), 1)
 
     def places_of(self, cause: str) -> list[tuple[str, int]]:
-        """The places of a cause of idle time with their times, the largest first."""
+        """Return the places of a cause of idle time with their times, the largest first."""
         rows = self.places.filter(pl.col("cause") == cause).drop_nulls("what")
         sums = rows.group_by("what", maintain_order=True).agg(pl.col("idle_ns").sum())
         return sums.sort("idle_ns", descending=True, maintain_order=True).rows()
 
     def slowdown(self, cause: str) -> tuple[float, float] | None:
-        """The least and the most of a cause's recorded time that is the program's.
+        """Return the least and the most of a cause's recorded time that is the program's.
 
-        Return None where all is: where the time of a step without the profiler was measured, what
+        Return None where all is. Where the time of a step without the profiler was measured, what
         it added is off already.
         """
         slowed = slowed_parts(self.trace)

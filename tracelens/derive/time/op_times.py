@@ -52,7 +52,7 @@ def by_columns(trace: Trace) -> list[pl.DataFrame]:
 
 
 def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Time of each op of one rank: a row a name, names as categorical codes."""
+    """Sum the time of each op of one rank: one row per name, names as categorical codes."""
     kind = pl.col("kind")
     tree = tree.with_columns(is_op=kind == "op", is_python=kind.is_in(["python", "module"]))
     parent, is_op, word = tree["parent_id"], tree["is_op"], tree["name"]
@@ -187,7 +187,7 @@ class _Ops:
         )
 
     def measures(self) -> Iterator[pl.Series]:
-        """The durations of each name's ops, after all were ordered."""
+        """Yield the durations of each name's ops, after all were ordered."""
         durations, begin = series(self.durations, pl.Int64()), 0
         for end in self.ends:
             yield durations.slice(begin, end - begin)
@@ -221,7 +221,7 @@ def in_batches(trace: Trace) -> list[pl.DataFrame] | None:
 
 
 def _names(rank: int, ops: _Ops) -> pl.DataFrame:
-    """The result for one rank."""
+    """Return the result for one rank."""
     with ThreadPoolExecutor(2) as pool:
         of_each = pool.map(
             lambda ns: (ns.sum(), ns.mean(), ns.median(), ns.min(), ns.max()), ops.measures()
@@ -251,7 +251,10 @@ def _each(
 
 
 def _can_be_read(batch: pa.RecordBatch) -> bool:
-    """Whether the columns have the expected types, with nulls only in span_id and parent_id."""
+    """Return whether the columns have the expected types.
+
+    Only span_id and parent_id may hold None.
+    """
     return all(
         (_is_coded(column.type) if name in {"kind", "name"} else column.type == pa.int64())
         and (name in {"span_id", "parent_id"} or not column.null_count)
@@ -260,7 +263,7 @@ def _can_be_read(batch: pa.RecordBatch) -> bool:
 
 
 def _is_coded(kind: pa.DataType) -> bool:
-    """Whether a column holds strings as a dictionary with 32-bit indices."""
+    """Return whether a column holds strings as a dictionary with 32-bit indices."""
     is_dictionary = pa.types.is_dictionary(kind) and kind.index_type.bit_width == _PLACE_BITS
     return is_dictionary and kind.value_type in {pa.string(), pa.large_string()}
 

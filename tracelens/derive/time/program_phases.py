@@ -153,7 +153,7 @@ class _Rank:
         return union(self.activities.filter(wanted).select("start_ns", end_ns=END))
 
     def gaps(self, begin: int, end: int) -> Gaps:
-        """The gaps between the work of all devices from begin to end."""
+        """Return the gaps between the work of all devices from begin to end."""
         times = pl.concat(
             part.select(pl.col("start_ns").cast(pl.Int64), end_ns=END.cast(pl.Int64))
             for part in self.work.values()

@@ -34,10 +34,10 @@ gigabytes."""
 class Ranges:
     """Ranges and the work launched on each thread, of ranks whose times do not overlap.
 
-    `tree` has a row a range: rank, process_id, thread_id, domain, name, path, depth, start_ns,
+    `tree` has one row per range: rank, process_id, thread_id, domain, name, path, depth, start_ns,
     duration_ns, self_ns. `launched` has the work by thread and segment, from `_launched`, and
     whether it was `within` any range. `own_ns` is, for each range of the tree, the device time of
-    the work whose innermost range of its domain it is; `edges` are the moments at which any range
+    the work whose innermost range of its domain it is. `edges` are the moments at which any range
     starts or ends.
     """
 
@@ -86,7 +86,7 @@ def read_work(trace: Trace) -> list[pl.DataFrame]:
 
 
 def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
-    """The rows of frames by start; the first may have millions, which mostly are in order."""
+    """Sort the rows of frames by start. The first may have millions, which mostly are in order."""
     in_order = (
         first if first["start_ns"].is_sorted() else first.sort("start_ns", maintain_order=True)
     )
@@ -264,7 +264,7 @@ def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, 
 def _run_sums(
     launched: pl.DataFrame, begin: pl.Series, end: pl.Series, columns: Sequence[str]
 ) -> pl.DataFrame:
-    """The sums of columns over each run of rows, from `begin` up to `end`."""
+    """Return the sums of columns over each run of rows, from `begin` up to `end`."""
     sums = []
     for column in columns:
         until = pl.concat(
@@ -297,7 +297,7 @@ def _run_extent(launched: pl.DataFrame, begin: pl.Series, end: pl.Series) -> pl.
 
 
 def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:
-    """The names of the ranges around each and its own, outermost first.
+    """Return the names of the ranges around each and its own, outermost first.
 
     Marks of steps lose their number in the paths of others, so that a range in every step has one
     path.

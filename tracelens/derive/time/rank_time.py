@@ -73,7 +73,7 @@ class RankTime:
         return "process" if self.is_process else "device"
 
     def share(self, part: str) -> float:
-        """The part's share of the judged time."""
+        """Return the part's share of the judged time."""
         return self.parts[part] / max(sum(self.parts.values()), 1)
 
     @property
@@ -141,7 +141,7 @@ def rank_times(model: TimeModel) -> list[RankTime]:
 
 
 def is_another_time(mean_ns: float, median_ns: float) -> bool:
-    """Whether a mean step and a median one differ by so much that both are to be said."""
+    """Return whether a mean step and a median one differ by so much that both are to be said."""
     return abs(mean_ns - median_ns) > _UNEVEN * median_ns
 
 
@@ -226,7 +226,7 @@ def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
 
 
 def short_kernel(name: str) -> str:
-    """A kernel's name without its template arguments and parameters, cut where it is long."""
+    """Shorten a kernel's name: no template arguments, no parameters, cut where it is long."""
     bare = re.sub(r"^void ", "", name).replace("(anonymous namespace)::", "")
     bare = re.sub(r"[<(].*", "", bare) or name
     return bare if len(bare) <= _LONGEST else bare[: _LONGEST - 1] + "…"
@@ -298,7 +298,7 @@ def _beside_mark(median: float, mark: float | None, *, is_process: bool = False)
 
 
 def _differs(median: float, mark: float) -> bool:
-    """Whether a step's mark is another time than the step takes."""
+    """Return whether a step's mark is another time than the step takes."""
     return bool(mark) and abs(median - mark) > _SAME * mark
 
 

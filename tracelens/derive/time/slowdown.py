@@ -72,7 +72,7 @@ def _taking(range_ns: tuple[int, int], records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ranks_of_torch(trace: Trace) -> list[int]:
-    """The ranks that torch.profiler recorded: what others add to an op was not measured."""
+    """Return the ranks that torch.profiler recorded. What others add to an op was not measured."""
     ranks = {
         source.get("rank") for source in trace.manifest.sources if source.get("kind") == "torch"
     }

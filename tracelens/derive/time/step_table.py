@@ -41,12 +41,12 @@ _MARKED = {"spans": "span_id", "api_calls": "api_call_id"}
 
 
 def steps_of(trace: Trace) -> pl.DataFrame:
-    """The table of steps; empty where nothing marks any."""
+    """Return the table of steps; empty where nothing marks any."""
     return _table(trace, "steps")
 
 
 def activities_of(trace: Trace) -> pl.DataFrame:
-    """The table of activities; empty where the source records no host."""
+    """Return the table of activities; empty where the source records no host."""
     return _table(trace, "activities")
 
 
@@ -162,5 +162,5 @@ def mark_anew(trace: Trace, pattern: str) -> Trace:
 
 
 def _found(frame: pl.DataFrame, ids: str, other: pl.DataFrame, wanted: str) -> pl.Series:
-    """The rows of `frame` that the ids in another frame's column point at."""
+    """Return the rows of `frame` that the ids in another frame's column point at."""
     return rows_of(frame["rank"], frame[ids], other.select("rank", wanted)).alias(wanted)

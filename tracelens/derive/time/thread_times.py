@@ -43,7 +43,7 @@ class _Thread:
     n_ops: int = 0
 
     def times(self, windows: pl.DataFrame) -> dict[str, int | None]:
-        """Its row of `thread_times`."""
+        """Return the thread's row of `thread_times`."""
         cover, before = pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64}), 0
         window = int((windows["end_ns"] - windows["start_ns"]).sum())
         row = {
@@ -107,7 +107,7 @@ def _read_calls(trace: Trace, threads: _Threads) -> None:
 
 
 def _chunks(trace: Trace, table: str, *columns: str) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Some rows of a table at a time, with their rank."""
+    """Yield some rows of a table at a time, with their rank."""
     for rows in trace.chunks(table, "rank", *columns, *_LANE, "start_ns", "duration_ns"):
         yield from by_value(rows, "rank")
 
@@ -123,7 +123,7 @@ def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:
 
 
 def _alike(frame: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """A frame for each distinct key.
+    """Yield one frame per distinct key.
 
     Columns are split one after another, as most have one value in all rows.
     """

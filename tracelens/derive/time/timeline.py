@@ -69,7 +69,7 @@ class Window:
 class Timeline:
     """The bars of a window, with times since its start, of its rank or of several ranks.
 
-    Bars shorter than `merged_ns` are put together, level by level; null where each is drawn.
+    Bars shorter than `merged_ns` are put together, level by level; it is None where each is drawn.
     """
 
     window: Window
@@ -153,7 +153,7 @@ def draw_timeline(
 
 
 def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
-    """The start and the length of all that was recorded of a rank."""
+    """Return the start and the length of all that was recorded of a rank."""
     ends = []
     for name in ("kernels", "memcpys", "spans", "api_calls"):
         times = trace.select(name, "rank", *_TIMES).filter(pl.col("rank") == rank)
@@ -177,7 +177,7 @@ def _bars(model: TimeModel, rank: int, begin: int, length: int) -> pl.DataFrame:
 
 
 def _clipped(bars: pl.DataFrame, begin: int, length: int) -> pl.DataFrame:
-    """The bars' parts within a stretch of time, with times since its begin."""
+    """Return the bars' parts within a stretch of time, with times since its begin."""
     return bars.filter(begin < _END, pl.col("start_ns") < begin + length).with_columns(
         start_ns=pl.col("start_ns").clip(begin) - begin,
         duration_ns=_END.clip(upper_bound=begin + length) - pl.col("start_ns").clip(begin),
@@ -185,7 +185,7 @@ def _clipped(bars: pl.DataFrame, begin: int, length: int) -> pl.DataFrame:
 
 
 def _within(begin: int, end: int) -> pl.Expr:
-    """A condition for events that overlap a stretch of time."""
+    """Return a condition for events that overlap a stretch of time."""
     return (pl.col("start_ns") < end) & (begin < _END)
 
 
@@ -299,7 +299,7 @@ def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
 
 
 def _nested(rows: pl.DataFrame, lane: str) -> pl.DataFrame:
-    """The rows of host threads as bars, nested by thread; threads with most time first."""
+    """Return the rows of host threads as bars, nested by thread; threads with most time first."""
     thread = ["process_id", "thread_id"]
     rows = rows.sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
     times = rows.select(*thread, *_TIMES, parent_hint=pl.lit(None, pl.Int64))
@@ -310,7 +310,7 @@ def _nested(rows: pl.DataFrame, lane: str) -> pl.DataFrame:
 
 
 def _python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFrame:
-    """A bar for each Python call in the time, nested by thread."""
+    """Draw a bar for each Python call in the time, nested by thread."""
     within = _within(begin, begin + length) & (pl.col("kind") == "python")
     columns = ("process_id", "thread_id", *_TIMES, "name", "kind", "span_id")
     calls = trace.select("spans", *columns, where=within, rank=rank)
@@ -323,7 +323,7 @@ def _python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFr
 
 
 def _without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
-    """The bars without the deepest levels, where there are more lanes and levels than can be drawn.
+    """Leave out the deepest levels where there are more lanes and levels than can be drawn.
 
     A level of a lane needs a bar even if all of its events are put together, two if they lie in two
     stretches of time.

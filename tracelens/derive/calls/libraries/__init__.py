@@ -1,4 +1,4 @@
-"""The library description: a file a library, each with its FUNCTIONS as data."""
+"""The library description: one file per library, each with its FUNCTIONS as data."""
 
 from tracelens.derive.calls.libraries import aten, attention, cublas, cudnn
 
