@@ -103,13 +103,13 @@ _NO_PROBLEM = 0.02
 
 
 def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False) -> pl.DataFrame:
-    """A row for each rank's whole model, then one for each part where other calls may save time.
+    """List other calls that may save time: one row per rank for its whole model, then one per part.
 
-    There is none for a training run.
+    A training run has no row.
 
     `costs` are traces whose times of the same calls count too: captures of the same model in
     another layout, or `tracelens collect calls`. Layouts are tried one by one, or solved for with
-    Z3 (`z3` true; null: where it is installed), with the same result. Raises MissingTableError
+    Z3 (`z3` true; None: where it is installed), with the same result. Raises MissingTableError
     without kernels or ops.
     """
     return frame_of(advised_ranks(trace, costs, z3=z3))
@@ -118,7 +118,7 @@ def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
 def advised_ranks(
     trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
 ) -> dict[int, Advice]:
-    """The advice for each rank that ran inference, as `advise` finds it."""
+    """Return the advice for each rank that ran inference, as `advise` finds it."""
     trace.require("advise", "kernels", "spans")
     with_kernels = trace.heights("kernels")
     ranks = [rank for rank in judgeable_ranks(trace) if rank in with_kernels]
@@ -149,7 +149,7 @@ def greedy_notes(greedy: Mapping[int, Advice], searched: Mapping[int, Advice]) -
 
 
 def frame_of(advised: Mapping[int, Advice]) -> pl.DataFrame:
-    """The rows of `advise`."""
+    """Return the rows of `advise`."""
     rows = [row for rank, advice in advised.items() for row in _rows(rank, advice)]
     return ADVISE.conform(pl.DataFrame(rows, schema=ADVISE.schema))
 
@@ -174,9 +174,9 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
 
 
 def _launching(advice: Advice, whole: dict[str, Any]) -> dict[str, Any]:
-    """Host times of a trace that launches limit.
+    """Return host times of a trace that launches limit.
 
-    What is saved is of the longer of host and device then.
+    What is saved is then of the longer of host and device time.
     """
     now, then = advice.host_now, advice.host_then
     judged = advice.now - advice.calls.unjudged_ns
@@ -251,7 +251,7 @@ def _change(parts: Iterable[Advised]) -> str:
 
 
 def notes(trace: Trace, frame: pl.DataFrame, costs: Sequence[Trace] = ()) -> list[str]:
-    """The advice in plain words, what it rests on, and what is missing for more."""
+    """Return the advice in plain words, what it rests on, and what is missing for more."""
     sentences: list[str] = []
     for row in frame.filter(pl.col("sub_graph").is_null()).iter_rows(named=True):
         sentences += _advice(row, costs)

@@ -19,7 +19,7 @@ TOP = 20
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """One bar a row for the largest values of `measure`, coloured by the column `color`.
+    """One bar per row for the largest values of `measure`, coloured by the column `color`.
 
     `names` are columns, or expressions that only the rows drawn are asked for.
     """

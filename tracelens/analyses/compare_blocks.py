@@ -47,7 +47,10 @@ def compare_blocks(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
 
 
 def _blocks(trace: Trace) -> pl.DataFrame:
-    """Time of each layer whose path has a number, and, layer null, of each pattern, by step."""
+    """Return the time of each layer whose path has a number, and of each pattern, by step.
+
+    Layer is None in a pattern's rows.
+    """
     pattern = pl.col("layer").str.replace_all(r"(^|\.)\d+\b", "${1}*")
     layers = (
         layer_work(trace).with_columns(pattern=pattern).filter(pl.col("pattern") != pl.col("layer"))
@@ -57,7 +60,7 @@ def _blocks(trace: Trace) -> pl.DataFrame:
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
-    """How many were judged."""
+    """Say how many were judged."""
     return [outcomes_in_words(frame.filter(pl.col("layer").is_null()), "repeated blocks, by phase")]
 
 

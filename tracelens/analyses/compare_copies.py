@@ -14,7 +14,7 @@ from tracelens.trace import Trace
 
 @pairs_ranks
 def compare_copies(base: Trace, other: Trace) -> pl.DataFrame:
-    """A row for each rank and direction found in either trace.
+    """Compare the copies: one row per rank and direction found in either trace.
 
     Raises MissingTableError when neither has a copy.
     """
@@ -67,7 +67,7 @@ def _side(trace: Trace, which: str) -> pl.DataFrame:
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
-    """The comparison in words."""
+    """Describe the comparison of each rank's directions."""
     measured_columns = ("size_ratio", "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s")
     unsized = [
         f"Rank {row['rank']}, {row['direction']}: {row['n_unsized_base']:,} copies in base and"

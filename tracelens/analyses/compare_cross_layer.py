@@ -15,8 +15,9 @@ _SIDES = ("base", "other")
 
 @pairs_ranks
 def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
-    """A row a rank, library and primitive of either trace, most time in both together first.
+    """Compare kernel time: one row per rank, library and primitive of either trace.
 
+    Most time in both together comes first.
     Reuse of a side is the sum of its reused_ns over its total, by name; and that of its time where
     match is both, by library and primitive. Raises MissingTableError when one of the traces holds
     no kernels.

@@ -48,7 +48,7 @@ def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """The share of time that was matched by kernel, and what makes the comparison unfair."""
+    """Say what share of time was matched by kernel, and what makes the comparison unfair."""
     total = {side: int(frame[f"{side}_duration_total_ns"].sum()) for side in ("base", "other")}
     same = frame.filter(pl.col("match") == "kernel")
     matched = {
@@ -75,7 +75,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _grids(trace: Trace) -> pl.DataFrame:
-    """A row for each (name, grid, block) of all ranks, longest total time first."""
+    """Sum each (name, grid, block) of all ranks, the longest total time first."""
     grids = by_grid(trace, ("name", "primitive")).with_columns(
         total_blocks=pl.col("n_blocks") * pl.col("n_calls")
     )
@@ -92,7 +92,10 @@ def _grids(trace: Trace) -> pl.DataFrame:
 def _match_kernels(
     base: pl.DataFrame, other: pl.DataFrame
 ) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
-    """Grids of the same kernel side by side, and the unmatched rows of base and of other."""
+    """Match grids of the same kernel.
+
+    Returns them side by side, and the unmatched rows of base and of other.
+    """
     equal = base.join(other, on=["name", *SHAPE], how="semi", nulls_equal=True).select(
         "name", *SHAPE, _equal=True
     )
@@ -122,7 +125,7 @@ def _match_kernels(
 
 
 def _match_primitives(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """The unmatched kernels of each primitive, summed, side by side."""
+    """Sum the unmatched kernels of each primitive, side by side."""
     sums = [
         side.group_by("primitive").agg(pl.col(_SUMS).sum().name.prefix(f"{prefix}_"))
         for prefix, side in (("base", base), ("other", other))
@@ -136,7 +139,7 @@ def _match_primitives(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
 
 
 def _means(side: str) -> tuple[pl.Expr, pl.Expr]:
-    """Mean duration and blocks of a side's launches, null where it has none."""
+    """Return mean duration and blocks of a side's launches, None where it has none."""
     calls, blocks = pl.col(f"{side}_n_calls"), pl.col(f"{side}_total_blocks")
     duration = pl.col(f"{side}_duration_total_ns")
     return (

@@ -13,7 +13,7 @@ from tracelens.trace import Trace
 
 @pairs_ranks
 def compare_kernels(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
-    """A row a rank and kernel name, most time first.
+    """Compare kernels: one row per rank and kernel name, most time first.
 
     Raises MissingTableError where a run has no kernels.
     """
@@ -26,7 +26,7 @@ def compare_kernels(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
-    """How many were judged."""
+    """Say how many were judged."""
     return [outcomes_in_words(frame, "kernel names")]
 
 

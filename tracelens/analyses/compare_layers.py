@@ -31,8 +31,9 @@ _NAMED_LOSERS = 3
 
 @pairs_ranks
 def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
-    """A row for each layer, phase and way of timing, by way, then longest in base first.
+    """Compare layers: one row per layer, phase and way of timing.
 
+    Rows are sorted by way, then by time in base, longest first.
     Layers of one side come last. Kernel times are a step's (the whole trace's where no step is
     marked), measured ones an execution's. Each way's rows are judged together, see `judge`; a layer
     whose fused kernels may be split so that it is faster, or else slower, is unclear. Raises
@@ -98,7 +99,7 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
 
 
 def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
-    """The judgement of each layer, see `judge`: a frame for each way of timing."""
+    """Judge each layer, see `judge`. Returns one frame per way of timing."""
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
     refusal = not_judged(base, other, rules)
     judged_rows = []

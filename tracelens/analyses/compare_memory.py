@@ -15,7 +15,7 @@ _WORDS = {"faster": "less", "slower": "more", "unclear": "unclear"}
 
 @pairs_ranks
 def compare_memory(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
-    """A row a rank, device and measure.
+    """Compare memory: one row per rank, device and measure.
 
     Raises MissingTableError where a run records no allocations.
     """
@@ -42,7 +42,7 @@ def compare_memory(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
-    """The judged rows in words."""
+    """Describe the judged rows."""
     judged = frame.filter(pl.col("outcome").is_in(["less", "more"]))
     return [
         f"Rank {rank}: {measure.replace('_', ' ')} is {outcome}, {base_bytes / 1e6:,.3f} MB in base"

@@ -16,7 +16,7 @@ from tracelens.trace import Trace
 
 @pairs_ranks
 def compare_ops(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
-    """A row a rank and op name, most time first.
+    """Compare ops: one row per rank and op name, most time first.
 
     Raises MissingTableError where a run has no ops.
     """
@@ -34,7 +34,7 @@ def compare_ops(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Data
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
-    """How many were judged."""
+    """Say how many were judged."""
     return [outcomes_in_words(frame, "op names")]
 
 

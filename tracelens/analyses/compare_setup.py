@@ -12,7 +12,7 @@ _RAN = ("kernels", "spans", "timings", "stacks")
 
 
 def compare_setup(base: Trace, other: Trace) -> pl.DataFrame:
-    """A row a property of the runs, what differs first.
+    """Compare the runs' properties, one row each, those that differ first.
 
     Raises MissingTableError where one recorded nothing.
     """
@@ -46,7 +46,7 @@ def compare_setup(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """A sentence for each difference on what it invalidates, and one on what no capture tells."""
+    """Say what each difference invalidates, and what no capture tells."""
     refused = unrelated(base, other)
     sentences = [f"{refused[0].upper()}{refused[1:]}."] if refused else []
     sentences += [

@@ -18,7 +18,7 @@ _KEY = ("rank", "device", "part")
 
 @pairs_ranks
 def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
-    """A row a rank, device and part of a step, the whole step first.
+    """Compare time: one row per rank, device and part of a step, the whole step first.
 
     Raises MissingTableError as time_breakdown does.
 
@@ -60,7 +60,7 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
-    """The steps' times and how many parts were judged."""
+    """Say how long steps take and how many parts were judged."""
     sentences = []
     for row in frame.filter(part="window").drop_nulls("more_ns").iter_rows(named=True):
         low, high = row["more_low_ns"], row["more_high_ns"]

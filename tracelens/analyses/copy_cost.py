@@ -19,8 +19,9 @@ do they show its bandwidth."""
 
 
 def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
-    """A row for each direction, pair of memory kinds and step (null: the whole trace) of each rank.
+    """Sum copies: one row per rank, direction, pair of memory kinds and step.
 
+    Step None is the whole trace.
     Pinned bandwidth is taken from `trace`, or from `base` where `trace` has no pinned copy of that
     direction. Raises MissingTableError when the trace has no copy.
     """
@@ -85,7 +86,7 @@ def _with_casts(trace: Trace) -> pl.DataFrame:
 
 
 def _pinned_rates(trace: Trace) -> pl.DataFrame:
-    """Direction and bytes per second of copies between pinned host memory and the device."""
+    """Return direction and bytes per second of copies between pinned host memory and the device."""
     pinned = trace.memcpys.filter(
         ((pl.col("source_memory") == "pinned") | (pl.col("destination_memory") == "pinned"))
         & (pl.col("size_bytes") >= _PINNED_BYTES)

@@ -27,8 +27,9 @@ _WORDS = {
 
 
 def critical_path(trace: Trace) -> pl.DataFrame:
-    """One row per stretch of each rank's median step that the step waited for, in order of time.
+    """List the stretches of each rank's median step that the step waited for, in order of time.
 
+    There is one row per stretch.
     Shortening anything else leaves the step as it is. The durations add up to the step, as
     replayed. Raises MissingTableError without kernels and ops.
     """
@@ -38,7 +39,7 @@ def critical_path(trace: Trace) -> pl.DataFrame:
 
 
 def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """For each rank the kinds of time that take most of its step."""
+    """Say for each rank which kinds of time take most of its step."""
     if not frame.height:
         return [
             "No step is replayed: the trace records no host, or marks no steps and is too long."

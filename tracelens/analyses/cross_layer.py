@@ -42,7 +42,7 @@ NO_OPS = (
 
 
 def cross_layer(trace: Trace) -> pl.DataFrame:
-    """A row a framework op, library and primitive of each rank, most time first.
+    """Sum kernel time: one row per rank, framework op, library and primitive, most time first.
 
     Rows sum to the kernel total exactly. The op is the outermost operator around the launch
     (aten::conv2d), else the outermost op. Fused kernels of a compiled graph are split among the
@@ -51,8 +51,8 @@ def cross_layer(trace: Trace) -> pl.DataFrame:
     what_if_twice and what_if_limit say what the whole would gain were the row's primitive faster
     everywhere.
 
-    A trace without kernels is answered from the ops' own time on the host; libraries are told by
-    the ops' names then. Raises MissingTableError where there are neither kernels nor ops.
+    A trace without kernels is answered from the ops' self time on the host; libraries are then
+    known by the ops' names. Raises MissingTableError where there are neither kernels nor ops.
     """
     parts = _of_kernels(trace) if trace.has("kernels") else _of_host(trace)
     total, of_primitive = (
@@ -69,7 +69,7 @@ def cross_layer(trace: Trace) -> pl.DataFrame:
 
 
 def _of_kernels(trace: Trace) -> pl.DataFrame:
-    """The rows of a trace with kernels, without shares; strings as such."""
+    """Return the rows of a trace with kernels, without shares; strings as such."""
     sums = op_parts(trace).lazy().group_by(_KEY)
     rows = sums.agg(
         n_calls=pl.col("op_id").drop_nulls().n_unique().cast(pl.Int64),
@@ -117,7 +117,7 @@ def _of_host(trace: Trace) -> pl.DataFrame:
 
 
 def _blas(trace: Trace) -> str | None:
-    """The BLAS that torch was built with; null where the capture did not record it."""
+    """Return the BLAS that torch was built with; None where the capture did not record it."""
     libraries = [source.get("settings", {}).get("blas") for source in trace.manifest.sources]
     return next((_BLAS_NAMES.get(name, name) for name in libraries if name), None)
 

@@ -17,7 +17,7 @@ _MUCH = 0.10
 
 
 def data_quality(trace: Trace) -> pl.DataFrame:
-    """A row a check and rank, the worst first within the rank.
+    """Check the trace's data: one row per check and rank, the worst first within the rank.
 
     Diagnostics of collecting are included.
     """
@@ -204,7 +204,7 @@ def _graded(share: float) -> str:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
-    """The number of checks that need attention."""
+    """Say how many checks need attention."""
     bad = frame.filter(pl.col("status").is_in(["error", "loss", "warning"])).height
     return [
         (

@@ -89,7 +89,7 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
-    """Each launch with its site, in a trace that stores sites."""
+    """Return each launch with its site, in a trace that stores sites."""
     sites = trace.select(
         "sites", "rank", "site_id", "op", "module_path", "phase", "op_depth", "python_depth"
     )
@@ -106,7 +106,7 @@ def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
 
 
 def _found_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
-    """Each launch with its outermost op, that op's time on the host, layer, phase, and depths."""
+    """Return each launch with its outermost op, that op's host time, layer, phase, and depths."""
     sites = []
     for tree, part in with_trees(trace.select("spans", *_SPAN_COLUMNS), launches):
         span_rows = part["span_id"]
@@ -126,7 +126,7 @@ def _found_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stack_rows(trace: Trace) -> pl.DataFrame:
-    """Rows of frame counts of the native stacks, in total and by role."""
+    """Return rows of frame counts of the native stacks, in total and by role."""
     if not trace.has("stacks"):
         return DISPATCH_DEPTH.empty()
     key = ["rank", "op", "layer"]

@@ -61,7 +61,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _calls_that_matter(trace: Trace) -> list[str]:
-    """A sentence for each kind of API calls that takes much of the steps' time on the host."""
+    """Describe each kind of API calls that takes much of the steps' time on the host."""
     ns = pl.col("duration_ns")
     calls = (
         trace.select("api_calls", "api", "kind", "step", "duration_ns").lazy().drop_nulls("step")

@@ -41,7 +41,7 @@ def kernel_grids(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """The grids in words, and reasons for missing occupancies."""
+    """Describe the grids, and why occupancies are missing."""
     total = int(trace.select("kernels", "duration_ns")["duration_ns"].sum())
     known = frame.filter(pl.col("waves").is_not_null())
     below = known.filter(pl.col("waves") < 1)

@@ -12,7 +12,7 @@ _WORK = pl.Enum(["kernel", "memcpy", "memset"])
 
 
 def launch_delay(trace: Trace) -> pl.DataFrame:
-    """A row an API function and kind of work, in each rank.
+    """Measure launch delays: one row per rank, API function and kind of work.
 
     Raises MissingTableError without kernels or API calls.
     """
@@ -73,7 +73,7 @@ def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """The meaning of the delays, and what was left out."""
+    """Say what the delays mean, and what was left out."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         short = part.select(

@@ -19,7 +19,7 @@ _RESTS = (UNATTRIBUTED, PRE_WINDOW)
 def layer_attribution(
     trace: Trace, base: Trace | None = None, *, by_step: bool = False
 ) -> pl.DataFrame:
-    """A row for each layer and phase of each rank, most time first.
+    """Attribute kernel time: one row per rank, layer and phase, most time first.
 
     The rows sum to the kernel total exactly. `(unattributed)`, work without a layer, and
     `(pre-window)`, work launched before the trace began, always have a row, even without time.
@@ -32,14 +32,15 @@ def layer_attribution(
 
     A kernel of a replayed CUDA graph belongs to the module around the call that made its node,
     where the source records nodes. Otherwise the launches that were recorded while the graph was
-    captured, in this trace or in `base`, stand for its kernels in order (evidence: graph capture);
-    a capture with another number of launches, or whose kernels, grids or shapes do not fit, as
-    those of another batch size, is refused. What is left `base`, a capture of the same program
-    without graphs, places: the sequences of both runs' kernels are aligned by name, and a replayed
+    captured, in this trace or in `base`, stand for its kernels in order (evidence: graph capture).
+    A capture with another number of launches, or whose kernels, grids or shapes do not fit, as
+    those of another batch size, is refused. The rest is placed by `base`, a capture of the same
+    program without graphs: the sequences of both runs' kernels are aligned by name, and a replayed
     kernel gets the layer of the one that it is aligned with (evidence: base capture). Unaligned
-    kernels stay as they were, and all do where less than half are aligned. With `by_step` a row is
-    of a layer, phase and step (column `step`, None outside of steps). Raises MissingTableError
-    without kernels.
+    kernels stay as they were, and all do where less than half are aligned.
+
+    With `by_step` a row is of a layer, phase and step (column `step`, None outside of steps).
+    Raises MissingTableError without kernels.
     """
     if not trace.has("kernels") and process_ranks(trace):
         raise MissingTableError(
@@ -70,7 +71,7 @@ def _with_rests(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:
-    """The share that was placed, on what evidence, and what would place the rest."""
+    """Say what share was placed, on what evidence, and what would place the rest."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         lost = part.filter(pl.col("layer").is_in(_RESTS))["share_frac"].sum()
@@ -115,7 +116,7 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
 
 
 def _replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]:
-    """Sentences on what placed the kernels of replayed CUDA graphs, or would place them."""
+    """Say what placed the kernels of replayed CUDA graphs, or would place them."""
     if not has_replays(trace):
         return []
     ns, sentences = pl.col("duration_total_ns"), []

@@ -11,10 +11,10 @@ from tracelens.trace import Trace
 
 
 def layer_host_time(trace: Trace) -> pl.DataFrame:
-    """A row for each layer, phase and evidence of each rank, most time first.
+    """Attribute host time: one row per rank, layer, phase and evidence, most time first.
 
-    They sum to the ops' self time exactly. An op belongs to the innermost module around it; in the
-    backward pass to the module of the forward op that made the autograd node. Ops directly in a
+    The rows sum to the ops' self time exactly. An op belongs to the innermost module around it; in
+    the backward pass to the module of the forward op that made the autograd node. Ops directly in a
     model's root, and ops outside of modules, belong to no layer. Raises MissingTableError when the
     trace has no op.
     """
@@ -32,7 +32,7 @@ def layer_host_time(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """The share that has a layer, and what would place the rest."""
+    """Say what share has a layer, and what would place the rest."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         placed = part.filter(~pl.col("layer").str.starts_with("("))["share_frac"].sum()

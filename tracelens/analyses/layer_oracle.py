@@ -155,7 +155,7 @@ def _ordered(pairs: pl.DataFrame, way: dict[str, Any], base: Trace, other: Trace
 
 
 def _summed(which: str) -> pl.Expr:
-    """The layer's time in all phases, at least 0; null where the run has no time for it."""
+    """Return the layer's time in all phases, at least 0; None where the run has no time for it."""
     time = pl.col(f"{which}_estimate_ns")
     return pl.when(time.count() > 0).then(time.sum().clip(0)).alias(f"{which}_ns")
 
@@ -170,14 +170,14 @@ def _is_clearly_faster(faster: str, slower: str) -> pl.Expr:
 
 
 def _measured_region(base: Trace, other: Trace, configuration: str | None) -> float | None:
-    """The cost of calling a compiled region, in nanoseconds; null where it was not measured."""
+    """Return the cost of calling a compiled region in ns; None where it was not measured."""
     cost = region_cost(other, configuration)
     return region_cost(base, configuration) if cost is None else cost
 
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """A sentence on the gain of each oracle, and what its number depends on."""
+    """Say what each oracle gains, and what its number depends on."""
     sentences = []
     several = frame["rank"].n_unique() > 1
     for row in frame.filter(pl.col("layer") == TOTAL).iter_rows(named=True):

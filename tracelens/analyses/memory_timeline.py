@@ -123,7 +123,7 @@ def memory_timeline(trace: Trace) -> pl.DataFrame:
 
 
 def _events(trace: Trace) -> pl.DataFrame:
-    """The allocator's events, matched, with the ops, layer and phase around each."""
+    """Return the allocator's events, matched, with the ops, layer and phase around each."""
     events = matched(allocator_events(trace, "address", "span_id"))
     spans = trace.select(
         "spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase"
@@ -204,7 +204,10 @@ def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
 
 
 def _moments(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
-    """The largest values of so many parts of the time, or of each event where there are no more."""
+    """Return the largest values of each of so many parts of the time.
+
+    With few events it is each event's value.
+    """
     columns = (*DEVICE, "step", "offset_ns", "allocated_bytes", "reserved_bytes")
     if events.height <= n_moments:
         return events.select(columns)
@@ -221,7 +224,7 @@ def _moments(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """The peaks in words, what was alive then, and what the capture's events do not explain."""
+    """Describe the peaks, what was alive then, and what the capture's events do not explain."""
     peaks = frame.filter(pl.col("what") == "peak").sort(
         "allocated_bytes", descending=True, maintain_order=True
     )
@@ -236,7 +239,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _said(row: dict[str, object], frame: pl.DataFrame) -> Iterator[str]:
-    """One device's peak, and the largest part of it."""
+    """Describe one device's peak, and the largest part of it."""
     device = "the host" if row["device_id"] is None else f"device {row['device_id']}"
     where = [f"in step {row['step']}" if row["step"] is not None else "outside of steps"]
     where += [f"by {row['op']}"] if row["op"] is not None else []

@@ -12,7 +12,7 @@ from tracelens.trace import Trace
 
 
 def taking_paths(analysis: Callable[..., pl.DataFrame]) -> Callable[..., pl.DataFrame]:
-    """The analysis, which opens each trace that it is given as a path, or reads the source there.
+    """Wrap the analysis so that it opens each trace given as a path, or reads the source there.
 
     It has no row for each of very many names, see `Trace.with_listed_names`.
     """

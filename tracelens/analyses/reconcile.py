@@ -23,8 +23,9 @@ _OWN = (*_TOLD, "name", *SHAPE, "registers_per_thread")
 
 @pairs_ranks
 def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
-    """A row for each rank, layer, op, kernel name and grid, most time in other first.
+    """Align two captures: one row per rank, layer, op, kernel name and grid.
 
+    Most time in other comes first.
     Raises MissingTableError where a capture has no kernels, or too few of them are aligned: it says
     what share.
     """

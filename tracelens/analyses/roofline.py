@@ -20,8 +20,9 @@ _SUMS = ("flops", "needed_flops")
 
 
 def roofline(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
-    """A row an op, shapes and element types, longest first, then `(step)` rows.
+    """Rate ops against the roofline: one row per op, shapes and element types.
 
+    The longest come first, then `(step)` rows.
     `(not modelled)` is always there. Peaks are those given where they are the device's own, else
     its datasheet's. Raises MissingTableError without kernels or without shapes, SourceError where
     the peaks given are of no device of the trace.
@@ -110,7 +111,7 @@ def _limits(trace: Trace, given: Peaks | None) -> pl.DataFrame:
 
 
 def _rated(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with rates, what bounds them, and their share of it."""
+    """Add rates, what bounds them, and their share of it."""
     rows = rows.with_columns(
         flops_per_s=over(pl.col("needed_flops") * 1e9, pl.col("duration_ns")),
         bandwidth_bytes_per_s=over(pl.col("least_bytes") * 1e9, pl.col("duration_ns")),
@@ -137,7 +138,7 @@ def _rated(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFrame:
-    """A row for each step that launched kernels: all its modelled calls together."""
+    """Sum the modelled calls of each step that launched kernels."""
     key = [*_DEVICE, "step"]
     at_peak, is_product = (
         1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s"),
@@ -189,7 +190,7 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
 
 
 def _all(column: str) -> pl.Expr:
-    """The sum, null where any is."""
+    """Return the sum, None where any value is."""
     return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
 
 

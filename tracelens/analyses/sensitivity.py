@@ -32,7 +32,7 @@ def sensitivity(trace: Trace) -> pl.DataFrame:
 
 
 def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """The row that gives most."""
+    """Name the row that gives most."""
     if not frame.height:
         return ["No step is replayed, so nothing is said of what would shorten one."]
     best = frame.sort("saved_ns", descending=True, maintain_order=True).row(0, named=True)

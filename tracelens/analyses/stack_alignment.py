@@ -104,7 +104,7 @@ class _Path:
     via: int | None
 
     def ends(self, segment: str) -> tuple[int, int] | None:
-        """Inner and outer level of a segment; null where the stack has none."""
+        """Return a segment's inner and outer level; None where the stack has none."""
         if segment == "entry_to_symbol":
             return 0, self.entry
         if self.via is None:
@@ -112,7 +112,10 @@ class _Path:
         return (self.via, self.entry) if segment == "entry_to_via" else (0, self.via)
 
     def count(self, role: str | None, first: int, last: int) -> int:
-        """Levels from first to last, both included; with a role, the listed ones that have it."""
+        """Count the levels from first to last, both included.
+
+        With a role, only levels that have it count.
+        """
         if role is None:
             return max(last - first + 1, 0)
         return sum(
@@ -212,7 +215,7 @@ def _parting(row: Mapping[str, Any]) -> str:
 
 
 def _doubts(side: str, stack: Mapping[str, Any]) -> Iterator[str]:
-    """Reasons why one stack's numbers may mislead."""
+    """Yield reasons why one stack's numbers may mislead."""
     roles = stack["frames"]["role"]
     n_unknown = int((roles == "unknown").sum())
     if n_unknown:
@@ -235,7 +238,10 @@ def _pairs(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[str, An
 def _measure(
     trace: Trace, stack: Mapping[str, Any], entry: str | None, way: tuple[str, str]
 ) -> _Path:
-    """The levels of entry and via in one stack; via counts only between the entry and frame 0."""
+    """Return the levels of entry and via in one stack.
+
+    `via` counts only between the entry and frame 0.
+    """
     frames: pl.DataFrame = stack["frames"]
     via, occurrence = way
     levels, functions, roles = (frames[name].to_list() for name in ("level", "function", "role"))
@@ -258,7 +264,7 @@ def _measure(
 
 
 def _not_found(trace: Trace, stack: Mapping[str, Any], entry: str) -> str:
-    """The message for an entry that matches nothing, with the nearest function names."""
+    """Write the message for an entry that matches nothing, with the nearest function names."""
     functions = stack["frames"]["function"].unique(maintain_order=True).to_list()
     by_end = {name.rsplit("::", 1)[-1]: name for name in reversed(functions)} | {
         name: name for name in functions

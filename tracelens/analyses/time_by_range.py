@@ -96,7 +96,7 @@ def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rows_outside(ranges: Ranges) -> pl.DataFrame:
-    """A row for each thread that launched work outside of any range."""
+    """Return one row per thread that launched work outside of any range."""
     outside = ranges.launched.filter(~pl.col("within"))
     nothing = (
         "depth",

@@ -125,7 +125,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _cost(part: pl.DataFrame, variant: str, profiled: bool) -> dict[str, Any] | None:
-    """The row of a way of timing, with pure_low_ns.
+    """Return the row of a way of timing, with pure_low_ns.
 
     Return None where it or the pure run was not measured.
     """

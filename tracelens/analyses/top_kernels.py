@@ -11,7 +11,7 @@ _WORDS = ("name", "library", "primitive")
 
 
 def top_kernels(trace: Trace) -> pl.DataFrame:
-    """A row for each kernel name and rank, most time first.
+    """Sum kernel time: one row per kernel name and rank, most time first.
 
     Raises MissingTableError without kernels.
     """
@@ -35,7 +35,7 @@ def top_kernels(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
-    """How many kernel names make up half of the time."""
+    """Say how many kernel names make up half of the time."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         total = part.select(pl.sum("duration_total_ns")).item()

@@ -10,7 +10,7 @@ from tracelens.trace import Trace
 
 
 def top_ops(trace: Trace) -> pl.DataFrame:
-    """A row for each op name and rank, most device time first, then most host time.
+    """Return one row per op name and rank, most device time first, then most host time.
 
     CPU self, CUDA self and CUDA total are torch.profiler's measures, except that an op within an op
     of the same name adds to CUDA total once here and twice there. Raises MissingTableError when the

@@ -39,7 +39,7 @@ def unprofiled_step(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """A sentence for each of the first ranks, or why there is none."""
+    """Describe the step of each of the first ranks, or say why there is none."""
     if not frame.height:
         return ["The trace marks no steps, so nothing is said of one."]
     several = len(trace.manifest.ranks) > 1

@@ -126,7 +126,10 @@ def _captures(trace: Trace) -> list[dict[str, object]]:
 
 
 def _is_too_little(rank: RankTime) -> bool:
-    """Whether there are only a few kernels, or hardly any device time; several steps need less."""
+    """Return whether there are too few kernels, or too little device time, to judge.
+
+    Several steps need less.
+    """
     scarce = 1 - sum(rank.share(name) for name in IDLE_PARTS) < _SCARCE
     few = rank.n_work < _HANDFUL
     if rank.n_steps < _SEVERAL_STEPS:
@@ -244,7 +247,7 @@ def _evidence(rank: RankTime, places: dict[tuple[int, str], str], awaited: int |
 
 
 def _places(model: TimeModel) -> dict[tuple[int, str], str]:
-    """By rank and part, the place that most of that part of the rank's time comes from."""
+    """Return by rank and part the place that most of that part of the rank's time comes from."""
     named = model.idle.drop_nulls("what")
     idle = named.unique(["rank", "cause"], keep="first", maintain_order=True)
     places = {
@@ -255,7 +258,7 @@ def _places(model: TimeModel) -> dict[tuple[int, str], str]:
 
 
 def _communication_on_devices(model: TimeModel) -> dict[tuple[int, str], str]:
-    """By rank the place of communication where devices do more of it than hosts."""
+    """Return by rank the place of communication where devices do more of it than hosts."""
     on_host = model.idle.filter(pl.col("cause") == "communication")
     of_hosts = on_host.group_by("rank").agg(pl.col("idle_ns").sum())
     both = model.by("rank").join(of_hosts, on="rank")
