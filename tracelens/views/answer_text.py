@@ -73,7 +73,7 @@ def _lines(answer: Answer) -> Iterator[Text]:
 
 
 def _wrapped(text: str, kind: str, indent: str = "", *, style: str = "") -> list[Text]:
-    """The text in as many lines as its kind may take, the end of a longer one cut."""
+    """Wrap the text into as many lines as its kind may take, the end of a longer one cut."""
     return [
         Text(indent + line, style=style)
         for line in _cut(printable(text), WIDTH - len(indent), _MOST_OF[kind])
@@ -81,7 +81,7 @@ def _wrapped(text: str, kind: str, indent: str = "", *, style: str = "") -> list
 
 
 def _cut(text: str, width: int, most: int) -> list[str]:
-    """Lines of the width, at most so many.
+    """Cut the text into lines of the width, at most so many.
 
     The last one says by an ellipsis that more was left out.
     """
@@ -93,7 +93,10 @@ def _cut(text: str, width: int, most: int) -> list[str]:
 
 
 def _drawn_bars(bars: Sequence[Bar]) -> Iterator[Text]:
-    """Each bar with its label; below one bar, or the last of several, what its characters mean."""
+    """Draw each bar with its label.
+
+    Below one bar, or the last of several, stands what its characters mean.
+    """
     margin = max(4, *(cell_len(bar.label) for bar in bars))
     looks = _looks(part for bar in bars for part in bar.parts)
     room = WIDTH - margin - 6 - max(cell_len(bar.text) for bar in bars)
@@ -116,7 +119,7 @@ def _drawn_bars(bars: Sequence[Bar]) -> Iterator[Text]:
 
 
 def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
-    """The character and the style that draw each label, alike in all bars."""
+    """Return the character and the style that draw each label, alike in all bars."""
     looks: dict[str, tuple[str, str]] = {}
     used = dict.fromkeys(_GLYPHS, 0)
     for part in parts:
@@ -129,7 +132,7 @@ def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
 
 
 def _cells_of(parts: Sequence[Part], width: int) -> list[int]:
-    """How many characters of a bar each part takes: they sum to its width."""
+    """Return how many characters of a bar each part takes: they sum to its width."""
     whole = sum(part.share for part in parts) or 1
     ends = [0]
     reached = 0.0
@@ -142,7 +145,7 @@ def _cells_of(parts: Sequence[Part], width: int) -> list[int]:
 def _legend(
     parts: Sequence[Part], looks: dict[str, tuple[str, str]], margin: int, label: str = ""
 ) -> Iterator[Text]:
-    """The characters of the parts with their labels and percents, as many a line as fit."""
+    """Draw the characters of the parts with their labels and percents, as many per line as fit."""
     begin = f"  {label:<{margin}}   "
     percents = rounded_percents([part.share for part in parts])
     line = Text(begin)
@@ -163,7 +166,7 @@ def _legend(
 
 
 def _drawn_changes(answer: Answer) -> Iterator[Text]:
-    """The changes, numbered, each with the time of a step after it or its share of the time."""
+    """Draw the changes, numbered, each with its step time or its share of the time."""
     if not answer.changes:
         yield from _wrapped(answer.no_change or "", "fact", "  ")
         return
@@ -187,12 +190,15 @@ def after_head(answer: Answer) -> str:
 
 
 def _has_step(change: Change) -> bool:
-    """Whether the time of a step after the change is known, at least roughly."""
+    """Return whether the time of a step after the change is known, at least roughly."""
     return change.after_ns is not None or change.low_ns is not None
 
 
 def after_text(change: Change) -> str:
-    """The time of a step after a change, with its range; without steps the share that it saves."""
+    """Write the time of a step after a change, with its range.
+
+    Without steps it is the share that it saves.
+    """
     if change.saved_frac is None:
         return "not known"
     if change.low_ns is not None and change.high_ns is not None:
@@ -205,7 +211,7 @@ def after_text(change: Change) -> str:
 
 
 def span_text(low_ns: int, high_ns: int) -> str:
-    """A range of times, with one unit where both have the same."""
+    """Write a range of times, with one unit where both have the same."""
     if not low_ns:
         return f"up to {duration(high_ns)}"
     low, high = duration(low_ns), duration(high_ns)

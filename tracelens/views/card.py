@@ -17,7 +17,7 @@ _UNKNOWN_COST = (
 
 
 def card(trace: Trace) -> list[tuple[str, str]]:
-    """Pairs of a word and its text; what the trace does not tell is left out."""
+    """List pairs of a word and its text. What the trace does not tell is left out."""
     sources = trace.manifest.sources
     versions = {
         f"{k.replace('_', ' ')} {v}": None
@@ -37,7 +37,7 @@ def card(trace: Trace) -> list[tuple[str, str]]:
 
 
 def _devices(trace: Trace) -> str:
-    """The GPUs by name: those that ran kernels, of the ranks together."""
+    """Name the GPUs that ran kernels, of the ranks together."""
     used = trace.select("kernels", "rank", "device_id").unique()
     names = trace.devices.join(used, on=["rank", "device_id"], how="semi").sort(
         "rank", "device_id"
@@ -87,7 +87,7 @@ def _steps(trace: Trace) -> list[tuple[str, str]]:
 
 
 def _numbers(ranks: Sequence[int]) -> str:
-    """How many ranks, and which; nothing for one."""
+    """Say how many ranks, and which; nothing for one."""
     if len(ranks) < 2:
         return ""
     whole = [*ranks] == [*range(ranks[0], ranks[-1] + 1)]

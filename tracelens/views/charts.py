@@ -37,7 +37,7 @@ class Drawing:
 
 
 def draw(section: Section) -> list[Drawing]:
-    """The section's charts; none without rows, and none that would be empty."""
+    """Return the section's charts; none without rows, and none that would be empty."""
     if section.frame.is_empty() or section.analysis.charts is None:
         return []
     with debug_mode(
@@ -61,7 +61,7 @@ def _drawn(asked: Chart, result: Table) -> Drawing | None:
 
 
 def _bars(asked: Bars, result: Table) -> Drawing | None:
-    """A bar for each row; bars of a speedup grow from 1, both ways, on a log axis."""
+    """Draw a bar for each row; bars of a speedup grow from 1, both ways, on a log axis."""
     measure, color = asked.measure, asked.color
     is_ratio = measure.startswith("speedup")
     frame = asked.frame.filter(
@@ -95,7 +95,7 @@ def _bars(asked: Bars, result: Table) -> Drawing | None:
 
 
 def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
-    """Stacked or grouped bars, without the parts that are zero everywhere."""
+    """Draw stacked or grouped bars, without the parts that are zero everywhere."""
     frame, names, stacked = asked.frame, asked.names, asked.stacked
     parts = {
         column: word
@@ -133,7 +133,7 @@ def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
 
 
 def _points(asked: Points, result: Table) -> Drawing | None:
-    """A point for each row that has a value on both axes, below their roofs."""
+    """Draw a point for each row that has a value on both axes, below their roofs."""
     axes, color, size = asked.axes, asked.color, "duration_total_ns"
     logarithmic = axes if asked.roofs else axes[:1]
     frame = (
@@ -232,8 +232,9 @@ def _lines(asked: Lines, result: Table) -> Drawing | None:
 
 
 def _density(asked: Density, result: Table) -> Drawing | None:
-    """A curve for each group of three different values or more, on a log axis with a line at 1.
+    """Draw a curve for each group of three different values or more.
 
+    The axis is logarithmic, with a line at 1.
     The density is of the logarithm, by Vega's Gaussian kernel with the bandwidth of Scott's rule.
     """
     measure, group = asked.measure, asked.group
@@ -307,7 +308,7 @@ def _title(title: str, n_rows: int) -> str:
 
 
 def _axis(result: Table, frame: pl.DataFrame, measures: Sequence[str]) -> tuple[str, Scale]:
-    """The axis title of the measures, and their common scale."""
+    """Return the axis title of the measures, and their common scale."""
     column = columns_of(result, frame)[measures[0]]
     scale = scale_of(column, max(largest_of(frame[name]) for name in measures))
     words = [label_of(column)] if len(measures) == 1 else []
@@ -320,7 +321,7 @@ def _axis(result: Table, frame: pl.DataFrame, measures: Sequence[str]) -> tuple[
 
 
 def _scaled(value: float | None, scale: Scale) -> float | None:
-    """The value on the scale; null where JSON has no number for it."""
+    """Return the value on the scale; None where JSON has no number for it."""
     shown = None if value is None else value / scale.divisor
     return shown if shown is not None and abs(shown) < float("inf") else None
 

@@ -23,7 +23,7 @@ PROSE = (
 
 
 def ordered(section: Section) -> list[str]:
-    """The section's informative columns, those that people need first in front."""
+    """Return the section's informative columns, those that people need first in front."""
     first = useful(section)
     return [*first, *(name for name in _informative(section) if name not in first)]
 

@@ -33,5 +33,5 @@ def describe(table: Table) -> pl.DataFrame:
 
 
 def listing(entries: Iterable[tuple[str, str]], name: str, meaning: str) -> pl.DataFrame:
-    """Two columns, called `name` and `meaning`."""
+    """Make two columns, called `name` and `meaning`."""
     return pl.DataFrame(list(entries), schema={name: pl.String, meaning: pl.String}, orient="row")

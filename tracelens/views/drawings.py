@@ -150,9 +150,9 @@ def list_stacks(report: Report) -> list[dict[str, Any]]:
 
 
 def _beside(title: str, stacks: list[tuple[Trace, dict[str, Any]]]) -> dict[str, Any]:
-    """Stacks beside each other, from the innermost frame.
+    """Put stacks beside each other, from the innermost frame.
 
-    A frame is null where only the other stack has one. `shared` frames are of functions that both
+    A frame is None where only the other stack has one. `shared` frames are of functions that both
     call there, and stand in one row.
     """
     both = [stack["frames"] for _, stack in stacks]

@@ -42,12 +42,12 @@ _SUMMED = re.compile(
 
 
 def packed(data: Any) -> str:
-    """The data as base64 of deflated JSON."""
+    """Pack the data as base64 of deflated JSON."""
     return base64.b64encode(zlib.compress(msgspec.json.encode(data), 6)).decode()
 
 
 def clip(text: str) -> str:
-    """The text, printable, and without its middle where it is too long for a page."""
+    """Make the text printable, and cut its middle where it is too long for a page."""
     half = LONGEST // 2
     if len(text) > LONGEST:
         text = f"{text[:half]} … {len(text) - 2 * half:,} characters … {text[-half:]}"

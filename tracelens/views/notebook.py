@@ -33,23 +33,23 @@ class ReportView:
 
     @classmethod
     def of(cls, trace: Trace, sections: Sequence[str], against: Trace | None) -> ReportView:
-        """The report on a trace.
+        """Return the report on a trace.
 
         Raises UsageError for unknown sections, and comparisons without `against`.
         """
         return cls(build_report(trace, against, sections))
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        """A section's rows. Raises UsageError where the report has no such section."""
+        """Return a section's rows. Raises UsageError where the report has no such section."""
         frames = {section.analysis.name: section.frame for section in self.report.sections}
         if name not in frames:
             raise UsageError(f"this report has no section {name}; {near(name, frames)}")
         return frames[name]
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The page, which is also written to the path where one is given.
+        """Write the page, also to the path where one is given.
 
-        Raises SourceError where it cannot be.
+        Raises SourceError where it cannot be written.
         """
         form = FORMATS["html"]
         page = str(form.write(self.report, Screen(rows=form.rows)))
@@ -58,11 +58,11 @@ class ReportView:
         return page
 
     def __repr__(self) -> str:
-        """The report as text."""
+        """Return the report as text."""
         return str(FORMATS["text"].write(self.report, Screen(rows=_ROWS)))
 
     def _repr_html_(self) -> str:
-        """The answer with its bars, and folded below it each section; names are escaped."""
+        """Draw the answer with its bars, and folded below it each section; names are escaped."""
         parts = [
             *(_section(section) for section in self.report.to_read()),
             *(f"<p>{_text(line)}</p>" for line in self.report.unanswered()),
@@ -72,7 +72,7 @@ class ReportView:
 
 
 def _answer(block: AnswerBlock) -> str:
-    """The answer: its sentence and place, bars in colours with what they show, and changes."""
+    """Draw the answer: its sentence and place, bars in colours with what they show, and changes."""
     answer = block.answer
     lines = [answer.place, *answer.details, answer.unprofiled]
     parts = [f"<p><b>{_text(answer.sentence)}</b></p>"]
@@ -90,7 +90,7 @@ def _answer(block: AnswerBlock) -> str:
 
 
 def _bar(drawn: DrawnBar, bar: Bar) -> str:
-    """One bar as a drawing, with its label and the share of each part."""
+    """Draw one bar, with its label and the share of each part."""
     colours = [part_color(part.label, part.kind) for part in bar.parts]
     rects = "".join(
         f'<rect x="{part.begin}" width="{part.width}" height="8" fill="{colour}"/>'

@@ -103,7 +103,7 @@ def _split(report: Report) -> tuple[list[Section], list[str]]:
 
 
 def _environment(names: Collection[str] = ()) -> Environment:
-    """The template environment: an unknown name is an error, every value is cleaned and escaped.
+    """Make the template environment: an unknown name is an error, values are cleaned and escaped.
 
     The filter `linked` cuts a text into pieces with the name of the section, of those named, that
     each leads to.
@@ -132,7 +132,7 @@ def _file(name: str) -> str:
 
 
 def _code(element: str, code: str) -> Markup:
-    """The content of a style or script, unescaped.
+    """Return the content of a style or script, unescaped.
 
     Raises ValueError when it would end its own element.
     """
@@ -142,7 +142,7 @@ def _code(element: str, code: str) -> Markup:
 
 
 def _hash(code: str) -> str:
-    """The Content-Security-Policy source that allows exactly this inline code."""
+    """Return the Content-Security-Policy source that allows exactly this inline code."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
 
 

@@ -28,7 +28,7 @@ SUMMARISED = (
 
 
 def gate_lines(verdicts: list[Verdict]) -> list[str]:
-    """A line a gate: its verdict, what it asks, and what was found."""
+    """Write one line per gate: its verdict, what it asks, and what was found."""
     return [
         f"{verdict.verdict}: {verdict.expr} ({_found(verdict)}; {verdict.reason})"
         for verdict in verdicts
@@ -77,7 +77,7 @@ def to_summary(report: Report) -> str:
 
 
 def _section(section: Section) -> str:
-    """A section's notes, and its judged rows, largest change first as they stand."""
+    """Write a section's notes, and its judged rows, largest change first as they stand."""
     parts = [f"## {escape(section.analysis.question)}", bullets(section.notes)]
     if "outcome" in section.frame:
         judged = section.frame.filter(pl.col("outcome").is_in(_JUDGED))

@@ -100,7 +100,7 @@ class Shown:
 
 
 def shorten(text: str, width: int) -> str:
-    """The text in at most `width` characters, without its middle.
+    """Shorten the text to `width` characters by cutting its middle.
 
     For a signature most of the beginning is kept, which tells kernels apart; for a path as much of
     its end.
@@ -114,11 +114,10 @@ def shorten(text: str, width: int) -> str:
 
 
 def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
-    """Each text that is longer than the width in a short form.
+    """Shorten each text that is longer than the width, so that different texts stay different.
 
-    Different texts have different forms. Where two would be shortened to the same, the piece in
-    which a text departs from its neighbours in the alphabet stands in its middle; what is still the
-    same gets a number.
+    Where two would be shortened to the same, the piece in which a text departs from its neighbours
+    in the alphabet stands in its middle; what is still the same gets a number.
     """
     by_form: dict[str, list[str]] = {}
     for text in sorted({*texts}):
@@ -139,7 +138,7 @@ def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
 
 
 def unit_of(column: Column) -> str | None:
-    """The key of SCALES for the column's unit; null where values are shown unscaled."""
+    """Return the key of SCALES for the column's unit; None where values are shown unscaled."""
     if column.name.endswith("_frac"):
         return "frac"
     return column.unit if column.unit in SCALES else None
@@ -164,7 +163,7 @@ def label_of(column: Column) -> str:
 
 
 def scale_of(column: Column, largest: float | None) -> Scale:
-    """The scale on which the column's largest magnitude reads best."""
+    """Return the scale on which the column's largest magnitude reads best."""
     unit = unit_of(column)
     if unit is None:
         return Scale()
@@ -173,7 +172,7 @@ def scale_of(column: Column, largest: float | None) -> Scale:
 
 
 def largest_of(values: pl.Series) -> float:
-    """The largest finite magnitude of the column, 0 where there is none."""
+    """Return the largest finite magnitude of the column, 0 where there is none."""
     if not values.dtype.is_numeric():
         return 0.0
     numbers = values.drop_nulls().cast(pl.Float64).abs()
@@ -181,7 +180,7 @@ def largest_of(values: pl.Series) -> float:
 
 
 def number(value: float | None, decimals: int = 3) -> str:
-    """A number with thousands separators; decimals only where it is a fraction."""
+    """Write a number with thousands separators; decimals only where it is a fraction."""
     if value is None or math.isnan(value):
         return NOTHING
     if isinstance(value, int) or math.isinf(value):
@@ -190,7 +189,7 @@ def number(value: float | None, decimals: int = 3) -> str:
 
 
 def quantity(value: float | None, unit: str | None) -> str:
-    """One value with its unit, for a sentence: `quantity(2500, "ns")` is "2.500 µs"."""
+    """Write one value with its unit, for a sentence: `quantity(2500, "ns")` is "2.500 µs"."""
     if value is None or not math.isfinite(value):
         return NOTHING
     known = "frac" if unit == "1" else unit
@@ -216,7 +215,7 @@ def decimals_for(scale: Scale, largest: float) -> int:
 
 
 def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
-    """The frame's columns by name, as declared.
+    """Return the frame's columns by name, as declared.
 
     An undeclared one is described by its dtype alone.
     """
@@ -245,7 +244,7 @@ def informative(frame: pl.DataFrame) -> list[str]:
 def show(
     table: Table, frame: pl.DataFrame, names: Sequence[str], rows: int | None = None
 ) -> list[Shown]:
-    """The named columns of the first `rows` rows as printable text.
+    """Write the named columns of the first `rows` rows as printable text.
 
     `grid_x`, `grid_y` and `grid_z` become one column (64x7x1), and a `value` beside a `unit` one
     quantity.

@@ -37,7 +37,7 @@ def vega_script() -> str:
 
 
 def _kept_script() -> Path | None:
-    """Where the script is kept; None for a user without a home folder."""
+    """Return where the script is kept; None for a user without a home folder."""
     try:
         caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:
@@ -46,7 +46,10 @@ def _kept_script() -> Path | None:
 
 
 def _read_own(kept: Path) -> str | None:
-    """The kept script; None where there is none, or where another user could have written it."""
+    """Return the kept script.
+
+    None where there is none, or where another user could have written it.
+    """
     try:
         with kept.open(encoding="utf-8") as file:
             status = os.fstat(file.fileno())

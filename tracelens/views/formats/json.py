@@ -10,11 +10,11 @@ from tracelens.views.formats.format import Format
 
 
 def to_json(report: Report) -> str:
-    """Every row under the result's column names.
+    """Write every row under the result's column names, as JSON.
 
-    Times are integer nanoseconds, NaN and infinity are null. A section without an answer has no
-    rows and says why under "missing"; "base" is there when two traces are compared, and "gate" with
-    --fail-on.
+    Times are integer nanoseconds; NaN and infinity are written as null. A section without an answer
+    has no rows and says why under "missing"; "base" is there when two traces are compared, and
+    "gate" with --fail-on.
     """
     document: dict[str, Any] = {"trace": _trace(report.trace)}
     if report.base is not None:
@@ -36,7 +36,7 @@ def _trace(trace: Trace) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """The value with null for every float that JSON has no number for, at any depth."""
+    """Replace every float that JSON has no number for by None, at any depth."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

@@ -39,12 +39,15 @@ def _section(section: Section, rows: int | None) -> str:
 
 
 def bullets(lines: list[str]) -> str:
-    """A list, a line an item."""
+    """Write a list, one line per item."""
     return "\n".join(f"- {escape(line)}" for line in lines)
 
 
 def table(section: Section, rows: int | None) -> str:
-    """The section's first rows, all where `rows` is None, with the columns that people need."""
+    """Write the section's first rows with the columns that people need.
+
+    `rows` None stands for all.
+    """
     shown = show(section.analysis.result, section.frame, useful(section), rows)
     lines = [
         [escape(column.heading) for column in shown],
@@ -58,7 +61,7 @@ def table(section: Section, rows: int | None) -> str:
 
 
 def escape(text: str) -> str:
-    """The text with nothing in it that Markdown, its HTML, or a mention would act on."""
+    """Escape what Markdown, its HTML, or a mention would act on."""
     plain = (
         _SPECIAL.sub(r"\\\1", printable(text))
         .replace("&", "&amp;")

@@ -7,7 +7,7 @@ from tracelens.views.formats.format import Format
 
 
 def to_parquet(report: Report) -> bytes:
-    """Every row of the only section, with each column's meaning and unit in the file's metadata."""
+    """Write every row of the only section, with each column's meaning and unit in the metadata."""
     (section,) = report.sections
     stream = io.BytesIO()
     section.analysis.result.write(section.frame, stream)

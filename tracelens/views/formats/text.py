@@ -30,7 +30,7 @@ _GAP = 2
 
 
 def to_text(report: Report, screen: Screen) -> str:
-    """The whole report, the verdict first, sections without an answer as lines at the end."""
+    """Write the whole report, the verdict first, sections without an answer as lines at the end."""
     parts: list[RenderableType] = [_head(report)]
     for section, rows in digest(report, screen.rows):
         parts += [Text(), _section(section, replace(screen, rows=rows))]
@@ -40,12 +40,15 @@ def to_text(report: Report, screen: Screen) -> str:
 
 
 def frame_to_text(frame: pl.DataFrame, screen: Screen) -> str:
-    """One frame as a table, for commands that show something other than a report."""
+    """Write one frame as a table, for commands that show something other than a report."""
     return _render(_draw_table(Table("", "", ()), frame, frame.columns, screen), screen)
 
 
 def _render(what: RenderableType, screen: Screen) -> str:
-    """The text that rich draws, without trailing spaces; data is never parsed as rich's markup."""
+    """Return the text that rich draws, without trailing spaces.
+
+    Data is never parsed as rich's markup.
+    """
     stream = io.StringIO()
     Console(
         file=stream,
