@@ -26,7 +26,7 @@ VAGUE_NAMES = frozenset(("at", "found", "made", "one", "own", "said", "told"))
 """Local names that do not say what a value is."""
 VAGUE_SHARE = 0.015
 """The most of all local names that may be vague, all packages together."""
-LIMITS = {"null": 30, "a row a": 28, "no verb": 525, "wide code": 115}
+LIMITS = {"null": 3, "a row a": 3, "no verb": 12, "wide code": 114}
 """The most of each finding in all packages together."""
 
 _NULL = re.compile(r"\bnulls?\b")

@@ -64,7 +64,7 @@ _MODULES = {
 
 
 def _import_all() -> dict[str, Any]:
-    """The names that the package offers."""
+    """Return the names that the package offers."""
     found = {}
     for place, names in _MODULES.items():
         module = import_module(f"{__name__}.{place}")
@@ -92,7 +92,7 @@ HOOKS.report_view = _report_view
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """One of the names above, with which all of them are there."""
+        """Return one of the names above. With it, all of them are there."""
         if name not in __all__:
             from tracelens.errors import near  # noqa: PLC0415 - most imports need no error
 
@@ -103,5 +103,5 @@ if not TYPE_CHECKING:
         return globals()[name]
 
     def __dir__() -> list[str]:
-        """What the package offers."""
+        """Return what the package offers."""
         return __all__

@@ -48,12 +48,12 @@ class UsageError(TracelensError):
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message, or the error's type where it has none."""
+    """Return the first line of an error's message, or the error's type where it has none."""
     return str(error).strip().split("\n", 1)[0] or type(error).__name__
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """The names nearest to a word, in words."""
+    """Name the nearest of the known words."""
     names = list(dict.fromkeys(known))
     found = get_close_matches(word, names, n=3, cutoff=0.3) or names[:3]
     return f"near: {', '.join(found)}" if found else "there is none"

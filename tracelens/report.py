@@ -46,7 +46,7 @@ class Section:
 
     @property
     def absent(self) -> str | None:
-        """Why the section has no rows, in words; null where it has some."""
+        """Why the section has no rows, in words; None where it has some."""
         if self.missing is not None:
             return f"No answer: {self.missing}"
         return "Nothing in this trace." if self.frame.is_empty() else None
@@ -158,7 +158,7 @@ def check_sections(names: Sequence[str], *, has_base: bool) -> None:
 
 
 def chosen_analyses(trace: Trace, base: Trace | None, names: Sequence[str]) -> list[Analysis]:
-    """The named analyses, or all that apply where none is named."""
+    """Return the named analyses, or all that apply where none is named."""
     return [
         a for a in ANALYSES.values() if (a.name in names if names else _applies(a, trace, base))
     ]
@@ -235,7 +235,7 @@ def _in_two_threads(
 
 
 def build_query(trace: Trace, sql: str) -> Report:
-    """The rows that the query selects, as a report of one section.
+    """Run the query and report on its rows, as one section.
 
     Raises UsageError as `Trace.sql` does.
 

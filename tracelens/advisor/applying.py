@@ -63,7 +63,7 @@ def apply_calls(
 
 
 def _given(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
-    """Inputs made up in the shapes of the plan, the same ones each time."""
+    """Return inputs made up in the shapes of the plan, the same ones each time."""
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     source = torch.Generator().manual_seed(0)
     return tuple(

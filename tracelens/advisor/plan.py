@@ -55,7 +55,7 @@ class Plan:
         paths: Paths = "attribute",
         made_from: Mapping[str, Any],
     ) -> Plan:
-        """The plan for these choices of eager or compiled by layer path."""
+        """Return the plan for these choices of eager or compiled by layer path."""
         compiled_regions = regions({path: choice == "compiled" for path, choice in layers.items()})
         return cls(
             tuple(compiled_regions.to_compile),
@@ -67,7 +67,7 @@ class Plan:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Plan:
-        """The plan in a file.
+        """Return the plan in a file.
 
         Raises SourceError when it is none, SchemaError when a newer version wrote it.
         """
@@ -79,7 +79,7 @@ class Plan:
         return read_plan(path, cls, FORMAT, how)
 
     def to_json(self) -> str:
-        """The plan as the text of a file."""
+        """Return the plan as the text of a file."""
         return (
             json.dumps({"format": FORMAT, "plan_version": PLAN_VERSION} | asdict(self), indent=1)
             + "\n"
@@ -91,8 +91,9 @@ class Plan:
 
 
 def read_plan(path: str | os.PathLike[str], kind: type[_P], name: str, how: str) -> _P:
-    """The plan of a kind in a file; `name` is its format, and errors end with `how` to get one.
+    """Read the plan of a kind in a file.
 
+    `name` is its format; errors end with `how` to get one.
     Raises SourceError when it is none, SchemaError when a newer version wrote it.
     """
     file, word = Path(path), name.removeprefix("tracelens ")
@@ -191,11 +192,12 @@ def make_plan(
 
 
 def apply_plan(model: Any, plan: Plan | str | os.PathLike[str], **options: Any) -> Any:
-    """The same model with exactly the plan's submodules compiled, except those to disable.
+    """Compile exactly the plan's submodules of the model, except those to disable.
 
-    In place: the submodules get a compiled `forward`; their names, parameters and hooks stay as
-    they are. `options` go to torch.compile (mode, backend, dynamic, …). Apply it once, to the model
-    that will run: a copy made afterwards shares the compiled code of the original. Raises
+    Returns the same model.
+    It changes in place: the submodules get a compiled `forward`; their names, parameters and hooks
+    stay as they are. `options` go to torch.compile (mode, backend, dynamic, …). Apply it once, to
+    the model that will run: a copy made afterwards shares the compiled code of the original. Raises
     UsageError for a path that the model does not have, before anything is changed, ToolError where
     torch is not installed.
     """
@@ -249,7 +251,7 @@ _MANY = 4096
 
 
 def _region(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, called from a frame whose code object no other region shares."""
+    """Return the same function, called from a frame whose code object no other region shares."""
 
     def region(*args: Any, **kwargs: Any) -> Any:
         return forward(*args, **kwargs)
@@ -259,7 +261,7 @@ def _region(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def load_torch(what: str) -> Any:
-    """The torch package, imported only now. Raises ToolError where it is not installed."""
+    """Return the torch package, imported only now. Raises ToolError where it is not installed."""
     try:
         import torch  # noqa: PLC0415 - analyses never need it
         import torch._dynamo  # noqa: PLC0415

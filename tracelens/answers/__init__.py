@@ -49,12 +49,12 @@ def _two(base: Trace, other: Trace, rules: Rules) -> Answer:
 
 
 def has_time(trace: Trace) -> bool:
-    """Whether there are kernels, or ops of a process, whose time can be judged."""
+    """Return whether there are kernels, or ops of a process, whose time can be judged."""
     return trace.has("kernels") or bool(process_ranks(trace))
 
 
 def _holds(trace: Trace) -> str:
-    """What a trace holds that does not tell what limits a program."""
+    """Say what a trace holds that does not tell what limits a program."""
     rows = trace.summary().filter(~trace.summary()["table"].is_in(_NO_EVENTS))
     held = [
         f"{counted(n, name.removesuffix('s').replace('_', ' '))}"

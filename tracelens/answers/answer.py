@@ -84,9 +84,9 @@ class Answer:
 
 
 def rounded_percents(shares: Sequence[float]) -> list[int]:
-    """Shares as whole percents that sum to the rounded sum of the shares.
+    """Round shares to whole percents that sum to the rounded sum of the shares.
 
-    The largest, which the sentence names, is rounded as everywhere; what rounding adds or leaves
+    The largest, which the sentence names, is rounded as everywhere. What rounding adds or leaves
     goes to the others, first to those that it changes least.
     """
     exact = [share * 100 for share in shares]
@@ -116,7 +116,7 @@ def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Par
 
 
 def duration(ns: float) -> str:
-    """A length of time with three digits and its unit."""
+    """Write a length of time with three digits and its unit."""
     for divisor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if ns >= divisor or unit == "µs":
             return f"{three_digits(ns / divisor)} {unit}"
@@ -124,11 +124,11 @@ def duration(ns: float) -> str:
 
 
 def three_digits(value: float) -> str:
-    """A number with three digits, or with all before the point."""
+    """Write a number with three digits, or with all before the point."""
     decimals = 0 if value >= 100 else 1 if value >= 10 else 2
     return f"{value:,.{decimals}f}"
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and its noun, in the plural where it is not 1."""
+    """Write a number and its noun, in the plural where it is not 1."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

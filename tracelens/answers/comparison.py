@@ -49,7 +49,7 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
 
 
 def _middle_rank(times: pl.DataFrame) -> pl.DataFrame:
-    """The rows of the rank and device whose step in base is the median one."""
+    """Return the rows of the rank and device whose step in base is the median one."""
     windows = times.filter(part="window").sort("base_ns", "rank", "device")
     row = windows.row((windows.height - 1) // 2, named=True)
     return times.filter((pl.col("rank") == row["rank"]) & (pl.col("device") == row["device"]))
@@ -60,7 +60,7 @@ def _marks_steps(base: Trace, other: Trace) -> bool:
 
 
 def _sentence(whole: dict[str, Any], *, has_steps: bool) -> str:
-    """How many times as fast the other run is, with both times and the noise."""
+    """Say how many times as fast the other run is, with both times and the noise."""
     before, after = whole["base_ns"], whole["other_ns"]
     times = f"{_pair(before, after)}{' a step' if has_steps else ''}"
     low, high = whole["more_low_ns"], whole["more_high_ns"]
@@ -82,7 +82,7 @@ def _pair(before: float, after: float) -> str:
 def _bars(
     parts: dict[str, dict[str, Any]], whole: dict[str, Any], *, is_process: bool
 ) -> tuple[Bar, ...]:
-    """The two steps on one scale, with the same parts."""
+    """Draw the two steps on one scale, with the same parts."""
     longest = max(whole["base_ns"], whole["other_ns"])
     size = {name: max(row["base_ns"] or 0, row["other_ns"] or 0) for name, row in parts.items()}
     named = sorted(size, key=lambda name: -size[name])[:_MOST_PARTS]
@@ -116,7 +116,7 @@ def _label(part: str, *, is_process: bool) -> str:
 def _changed_parts(
     parts: dict[str, dict[str, Any]], step_ns: float, *, is_process: bool
 ) -> Iterator[str]:
-    """What a step has less of and more of, the largest first."""
+    """Say what a step has less of and more of, the largest first."""
     rows = [row for row in parts.values() if abs(row["more_ns"] or 0) >= _LEAST_CHANGE * step_ns]
     for word, sign in (("less", -1), ("more", 1)):
         changed = sorted(
@@ -130,12 +130,15 @@ def _changed_parts(
 
 
 def _signed(ns: float) -> str:
-    """A difference with its sign, which is a minus and no hyphen."""
+    """Write a difference with its sign, which is a minus and no hyphen."""
     return f"{chr(0x2212) if ns < 0 else '+'}{duration(abs(ns))}"
 
 
 def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
-    """The layers, or without layers in both the ops, whose time changed most beyond noise."""
+    """Name the layers whose time changed most beyond noise.
+
+    They are ops where not both runs have layers.
+    """
     try:
         frame = compare_layers(base, other, rules=rules)
     except MissingTableError:

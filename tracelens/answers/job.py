@@ -96,7 +96,7 @@ def _inconclusive(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any])
 
 
 def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
-    """The bound that most ranks share, and their mean step."""
+    """Return the bound that most ranks share, and their mean step."""
     bound = str(row["bound"])
     rows = verdict(trace).filter(pl.col("bound") == bound).sort("rank")
     ranks = [rank for rank in judged if rank.rank in {*rows["rank"]}] or [*judged]
@@ -123,7 +123,7 @@ def _named(ranks: Sequence[RankTime]) -> str:
 
 
 def mean_rank(ranks: Sequence[RankTime]) -> RankTime:
-    """The mean of several ranks as one; its step is the median of theirs."""
+    """Return the mean of several ranks as one. Its step is the median of theirs."""
     first = ranks[0]
     steps = [rank.step_ns for rank in ranks if rank.step_ns is not None]
     unprofiled = [rank.unprofiled_ns for rank in ranks if rank.unprofiled_ns is not None]
@@ -145,7 +145,7 @@ def mean_rank(ranks: Sequence[RankTime]) -> RankTime:
 
 
 def _about(trace: Trace) -> str:
-    """What was recorded, and whether ranks are missing and how far clocks are known."""
+    """Say what was recorded, whether ranks are missing, and how far clocks are known."""
     nodes = {
         source.get("node") for source in trace.manifest.sources if source.get("node") is not None
     }

@@ -111,7 +111,10 @@ def answer_capture(trace: Trace) -> Answer:
 
 
 def _where(model: TimeModel, row: Mapping[str, Any]) -> str | None:
-    """The place of the bound; where that is the profiler's own work, the program's next one."""
+    """Return the place of the bound.
+
+    Where that is the profiler's own work, it is the program's next place.
+    """
     what: str | None = row["what"]
     if what != PROFILER:
         return what
@@ -139,7 +142,7 @@ def _read_place(model: TimeModel, rank: RankTime) -> str | None:
 def _place(
     trace: Trace, rank: RankTime, where: str | None, bound: str, *, reads: bool
 ) -> str | None:
-    """The place in words, with how often a step reads a value back there."""
+    """Describe the place, with how often a step reads a value back there."""
     text = place_text(where, is_busy=kind_of(bound) == WORK)
     if text is None or not reads:
         return text
@@ -154,7 +157,7 @@ def no_change(rank: RankTime) -> str:
 
 
 def program_sentence(rank: RankTime, bound: str, share: str, *, reads: bool = False) -> str:
-    """What limits the rank, with its share of a step, or of the time where none is marked.
+    """Say what limits the rank, with its share of a step, or of the time where none is marked.
 
     `reads`: a process mostly calls ops to read single values.
     """
@@ -167,7 +170,7 @@ def program_sentence(rank: RankTime, bound: str, share: str, *, reads: bool = Fa
 
 
 def percent_in(bar: Bar, rank: RankTime, part: str) -> str:
-    """The share of a part as its bar shows it, so that sentence and bar agree."""
+    """Return the share of a part as its bar shows it, so that sentence and bar agree."""
     label = label_of(part, is_process=rank.is_process)
     percents = rounded_percents([one.share for one in bar.parts])
     shown = [n for one, n in zip(bar.parts, percents, strict=True) if one.label == label]
@@ -175,7 +178,7 @@ def percent_in(bar: Bar, rank: RankTime, part: str) -> str:
 
 
 def whole_of(rank: RankTime) -> str:
-    """What shares of the rank's time are shares of: a step, or the time of the program."""
+    """Say what shares of the rank's time are shares of: a step, or the time of the program."""
     step_ns = rank.judged_step_ns
     if step_ns is None:
         return f"the program's {duration(sum(rank.parts.values()) / rank.n_devices)}"
@@ -186,7 +189,7 @@ def whole_of(rank: RankTime) -> str:
 
 
 def program_bar(rank: RankTime, label: str = "step", length: float = 1.0, text: str = "") -> Bar:
-    """The rank's time as a bar."""
+    """Draw the rank's time as a bar."""
     labels = {part: label_of(part, is_process=rank.is_process) for part in rank.parts}
     shares: dict[str, float] = {}
     for part, name in labels.items():
@@ -197,7 +200,7 @@ def program_bar(rank: RankTime, label: str = "step", length: float = 1.0, text: 
 
 
 def _profiler_cost(rank: RankTime) -> str | None:
-    """The step under the profiler, where the time of one without it was measured."""
+    """Describe the step under the profiler, where the time of one without it was measured."""
     if rank.unprofiled_ns is None or rank.step_ns is None:
         return None
     plain = duration(rank.unprofiled_ns)
@@ -218,7 +221,7 @@ def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
 
 
 def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
-    """The length of a step's mark on the host, where that is another time than the step takes."""
+    """Say how long a step's mark is on the host, where that is another time than the step takes."""
     marks = mark_times(model)
     if rank.rank not in marks or rank.step_ns is None:
         return None
@@ -230,14 +233,14 @@ def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
 
 
 def next_sections(rank: RankTime, bound: str) -> tuple[str, ...]:
-    """The sections that show more of what limits the rank."""
+    """Return the sections that show more of what limits the rank."""
     if rank.is_process:
         return ("top_ops",) if bound == "compute" else ("idle_gaps",)
     return _SECTIONS.get(bound, ("idle_gaps",))
 
 
 def _amount(rank: RankTime) -> str:
-    """The work of a rank and the time that it was recorded for."""
+    """Say how much work a rank did, and for what time it was recorded."""
     noun = "op" if rank.is_process else "kernel"
     return f"{counted(rank.n_work, noun)} in {duration(sum(rank.parts.values()))}"
 
@@ -256,7 +259,7 @@ def _record_more(rank: RankTime) -> str:
 
 
 def incomplete(trace: Trace) -> tuple[str, ...]:
-    """A doubt for a trace that is cut off."""
+    """Warn of a trace that is cut off."""
     if trace.manifest.complete:
         return ()
     return ("the trace is incomplete; this judges the part that is there",)

@@ -22,7 +22,7 @@ _TRAINING = ("backward", "optimizer")
 
 
 def about(trace: Trace) -> str:
-    """Steps, kind of program, devices, versions and what else was recorded."""
+    """Describe steps, kind of program, devices, versions and what else was recorded."""
     ranks = len(trace.manifest.ranks)
     words = [
         f"{counted(ranks, 'rank')}, {_steps(trace)}" if ranks > 1 else _steps(trace),
@@ -35,7 +35,7 @@ def about(trace: Trace) -> str:
 
 
 def has_stacks(trace: Trace) -> bool:
-    """Whether Python calls were recorded."""
+    """Return whether Python calls were recorded."""
     return bool((trace.select("spans", "kind")["kind"] == "python").any())
 
 
@@ -68,7 +68,7 @@ def _per_rank(steps: pl.DataFrame) -> int:
 
 
 def _kind(trace: Trace) -> str | None:
-    """Training, where a backward pass or an optimizer was recorded.
+    """Say "training" where a backward pass or an optimizer was recorded, else "inference".
 
     Return None without layers to tell inference by.
     """
@@ -79,7 +79,7 @@ def _kind(trace: Trace) -> str | None:
 
 
 def _devices(trace: Trace) -> str:
-    """The devices that ran kernels, as "on an NVIDIA H200"; else the CPU."""
+    """Name the devices that ran kernels, as "on an NVIDIA H200"; else the CPU."""
     used = trace.select("kernels", "rank", "device_id").unique()
     if used.is_empty():
         return "on the CPU"
@@ -98,7 +98,7 @@ def _article(name: str) -> str:
 
 
 def _versions(trace: Trace) -> list[str]:
-    """Versions of torch, nsys or gdb, as far as they were recorded."""
+    """Return versions of torch, nsys or gdb, as far as they were recorded."""
     versions: dict[str, None] = {}
     for source in trace.manifest.sources:
         for key, value in (source.get("versions") or {}).items():

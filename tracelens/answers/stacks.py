@@ -115,7 +115,7 @@ def answer_two_stacks(base: Trace, other: Trace) -> Answer:
 
 
 def path_of(stack: Mapping[str, Any]) -> CallPath:
-    """A stack with its frames from the outermost."""
+    """Return a stack with its frames from the outermost."""
     frames = stack["frames"].sort("level", descending=True)
     return CallPath(
         stack["symbol"], tuple(frames.select("role", "function", "file", "line").rows())
@@ -156,7 +156,7 @@ def _by_role(path: CallPath) -> dict[str, list[_Frame]]:
 
 
 def _short_path(frames: Sequence[_Frame]) -> str:
-    """The first and the last of the frames that have a name, and the file where it is known."""
+    """Write the first and the last frame that have a name, and the file where it is known."""
     named = [frame for frame in frames if frame[1] != UNKNOWN_FUNCTION]
     with_file = [frame for frame in named if frame[2]]
     shown = [_frame_text(frame) for frame in with_file or named]

@@ -55,7 +55,7 @@ def answer_timings(trace: Trace) -> Answer:
 
 
 def _medians(trace: Trace) -> dict[str, float]:
-    """The median time of the model by configuration, eager ones first."""
+    """Return the median time of the model by configuration, eager ones first."""
     rows = trace.timings.filter(_WHOLE).group_by("configuration", "compile_mode")
     times = rows.agg(pl.col("duration_ns").median()).sort("configuration", "compile_mode")
     medians = {}
@@ -83,7 +83,7 @@ def _sentence(medians: dict[str, float]) -> str:
 
 
 def _mixture(trace: Trace) -> tuple[Change, ...]:
-    """The best mixture of eager and compiled layers, where it is faster than either."""
+    """Return the best mixture of eager and compiled layers, where it is faster than either."""
     try:
         rows = layer_oracle(trace, trace).filter(oracle="dynamic")
     except MissingTableError:

@@ -50,17 +50,17 @@ _MOST_FRAMES = 3
 
 
 def label_of(part: str, *, is_process: bool) -> str:
-    """The part's label in a bar."""
+    """Return the part's label in a bar."""
     return (PROCESS_LABELS if is_process else PART_WORDS).get(part, part)
 
 
 def kind_of(part: str) -> str:
-    """Whether the part is work or waiting."""
+    """Return whether the part is work or waiting."""
     return KINDS.get(part, WAIT)
 
 
 def place_text(what: str | None, *, is_busy: bool = False) -> str | None:
-    """A place as the second line of an answer: files as file:line, at most three frames of a path.
+    """Write a place as the second line of an answer: file:line, at most three frames of a path.
 
     `is_busy`: it is a kernel or an op, the largest of those that ran.
     """
@@ -81,7 +81,7 @@ ELLIPSIS = "…"
 
 
 def frame_text(frame: str) -> str:
-    """A frame `file.py(12): name` as `file.py:12 name`; other text as it is."""
+    """Write a frame `file.py(12): name` as `file.py:12 name`; other text as it is."""
     match = _FRAME.fullmatch(frame)
     return f"{match[1]}:{match[2]} {match[3]}".rstrip() if match else frame
 

@@ -80,7 +80,7 @@ class _Commands(TyperGroup):
         self.commands: Any = _Loaded()
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as the base class has it
-        """Names of the commands, in the order of `--help`."""
+        """Return names of the commands, in the order of `--help`."""
         return [*COMMANDS]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - see above
@@ -217,10 +217,11 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The arguments before the first `--` of a collect command, and the program to run after it.
+    """Split the arguments at the first `--` of a collect command.
 
-    Split before typer parses, which would take the program for FILES. Other commands keep `--` as
-    end of options.
+    The program to run stands after it.
+    This is done before typer parses, which would take the program for FILES. Other commands keep
+    `--` as end of options.
     """
     words = list(arguments)
     if "--" not in words:
@@ -282,4 +283,4 @@ def options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Options that stand before the command."""
+    """Take the options that stand before the command."""

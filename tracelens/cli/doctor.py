@@ -35,7 +35,10 @@ def doctor() -> None:
 
 
 def examine() -> pl.DataFrame:
-    """A row for each tool, with the columns of FINDINGS. Packages are looked up, never imported."""
+    """Look for each tool, one row each, with the columns of FINDINGS.
+
+    Packages are looked up, never imported.
+    """
     tools = [*(tool for collector in COLLECTORS.values() for tool in collector.tools), *_GENERAL]
     rows = []
     for name, used_for, to_get_it, find in tools:
@@ -53,7 +56,10 @@ def examine() -> pl.DataFrame:
 
 
 def _nvml(_: str) -> Found:
-    """Whether NVML can be loaded, and the driver's version as the kernel module states it."""
+    """Return whether NVML can be loaded, and the driver's version.
+
+    The latter is as the kernel module states it.
+    """
     try:
         ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:

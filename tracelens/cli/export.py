@@ -60,7 +60,7 @@ def export(
 
 
 def _numbers(option: str, text: str | None) -> list[int]:
-    """The numbers of a list such as 0,2-4. Raises UsageError for other text."""
+    """Read the numbers of a list such as 0,2-4. Raises UsageError for other text."""
     found: list[int] = []
     for part in (text or "").split(",") if text is not None else ():
         first, dash, last = part.strip().partition("-")

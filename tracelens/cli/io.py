@@ -94,7 +94,7 @@ OneFormat = Annotated[
 
 
 def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
-    """The trace in a directory, or the sources collected in memory.
+    """Open the trace in a directory, or collect the sources in memory.
 
     `step` replaces its marks of steps. Raises SourceError or UsageError.
     """
@@ -137,7 +137,7 @@ def default_target(paths: Sequence[Path]) -> Path:
 
 
 def stem(path: Path) -> str:
-    """The file's name without the endings that sources of any collector have."""
+    """Return the file's name without the endings that sources of any collector have."""
     endings = "|".join(
         re.escape(ending) for collector in COLLECTORS.values() for ending in collector.endings
     )
@@ -145,7 +145,7 @@ def stem(path: Path) -> str:
 
 
 def summary_line(trace: Trace) -> str:
-    """The row counts of the main tables that have any, as a phrase."""
+    """Return the row counts of the main tables that have any, as a phrase."""
     counts = [
         f"{trace.height(name):,} {name.replace('_', ' ')}"
         for name in MAIN_TABLES
@@ -155,7 +155,7 @@ def summary_line(trace: Trace) -> str:
 
 
 def losses(trace: Trace) -> list[str]:
-    """A sentence for each loss and oddity: diagnostics above info, and an incomplete capture."""
+    """Describe each loss and oddity: diagnostics above info, and an incomplete capture."""
     rows = trace.frame("diagnostics").filter(pl.col("severity").is_in(["warning", "loss", "error"]))
     counts = rows.group_by("text", maintain_order=True).agg(pl.col("count").sum())
     found = [
@@ -178,9 +178,10 @@ def losses(trace: Trace) -> list[str]:
 
 
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
-    """The terminal's width and colours; without colour in a pipe, and of a fixed width in a file.
+    """Return the terminal's width and colours.
 
-    A pipe's width is that of COLUMNS, else of the terminal that standard error goes to.
+    A pipe has no colour, a file a fixed width. A pipe's width is that of COLUMNS, else of the
+    terminal that standard error goes to.
     """
     if to_file or sys.stdout is None:
         return Screen(rows=rows)
@@ -197,12 +198,12 @@ def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
 
 
 def plain(frame: pl.DataFrame) -> str:
-    """All rows of a small frame, its sentences wrapped."""
+    """Write all rows of a small frame, its sentences wrapped."""
     return frame_to_text(frame, screen())
 
 
 def format_of(name: str | None, out: Path | None) -> Format:
-    """The format that was named, else the one that the file's ending says, else text.
+    """Return the format that was named, else the one that the file's ending says, else text.
 
     Raises UsageError for others.
     """

@@ -14,7 +14,7 @@ def suggest(command: str, *more: str) -> None:
 
 
 def report_command(sources: Sequence[Path], against: Sequence[Path] = (), *options: str) -> str:
-    """The report command of these sources, as a shell takes it."""
+    """Return the report command of these sources, as a shell takes it."""
     words = [*map(shown, sources)]
     for base in against:
         words += ["--against", shown(base)]
@@ -30,12 +30,12 @@ def suggest_report(sources: Sequence[Path]) -> None:
 def suggest_sections(
     sources: Sequence[Path], against: Sequence[Path], sections: Sequence[str]
 ) -> None:
-    """After an answer: the sections that show more, all of them, and the page."""
+    """Suggest after an answer the sections that show more, all of them, and the page."""
     chosen = more_of(sections)
     page = f"--html {Path(sources[0].name).stem.split('.')[0] or 'report'}.html"
     suggest(report_command(sources, against, *chosen), *(["or"] if chosen else []), "--all", page)
 
 
 def more_of(sections: Sequence[str]) -> list[str]:
-    """The options that show the first of these sections."""
+    """Return the options that show the first of these sections."""
     return [f"--section {name}" for name in sections[:2]]

@@ -279,7 +279,7 @@ def _write_summary(built: Report, rules: Rules, target: Path) -> None:
 def _asked_apart(
     trace: Trace, base: Trace | None, names: Sequence[str], engine: tuple[str | None, str | None]
 ) -> Mapping[str, pl.DataFrame]:
-    """Frames of sections that an engine (name, address) runs rank by rank.
+    """Return frames of sections that an engine (name, address) runs rank by rank.
 
     The trace keeps what others need.
     """
@@ -308,7 +308,7 @@ def _evaluated(
 
 
 def _gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Expression]:
-    """The expressions of --fail-on. Raises UsageError."""
+    """Return the expressions of --fail-on. Raises UsageError."""
     if not has_base and (texts or needs_base):
         raise UsageError(
             "--fail-on, --strict, --summary and --junit are of a comparison; name the base with"

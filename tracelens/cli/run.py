@@ -58,7 +58,7 @@ def run(  # noqa: PLR0913 - one parameter an option
         bool, typer.Option(help="Record Python calls, which name lines and slow the host.")
     ] = True,
 ) -> None:
-    """Capture a program, and say what limits it: the answer, and a trace and a page to look into.
+    """Capture a program, say what limits it, and leave a trace and a page.
 
     The program is not changed, and its exit code is passed on. Options stand before the COMMAND;
     tracelens collect torch has more of them.

@@ -41,7 +41,7 @@ def whatif(
 
 
 def _sentences(one: Prediction, changes: list[str], *, several: bool) -> str:
-    """The answer on one rank, in a few lines."""
+    """Describe the answer on one rank, in a few lines."""
     subject = f"rank {one.rank}: " if several else ""
     change = printable(" and ".join(changes))
     low, high = one.low_ns / 1e6, one.high_ns / 1e6

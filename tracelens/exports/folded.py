@@ -1,7 +1,7 @@
 """Kernels by call stack in Brendan Gregg's folded format.
 
-flamegraph.pl, inferno and speedscope read it. A line a stack: its frames from the outermost on
-between semicolons, a space, and nanoseconds of kernels.
+flamegraph.pl, inferno and speedscope read it. It has one line per stack: its frames from the
+outermost on between semicolons, a space, and nanoseconds of kernels.
 """
 
 from typing import BinaryIO

@@ -52,7 +52,7 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 
 
 def _counters(writer: _Writer, selection: Selection, rank: int) -> None:
-    """The allocator's state and what was sampled, each a counter track."""
+    """Write the allocator's state and what was sampled, each as a counter track."""
     changes = selection.in_time(selection.trace.frame("allocations"), rank, "time_ns")
     for (device,), part in changes.partition_by("device_id", as_dict=True).items():
         place = "host" if device is None else f"GPU {device}"
@@ -70,7 +70,7 @@ def _counters(writer: _Writer, selection: Selection, rank: int) -> None:
 
 
 def _losses(writer: _Writer, selection: Selection, rank: int) -> None:
-    """The losses and damage on the way here, as an event at the beginning of the trace."""
+    """Write the losses and damage on the way here, as an event at the beginning of the trace."""
     lost = selection.trace.frame("diagnostics").filter(
         (pl.col("rank") == rank) & pl.col("severity").is_in(["loss", "error"])
     )
@@ -84,7 +84,7 @@ def _losses(writer: _Writer, selection: Selection, rank: int) -> None:
 
 
 def _messages() -> Any:
-    """Perfetto's messages. Raises ToolError without the package."""
+    """Return Perfetto's messages. Raises ToolError without the package."""
     try:
         from perfetto.protos.perfetto.trace import perfetto_trace_pb2  # noqa: PLC0415 - optional
     except ImportError as error:

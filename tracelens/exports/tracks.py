@@ -142,7 +142,7 @@ def _slices(selection: Selection, rank: int, table: str, *more: str) -> pl.DataF
 def in_lanes(
     starts: pl.Series, ends: pl.Series, *, nested: bool
 ) -> Iterator[tuple[int, pl.Series]]:
-    """Lane by lane, some events at a time: a slice's row where it begins, and ~row where it ends.
+    """Yield lane by lane, some events at a time: a slice's row where it begins, ~row where it ends.
 
     Slices are sorted by start, the longest first. One goes to the first lane where it overlaps
     none, or where `nested` lies wholly within what is open. Events of a lane are in an order in

@@ -53,7 +53,7 @@ def constant(value: bytes) -> pa.Scalar:
 
 
 def moments(times: pl.Series) -> list[pa.Array | pa.Scalar]:
-    """Pieces for a packet's timestamp.
+    """Return pieces for a packet's timestamp.
 
     It is a varint of nine bytes, which holds any int64 that is not negative.
     """

@@ -59,7 +59,7 @@ _PROFILER = {
 
 
 def analysis_of(trace: Trace, *, include_last_profiler_step: bool) -> Any:
-    """HTA's TraceAnalysis of the trace; see `tracelens.interop.hta`."""
+    """Return HTA's TraceAnalysis of the trace; see `tracelens.interop.hta`."""
     analysis, module = import_module("hta.trace_analysis"), import_module("hta.common.trace")
     trace.require("hta", "kernels")
     own = _trace_class(module.Trace)()
@@ -85,7 +85,7 @@ def analysis_of(trace: Trace, *, include_last_profiler_step: bool) -> Any:
 
 
 def _trace_class(reader: Any) -> Any:
-    """HTA's Trace, which has its events from here.
+    """Return HTA's Trace, which has its events from here.
 
     What it writes as a file is made of them, not of the source.
     """
@@ -98,7 +98,7 @@ def _trace_class(reader: Any) -> Any:
             self.symbol_table = import_module("hta.common.trace_symbol_table").TraceSymbolTable()
 
         def parse_traces(self, *_: Any, **__: Any) -> None:
-            """Nothing: HTA's TraceDiff asks for it, whether a trace was parsed or not."""
+            """Do nothing: HTA's TraceDiff asks for it, whether a trace was parsed or not."""
 
         def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
             """Return events of a rank as a Chrome trace has them, each where its index says."""

@@ -16,21 +16,24 @@ _ARROW: dict[pl.DataType, tuple[pa.DataType, int]] = {
 
 
 def memory(column: pl.Series, dtype: pl.DataType) -> pa.Buffer:
-    """The column's values as contiguous memory of this dtype; the column holds no null."""
+    """Return the column's values as contiguous memory of this dtype. No value may be None."""
     array = column.cast(dtype).rechunk().to_arrow()
     assert not array.null_count
     return values(array)
 
 
 def values(array: pa.Array) -> pa.Buffer:
-    """The values of an Arrow array of integers, without a copy; undefined where one is null."""
+    """Return the values of an Arrow array of integers, without a copy.
+
+    They are undefined where one is None.
+    """
     size = array.type.bit_width // 8
     buffer = array.buffers()[1]
     return _NOTHING if buffer is None else buffer.slice(array.offset * size, len(array) * size)
 
 
 def series(data: Any, dtype: pl.DataType) -> pl.Series:
-    """A column over memory that holds its values one after another."""
+    """Return a column over memory that holds its values one after another."""
     kind, size = _ARROW[dtype]
     buffer = pa.py_buffer(data)
     array = pa.Array.from_buffers(kind, buffer.size // size, [None, buffer])

@@ -123,7 +123,7 @@ class Sampler:
         )
 
     def _visible(self, nvml: ModuleType) -> list[Any]:
-        """NVML's handles of the devices that the program can see, in CUDA's order."""
+        """Return NVML's handles of the devices that the program can see, in CUDA's order."""
         handles = [
             nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())
         ]
@@ -175,7 +175,7 @@ class Sampler:
 
 
 def visible_indices(visible: str, uuids: list[str]) -> list[int]:
-    """NVML's indices of the devices in CUDA_VISIBLE_DEVICES, in its order.
+    """Return NVML's indices of the devices in CUDA_VISIBLE_DEVICES, in its order.
 
     An entry is an index or the beginning of one UUID; as in CUDA, the list ends at the first that
     is neither. MIG devices have no utilisation of their own and end it too.

@@ -98,7 +98,7 @@ class Objects:
             return bytes(self._obstore.get_range(self._store, key, start=0, length=n_bytes))
 
     def about(self, key: str) -> Listed | None:
-        """Size and ETag of an object; None where there is none."""
+        """Return size and ETag of an object; None where there is none."""
         with self._plain("read"):
             try:
                 return self._listed(self._obstore.head(self._store, key))

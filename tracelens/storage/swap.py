@@ -24,7 +24,7 @@ _DEFERRED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Exchange two files or folders in one step; whether system and file system can.
+    """Exchange two files or folders in one step; return whether system and file system can.
 
     Linux has it in most of its file systems (renameat2), macOS in APFS (renamex_np).
     """
@@ -79,7 +79,7 @@ def restore(target: Path) -> bool:
 
 
 def is_running(process_id: int) -> bool:
-    """Whether a process of this machine has the id."""
+    """Return whether a process of this machine has the id."""
     try:
         with suppress(PermissionError):
             os.kill(process_id, 0)
@@ -117,7 +117,7 @@ def signals_deferred() -> Iterator[None]:
 
 
 def _moved_aside(target: Path) -> list[Path]:
-    """The folders that processes which are gone had moved aside, the newest first."""
+    """Return the folders that processes which are gone had moved aside, the newest first."""
     folders = [
         folder / "trace"
         for folder in target.parent.glob(f".{glob.escape(target.name)}.*.old")

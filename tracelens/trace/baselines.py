@@ -82,7 +82,7 @@ def with_runs(paths: Iterable[Path]) -> list[Path]:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Names of the baselines in a local folder."""
+    """Return names of the baselines in a local folder."""
     return (
         sorted(subfolder.name for subfolder in folder.iterdir() if subfolder.is_dir())
         if folder.is_dir()

@@ -132,7 +132,7 @@ def whole_text(value: Any) -> Any:
 
 
 def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Parsed JSON with every text, keys included, replaced by what `change` returns for it."""
+    """Replace every text of parsed JSON, keys included, by what `change` returns for it."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -178,7 +178,7 @@ def _clean_frame(
 
 
 def _clean_value(value: Any, owners: Collection[str], counts: dict[str, int]) -> Any:
-    """Parsed JSON with every text masked, at any depth."""
+    """Mask every text of parsed JSON, at any depth."""
     texts: set[str] = set()
 
     def note(text: str) -> str:

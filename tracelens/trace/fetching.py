@@ -68,7 +68,7 @@ def fetch(one: Listed, folder: Path) -> Path:
 
 @contextmanager
 def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """The paths, with local copies for URLs while the body runs.
+    """Replace URLs among the paths by local copies while the body runs.
 
     Errors of the body name the URLs.
     """

@@ -143,5 +143,5 @@ def commit(objects: Objects, manifest: dict[str, object], *, force: bool = False
 
 
 def json_bytes(value: object) -> bytes:
-    """JSON as it is written, for people too."""
+    """Write JSON for programs and for people."""
     return (json.dumps(value, indent=1) + "\n").encode()

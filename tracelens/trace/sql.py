@@ -114,7 +114,7 @@ def _refuse_other_functions(statement: str) -> None:
 
 
 def _is_of_columns(name: str) -> bool:
-    """Whether Polars knows the function in an expression, where it reads columns only."""
+    """Return whether Polars knows the function in an expression, where it reads columns only."""
     if re.fullmatch(r"\w+", name) is None:
         return False
     try:
@@ -127,7 +127,7 @@ def _is_of_columns(name: str) -> bool:
 
 
 def _collect(query: pl.LazyFrame) -> pl.DataFrame:
-    """The rows of a query.
+    """Return the rows of a query.
 
     Ctrl-C ends the wait at once, which Polars would only see at the end of a join. Raises
     UsageError as soon as the process has grown by more than QUERY_MIB. Polars cannot be stopped
@@ -159,7 +159,7 @@ def _collect(query: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _held_bytes() -> int:
-    """Memory of this process that is in use; 0 where the system has no /proc to say it."""
+    """Return memory of this process that is in use; 0 where the system has no /proc to say it."""
     try:
         n_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:

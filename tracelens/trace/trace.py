@@ -422,7 +422,7 @@ class Trace:
                 )
 
     def summary(self) -> pl.DataFrame:
-        """Return a row a table: n_rows, meaning, and for an empty one the reason."""
+        """Return one row per table: n_rows, meaning, and for an empty one the reason."""
         why = self.manifest.empty_tables
         rows = [
             (name, self.height(name), table.doc, why.get(name)) for name, table in TABLES.items()
@@ -511,7 +511,7 @@ class Collected(Trace):
         self._parts = {**parts}
 
     def amend(self, manifest: Manifest, **tables: pl.DataFrame) -> None:
-        """As of any trace; the other tables stay as collectors made them."""
+        """Amend as any trace; the other tables stay as collectors made them."""
         super().amend(manifest, **tables)
         for name in tables:
             self._parts[name] = [*super()._parts_of(name)]

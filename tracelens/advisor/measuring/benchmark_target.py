@@ -96,7 +96,7 @@ class Subject:
         compile_module(module, **({} if self.mode in {None, "default"} else {"mode": self.mode}))
 
     def run(self, *, by_layer: bool = False) -> None:
-        """One forward pass."""
+        """Run one forward pass."""
         if self.mode is not None and self.device.type == "cuda":
             self.torch.compiler.cudagraph_mark_step_begin()
         arguments, keywords = self.inputs

@@ -24,7 +24,7 @@ def eager_prefixes(
     run: Callable[[], Any],
     wait: Callable[[], None],
 ) -> list[Callable[[], int]]:
-    """Runs that end before the first call of a layer, and after each.
+    """Return runs that end before the first call of a layer, and after each.
 
     Each returns the nanoseconds it took. A forward hook on the layer raises at its nth call; no
     other layer has one. For any model.
@@ -63,7 +63,7 @@ def _stopped(
 def compiled_prefixes(
     torch: Any, model: Any, compile_region: Callable[[Any], None]
 ) -> tuple[list[Any], list[str]]:
-    """Modules that compute only the first n layers, and the path of each nth layer.
+    """Return modules that compute only the first n layers, and the path of each nth layer.
 
     Each is compiled as one region. Every value that the rest of the model would need is an output,
     so that nothing is optimised away. Raises ToolError where torch.fx cannot trace the model

@@ -22,8 +22,10 @@ _CALLS = 50
 _RANGE, _EXECUTION = "tracelens layer: ", "tracelens execution"
 _QUANTITIES = ("CPU_self", "CUDA_self", "CUDA_total")
 Found = dict[tuple[str | None, str | None], int]
-"""Nanoseconds of one execution by layer (null: the whole model) and quantity (null: a plain
-duration)."""
+"""Nanoseconds of one execution by layer and quantity.
+
+Layer None is the whole model, quantity None a plain duration.
+"""
 Execute = Callable[[Subject, bool, int], Iterator[Found]]
 
 
@@ -183,7 +185,7 @@ class EventTimers:
         self._events: dict[str, list[Any]] = defaultdict(list)
 
     def record(self, path: str) -> None:
-        """Before and after a layer's forward pass."""
+        """Note the time before and after a layer's forward pass."""
         event = self._torch.cuda.Event(enable_timing=True)
         event.record()
         self._events[path].append(event)
@@ -292,7 +294,7 @@ def _below(
 
 
 def _subtraction(subject: Subject) -> Callable[[int], list[Found]]:
-    """Runs of the first n layers, by hooks if eager and by cut graphs if compiled.
+    """Return runs of the first n layers, by hooks if eager and by cut graphs if compiled.
 
     Raises ToolError as those do.
     """

@@ -265,7 +265,7 @@ def _end(failed: Iterable[str]) -> None:
 
 
 def _engine(target: Path, request: Request, limit_bytes: int | None) -> Engine | None:
-    """The engine that collects rank by rank; None where all sources are read together.
+    """Return the engine that collects rank by rank; None where all sources are read together.
 
     Raises UsageError, and ToolError where it is not to be had.
     """
@@ -278,7 +278,7 @@ def _engine(target: Path, request: Request, limit_bytes: int | None) -> Engine |
 
 
 def bytes_of(text: str) -> int:
-    """A size such as 2GB, 1.5 GiB or 800M in bytes. Raises UsageError for other text."""
+    """Read a size such as 2GB, 1.5 GiB or 800M in bytes. Raises UsageError for other text."""
     match = _SIZE.fullmatch(text.strip())
     size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     if not size:

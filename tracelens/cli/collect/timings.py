@@ -117,7 +117,7 @@ def _function(subject: str) -> Callable[[], Any]:
 
 
 def _loaded(file: Path) -> Any:
-    """The module in the file, which can import modules beside it, as when it is run."""
+    """Load the module in the file. It can import modules beside it, as when it is run."""
     if not file.is_file():
         raise SourceError(
             f"{file}: no such file; name the file of the function that makes the model"
