@@ -81,12 +81,15 @@ def parse_change(subject: Subject, text: str) -> Change:
 
 
 def usages() -> list[str]:
-    """How each change is written."""
+    """Say how each change is written."""
     return [*(kind.usage for kind in KINDS_OF_CHANGE.values()), "faster OP|LAYER|KERNEL by X"]
 
 
 def _cuda_graph(subject: Subject, layer: str | None) -> Change:
-    """The host's time in ops and launches goes, but for one launch a step; waits and input stay."""
+    """Take the host's time in ops and launches away, but for one launch per step.
+
+    Waits and input stay.
+    """
     table, causes = subject.replay.table, subject.labels.causes
     issuing = np.array([cause in {None, "launch", "allocation"} for cause in causes])
     # What the host itself computes or reads goes on between the graphs, also where an op does it.
@@ -114,7 +117,7 @@ def _cuda_graph(subject: Subject, layer: str | None) -> Change:
 
 
 def _first_of_each_step(subject: Subject, chosen: Flags) -> Ints:
-    """The first chosen edge of each step."""
+    """Return the first chosen edge of each step."""
     table = subject.replay.table
     rows = np.flatnonzero(chosen)
     steps = np.searchsorted(subject.replay.marks, table.graph.sources[rows], "right")
@@ -179,7 +182,7 @@ def _read_numbers(subject: Subject, calls: Flags) -> Flags:
 
 
 def _words_of_calls(subject: Subject) -> list[str]:
-    """Of each API call its name, its op and the op's layer, as one text."""
+    """Return each API call's name, its op and the op's layer, as one text."""
     window, replay = subject.replay.window, subject.replay
     ops = [""] * window.calls.height
     names, layers = window.ops["name"], window.ops["module_path"]
@@ -191,7 +194,7 @@ def _words_of_calls(subject: Subject) -> list[str]:
 
 
 def _without(subject: Subject, cause: str | None) -> Change:
-    """The host spends no time on this any more."""
+    """Let the host spend no time on this any more."""
     if cause not in _REMOVABLE:
         raise UsageError(f"without: say one of {', '.join(_REMOVABLE)}, as without=host")
     chosen = subject.of_cause(cause)
@@ -204,7 +207,7 @@ _REMOVABLE = ("host", "allocation", "loading", "input")
 
 
 def _faster(subject: Subject, name: str, factor: float) -> Change:
-    """Durations of an op, a layer or a kernel, divided."""
+    """Divide durations of an op, a layer or a kernel."""
     if factor <= 0:
         raise UsageError(f"faster {name}: the factor is above 0")
     labels, table = subject.labels, subject.replay.table

@@ -42,7 +42,7 @@ _NO_INPUT = (
 
 
 def input_ready(subject: Subject, _: str | None) -> Change:
-    """The host never waits for input, and finds its caches warm."""
+    """Make the host never wait for input, and find its caches warm."""
     chosen = subject.of_cause("input")
     require(chosen, f"input_ready: {_NO_INPUT}")
     is_cold = _is_cold(subject, chosen)
@@ -70,7 +70,7 @@ def _warmed(weights: Ints, is_cold: Flags) -> Ints:
 
 
 def workers(subject: Subject, value: str | None) -> Change:
-    """A loader's time is divided among more workers, and hidden behind the rest of the step."""
+    """Divide a loader's time among more workers, and hide it behind the rest of the step."""
     numbers = re.fullmatch(r"(?:(\d+):)?(\d+)", value or "")
     if not numbers or int(numbers[2]) < 1:
         raise UsageError("workers: say how many, as workers=4, or workers=2:8 for 8 instead of 2")

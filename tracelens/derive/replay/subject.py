@@ -32,7 +32,7 @@ class Subject:
         return labels_of(self.trace, self.replay, np.arange(len(self.replay.table.kinds)))
 
     def in_layer(self, layer: str) -> Flags:
-        """Edges of a module and of those inside it."""
+        """Return edges of a module and of those inside it."""
         return np.array(
             [path is not None and f"{path}.".startswith(f"{layer}.") for path in self.labels.layers]
         )
@@ -43,7 +43,7 @@ class Subject:
         return np.isin(self.replay.table.kinds, (OP, PYTHON, CALL))
 
     def of_cause(self, cause: str) -> Flags:
-        """Edges of the host during which it did what this cause says."""
+        """Return edges of the host during which it did what this cause says."""
         return np.array([label == cause for label in self.labels.causes]) & self.is_host
 
 
@@ -52,7 +52,7 @@ Change = Callable[[Ints], Ints]
 
 
 def picked(flags: Flags, rows: Ints) -> Flags:
-    """The flag of each row, False for what is no row of them."""
+    """Return the flag of each row, False for a number that is no row."""
     known = (rows >= 0) & (rows < len(flags))
     return np.append(flags, [False])[np.where(known, rows, len(flags))]
 
