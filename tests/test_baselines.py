@@ -76,6 +76,16 @@ def test_what_is_no_name_is_refused(name: str) -> None:
         folder_of(name)
 
 
+def test_a_baseline_within_a_trace_leaves_nothing_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    outer = stored("outer.tracelens", 100)
+    before = sorted(outer.rglob("*"))
+    added = command_line(capsys, "baseline", "add", f"{outer}/net", outer)
+    assert (added.code, sorted(outer.rglob("*"))) == (1, before)
+    assert "lies in the trace outer.tracelens" in added.err
+
+
 def test_baselines_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     add_run("net", run(100))
     add_run("net", run(101))

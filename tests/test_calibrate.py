@@ -103,9 +103,24 @@ def test_costs_of_a_file_are_kept_in_a_trace(tmp_path: Path) -> None:
     assert unprofiled_step(tl.open(path))["evidence"].item() == "calibrated"
 
 
+def test_a_link_to_a_trace_stays_a_link(tmp_path: Path) -> None:
+    path, link, costs = (tmp_path / name for name in ("a.tracelens", "latest", "costs.json"))
+    ops_and_launches().write(path)
+    link.symlink_to(path)
+    costs.write_text(json.dumps({SETTING: {"plain": [5_000, 0, 1_000, 0]}}))
+    assert RUNNER.invoke(app, ["calibrate", str(link), "--costs", str(costs)]).exit_code == 0
+    assert link.is_symlink()
+    assert unprofiled_step(tl.open(path))["evidence"].item() == "calibrated"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("no json", "not read as costs"), ("{}", "holds no costs"), ("[1]", "holds no costs")],
+    [
+        ("no json", "not read as costs"),
+        ("{}", "holds no costs"),
+        ("[1]", "holds no costs"),
+        ("[" * 200_000, "not read as costs"),
+    ],
 )
 def test_a_file_without_costs_is_an_error(tmp_path: Path, text: str, expected: str) -> None:
     path, costs = tmp_path / "a.tracelens", tmp_path / "costs.json"

@@ -172,6 +172,16 @@ def test_links_that_lead_in_a_circle(trace: Path, capsys: pytest.CaptureFixture[
     assert (done.code, circle.is_file()) == (0, True)  # as for any link, what it stands for
 
 
+def test_what_a_folder_cannot_be_listed_for_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "a").symlink_to("a")
+    done = command_line(capsys, "clean", tmp_path / "run")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert f"cannot be listed: {os.strerror(errno.ELOOP)}" in done.err
+
+
 def test_a_closed_standard_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

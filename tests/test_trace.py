@@ -127,7 +127,14 @@ def test_only_an_existing_trace_is_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "manifest",
-    [None, "{}", "not JSON", '{"name": "my app", "version": 3}', '{"schema_version": 1}'],
+    [
+        None,
+        "{}",
+        "not JSON",
+        '{"name": "my app", "version": 3}',
+        '{"schema_version": 1}',
+        pytest.param("[" * 200_000, id="deep"),
+    ],
 )
 def test_force_deletes_nothing_but_a_trace(tmp_path: Path, manifest: str | None) -> None:
     target = tmp_path / "work"

@@ -157,6 +157,13 @@ def test_pinned_memory_copies_at_the_speed_of_pinned_copies() -> None:
         ("sdpa", "is not known"),
         ("faster softmax by 2", "no op, layer or kernel"),
         ("dtype=int3", "say one of"),
+        ("faster gemm by 1.2.3", "1.2.3 is no factor"),
+        ("faster gemm by .", "is no factor"),
+        ("faster gemm by -2", "is no factor"),
+        ("faster gemm by 0." + "0" * 30 + "1", "is no factor"),  # 2^63 ns hold no such time
+        ("workers=" + "9" * 5_000, "say how many"),
+        ("pinned=1", "pinned=1: expected pinned"),
+        ("cuda_graph=", "expected cuda_graph"),
     ],
 )
 def test_what_cannot_be_answered_says_why(change: str, words: str) -> None:
@@ -184,6 +191,8 @@ def test_the_command_says_before_after_and_range(
     result = command_line(capsys, "whatif", path, "no_sync")
     assert result.out.startswith("a step takes 0.40 ms, with no_sync 0.34 ms (")
     assert "replay misses the recorded step by 0.0%" in result.out
+    absent = command_line(capsys, "whatif", path, "no_sync", "--rank", 5)
+    assert (absent.code, "the trace has no rank 5" in absent.err) == (2, True)
 
 
 def test_without_kernels_that_turn_layouts_round_the_rest_stays() -> None:

@@ -19,7 +19,7 @@ from tracelens.derive.replay.predict import scale_and_costs
 from tracelens.derive.replay.replay import replays
 from tracelens.derive.replay.unprofiled import unprofiled_steps
 from tracelens.errors import SourceError, ToolError, UsageError
-from tracelens.storage.addresses import shown
+from tracelens.storage.addresses import shown, url_of
 from tracelens.trace import Trace
 
 _PROGRAM = Path(live.__file__).with_name("calibration.py")
@@ -76,7 +76,8 @@ def calibrate(
     if costs is None:
         emit(json.dumps({SETTING: by_kind}, indent=1) + "\n", out)
     for path, trace in zip(traces or [], opened, strict=True):
-        with_costs(trace, by_kind).write(path, force=True)
+        place = path if url_of(path) is not None else path.resolve()  # a link stays one
+        with_costs(trace, by_kind).write(place, force=True)
         tell(f"{shown(path)} keeps these costs")
     if traces:
         suggest(f"tracelens report {traces[0]} --section unprofiled_step")
@@ -97,7 +98,7 @@ def _read(path: Path) -> dict[str, list[float]]:
     """Read costs from a file. Raises SourceError where it holds none."""
     try:
         stored: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not read as costs ({error})") from error
     by_kind = costs_by_kind(stored.get(SETTING) if isinstance(stored, dict) else None)
     if not by_kind:

@@ -28,6 +28,8 @@ _RETRIES = {
         "base": 2,
     },
 }
+_OF_FILES = re.compile(r"^Generic LocalFileSystem .*\(os error (\d+)\)")
+"""The first line of an error of a local folder."""
 _CODE = re.compile(r"<Code>(\w+)</Code>|status code: (\d{3})")
 _DENIED = (
     "401",
@@ -198,7 +200,8 @@ def reason(error: BaseException) -> str:
             "the store does not answer; look at its endpoint (AWS_ENDPOINT_URL and the like) and at"
             " the network"
         )
-    return f"the store failed ({code or kind})"
+    of_files = _OF_FILES.match(text)
+    return os.strerror(int(of_files[1])) if of_files else f"the store failed ({code or kind})"
 
 
 def is_of_store(error: BaseException) -> bool:

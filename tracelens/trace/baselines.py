@@ -30,8 +30,6 @@ def add_run(baseline: str, trace: Trace) -> Path:
     """
     added = datetime.now(UTC).strftime(_TIME)
     place = folder_of(baseline) / f"{added}-{secrets.token_hex(2)}.tracelens"
-    if url_of(place) is None:
-        place.parent.mkdir(parents=True, exist_ok=True)
     trace.write(place)
     return place
 

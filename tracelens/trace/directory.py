@@ -121,7 +121,7 @@ def is_stored_trace(folder: Path) -> bool:
     """
     try:
         data = json.loads((folder / "manifest.json").read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(data, dict) and {"schema_version", "tracelens_version"} <= set(data)
 

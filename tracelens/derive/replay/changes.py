@@ -33,6 +33,8 @@ _PINS = "Host(?:Alloc|Malloc|Register|Unregister|Free)|FreeHost|MallocHost"
 """Calls that allocate pinned memory of the host, which no graph holds."""
 _GRAPH_GAP_NS = 100
 """Between two kernels of a graph: the median of three graphs recorded on an H200 is 64 to 96."""
+_LEAST_FACTOR = 0.001
+"""A factor by which something is faster: below it, times would be too long for their numbers."""
 _SMALL_BYTES = 64
 """What reads back no more than this reads a number: without the wait there is no copy either."""
 
@@ -66,10 +68,10 @@ def doubt_of(text: str) -> Doubt:
 
 def parse_change(subject: Subject, text: str) -> Change:
     """Parse an expression. Raises UsageError for unknown words and what the trace cannot answer."""
-    faster = re.fullmatch(r"faster[ =](.+?) (?:BY|by) ([\d.]+)", text.strip())
+    faster = re.fullmatch(r"faster[ =](.+) (?:BY|by) (\S+)", text.strip())
     if faster:
-        return _faster(subject, faster[1], float(faster[2]))
-    word, _, value = text.strip().partition("=")
+        return _faster(subject, faster[1], faster[2])
+    word, equals, value = text.strip().partition("=")
     if word in _UNANSWERED:
         raise UsageError(f"{word}: {_UNANSWERED[word]}")
     if word not in KINDS_OF_CHANGE:
@@ -77,6 +79,9 @@ def parse_change(subject: Subject, text: str) -> Change:
         raise UsageError(
             f"no change is called {text!r}; {near(word, known)} (changes: {', '.join(usages())})"
         )
+    usage = KINDS_OF_CHANGE[word].usage
+    if (equals and not value) or (value and "=" not in usage):
+        raise UsageError(f"{text[:60]}: expected {usage}")
     return KINDS_OF_CHANGE[word].make(subject, value or None)
 
 
@@ -206,10 +211,14 @@ _REMOVABLE = ("host", "allocation", "loading", "input")
 """Causes of time of the host that a program can do without, or do elsewhere."""
 
 
-def _faster(subject: Subject, name: str, factor: float) -> Change:
+def _faster(subject: Subject, name: str, times: str) -> Change:
     """Divide durations of an op, a layer or a kernel."""
-    if factor <= 0:
-        raise UsageError(f"faster {name}: the factor is above 0")
+    is_number = re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", times)
+    factor = float(times) if is_number else 0
+    if factor < _LEAST_FACTOR:
+        raise UsageError(
+            f"faster {name}: {times[:40]} is no factor, which is a number from {_LEAST_FACTOR} on"
+        )
     labels, table = subject.labels, subject.replay.table
     word = name.lower()
     by_name = np.array(

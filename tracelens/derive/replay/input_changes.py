@@ -71,7 +71,7 @@ def _warmed(weights: Ints, is_cold: Flags) -> Ints:
 
 def workers(subject: Subject, value: str | None) -> Change:
     """Divide a loader's time among more workers, and hide it behind the rest of the step."""
-    numbers = re.fullmatch(r"(?:(\d+):)?(\d+)", value or "")
+    numbers = re.fullmatch(r"(?:([0-9]{1,9}):)?([0-9]{1,9})", value or "")
     if not numbers or int(numbers[2]) < 1:
         raise UsageError("workers: say how many, as workers=4, or workers=2:8 for 8 instead of 2")
     chosen = subject.of_cause("input")

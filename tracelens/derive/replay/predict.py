@@ -85,6 +85,8 @@ def predict(trace: Trace, changes: Sequence[str], rank: int | None = None) -> li
     Raises UsageError for a change that is none or that the trace cannot answer, and
     MissingTableError where no step is replayed.
     """
+    if rank is not None and rank not in trace.manifest.ranks:
+        raise UsageError(f"whatif: the trace has no rank {rank}")
     chosen = {r: replay for r, replay in replays(trace).items() if rank in {None, r}}
     if not chosen:
         raise MissingTableError(
