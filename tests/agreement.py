@@ -52,7 +52,7 @@ def _parts(windows: pl.DataFrame) -> dict[str, int]:
 
 
 def _check_shares(trace: Trace, rows: pl.DataFrame, windows: pl.DataFrame) -> None:
-    """The verdict's shares are those of time_breakdown and idle_gaps, and the answer's bar."""
+    """Check that verdict, time_breakdown, idle_gaps and the answer's bar have the same shares."""
     gaps = idle_gaps(trace)
     for row in rows.iter_rows(named=True):
         of_rank = windows.filter(rank=row["rank"])

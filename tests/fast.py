@@ -85,7 +85,7 @@ def _is_slow(function: Any) -> bool:
 
 
 def _slow_names(function: Any, seen: set[Any]) -> Iterator[str]:
-    """Go through what a function mentions, and what that mentions, once each."""
+    """Go through what a function mentions, and what these mention, once each."""
     function = _innermost(function)
     if function in seen:
         return
@@ -131,7 +131,7 @@ def _is_listed(value: Any) -> bool:
 
 
 def _innermost(function: Any) -> Any:
-    """Take away decorators: those of fixtures, caches, methods and hypothesis."""
+    """Remove decorators: of fixtures, caches, methods and hypothesis."""
     function = getattr(getattr(function, "hypothesis", None), "inner_test", function)
     if isinstance(function, functools.partial):
         function = function.func

@@ -24,7 +24,7 @@ class Pieces(ByteSource):
         self._content, self._piece_bytes = content, piece_bytes
 
     def blocks(self, block_bytes: int) -> Iterator[bytes]:  # noqa: ARG002 - the size is given
-        """The pieces, whatever size is asked for."""
+        """Yield the pieces, whatever size is asked for."""
         for at in range(0, len(self._content), self._piece_bytes):
             yield self._content[at : at + self._piece_bytes]
 
@@ -91,7 +91,7 @@ def same_of_bytes(content: bytes, piece_bytes: int, **how: Any) -> None:
 
 
 def same_of_file(path: Path, *ways: dict[str, Any]) -> None:
-    """Compare on a file, read by the fast path in each of these ways, or as it is by default."""
+    """Compare what the fast path reads of a file in each of these ways, or as it is by default."""
     expected = read_slowly(ByteSource(path, Diagnostics()))
     for how in ways or ({},):
         assert_read_fast(ByteSource(path, Diagnostics()), expected, **how)

@@ -89,7 +89,7 @@ class Plant:
 
 @dataclass(slots=True)
 class Job:
-    """A job to simulate: the layout, the ns of one layer's computing, and what is planted."""
+    """A job to simulate: the layout, the time of one layer in ns, and the planted delays."""
 
     layout: Layout
     n_steps: int

@@ -34,7 +34,10 @@ EPOCH_US = 1_700_000_000 * 10**6
 
 
 def write_ranks(folder: Path, n_ranks: int) -> Path:
-    """Traces of so many ranks: of each an op that launches a kernel of 10 + rank microseconds."""
+    """Write traces of so many ranks.
+
+    Each has an op that launches a kernel of 10 + rank microseconds.
+    """
     folder.mkdir()
     for rank in range(n_ranks):
         events = [

@@ -40,7 +40,7 @@ def version(text: str) -> list[Row]:
 
 
 NAMES = strings("cudaLaunchKernel_v7000", "gemm", "relu", "step 0")
-"""StringIds of an export that brings none of its own."""
+"""StringIds of an export that a case gives none of its own."""
 
 
 def read_both_ways(folder: Path, tables: Tables) -> Capture:

@@ -1,4 +1,4 @@
-"""Advice: each rule says its sentence where the trace shows what it is about, and else nothing."""
+"""Advice: each rule says its sentence where the trace shows its sign, and nothing elsewhere."""
 
 from typing import Any
 

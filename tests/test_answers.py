@@ -313,7 +313,7 @@ def test_a_capture_of_a_graph_is_said_to_be_one() -> None:
 def test_a_step_that_is_surely_shorter_without_the_profiler(
     monkeypatch: pytest.MonkeyPatch, high_us: int, told: str | None
 ) -> None:
-    """A replay's range is told where the recorded step, of 1 ms, lies above all of it."""
+    """A replay's range is said where the recorded step, of 1 ms, is longer than all of it."""
     found = {0: UnprofiledStep(0, 1_000_000, 500_000, 300_000, high_us * 1_000, 0.0, "table")}
     monkeypatch.setattr("tracelens.answers.program.unprofiled_steps", lambda _: found)
     answer = make_answer(arithmetic())

@@ -120,7 +120,10 @@ def test_tables_without_rows_are_left_out_and_have_a_reason(tmp_path: Path) -> N
 
 
 def alike(one: Capture, other: Capture) -> None:
-    """The same rows in every table, ids aside, in whatever order equal times stand."""
+    """Return whether every table has the same rows.
+
+    Ids do not count, nor the order of equal times.
+    """
     assert set(one.tables) == set(other.tables)
     for name, frame in one.tables.items():
         plain = frame.drop(IDS, strict=False)

@@ -35,7 +35,7 @@ WRITERS: dict[str, Callable[[Report, Path], None]] = {
 
 @contextmanager
 def full_after(n_bytes: int) -> Iterator[None]:
-    """No file can grow beyond so many bytes: the system refuses the rest, as a full disk does."""
+    """Let no file grow beyond so many bytes: the system refuses the rest, as a full disk does."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
     try:

@@ -196,7 +196,10 @@ OPS = ("conv2d", "batch_norm", "relu", "add", "sigmoid", "strange", "view")
 
 
 def drawn_graph(draw: random.Random) -> tuple[Node, ...]:
-    """Up to 7 operators, each of one before (two, of a sum); what is not read is given back."""
+    """Draw up to 7 operators that each read one before, a sum two.
+
+    Results that nothing reads are returned.
+    """
     nodes: list[Node] = []
     for at in range(draw.randint(1, 7)):
         op = draw.choice(OPS)

@@ -22,7 +22,7 @@ LATE = 2**63 - 2
 
 
 def whole() -> dict[str, list[dict[str, Any]]]:
-    """A step with an op in it, which calls and launches a kernel; as it should be."""
+    """A sound step: an op in it calls and launches a kernel."""
     spans: list[dict[str, Any]] = [
         {"kind": "annotation", "name": "step 0", "duration_ns": 10, "self_ns": 4},
         {

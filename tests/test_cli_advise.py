@@ -26,8 +26,10 @@ def said():
 atexit.register(said)
 main()
 """
-"""The command line; ends with its processor time and its peak, which a rusage would mix with
-that of these tests."""
+"""The command line, which prints its processor time and its peak at the end.
+
+A rusage would mix these with the tests' own.
+"""
 
 
 def test_the_command_says_advice_and_writes_a_plan(

@@ -317,7 +317,7 @@ def test_sources_that_change_are_noticed(tmp_path: Path, bucket: str) -> None:
 
 
 def test_hosts_and_clocks_are_told_of_all_ranks(tmp_path: Path, bucket: str) -> None:
-    """Two hosts of two ranks each, told by their devices: each task knows its own host only."""
+    """Two hosts of two ranks each, known by their devices. Each task knows its own host only."""
     folder = tmp_path / "runs"
     folder.mkdir()
     devices = [{"id": number, "name": "GPU", "numSms": 4} for number in range(2)]

@@ -168,7 +168,7 @@ def test_repeated_blocks_roll_up_with_their_layers_beneath() -> None:
 
 
 def busy(*shares: float) -> Trace:
-    """Steps of 1 ms, of which a device computes these shares, and then idles."""
+    """Steps of 1 ms. The device computes for these shares of them, and then idles."""
     steps: list[Row] = [
         {"step": at, "start_ns": at * 1_000_000, "duration_ns": 1_000_000, "host_ns": 1_000_000}
         for at in range(len(shares))

@@ -174,7 +174,7 @@ class BareGraph:
 
 
 class Extern:
-    """As up to torch 2.9: nobody is told when a call to a library is written."""
+    """Up to torch 2.9 nothing is called when a library call is written."""
 
     python_kernel_name = "extern_kernels.convolution"
     origin_node, origins = fx_node("convolution", "aten.convolution.default", "conv1"), ()
@@ -211,8 +211,10 @@ INDUCTORS: dict[str, tuple[bool, str | None, tuple[str, ...], Any, Any]] = {
     ),
     "without a hook": (False, None, (), AnnotatedGraph, LaterExtern),
 }
-"""Where versions of torch have what is patched, by their sources; modules by those names stand
-in for them. test_provenance.py has what recording under 2.8, 2.9 and 2.10 themselves gave."""
+"""What is patched, by version of torch: where its sources have it.
+
+Modules by those names stand in. test_provenance.py has what recording under 2.8, 2.9 and 2.10 gave.
+"""
 
 
 @pytest.mark.parametrize("version", INDUCTORS)

@@ -421,7 +421,7 @@ CAPTURES = sorted(
     for pattern in ("*/captures/*.tracelens", "torch/*.pt.trace.json.gz", "nsys/*.sqlite")
     for path in SAMPLES.glob(pattern)
 )
-"""All that are bundled but those of planted causes, whose own test adds them up."""
+"""All bundled captures but those of planted causes, whose own test adds them up."""
 
 
 @pytest.mark.parametrize(

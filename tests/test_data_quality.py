@@ -1,4 +1,4 @@
-"""data_quality: what a trace can be trusted for, check by check."""
+"""data_quality: how far a trace can be trusted, check by check."""
 
 from typing import Any
 

@@ -278,7 +278,7 @@ def test_other_work_is_said_and_not_judged() -> None:
 
 
 def on_cpu(ns: int) -> Trace:
-    """Four steps of 100 us in each of which aten::mm of layer1 takes so long."""
+    """Four steps of 100 µs. In each aten::mm of layer1 takes so long."""
     spans: list[Row] = [
         {
             "name": "aten::mm",

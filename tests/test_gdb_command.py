@@ -208,7 +208,7 @@ print("code", code, "mine", os.tcgetpgrp(0) == os.getpgrp(), flush=True)
 
 
 def on_terminal(*words: str | Path) -> "tuple[subprocess.Popen[bytes], int]":
-    """The command on a terminal of its own, and that terminal's other end."""
+    """Start the command on a terminal of its own; return it and that terminal's other end."""
     ours, theirs = pty.openpty()
     settings = termios.tcgetattr(theirs)
     settings[3] &= ~termios.ECHO

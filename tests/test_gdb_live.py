@@ -1,4 +1,4 @@
-"""Taking stacks from a program under gdb: what is in them, and which calls are taken."""
+"""Taking stacks from a program under gdb: their frames, and which calls are taken."""
 
 import importlib.util
 import sys

@@ -22,7 +22,7 @@ from tracelens.running.nvml import Sampler
 
 @functools.cache
 def n_gpus() -> int:
-    """Asked in a process of its own, so that no test runs in one that has used CUDA."""
+    """Ask in a separate process, so that no test runs in one that has used CUDA."""
     if importlib.util.find_spec("torch") is None or not (
         find_library("cuda") or find_library("nvcuda")
     ):

@@ -316,7 +316,7 @@ def test_of_nested_calls_the_outer_one() -> None:
 
 
 def test_the_profilers_own_work() -> None:
-    """It is told of no thread; the one in which nothing begins meanwhile stood still for it."""
+    """No thread is recorded for it. It belongs to the thread in which nothing begins meanwhile."""
     overhead = span(
         "overhead", "Activity Buffer Request", 2_000, 3_000, process_id=-1, thread_id=99
     )

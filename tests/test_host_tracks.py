@@ -1,4 +1,4 @@
-"""What held up each of many threads: their own work first, then that of others of the process."""
+"""What held up each of many threads: first its own work, then other threads' of the process."""
 
 from itertools import pairwise
 

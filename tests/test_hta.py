@@ -333,7 +333,7 @@ def trace_of(name: str) -> tl.Trace:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_rounded_times_are_htas(name: str) -> None:
-    """HTA rounds starts up and ends down to microseconds unless told; so does what it is handed."""
+    """HTA by default rounds starts up and ends down to microseconds. So it does with our frames."""
     theirs = hta_peer.without_host_streams(parsed_by_hta(name, rounded=True))
     with hta_peer.rounding(on=True):
         ours = tl.interop.hta(trace_of(name), include_last_profiler_step=True)

@@ -108,7 +108,7 @@ def test_below_a_share_of_a_step_nobody_is_blamed(late_ns: int, culprits: list[s
 
 
 def without_marks(trace: Trace, rank: int) -> Trace:
-    """The job, of which one rank marks no steps."""
+    """Return the job with one rank that marks no steps."""
     tables = {name: trace.frame(name) for name in TABLES}
     is_of = pl.col("rank") == rank
     for name, frame in tables.items():

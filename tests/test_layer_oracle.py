@@ -172,7 +172,7 @@ EAGER = run(("stem", 50, "conv"), ("fc", 110, "gemm"))
 
 
 def showing(**tables: list[dict[str, Any]]) -> Trace:
-    """EAGER's layers, and what is given besides, or in place of its tables."""
+    """The layers of EAGER in a trace, with further tables or with others in their place."""
     own = {name: EAGER.frame(name).to_dicts() for name in ("layers", "spans", "kernels")}
     return make_trace(
         **{name: own.get(name, []) + tables.get(name, []) for name in {**own, **tables}}

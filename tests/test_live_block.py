@@ -58,7 +58,7 @@ json.dump(ended, open("ended.json", "w"))
 
 
 class Ended(NamedTuple):
-    """The folder of a program, what it printed, and the traceback it ended with."""
+    """The folder of a program, its output, and the traceback it ended with."""
 
     folder: Path
     said: str

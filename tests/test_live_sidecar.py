@@ -40,7 +40,7 @@ BESIDE = {
 
 
 def traced(folder: Path, beside: Any, *events: dict[str, Any]) -> Path:
-    """A trace with a sidecar, which is written as it is where it is text."""
+    """A trace with a sidecar. A sidecar given as text is written as it is."""
     text = beside if isinstance(beside, str) else json.dumps(beside)
     (folder / "run.live.json").write_text(text)
     return write(folder / "run.pt.trace.json", events or MODULES)

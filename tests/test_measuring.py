@@ -42,7 +42,7 @@ class Work(nn.Module):  # type: ignore[misc, name-defined]
 
 
 class Net(nn.Module):  # type: ignore[misc, name-defined]
-    """first (100), then 7 of its own, then inner.twice (20) two times, then last (3)."""
+    """first (100), then 7 of the net itself, then inner.twice (20) two times, then last (3)."""
 
     def __init__(self, spend: Callable[[int], None]) -> None:
         super().__init__()

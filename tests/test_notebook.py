@@ -13,7 +13,7 @@ from tracelens.views.summary import to_summary
 
 
 def arithmetic() -> Trace:
-    """Six steps of 1 ms, of which a product takes 0.9."""
+    """Six steps of 1 ms. A product takes 0.9 of each."""
     steps = [step(i, 1_000 * i, 1_000 * i + 1_000) for i in range(6)]
     return process(*steps, *(op(1_000 * i, 1_000 * i + 900, "aten::mm", LARGE) for i in range(6)))
 

@@ -83,7 +83,7 @@ def test_a_task_reads_by_the_word_that_was_chosen(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def elsewhere(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, Any]]:
-        """As a process does that knows of the driver only what it is sent."""
+        """Run tasks like a process that knows only what the driver sends it."""
         for task in tasks:
             yield task, Context().run(attempted, task, pickle.loads(pickle.dumps(work)))  # noqa: S301 - ours
 

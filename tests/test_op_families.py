@@ -342,7 +342,7 @@ def calls(torch: Any, pick: random.Random) -> Iterator[tuple[str, tuple[Any, ...
 
 
 def test_outputs_are_as_large_as_torchs() -> None:
-    """Least bytes: what torch is given and what it returns, by its shapes on the meta device."""
+    """Least bytes: inputs and outputs by torch's own shapes on the meta device."""
     torch = pytest.importorskip("torch", reason="outputs are compared with torch's")
     pick = random.Random(3)  # noqa: S311 - no secret
     words = {torch.float32: F, torch.int64: L, torch.bool: "bool"}
@@ -403,7 +403,7 @@ def test_long_lists_are_the_steps_gradients(n_blocks: int, expected: int | None)
 
 
 def test_what_moves_memory_inside_a_product_counts_alone() -> None:
-    """A product of 6 ns runs a copy of 4 ns: each has its own kernel, whatever is around it."""
+    """A product of 6 ns runs a copy of 4 ns. Each counts its own kernel, not the other's."""
     spans: list[dict[str, Any]] = [
         {
             "kind": "op",

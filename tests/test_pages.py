@@ -20,7 +20,7 @@ from tracelens.storage.pages import page_bytes
 from tracelens.trace import Trace
 
 LARGE = 80 << 20
-"""More than any file may become whatever its size."""
+"""More than a file may become, however large it is."""
 
 
 def lying(file: Path, table: pa.Table) -> None:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 
 
 class Block(nn.Module):  # type: ignore[misc, name-defined]
-    """Two convolutions and an addition of its own."""
+    """Two convolutions and an addition in the block itself."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()

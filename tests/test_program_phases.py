@@ -41,7 +41,7 @@ def kernels(start: int, end: int, call: int | None = 0, n: int = 5, **more: Any)
 
 
 def shares(trace: Trace) -> tuple[str, float]:
-    """The bound and its share, checked to be that of the table and of the idle places."""
+    """Return the bound and its share. Checked to be the table's and the idle places'."""
     (row,) = verdict(trace).to_dicts()
     own = time_breakdown(trace).filter(phase="program")
     plain = int(own["window_ns"].sum()) - int(own["profiler_ns"].sum())

@@ -127,7 +127,7 @@ def test_functions_of_columns_may_be_called(query: str, expected: list[tuple[int
 
 
 def test_nothing_is_opened_before_a_query_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Polars opens files of read_csv as soon as it is told of the query, so it must not be."""
+    """Polars opens files of read_csv as soon as it gets the query, so it must not get it."""
 
     def told(*_: object) -> None:
         raise AssertionError

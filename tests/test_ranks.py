@@ -28,7 +28,7 @@ MS = 10**6
 
 @pytest.fixture(scope="module")
 def ddp() -> Trace:
-    """Two GPUs, of which the second has twice the batch."""
+    """Two GPUs. The second has twice the batch."""
     return tl.collect(CAPTURES / "ddp_resnet50_2gpu")
 
 

@@ -239,9 +239,10 @@ def lanes(schedule: Schedule) -> set[int]:
 
 
 def main_thread(schedule: Schedule) -> int:
-    """The thread of which most time is known.
+    """Return the thread with most known time.
 
-    All is known of the one that marks steps, else launches most; of the other one what is recorded.
+    Of the main thread all is known; it marks steps, else launches most. Of another thread only what
+    is recorded is known.
     """
     n_calls = Counter(
         one.thread

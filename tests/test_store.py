@@ -1,4 +1,4 @@
-"""Finished tables go to files while others are made, and what goes wrong is told."""
+"""Finished tables go to files while others are made. What goes wrong is said."""
 
 from pathlib import Path
 

@@ -35,7 +35,7 @@ def levels() -> list[list[str]]:
 
 LEVELS = levels()
 NEEDS_TORCH = {"tracelens.advisor.plan"}
-"""Modules that import torch, when what they are for is asked for; no analysis is among them."""
+"""Modules that import torch once they are used. No analysis is among them."""
 
 
 @cache

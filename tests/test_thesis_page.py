@@ -1,4 +1,4 @@
-"""The thesis: what is read from hand-made results, and the programs that take them."""
+"""The thesis: values read from hand-made results, and the programs that measure them."""
 
 import argparse
 import importlib

@@ -265,7 +265,7 @@ def test_without_ranges() -> None:
 
 
 def _exports() -> Iterator[Path]:
-    """Every export of which nsys printed tables of NVTX."""
+    """Return every export whose NVTX tables nsys printed."""
     for folder in (SAMPLES / "nsys", MORE / "nsys"):
         for file in sorted(folder.glob("*_stats_nvtx_sum.csv")):
             yield folder / f"{file.stem.removesuffix('_stats_nvtx_sum')}.sqlite"

@@ -22,7 +22,7 @@ def cuts(content: bytes, n: int) -> list[int]:
 
 
 def whole_events(content: bytes) -> list[dict[str, Any]]:
-    """The events that end within the content, told by json alone."""
+    """Return the events that end within the content. They are found by json alone."""
     text = content.decode("utf-8", "ignore")
     at = text.index("[", text.index('"traceEvents"')) + 1
     decoder = json.JSONDecoder()

@@ -70,7 +70,7 @@ def test_a_limit_that_is_no_number(bomb: Path, monkeypatch: pytest.MonkeyPatch, 
 # --- nesting and length ---
 
 DEEP = 200_000
-"""Far above Python's limit, and what recursion in C has room for."""
+"""Far above Python's limit, and above the room that recursion has in C."""
 LAST = EVENT.replace(b"first", b"last")
 
 
@@ -122,7 +122,7 @@ def test_the_limit_of_nesting_can_be_raised(
 
 
 def nested(n: int) -> bytes:
-    """A trace of so many modules, each called in the one before."""
+    """A trace of so many modules, each called by the one before."""
     events = [
         {
             "ph": "X",
@@ -173,7 +173,7 @@ def test_a_file_of_more_traces_than_the_limit_is_refused(
 def test_an_event_that_does_not_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filling: bytes, fast: bool
 ) -> None:
-    """2.5 MiB of a value, of which 1 may be held; what stands before and after it is read."""
+    """A value of 2.5 MiB, where 1 MiB may be held. What stands before and after it is read."""
     monkeypatch.setenv("TRACELENS_MAX_EVENT_MIB", "1")
     long = (
         EVENT[:-1].replace(b"first", b"long")

@@ -67,7 +67,7 @@ EPOCH_US = 1_700_000_000 * 10**6
 
 
 def rank_file(folder: Path, name: str, hours: float, **facts: object) -> Path:
-    """A trace of one op of half an hour, that began so many hours after a moment of 2023."""
+    """A trace of one op of half an hour. It began so many hours after a moment of 2023."""
     return write(folder / name, [span(name, EPOCH_US + int(hours * HOUR_US), HOUR_US / 2)], **facts)
 
 
@@ -188,7 +188,7 @@ def job_file(
 
 
 def command(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[object, str]:
-    """The exit code of a command, and what it says on standard error but for what it wrote."""
+    """Return a command's exit code and its standard error, without the line on what it wrote."""
     with pytest.raises(SystemExit) as ended:
         main([str(word) for word in words])
     said = capsys.readouterr().err.splitlines()

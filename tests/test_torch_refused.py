@@ -59,7 +59,7 @@ def test_a_file_that_is_no_trace(tmp_path: Path, what: str) -> None:
 
 
 def test_metadata_alone_is_a_trace(tmp_path: Path) -> None:
-    """A rank that recorded nothing but the names of its threads."""
+    """A rank that recorded only the names of its threads."""
     named = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}}
     assert not collect(write(tmp_path / "t.json", [named])).has("spans")
 

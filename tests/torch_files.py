@@ -23,8 +23,10 @@ _NAMED = {
     for file in sorted(folder.glob("**/*.json.gz"))
 }
 REAL_TRACES = [pytest.param(file, id=name.split(".")[0]) for name, file in sorted(_NAMED.items())]
-"""Real traces as parameters of a test: the captures, but of a run of which there is a sample
-that sample."""
+"""Real traces as parameters of a test.
+
+Where a sample of a run is bundled, it stands in for the capture.
+"""
 
 needs_captures = pytest.mark.skipif(
     not CAPTURES.is_dir(), reason=f"the real captures are not at {CAPTURES}"

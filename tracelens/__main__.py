@@ -10,8 +10,10 @@ from typing import NoReturn
 
 _SAID, _EXIT_INTERRUPTED = b"interrupted\n", 130
 _LEAST_BYTES = 2_000_000_000
-"""Address space below which the libraries that are loaded end the process as they like: tried with
-1.1 to 2 GB, of which most is reserved and never used."""
+"""Address space below which the loaded libraries end the process without a word.
+
+Tried with 1.1 to 2 GB; most of it is reserved and never used.
+"""
 
 
 def main() -> NoReturn:

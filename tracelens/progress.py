@@ -13,7 +13,7 @@ class Share(NamedTuple):
 
 
 def log_share(log: logging.Logger, share: Share, text: str) -> None:
-    """Log what is under way, with the share that is done before it."""
+    """Log the step under way, with the share that is done before it."""
     log.debug("%s", text, extra={"share": share})
 
 

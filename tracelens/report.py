@@ -126,7 +126,10 @@ class Report:
 
     @property
     def is_of_many(self) -> bool:
-        """Whether it is of so many ranks that people read the job first, and ranks as quartiles."""
+        """Whether the report is of many ranks.
+
+        People then read the job first, and ranks as quartiles.
+        """
         return len(self.trace.manifest.ranks) > MANY and self.base is None and not self.is_asked
 
     def unanswered(self) -> list[str]:

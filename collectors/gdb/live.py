@@ -136,7 +136,10 @@ def _failed_to_start(reason: str, printed: str) -> str:
 
 @dataclass(slots=True)
 class _Interruption:
-    """The first signal that told this process to end, None before; `wake` is readable after one."""
+    """The first signal that asked this process to end, None before.
+
+    `wake` is readable after one.
+    """
 
     wake: int | None = None
     number: int | None = None

@@ -35,8 +35,9 @@ _LIBPYTHON = re.compile(r"libpython\d")
 
 @dataclass(frozen=True, slots=True)
 class PythonFrame:
-    """A frame as py-spy reports it; `is_entry`: the interpreter's C function was entered with it.
+    """A frame as py-spy reports it.
 
+    `is_entry`: the interpreter's C function was entered with it.
     CPython 3.11 marks such a frame itself (py-spy's is_entry). From 3.12 on the C function puts a
     frame of its own, a shim, below the first one; py-spy leaves shims out and marks the frame right
     above (is_shim_entry, from 0.4.1 on).

@@ -24,8 +24,10 @@ from tracelens.trace.capture import Capture, Diagnostics, Place, SourceFile
 from tracelens.trace.cleaning import clean
 
 RANK_BY = ("auto", "process", "file")
-"""Choices of what is a rank: auto takes processes where those with kernels sit on different
-devices, else the file."""
+"""Choices of what is a rank.
+
+Auto takes each process with kernels where these use different devices, else the file.
+"""
 CHOSEN: ContextVar[str] = ContextVar("rank_by", default="auto")
 
 _EVERY = -2

@@ -230,8 +230,9 @@ def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
 
 
 def _spread(file: Path, table: pa.Table) -> pa.Table:
-    """Return the table with texts in place of dictionaries, of which a few bytes may become many.
+    """Return the table with texts in place of dictionaries.
 
+    A few bytes of these may become many.
     Raises SourceError.
     """
     for number, name in enumerate(table.column_names):
@@ -255,7 +256,7 @@ def _spread(file: Path, table: pa.Table) -> pa.Table:
 def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
     """Raise ValueError for a column of a type whose rows may take any room.
 
-    So may those of a type whose rows share it.
+    Types whose rows share room count too.
     """
     for field in schema:
         if (columns is None or field.name in columns) and not any(

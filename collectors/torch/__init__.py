@@ -164,7 +164,7 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
 
 
 def _refuse_other_json(path: Path, read: ReadEvents, notes: Diagnostics) -> None:
-    """Raise NoTraceError for a list of objects of which none is an event (has a phase, `ph`)."""
+    """Raise NoTraceError for a list of objects without any event. An event has a phase, `ph`."""
     n_strange = sum(n for (_, code), n in notes.counts.items() if code.endswith(_WITHOUT_PHASE))
     if read.n_events and read.n_events == n_strange and not read.frames:
         raise NoTraceError(

@@ -388,9 +388,9 @@ def devices(
 ) -> pl.DataFrame:
     """Return devices from deviceProperties.
 
-    Those that only kernels name are listed without properties. Where one GPU is visible,
+    Devices that only kernels name are listed without properties. Where one GPU is visible,
     deviceProperties numbers it 0, and kernels may carry its number in the machine (ROCm with
-    HIP_VISIBLE_DEVICES): one description is then that of the one device.
+    HIP_VISIBLE_DEVICES). One description then belongs to the one device.
     """
     entries = (
         [entry for entry in properties if isinstance(entry, dict)]

@@ -122,7 +122,7 @@ class ByteSource:
 
 
 class _DamageError(Exception):
-    """A gzip stream is damaged; what is good of it was given."""
+    """A gzip stream is damaged. Its content up to the damage was returned."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)

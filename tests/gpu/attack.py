@@ -198,7 +198,7 @@ def _text(file: Path) -> str:
 
 
 def judged(attack: Attack, place: Path, device: str) -> str:
-    """An empty text, or what is wrong; preceded by how the command ended."""
+    """Return an empty text, or how the command ended and what is wrong."""
     (place / "tmp").mkdir(parents=True)
     (place / "disk").mkdir()
     out = place / "out.tracelens"

@@ -13,10 +13,10 @@ Realised: TypeAlias = Callable[..., Any]
 
 
 def realisations() -> dict[str, Realised]:
-    """Return each function that is a call of its own, by name.
+    """Return by name each function that is a call of its own.
 
-    Those on a convolution take input, weight, bias, what is added, stride, padding, dilation and
-    groups. On a CPU, where there is no cuDNN, what is fused is called one after the other.
+    Those on a convolution take input, weight, bias, the summand, stride, padding, dilation and
+    groups. On a CPU, where there is no cuDNN, the parts of a fused call run one after the other.
     """
     torch = load_torch("realising calls")
 

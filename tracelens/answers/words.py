@@ -81,7 +81,7 @@ ELLIPSIS = "…"
 
 
 def frame_text(frame: str) -> str:
-    """Write a frame `file.py(12): name` as `file.py:12 name`; other text as it is."""
+    """Write a frame `file.py(12): name` as `file.py:12 name`. Other text stays as it is."""
     match = _FRAME.fullmatch(frame)
     return f"{match[1]}:{match[2]} {match[3]}".rstrip() if match else frame
 

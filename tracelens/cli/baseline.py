@@ -52,9 +52,9 @@ def add(
         list[Path], typer.Argument(metavar="TRACE...", help="Traces or sources, each one run.")
     ],
 ) -> None:
-    """Add runs to a baseline, which is made where there is none.
+    """Add runs to a baseline; make the baseline where there is none.
 
-    A new run is judged by what three or more runs differ by, and by the latest ten at most.
+    A new run is judged by the spread of three or more runs, and by the latest ten at most.
     """
     runs = [open_any([path]) for path in traces]
     for run in runs:

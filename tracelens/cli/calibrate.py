@@ -107,7 +107,7 @@ def _read(path: Path) -> dict[str, list[float]]:
 
 
 def _measured(python: str) -> dict[str, list[float]]:
-    """Measure the costs of each kind of profile. Raises ToolError where none can be told."""
+    """Measure the costs of each kind of profile. Raises ToolError where none can be found."""
     by_kind = {}
     for kind, settings in _PROFILES.items():
         with progress(f"measuring the profiler that records {kind}"):

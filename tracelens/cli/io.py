@@ -203,7 +203,7 @@ def plain(frame: pl.DataFrame) -> str:
 
 
 def format_of(name: str | None, out: Path | None) -> Format:
-    """Return the format that was named, else the one that the file's ending says, else text.
+    """Return the named format, else the one of the file's ending, else text.
 
     Raises UsageError for others.
     """

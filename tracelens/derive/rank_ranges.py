@@ -1,4 +1,4 @@
-"""Ranks in text: as ranges, and one sentence for all ranks of which the same can be said."""
+"""Ranks in text: ranges, and one sentence for all ranks that it holds for."""
 
 import re
 from collections.abc import Iterable, Sequence

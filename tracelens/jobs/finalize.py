@@ -107,7 +107,7 @@ def _write_changed(
 
 
 def _facts_of(record: RankRecord, collectives: pl.DataFrame | None) -> RankFacts:
-    """Return what a rank's record and its table of collectives say of its program."""
+    """Return the facts of a rank's program, from its record and its table of collectives."""
     about = record.manifest["sources"][0]
     size = about["settings"].get(WORLD_SIZE)
     begins, ends = record.first_ns, record.last_ns

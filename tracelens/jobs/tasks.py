@@ -23,11 +23,12 @@ _RANK = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Sources that are read together, and what lies beside them. It can be pickled.
+    """Sources that are read together, and the files beside them.
 
+    It can be pickled.
     `folder` is the name of the folder that the sources are as a whole, for sources that are
-    folders. `ranks` are those asked for; `position` is the rank where nothing says one: None where
-    the one task has all sources.
+    folders. `ranks` are the requested ranks. `position` is the rank where nothing says one: None
+    where the one task has all sources.
     """
 
     sources: tuple[Listed, ...]

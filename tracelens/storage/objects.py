@@ -205,7 +205,7 @@ def reason(error: BaseException) -> str:
 
 
 def is_of_store(error: BaseException) -> bool:
-    """Return whether an error of Polars is of the store that it read from, not of what it read."""
+    """Return whether Polars failed on the object store rather than on the data."""
     return (
         isinstance(error, OSError)
         or "object-store" in str(error)

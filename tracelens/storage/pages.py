@@ -1,9 +1,9 @@
-"""The size that the pages of a Parquet file say they become.
+"""The sizes that the pages of a Parquet file become, by the pages' own headers.
 
 Readers believe these, whatever the file's footer says. Footer and pages' headers are structs of
 Thrift's compact protocol; the numbers of their fields are those of FileMetaData and PageHeader in
-parquet.thrift. Asked where a column lies, Arrow's own reader ends the process where the column's
-statistics are not of the size they should be (pyarrow 26).
+parquet.thrift. Arrow's own reader is not asked where a column lies: it ends the process where the
+column's statistics have a wrong size (pyarrow 26).
 """
 
 import mmap

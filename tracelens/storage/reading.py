@@ -68,7 +68,7 @@ def long_bytes(texts: pl.Series) -> int:
 
 
 def check_texts(n_bytes: int, size_bytes: int) -> None:
-    """Raise ValueError for long texts that rows share, of which results would have a copy a row."""
+    """Raise ValueError for long texts that rows share. Results would have one copy per row."""
     if n_bytes > max(ANY_EXPANSION_BYTES, EXPANSION.value * size_bytes):
         raise ValueError(
             f"rows share texts that are {n_bytes:,} bytes in all; {EXPANSION.how_to_raise}"

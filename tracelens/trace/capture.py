@@ -81,10 +81,10 @@ class Diagnostics:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Facts by which captures of one host, and of one job, are told from others.
+    """Facts that tell whether captures are of one host, and of one job.
 
-    They are never written. `host` is a digest of what the source calls its host; `groups` are
-    the ranks of process groups, by their names.
+    They are never written. `host` is a digest of the source's name for its host; `groups` are the
+    ranks of process groups, by their names.
     """
 
     host: str | None = None

@@ -157,7 +157,7 @@ def _tables(
 ) -> dict[str, pl.DataFrame | Stored]:
     """Return the capture's tables that have rows.
 
-    Without those of events where another profiler's are kept.
+    Where another profiler's events are kept, its own are left out.
     """
     found = capture.tables | capture.stored | {"diagnostics": capture.diagnostics.frame()}
     left_out = (

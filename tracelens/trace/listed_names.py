@@ -1,4 +1,4 @@
-"""The names of kernels and spans that results list: those with the most time; all others share one.
+"""The names of kernels and spans that results list: those with most time; others share one.
 
 Some programs give each kernel a name of its own. Results with one row per name would then be as
 large as the trace, so that a report of it needs several times its memory.
@@ -19,7 +19,7 @@ _NAMED = {"kernels": ("kernels", "name"), "spans": ("spans", "name"), "sites": (
 """For each table with such names, the table that has their time, and its own column of names."""
 _KERNELS, _OPS, _FUNCTIONS, _RANGES, _MODULES = "kernels", "ops", "Python functions", "ranges", ""
 _WHAT = pl.Enum([_KERNELS, _OPS, _RANGES, _FUNCTIONS, _MODULES])
-"""Groups of names, each of which has its own limit; modules are layers, so all are listed."""
+"""Groups of names, each with its own limit. Modules are layers, so all of them are listed."""
 _OF_KIND = {"op": _OPS, "python": _FUNCTIONS, "module": _MODULES}
 """The group of a kind of spans; all other kinds are ranges."""
 _KEY = ("hash", "what")
@@ -104,7 +104,7 @@ def listed_names(trace: Source) -> dict[str, ListedNames]:
 
 
 def _most_names(trace: Source, table: str) -> int:
-    """Return how many names the table can have at most: those of its parts, each counted."""
+    """Return an upper bound of the table's names: the sum over its parts."""
     known = trace.n_names(table)
     if known is not None:
         return known

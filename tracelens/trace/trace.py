@@ -230,10 +230,7 @@ class Trace:
         return result
 
     def set_derived(self, function: Callable[[Trace], _T], result: _T) -> None:
-        """Give the result of `derived(function)` instead of computing it.
-
-        It is that of parts that were merged.
-        """
+        """Store a result of `derived(function)` that was merged from parts."""
         self._derived[function,] = result
 
     def sql(self, query: str) -> pl.DataFrame:
@@ -389,7 +386,7 @@ class Trace:
         }
 
     def n_names(self, name: str) -> int | None:
-        """Return how many names a table of files has at most: those of its ranks, each counted.
+        """Return an upper bound of a table's names: the sum over its ranks' files.
 
         Nothing is read. None where the manifest does not say it.
         """

@@ -22,7 +22,7 @@ BUDGET = 3_500_000
 """Characters of all that is embedded; of tables that would be larger the first rows are
 embedded."""
 _LEAST = 500_000
-"""Characters that tables have, whatever else is embedded."""
+"""Characters that tables may have at least, however much else is embedded."""
 MOST_ROWS = 100_000
 """Rows of one table that are tried: of 3 million kernel names all rows took 4.5 GB, to embed a
 hundredth of them."""

@@ -14,7 +14,7 @@ from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 _GREEN, _TEAL, _BLUE, _INDIGO, _VIOLET = "#2a9461", "#1f9292", "#3b7dd8", "#6a6fdb", "#9065d6"
 _LEAF, _STEEL, _NAVY, _PLUM, _SEA = "#5f8f2f", "#5588a0", "#4a6cc0", "#a45cc0", "#2f8fb8"
 COOL = (_BLUE, _GREEN, _VIOLET, _TEAL, _LEAF, _INDIGO, _SEA, _PLUM, _STEEL, _NAVY)
-"""Colours of work, and of what has no colour of its own."""
+"""Colours of work, and of words without a colour."""
 GREY, PALE = "#808893", "#8a929a"
 
 WORKS = {
@@ -148,5 +148,5 @@ def style() -> str:
 
 
 def colors_of(words: list[str]) -> dict[str, str]:
-    """Return a colour for each word: its own, else one after the other of those of work."""
+    """Return a colour for each word. Words without one get the colours of work in order."""
     return {word: COLORS.get(word, COOL[number % len(COOL)]) for number, word in enumerate(words)}

@@ -20,7 +20,7 @@ from tracelens.views.values import quantity
 _MOST_STEPS = 6
 """Steps of a rank that can be looked at, where their bars are few."""
 _FEW_BARS = 20_000
-"""Bars of one rank's steps; the median and the longest step are drawn whatever they have."""
+"""Most bars of one rank's steps. The median and the longest step are drawn even above it."""
 MOST_COLUMNS = 500
 """Steps in the overview; where there are more, the first."""
 PATH_LANE = "critical path: what the step waited for"

@@ -230,7 +230,7 @@ def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
 
 
 def _row(node: str, op: str, inputs: list[str | None], arguments: list[Any]) -> dict[str, Any]:
-    """Return a row of the graph, with what is known of every node."""
+    """Return a row of the graph. Columns that depend on the node's result are None."""
     return {
         "node": node,
         "op": op,

@@ -24,7 +24,7 @@ def can_wake_main_thread() -> None:
 
 
 def wait_for_main_thread(call: Callable[[], None], seconds: float) -> bool:
-    """Have the main thread call it; False where it does not come to it in so many seconds."""
+    """Have the main thread call it. False where it does not come to it in so many seconds."""
     is_over = threading.Event()
     is_given_up = threading.Event()
 
@@ -52,7 +52,7 @@ def _woken(_number: int, _frame: object) -> None:
 
 
 class _End:
-    """A value of one thread: it is dropped in that thread, after the last line of its own."""
+    """A value of one thread. It is dropped in that thread, after the thread's last line."""
 
     def __init__(self, call: Callable[[], None]) -> None:
         self._call = call

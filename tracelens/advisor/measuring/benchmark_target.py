@@ -24,9 +24,9 @@ COMPILED = ("cpp", "triton")
 class Subject:
     """A model in one configuration.
 
-    `whole` is compiled as a whole and `by_layer` layer by layer; the same if eager. `modules` are
-    those of `by_layer` by path in the order first called, without the model itself; `calls`: the
-    timed ones, call by call. `plain` makes an eager copy on the device.
+    `whole` is compiled as a whole and `by_layer` layer by layer; both are the same if eager.
+    `modules` are the modules of `by_layer` by path, in the order first called, without the model
+    itself. `calls`: the timed ones, call by call. `plain` makes an eager copy on the device.
     """
 
     torch: Any

@@ -98,7 +98,7 @@ def _product(torch: Any, dtype: Any, device: str, size: int) -> Callable[[], Any
 def _seconds(run: Callable[[], Any], wait: Callable[[], Any]) -> float:
     """Return the median seconds that one call takes.
 
-    A round has so many calls that waiting for the device does not count.
+    A round has so many calls that waiting for the device hardly counts.
     """
     clocked(run, wait)  # loads the library, and chooses the kernel
     n_calls = 1

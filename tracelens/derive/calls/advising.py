@@ -55,7 +55,7 @@ class Advice:
 
     @property
     def host_now(self) -> float:
-        """Time that the calls of a step as it ran take the host at least.
+        """Least host time of a step's calls as it ran.
 
         It is 0 unless launches limit the trace.
         """
@@ -163,9 +163,9 @@ def _longest_ns(parts: Sequence[Advised], each: float) -> float:
 
 
 def candidates_of(advice: Advice) -> list[dict[str, str]]:
-    """Return the legal calls, once each, of which nothing was measured.
+    """Return the legal calls, once each, that were never measured.
 
-    And what changes the layout of what they read.
+    They include changes of layout of their inputs.
     """
     parts, search, costs = advice.parts, advice.search, advice.search.costs
     candidates: dict[str, dict[str, str]] = {}

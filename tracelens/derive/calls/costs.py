@@ -17,8 +17,10 @@ from tracelens.errors import SourceError
 _LONGEST_NS = 2**53
 MEASURED, OTHER_TRACE, BENCH, BOUND = "measured", "other trace", "bench", "bound"
 EVIDENCE = (BENCH, OTHER_TRACE, MEASURED, BOUND)
-"""From what was measured alone to what nothing was measured of; a sequence is as sure as its
-least sure call."""
+"""Kinds of evidence, from measured alone to not measured at all.
+
+A sequence is as sure as its least sure call.
+"""
 _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2}
 _ALIGNED_CHANNELS = 4
 

@@ -56,11 +56,11 @@ _DTYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A call of a graph: what it computes of which nodes.
+    """A call of a graph: its function, and the nodes whose results it reads.
 
     Where it was measured, it has its kernel time in one step. `call` names the same call wherever
     it stands: operator, shapes and arguments. `transform_ns` of `device_ns` were transposes and
-    copies. A node that was not found among the measured calls has `device_ns` None.
+    copies. A node without a measured call has `device_ns` None.
     """
 
     name: str
@@ -331,10 +331,10 @@ def _result_shape(node: Node) -> tuple[int, ...]:
 
 
 def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
-    """Return the graph's nodes, each with the measured call of its module and operator.
+    """Return the graph's nodes in order, each with the measured call of its module and operator.
 
-    They are in order of calls. What was observed knows no modules: its calls are those of the same
-    operator, shapes and arguments, in order.
+    An observed graph knows no modules: its nodes get the calls of the same operator, shapes and
+    arguments, in order.
     """
     is_observed = graph["source"][0] == OBSERVER
     waiting: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)

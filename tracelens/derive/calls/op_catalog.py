@@ -92,8 +92,10 @@ SAME_KIND = (
 ALIGNED = ("and", *(("<=", 16, ("ALIGN", place)) for place in ("in0", "weight", "out")))
 """Whether addresses and rows are multiples of 16 bytes."""
 OTHER = Function("other", "aten", (), ("and", dense("in0", NCHW), dense("out", NCHW)), "as it is")
-"""The function for an operator that no library describes: as it ran, in the layout torch makes
-by default."""
+"""The function for an operator that no library describes.
+
+It runs as it ran, in torch's default layout.
+"""
 
 
 def with_norm(

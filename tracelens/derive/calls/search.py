@@ -31,10 +31,7 @@ _VIEW = "view"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a sequence, with its cost.
-
-    It has a function, the nodes that it covers, what it reads in which layouts, and what it gives.
-    """
+    """A call of a sequence: function, covered nodes, inputs and their layouts, result, and cost."""
 
     function: str
     nodes: tuple[str, ...]
@@ -61,10 +58,10 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A sub-graph: nodes in order, what it reads from outside, and what is read of it.
+    """A sub-graph: nodes in order, the tensors that they read from outside, and those read outside.
 
-    Outside nodes read it, and the model returns some of it. What it hands on has the layout that is
-    asked for, what is returned any.
+    `wanted` tensors go to other parts and must have the requested layout. `returned` ones are
+    results of the model and may have any.
     """
 
     nodes: tuple[Node, ...]

@@ -1,7 +1,4 @@
-"""Whether two runs are of one program and did the same work.
-
-What differs, and what that invalidates.
-"""
+"""Whether two runs are of one program and did the same work, and what a difference invalidates."""
 
 from collections.abc import Sequence
 from math import prod
@@ -188,13 +185,12 @@ def _calls(trace: Trace) -> str | None:
 
 
 def _inputs(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
-    """Say whether the ops that both ran had the same inputs, with an example of what differs.
+    """Say whether the ops that both ran had the same inputs, with an example of a difference.
 
     Where the runs call other ops, as a compiled one does, most calls have to differ.
-
-    Of shapes, those of ops with weights or inputs of the model are compared; of dtypes, and of runs
-    without such ops, those of all ops that do any work. A compiled run and an eager one are
-    compared by the sizes of their products.
+    Shapes are compared of ops with weights or inputs of the model. Dtypes, and runs without such
+    ops, are compared by all ops that do any work. A compiled run and an eager one are compared by
+    the sizes of their products.
     """
     sides = [_calls_of_ops(trace, column) for trace in (base, other)]
     if not all(side[column].count() for side in sides):

@@ -68,11 +68,11 @@ class Expression:
 class ExpressionError(UsageError):
     """An expression that cannot be understood.
 
-    `marks` is it with a caret beneath what is wrong, a line each.
+    `marks` are two lines: the expression, and a caret beneath its wrong part.
     """
 
     def __init__(self, text: str, place: slice, message: str) -> None:
-        """Say what is wrong with the part of the text."""
+        """Point at the wrong part of the text."""
         super().__init__(f"--fail-on: {message}")
         begin, end, _ = place.indices(len(text))
         self.marks = (f"  {text}", f"  {' ' * begin}{'^' * max(end - begin, 1)}")

@@ -35,9 +35,9 @@ _UNITS = {TIME: "ns", COUNT: "calls"}
 class Verdict:
     """The outcome of a gate: `value` is compared with `limit` and lies, at 95 %, in `interval`.
 
-    `value`, `limit` and `interval` are shares of base, or have the unit; `base` and `new` are what
-    a step of either run takes, of the row that is nearest to failing. verdict is failed, passed,
-    or unclear where nothing could be judged; `outcome` is that of `judge`.
+    `value`, `limit` and `interval` are shares of base, or have the unit. `base` and `new` are the
+    times of a step of either run, in the row that is nearest to failing. `verdict` is failed,
+    passed, or unclear where nothing could be judged. `outcome` is that of `judge`.
     """
 
     expr: str

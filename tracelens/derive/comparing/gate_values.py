@@ -69,10 +69,11 @@ def launching_ops(traces: Iterable[Trace]) -> set[str]:
 
 
 def asked_values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
-    """Return what an expression asks of, one row per rank, step and `what`: rank, what, value.
+    """Return the values that an expression is about, one row per rank, step and `what`.
 
-    `what` is the layer with its phase, the name that is judged by itself, or the device; None
-    where there is one row per rank and step. `names` are those of all runs.
+    Columns: rank, what, value. `what` is the layer with its phase, the name that is judged by
+    itself, or the device; None where there is one row per rank and step. `names` are those of all
+    runs.
     """
     part = _STEP_PARTS.get(asked.name, asked.name)
     matches = [name for name in matching_names(asked, names) if not name.startswith("(")]

@@ -21,7 +21,7 @@ from tracelens.trace import Trace
 
 CAUSE_PARTS = tuple(f"idle_{cause}" for cause in CAUSES)
 PARTS = ("window", "compute", "exposed_communication", "exposed_copy", "idle", *CAUSE_PARTS)
-"""All of a step's time, what that consists of, and of idle time the causes."""
+"""All of a step's time, its parts, and the causes of idle time."""
 
 
 def of_runs(traces: Iterable[Trace], values: Callable[[Trace], pl.DataFrame]) -> pl.DataFrame:

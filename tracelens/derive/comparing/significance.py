@@ -12,7 +12,10 @@ from tracelens.trace import Trace
 LEVEL = 0.05
 """The probability that any of a comparison's rows is judged where nothing differs."""
 MIN_SAMPLES = 3
-"""Fewer values than this have no spread to judge by; so many runs are judged by one value each."""
+"""With fewer values there is no spread to judge by.
+
+With so many runs, each is judged by one value.
+"""
 MAX_SAMPLES = 30
 """Values of a row; more are averaged in groups that follow each other, which are less alike than
 neighbours are."""

@@ -118,7 +118,7 @@ class _Process:
 
 
 class _Processes:
-    """The calls of many processes, as `_Process` has those of one, looked up in one join."""
+    """The calls of many processes, looked up in one join. See `_Process`, which has one process."""
 
     def __init__(self, calls: pl.DataFrame) -> None:
         calls = calls.with_columns(pl.col(_CALL).cast(pl.Int64))

@@ -20,8 +20,10 @@ from tracelens.trace import Trace
 
 _INPUTS = ("name", "input_shapes", "input_dtypes", "input_strides", "concrete_inputs")
 _IS_TF32 = r"(?i)tf32|_s1688"
-"""CUTLASS names a product after its instruction; that of 16x8x8 with sums in float32 takes
-float32 as TF32."""
+"""CUTLASS names a product after its instruction.
+
+The instruction of 16x8x8 with sums in float32 takes float32 as TF32.
+"""
 _PRECISIONS = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float8": "fp8"}
 _WORK = pl.Schema(
     {

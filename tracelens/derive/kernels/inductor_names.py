@@ -80,5 +80,7 @@ VIEW_OP = rf"^({_VIEW})$"
 OP_RULES: tuple[tuple[str, str, str], ...] = tuple(
     ("op", rf"^(_foreach_)?({ops})_?$", primitive) for ops, primitive in _SORTS
 )
-"""(`op`, pattern over an op's name without namespace, what it computes), for ops that no
-kernel's name speaks for."""
+"""Rules for ops whose kernels' names say nothing.
+
+Each is `op`, a pattern over the op's name without namespace, and the primitive.
+"""

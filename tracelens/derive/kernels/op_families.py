@@ -195,7 +195,7 @@ def _pooled_backward(bound: Bound) -> list[int]:
 
 
 def _pooled_backward_reads(bound: Bound) -> int:
-    """Return the gradient's bytes, and those of the indices; of the input only its sizes count."""
+    """Return the bytes of the gradient and of the indices. Of the input only its sizes are used."""
     gradient, *others = bound.all("t")
     return gradient.n_bytes + sum(tensor.n_bytes for tensor in others[1:])
 

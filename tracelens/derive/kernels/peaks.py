@@ -30,7 +30,7 @@ class Peaks:
 
 
 class _File(msgspec.Struct):
-    """What `tracelens measure-peaks` writes, as far as it is read."""
+    """The part of a file of `tracelens measure-peaks` that is read."""
 
     device: str
     date: str

@@ -39,7 +39,7 @@ class Tensor:
 class RecordedCall:
     """The recorded inputs of one call, by position.
 
-    `list_type` is the element type of tensors in lists, of which the profiler records none.
+    `list_type` is the element type of tensors in lists. The profiler records none for these.
     """
 
     shapes: Sequence[Any]
@@ -94,8 +94,9 @@ class RecordedCall:
         return next((kind[0] for kind in kinds if kind is not None), None)
 
     def tensors(self, position: int) -> list[Tensor]:
-        """Return the tensor at a position, or those of the list there; none where nothing is.
+        """Return the tensor at a position, or the tensors of the list there.
 
+        Empty where nothing is there.
         Raises UnknownWorkError where sizes or the element type of a tensor are not known.
         """
         word = self.word(position)

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 MAIN = ("conv", "gemm", "attention")
-"""Primitives of which a library call runs exactly one kernel; its other kernels prepare or
-finish that one."""
+"""Primitives with exactly one kernel per library call.
+
+The call's other kernels prepare or finish that one.
+"""
 FINISHES = ("reduction",)
 """Primitives of kernels that finish a library call's work."""
 _RUNS = (("attention", ("attention",)), ("conv", ("conv", "gemm")), ("mm", ("gemm",)))
@@ -26,7 +28,7 @@ _KNOWN_WORK = 3.0
 _UNKNOWN_KERNEL = 2.0
 """The kernel's name tells nothing: it may do any call's work."""
 _UNKNOWN_CALL = 1.0
-"""The call's name tells nothing: it may be done by any kernel but a main one."""
+"""Weight where the call's name tells nothing: any kernel but a main one may belong to it."""
 _PREPARES = 0.25
 """A kernel that neither does nor finishes work rather begins a call, as a change of layout does."""
 _FINISHES_WORK = 0.5

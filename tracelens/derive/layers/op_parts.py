@@ -18,8 +18,10 @@ from tracelens.trace import Trace
 _COLUMNS = ("rank", "kernel_id", "library", "primitive", "duration_ns")
 _OPERATOR = "::"
 _NOT_IN_THERE = ("gemm", "conv", "attention")
-"""What a generated kernel that lists them does not compute: a library does, or a kernel of a
-name of its own."""
+"""Ops that a generated kernel lists but does not compute.
+
+A library computes them, or a kernel of another name.
+"""
 
 
 def op_parts(trace: Trace) -> pl.DataFrame:

@@ -18,8 +18,10 @@ from tracelens.derive.layers.sequence_alignment import align
 _GRAPH_SPAN = r"^## Call CompiledFxGraph (\S+) ##$"
 _PREFIX = re.compile(r"^graph_\d+_")
 _SUMS = r"(?i)split_?k_?reduce"
-"""Kernels that add up the parts of a product's depth: of primitive gemm, but after the one that
-multiplies."""
+"""Kernels that add up the parts of a product's depth.
+
+Their primitive is gemm, but they follow the kernel that multiplies.
+"""
 PARTS = pl.Schema(
     {
         "rank": pl.Int32,
@@ -272,7 +274,7 @@ def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFra
 
 
 def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
-    """Return the nodes without those that Inductor lists beside the one that a library call runs.
+    """Leave out nodes that Inductor lists beside the one that a library call runs.
 
     A fallback's origins gather neighbours that were inlined on the way (seen with torch 2.11).
     """

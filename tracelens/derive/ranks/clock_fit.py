@@ -11,7 +11,7 @@ STEEPEST = 200_000.0
 """The greatest drift between two clocks, in ns a second: a crystal keeps 100 ppm."""
 _ROUNDS = 60
 _SEEN = 3
-"""A drift counts once it moves the offset by so many times the points' own scatter."""
+"""A drift counts once it moves the offset by this many times the points' own scatter."""
 
 
 @dataclass(frozen=True, slots=True)

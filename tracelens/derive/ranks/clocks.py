@@ -23,7 +23,7 @@ _JITTER_NS = 100_000
 """On one host, a collective may seem to end so long before its last start: device times are
 converted to the host's."""
 _BINS = 64
-"""Of so many stretches of time each, the tightest bounds are kept."""
+"""Stretches of time in which the tightest bounds are kept."""
 CLOCKS = {
     "rank": pl.Int32,
     "node": pl.Int32,

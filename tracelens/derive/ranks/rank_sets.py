@@ -42,7 +42,7 @@ class RankSet:
 
 
 def list_set(ranks: Iterable[int]) -> RankSet:
-    """Return ranks that nothing but their list names."""
+    """Name ranks by their list, as they form no known set."""
     members = tuple(sorted({*ranks}))
     return RankSet("rank" if len(members) == 1 else "ranks", list_ranks(members), members)
 

@@ -10,11 +10,11 @@ from tracelens.trace import Trace
 SAME_CALL = ["name", "dtype", "size_in_bytes", "size_out_bytes"]
 """Columns in which collectives agree that move the same data."""
 SLOW = 1.5
-"""A group is slow whose transfers take so many times as long as its peers'."""
+"""A group is slow if its transfers take this many times as long as its peers'."""
 _LEAST_NS = 5_000
 """A smaller difference between two transfers may be the device clock's."""
 _NETWORK = 20.0
-"""A network is slow that carries so many times less than hosts do inside; a tenth is common."""
+"""A network is slow if it carries this many times less than hosts do inside. A tenth is common."""
 _LARGE_BYTES = 1 << 20
 """Latency rules the time of smaller transfers."""
 # As nccl-tests' doc/PERFORMANCE.md defines them; names are torch's, and of NCCL's kernels.

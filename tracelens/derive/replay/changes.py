@@ -41,9 +41,9 @@ _SMALL_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """How far a prediction may be off: shares of what a change takes away, and of what it leaves.
+    """How far a prediction may be off: shares of the time a change takes away, and of the rest.
 
-    The shares are chosen; how many times their sum a range is wide is measured.
+    The shares are chosen. A measurement says how many times their sum a range is wide.
     """
 
     of_change: float = 0.1

@@ -62,8 +62,11 @@ RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
 taken off for the profiler. The shares are chosen; how many times their sum a range is wide is
 measured."""
 STEP_WIDTH, CHANGE_WIDTH = 2.2, 2.2
-"""A range is so many times that sum to both sides: as many as held the truth of nine in ten
-captures of samples/whatif, and of nine in ten changed programs there."""
+"""A range reaches this many times that sum to both sides.
+
+So wide, it held the truth of nine in ten captures of samples/whatif, and of nine in ten changed
+programs there.
+"""
 
 
 def kind_of_profile(trace: Trace, rank: int) -> str:

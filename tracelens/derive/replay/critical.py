@@ -89,7 +89,7 @@ def _within(
 
 
 def labels_of(trace: Trace, replay: Replay, edges: Ints) -> Labels:
-    """Return what the edges are of."""
+    """Return what each edge stands for."""
     table, window = replay.table, replay.window
     kinds, items = table.kinds[edges], table.items[edges]
     of_call = np.isin(kinds, (CALL, WAIT))

@@ -29,7 +29,7 @@ _LONG_GAP_NS, _LONG_LATENCY_NS = 10_000, 20_000
 """A stream that pauses for longer with work queued, or a launch that takes so much longer than
 usual, waited for something else."""
 _NEAR_NS = 5_000
-"""What ended so shortly before work began is what it waited for."""
+"""Work waited for other work that ended at most this long before it began."""
 _LEAST_INTERVAL_NS = 1
 WORK_KINDS = {"kernel": KERNEL, "copy": COPY, "fill": FILL, "collective": COLLECTIVE}
 

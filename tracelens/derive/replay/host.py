@@ -11,8 +11,10 @@ from tracelens.derive.replay.graph import Ints
 from tracelens.derive.replay.window import Window
 
 _TAKE_TURNS = 0.1
-"""Threads work in turns, as forward and autograd threads do, where they overlap for less than
-this share of the time of the one that works less; others work side by side."""
+"""Threads take turns, as forward and autograd threads do, if they overlap little.
+
+The limit is a share of the time of the thread that works less; other threads work side by side.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,11 @@ _BYTES = {
 }
 """Bytes of an element."""
 _LONG_WAIT_NS, _COLD_NS, _WARM_SHARE = 5_000_000, 3_000_000, 0.5
-"""A host that waited for input, or decoded it, for so long finds its caches cold. What it does in
-the next ms takes longer than it would: the share was read off two programs of samples/whatif, and
-holds within a quarter in the others."""
+"""A host that waited for input, or decoded it, for so long finds its caches cold.
+
+The work of the next milliseconds then takes longer than usual. The share was read off two programs
+of samples/whatif, and holds within a quarter in the others.
+"""
 _NO_INPUT = (
     "the trace shows no time of a loader; record with stacks, or annotate what reads the input with"
     " record_function('load data')"

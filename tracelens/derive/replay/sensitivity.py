@@ -15,7 +15,7 @@ from tracelens.trace import Trace
 SHARE = 0.1
 """Each takes this share less."""
 _MOST = 12
-"""Ops and layers that take most time are tried, so many of each."""
+"""How many ops, and how many layers, are tried: those with most time."""
 
 
 def sensitivity_of(trace: Trace, replay: Replay, step: UnprofiledStep | None) -> pl.DataFrame:

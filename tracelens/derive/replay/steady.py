@@ -47,9 +47,9 @@ def twice(replay: Replay, weights: Ints) -> tuple[Graph, Ints]:
 
 
 def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
-    """Return the mean time of a step once each finds what the one before left.
+    """Return the mean time of a step in the steady state.
 
-    Weights are these, or as recorded.
+    There each step finds what the one before left. Without weights, the recorded ones count.
     """
     graph, _ = twice(replay, replay.table.graph.weights if weights is None else weights)
     times, _ = earliest_times(graph)

@@ -12,8 +12,10 @@ from tracelens.trace import Trace
 
 MOST_STEPS = 8
 MOST_EVENTS = 60_000
-"""Steps around the median one are replayed: so many, as long as they hold no more calls and
-kernels. A trace without steps is replayed whole, where it has no more of them."""
+"""Most calls and kernels of the steps around the median one that are replayed.
+
+A trace without steps is replayed whole, unless it has more.
+"""
 _LONGEST_LEAD_NS = 10_000_000_000
 """The host runs ahead of the device by less."""
 _WORK = ("start_ns", "duration_ns", "device_id", "stream_id", "api_call_id", "link")

@@ -24,7 +24,7 @@ CLASSES = (
 """Classes of activity on a thread by priority where several overlap: an API call within
 compilation is compilation."""
 _LEAST = 0.01
-"""A place that takes less than this share of a stretch is not told from the place around it."""
+"""A place with less than this share of a stretch is charged to the place around it."""
 _MOST_ROUNDS = 8
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 

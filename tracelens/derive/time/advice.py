@@ -20,12 +20,12 @@ class Change:
     """A change that would help, and what it saves by itself.
 
     Times are of a step in the mean, without what the profiler is known to add; without steps, of
-    all that is judged. `saving_ns` is the most that the change can save, `share` the same of
-    `step_ns`. Where the profiler slowed what it is about by an amount that is known roughly,
-    `low_ns` and `high_ns` hold a range; where that is not known, all four are None. `cause` is
-    the part of the time that the change makes less, `places` where it lies with the time of each,
-    the largest first, and `section` the analyses that show it. `expression` is the change as
-    `whatif` takes it, None where a replay cannot make it.
+    all judged time. `saving_ns` is the most that the change can save, `share` the same of
+    `step_ns`. Where the profiler slowed this time by a roughly known amount, `low_ns` and `high_ns`
+    hold a range; where the amount is unknown, all four are None. `cause` is the part of the time
+    that the change makes less, `places` where it lies with the time of each, the largest first, and
+    `section` the analyses that show it. `expression` is the change as `whatif` takes it, None where
+    a replay cannot make it.
     """
 
     text: str

@@ -25,7 +25,7 @@ def bound_words(
 ) -> str:
     """Say both parts with their shares: "compute 66 %, then launches 19 %".
 
-    A bound without a share, and one that is no part, is said as it is.
+    A bound without a share stays as it is, and so does one that is no part.
     """
     words = PART_WORDS.get(bound)
     if words is None or bound_frac is None:
@@ -37,5 +37,5 @@ def bound_words(
 
 
 def place_phrase(place: str) -> str:
-    """Say a place as part of a sentence: "in aten::mm", or "between a and b" as it is."""
+    """Say a place as part of a sentence: "in aten::mm"; "between a and b" stays as it is."""
     return place if place.startswith(("between ", "before ", "after ")) else f"in {place}"

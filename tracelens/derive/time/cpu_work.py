@@ -23,7 +23,7 @@ _NO_WORK = (
     r"|empty|empty_like|empty_strided|item|_local_scalar_dense|is_nonzero|resolve_conj|resolve_neg"
     r"|result_type|lift_fresh|set_|resize_)$"
 )
-"""Ops that look at no element but a single one, whatever the size of their tensors."""
+"""Ops that look at one element at most, whatever the size of their tensors."""
 _SMALL_BYTES = 16 << 10
 """Fewest bytes of an op that count as work.
 

@@ -30,7 +30,7 @@ from tracelens.trace import Trace
 _GAP = 1.5
 """Ranks are two culprits where their sorted delays jump by more than this factor."""
 _SAME_STEPS = 0.6
-"""Late in the same steps: those in common over those of either."""
+"""From this share on two ranks are late in the same steps: common late steps over all."""
 _ROTATES, _MOST_OF_ONE = 0.6, 0.6
 """Another rank is late each step: in at least this share of the steps, none in more than this share
 of the late ones."""

@@ -106,7 +106,10 @@ class _Axis:
         return cls(pl.concat(times).unique().sort())
 
     def laid_out(self, frame: pl.DataFrame, track: str) -> pl.DataFrame:
-        """Return the intervals with numbers for times, sorted; those of one track are disjoint."""
+        """Return the intervals with numbers for times, sorted.
+
+        Intervals of one track are disjoint.
+        """
         first = pl.col(track).cast(pl.Int64) * len(self.times)
         return frame.with_columns(
             (first + self.times.search_sorted(frame[edge]).cast(pl.Int64)).alias(edge)

@@ -203,7 +203,7 @@ def with_loading(pieces: pl.DataFrame, loaded: pl.Series | None) -> pl.DataFrame
 
 
 def place_of_piece(n_places: int) -> pl.Expr:
-    """Return a piece's own place, else that of its call; `n_places` for none."""
+    """Return a piece's own place, else its call's; `n_places` for none."""
     place = pl.when(pl.col("place") < 0).then("call_place").otherwise("place")
     return pl.when(place < 0).then(n_places).otherwise(place).alias("place")
 

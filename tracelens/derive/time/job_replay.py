@@ -1,8 +1,9 @@
 """What a job would gain without some ranks' delays: its collectives replayed.
 
-Between two collectives each rank has a time of its own, known from the trace; a collective lets its
-ranks go on when the last one has begun it. Replaying these with a rank's own times replaced by its
-peers' gives the job's time without that rank's delay, however delays of several ranks overlap.
+Between two collectives each rank has a time of its own, known from the trace. A collective lets its
+ranks go on when the last one has begun it. The replay takes a rank's own times from its peers
+instead. The result is the job's time without that rank's delay, however delays of several ranks
+overlap.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class JudgedProgram:
 
     @property
     def total_ns(self) -> int:
-        """All judged time; at least 1, as it is divided by."""
+        """All judged time. It is at least 1, as it is a divisor."""
         return max(sum(self.parts.values()), 1)
 
     def places_of(self, cause: str) -> list[tuple[str, int]]:

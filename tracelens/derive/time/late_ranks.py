@@ -21,8 +21,10 @@ from tracelens.schemas.results.time import IDLE_PARTS, PARTS
 BLAMED = 0.05
 """Nobody is blamed for a delay below this share of a step."""
 _SIGMAS, _SIGMAS_ONCE = 4.0, 6.0
-"""A delay counts beyond so many standard deviations of what ranks differ by: in the median of all
-steps, and in one step."""
+"""A delay counts beyond so many standard deviations of the ranks' differences.
+
+The first number is for the median of all steps, the second for one step.
+"""
 _EXPLAINS = 0.25
 """A rank is late for the cause that makes at least this share of its delay."""
 _ALWAYS = 0.8

@@ -120,7 +120,7 @@ def _model_of(trace: Trace) -> TimeModel:
 
 
 def _assemble(trace: Trace, parts: Sequence[Breakdown]) -> TimeModel:
-    """Put the breakdowns of all ranks and what is known of waiting together."""
+    """Put together the breakdowns of all ranks and the waiting between them."""
     windows = phases(trace)
     waits = waits_by_window(trace, windows)
     key = ["rank", "device_id", "step", "phase"]

@@ -1,4 +1,4 @@
-"""What the program's time is and what is left out of it, in words."""
+"""What the program's time is and which time is left out of it, in words."""
 
 from collections.abc import Iterator
 

@@ -24,7 +24,7 @@ WORTH_IT = 0.02
 _SAME = 0.02
 """A step's mark is as long as the step if it differs by no more than this share."""
 SLOWED = ("launch", "host")
-"""The parts that a profiler slows, as it runs inside ops, API calls and Python calls."""
+"""The parts that a profiler slows: it runs inside ops, API calls and Python calls."""
 _UNEVEN, _ROUNDED = 0.05, 0.005
 """Where the mean step differs by more than this share from the median one, an answer says both:
 shares are of all steps together, so that a few long ones count in them. Notes say both where they

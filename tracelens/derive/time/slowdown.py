@@ -1,4 +1,4 @@
-"""How much of the host's recorded time is the profiler's, by what it recorded meanwhile."""
+"""How much of the host's recorded time is the profiler's, by the calls recorded meanwhile."""
 
 import polars as pl
 

@@ -12,13 +12,17 @@ LONG_NS = 1_000_000
 """A call or gap that takes this long may be start-up. Calls take microseconds, contexts and
 libraries tens of milliseconds and more: a hundred times to either side."""
 _MUCH_LONGER = 3
-"""A first call, or gap, is start-up if later ones of its kind take less than one part in so many:
-what varies by itself, such as an allocation of another size, stays within that."""
+"""A first call, or gap, is start-up if later ones of its kind are this many times shorter.
+
+Other variation, such as an allocation of another size, stays within that.
+"""
 _MOST = 0.5
 """Start-up, or input, is a gap's reason only if it takes more than this share of the gap."""
 _SPARSE = 0.1
-"""A device that works less than this share of what it works later does not work steadily yet. One
-that only computes less, as in a first phase of a program, works more than a tenth as much."""
+"""A device does not work steadily yet if it works less than this share of its later rate.
+
+A program whose first phase only computes less stays above a tenth.
+"""
 _WAITING = ("sync", "memcpy", "memset")
 """Kinds of calls that last as long as the work that they wait for or do."""
 

@@ -35,7 +35,7 @@ _LATE_BY = {
 }
 _IDLE = "loses {} by {cause} where {peer} loses {}"
 _ON_ITS_CLOCK = {*PARTS, LINK, NETWORK} - {"communication", "waiting", "dependency", "unknown"}
-"""Causes of delays that a rank's own clock shows, whatever the clocks of other hosts."""
+"""Causes of delays that a rank's own clock shows. Clocks of other hosts do not matter to them."""
 _ALL_OTHERS = "another rank each step"
 
 
