@@ -41,9 +41,9 @@ TargetError is raised."""
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job's request.
+    """A job: its sources with kind and ranks, its target, and how many ranks suffice.
 
-    Sources, their kind and ranks where they do not say them, the target, and what is enough.
+    Kind and ranks are given where the sources do not say them.
     """
 
     paths: Paths
