@@ -24,7 +24,7 @@ def page_lines() -> list[str]:
 
 
 def check_rows(rows: list[Any]) -> None:
-    """Find each row on the page, and listed as known to be wrong exactly if it is not right."""
+    """Check that each row is on the page, and is listed as known to be wrong exactly if it is."""
     page, known = page_lines(), script("accuracy_page").KNOWN_WRONG
     assert rows
     for row in rows:

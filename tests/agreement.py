@@ -21,7 +21,7 @@ from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.trace import Trace
 
 POINT = 0.0101
-"""Shares that are rounded to whole percents differ by a point at most."""
+"""Shares rounded to whole percents differ by at most a point."""
 _NOT_JUDGED = ("too little to judge", "inconclusive")
 
 
@@ -38,7 +38,7 @@ def check_agreement(trace: Trace) -> None:
 
 
 def judged_windows(trace: Trace) -> pl.DataFrame:
-    """The rows of time_breakdown that are judged: the program's steps, without steps its phase."""
+    """Return the judged rows of time_breakdown: the program's steps, or without steps its phase."""
     table = time_breakdown(trace)
     return table.filter(pl.col("phase") == "program")
 
@@ -72,7 +72,7 @@ def _check_shares(trace: Trace, rows: pl.DataFrame, windows: pl.DataFrame) -> No
 
 
 def _check_steps(trace: Trace, rows: pl.DataFrame, windows: pl.DataFrame) -> None:
-    """Percentages, changes and the sentence are of one step; the median step is one everywhere."""
+    """Check that percentages, changes and the sentence are of one step, the median one."""
     answer = make_answer(trace)
     steps = windows.drop_nulls("step")
     medians = dict(

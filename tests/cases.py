@@ -24,9 +24,9 @@ _DEFAULTS = {"link": "launched", "source_api": "runtime"}
 
 
 def make_trace(**tables: list[dict[str, Any]]) -> Trace:
-    """A trace in memory of rows that leave out what does not matter.
+    """Make a trace in memory of rows that leave out what does not matter.
 
-    A column that is left out is null where it may be; else `unknown` where it is an enum (a link is
+    A column that is left out is None where it may be; else `unknown` where it is an enum (a link is
     `launched`, an API `runtime`); a table's own id counts up from 0; anything else is 0, False or
     "x". Every table is there.
     """
@@ -43,7 +43,7 @@ def layers_with_kernels(trace: Trace, base: Trace | None = None) -> pl.DataFrame
 
 
 def declared(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """A capture's tables as a trace gives them, checked, but for the rank."""
+    """Return a capture's tables as a trace gives them, checked, without the rank."""
     bare = {name: TABLES[name].without("rank") for name in tables}
     return {name: table.check(table.conform(tables[name])) for name, table in bare.items()}
 

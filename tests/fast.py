@@ -29,7 +29,7 @@ SLOW_MODULES = PROCESSES | LARGE_LIBRARIES
 STARTERS = frozenset({"run_program", "tests.stand_in", "tests.stand_in_nsys"})
 """A function that starts programs, and the modules of tests that make programs to be started."""
 SLOW_FUNCTIONS = {torch_file, torch_folder}
-"""Most of what they give is large, or not in every checkout."""
+"""Functions that are slow: most of their results are large, or not in every checkout."""
 LARGE_BYTES = 1_000_000
 _STARTS_A_PROCESS = frozenset(
     {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system"}

@@ -30,7 +30,7 @@ class Pieces(ByteSource):
 
 
 def plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with categories as strings, and integers as wide as they come."""
+    """Return the frame with categories as strings, and integers of one width."""
     return frame.with_columns(
         pl.col(pl.Categorical).cast(pl.String), pl.selectors.integer().cast(pl.Int64)
     )
@@ -39,7 +39,7 @@ def plain(frame: pl.DataFrame) -> pl.DataFrame:
 def assert_same(
     fast: tuple[ReadEvents, Diagnostics], other: tuple[ReadEvents, Diagnostics]
 ) -> None:
-    """Every cell, fact and count is the same."""
+    """Check that every cell, fact and count is the same."""
     (one, said_one), (two, said_two) = fast, other
     assert said_one.counts == said_two.counts
     assert said_one.texts == said_two.texts
@@ -214,7 +214,7 @@ NAMES = (
 
 @st.composite
 def events(draw: st.DrawFn) -> bytes:
-    """An event, usually whole, with values of all sorts behind known and unknown keys."""
+    """Draw an event, usually whole. Known and unknown keys have values of all sorts."""
     from tracelens.collectors.torch.fields import ARG_KEYS, EVENT_KEYS  # noqa: PLC0415
 
     values = st.sampled_from(VALUES).map(str.encode) | st.sampled_from(BYTES)

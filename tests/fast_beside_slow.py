@@ -13,8 +13,10 @@ from tracelens.collectors import torch
 from tracelens.native import LIBRARY
 
 LONG = ("linear", "any_bytes", "here_and_there", "standard_input")
-"""Words of the tests that read megabytes or hundreds of files, whose shapes
-tests/test_torch_fast.py has itself."""
+"""Words in the names of tests that read much.
+
+They read megabytes or hundreds of files; tests/test_torch_fast.py has these shapes itself.
+"""
 
 
 @pytest.fixture(autouse=True)

@@ -27,9 +27,12 @@ LEFT_OUT = {
     "in_split_size",
     "out_split_size",
 }
-"""Arguments of events that no analysis of HTA reads: ours have them not, or only of ops."""
+"""Arguments of events that no analysis of HTA reads.
+
+Our tables lack them, or have them of ops only.
+"""
 PYTHON = re.compile(r"\(\d+\): |^<|^nn\.Module")
-"""Names of Python functions, which have no folders and addresses in our tables."""
+"""Names of Python functions. In our tables they have no folders and addresses."""
 
 
 @contextmanager

@@ -117,7 +117,7 @@ def draw(seed: int) -> Case:
 
 
 def _suits(kind: str, layout: Layout) -> bool:
-    """Whether a job of the layout can have a delay of the kind that shows."""
+    """Return whether a job of the layout can have a delay of the kind, and it shows."""
     has_groups = layout.tp > 1 and layout.n_ranks // layout.tp > 2
     needs = {
         "stage": layout.pp > 2,

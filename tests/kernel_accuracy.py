@@ -1,11 +1,11 @@
 """How often the classifier agrees with labels written by hand: `python -m tests.kernel_accuracy`.
 
 data/kernel_labels.csv holds the kernels of H200 captures of torch 2.11 (vision, transformers,
-training; eager and compiled, TorchScript, cuDNN without PyTorch), a row a name and op, with the GPU
-time taken there. The labels say what each does and were written before their author had read the
-rules or seen what they give. Of Triton names that differ in the last number only, one stands for
-all. `first_label` is what a row said before a slip was put right, `reason` why a doubtful one says
-what it says. Where labels and rules use the words differently, the labels stay and count as wrong.
+training; eager and compiled, TorchScript, cuDNN without PyTorch), one row per name and op, with the
+GPU time taken there. The labels say what each kernel does. They were written before their author
+had read the rules or seen their results. Of Triton names that differ in the last number only, one
+stands for all. `first_label` is the label before a slip was put right, `reason` the reason of a
+doubtful one. Where labels and rules use the words differently, the labels stay and count as wrong.
 """
 
 import sys
@@ -37,7 +37,7 @@ def labels() -> pl.DataFrame:
 
 
 def n_distinct(table: pl.DataFrame) -> int:
-    """Distinct names; Triton's that differ in the number at the end only count once."""
+    """Count distinct names. Triton's that differ only in the number at the end count once."""
     name = pl.col("name")
     number_apart = (
         pl.when(name.str.starts_with("triton_"))
@@ -57,7 +57,7 @@ def judged() -> pl.DataFrame:
 
 
 def accuracy(table: pl.DataFrame, word: str) -> Accuracy:
-    """Of `library` or `primitive`."""
+    """Return the accuracy of `library` or `primitive`."""
     agrees = table.filter(pl.col(word) == pl.col(f"found_{word}"))
     return Accuracy(
         by_name_frac=agrees.height / table.height, by_time_frac=_time_ns(agrees) / _time_ns(table)

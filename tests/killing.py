@@ -113,7 +113,7 @@ def kill_and_go_on(runs: str, target: str, whole: tl.Trace, after_s: float) -> s
 
 
 def seconds_of_one(runs: str, target: str) -> float:
-    """The time that a collection takes when it is let be."""
+    """Return the time that an undisturbed collection takes."""
     command = [sys.executable, "-m", "tracelens", "collect", "torch", runs, "--out", target]
     began = time.monotonic()
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)

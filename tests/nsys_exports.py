@@ -30,7 +30,7 @@ def packed(process: int, thread: int = 0) -> int:
 
 
 def strings(*texts: str) -> list[Row]:
-    """StringIds; the id of a text is its place, from 1."""
+    """Make StringIds. A text's id is its place, from 1."""
     return [{"id": i, "value": text} for i, text in enumerate(texts, 1)]
 
 
@@ -63,7 +63,7 @@ def read_both_ways(folder: Path, tables: Tables) -> Capture:
 
 
 def codes(capture: Capture) -> dict[str, int]:
-    """How often each thing lost or odd was counted."""
+    """Return how often each kind of loss or oddity was counted."""
     return {code: count for (_, code), count in capture.diagnostics.counts.items()}
 
 

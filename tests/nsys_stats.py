@@ -45,12 +45,12 @@ def cuda_gpu_kern_gb_sum(tables: Tables) -> Rows:
 
 
 def cuda_gpu_mem_time_sum(tables: Tables) -> Rows:
-    """Time by sort of copy, and of fills."""
+    """Sum time by kind of copy, and of fills."""
     return _with_share(_memory(tables, "duration_ns"))
 
 
 def cuda_gpu_mem_size_sum(tables: Tables) -> Rows:
-    """Megabytes by sort of copy, and of fills."""
+    """Sum megabytes by kind of copy, and of fills."""
     rows = []
     for key, sizes in _memory(tables, "size_bytes").items():
         megabytes = [Fraction(size, 10**6) for size in sizes]
@@ -106,7 +106,7 @@ def cuda_kern_exec_sum(tables: Tables) -> Rows:
 
 
 def cuda_gpu_trace(tables: Tables, session_start_ns: int) -> Rows:
-    """Every kernel, copy and fill, its start since the session's."""
+    """List every kernel, copy and fill, with its start since the session's."""
     device = {
         d["device_id"]: f"{d['name']} ({d['device_id']})"
         for d in tables["devices"].iter_rows(named=True)
@@ -224,8 +224,7 @@ SUMMARIES: dict[str, Callable[[Tables], Rows]] = {
         nvtx_gpu_proj_sum,
     )
 }
-"""Tables of nsys stats by name, but for cuda_gpu_trace, which needs to know when the session
-began."""
+"""Tables of nsys stats by name. cuda_gpu_trace is left out: it needs the begin of the session."""
 
 
 def _grouped(pairs: Iterable[tuple[tuple[str, ...], int]]) -> dict[tuple[str, ...], list[int]]:
@@ -353,7 +352,7 @@ def _ranges(tables: Tables) -> pl.DataFrame:
 
 
 def _contained(work: pl.DataFrame, tables: Tables) -> pl.DataFrame:
-    """Work with each range, on the thread of the call that started it, that contains the call."""
+    """Return work with each range that contains its launching call, on that call's thread."""
     ranges = _ranges(tables).select(
         "process_id",
         "thread_id",

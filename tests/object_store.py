@@ -16,7 +16,7 @@ _STARTS_WITHIN_S = 30
 
 @contextmanager
 def object_store() -> Iterator[dict[str, str]]:
-    """The environment of programs that use a store of their own, which runs while the body does."""
+    """Run a store while the body does; give the environment for programs that use it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

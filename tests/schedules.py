@@ -35,9 +35,9 @@ class Schedule:
     """A job: what each rank computes and issues in turn, and what is planted in it.
 
     `late`: by (rank, call) the ns that the rank computes longer before that call. `clocks`: by rank
-    its clock's offset in ns and drift in ppm: what it shows is the true time since the job's start
-    * (1 + drift / 1e6) + offset. `has_sequences`: calls tell their sequence numbers. `dropped` and
-    `swapped` are (rank, call): the rank's record lacks the call; or the rank issues another kind in
+    its clock's offset in ns and drift in ppm; the clock shows the true time since the job's start *
+    (1 + drift / 1e6) + offset. `has_sequences`: calls have sequence numbers. `dropped` and
+    `swapped` are (rank, call): the rank's record lacks the call, or the rank issues another kind in
     its place.
     """
 
@@ -51,9 +51,9 @@ class Schedule:
     swapped: tuple[int, int] | None = None
 
     def starts(self) -> list[list[int]]:
-        """When each rank begins each call, by call and rank, in true time since the job's start.
+        """Return when each rank begins each call, by call and rank, in true time since the start.
 
-        A rank computes, then communicates: it begins a call when its computing is done, and all
+        A rank computes, then communicates. It begins a call when its computing is done. All ranks
         leave it together, when the last has begun and the transfer is over.
         """
         found, now = [], 0

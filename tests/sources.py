@@ -68,7 +68,7 @@ def torch_trace(name: str) -> tl.Trace:
 
 @cache
 def collected(path: Path) -> tl.Trace:
-    """Whatever lies there, collected once a session."""
+    """Collect the capture that lies there, once per session."""
     return tl.collect(path)
 
 

@@ -40,7 +40,7 @@ const wait = setInterval(async () => {
 
 
 def looked_at(page: str, folder: Path, window: str) -> tuple[int, list[str]]:
-    """By how many pixels a page is wider than the window, and what axe-core finds on it."""
+    """Return by how many pixels a page is wider than the window, and what axe-core reports."""
     assert AXE is not None
     assert AXE.origin is not None
     axe = (Path(AXE.origin).parent / "axe.min.js").read_text(encoding="utf-8")

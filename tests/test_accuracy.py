@@ -1,4 +1,4 @@
-"""The page on how often the verdict is right: made anew, and the count that it compares with."""
+"""The page on how often the verdict is right: made anew, and checked by an independent count."""
 
 import gzip
 import json

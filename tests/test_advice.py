@@ -21,7 +21,7 @@ def site(op: str, phase: str = "forward") -> Row:
 
 
 def busy(spans: tuple[Row, ...] = (), kernels: tuple[Row, ...] = (), **tables: list[Row]) -> Trace:
-    """Two steps whose device computes all the time but for what is given.
+    """Two steps whose device computes all the time except in the given gaps.
 
     Calls are at sites by number.
     """
@@ -95,7 +95,10 @@ def test_of_idle_time_the_place_with_most_of_it(trace: Trace, said: str) -> None
 
 
 def test_a_cause_is_summed_and_its_places_are_named_by_size() -> None:
-    """Two ops load for 1,000 and 2,990 µs of two steps; what launching leaves is no place of it."""
+    """Two ops load for 1,000 and 2,990 µs of two steps.
+
+    The rest of the launching has no place here.
+    """
     ops = (span("op", "aten::mm", 5_000, 6_000), span("op", "aten::conv2d", 6_000, 8_991))
     loads = (api("cuModuleLoadData", 5_001, 6_000), api("cuModuleLoadData", 6_000, 8_990))
     (change,) = list_changes(idle(*ops, calls=loads))
@@ -112,7 +115,10 @@ def test_a_cause_is_summed_and_its_places_are_named_by_size() -> None:
 
 
 def test_what_is_advised_is_what_the_verdict_says() -> None:
-    """Six ops load for 598 µs each: the saving is the verdict's share, not that of the first op."""
+    """Six ops load for 598 µs each.
+
+    The saving is the verdict's share, not the share of the first op.
+    """
     edges = [5_000 + 600 * number for number in range(7)]
     ops = tuple(
         span("op", f"aten::op{number}", low, low + 599) for number, low in enumerate(edges[:-1])
@@ -169,7 +175,10 @@ def test_what_recording_stacks_may_have_added_is_not_promised(n_calls: int, said
     ],
 )
 def test_what_recording_ops_may_have_added(n_ops: int, said: str) -> None:
-    """Without steps nothing is replayed, and what torch.profiler adds to an op is known roughly."""
+    """Without steps nothing is replayed.
+
+    The time that torch.profiler adds to an op is known roughly.
+    """
     width, length = 3_990 / n_ops, {100: 10, 1_000: 3}[n_ops]
     begins = [5_000 + width * number for number in range(n_ops)]
     ops = [span("op", "aten::view", begin, begin + length) for begin in begins]
@@ -306,7 +315,7 @@ def test_pageable_copies_that_nothing_hides(copy: Row, is_said: bool) -> None:
 
 
 def test_copies_outside_of_steps_cost_steps_nothing() -> None:
-    """A model that is moved to the device before the first step."""
+    """A model is moved to the device before the first step."""
     calls = [api("cudaMemcpyAsync", -90_000, -89_000), launch(0, 10)]
     upload = copied(-90_000, -10_000, size_bytes=10**9) | {"step": None}
     trace = program(STEPS, calls, [work(0, 10_000, 1, step=0)], memcpys=[upload])

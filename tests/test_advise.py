@@ -43,7 +43,7 @@ def test_eager_resnet_should_run_in_channels_last(eager: tl.Trace) -> None:
 
 
 def test_parts_that_save_nothing_have_no_row() -> None:
-    """A model in channels_last runs most of its parts as they should be."""
+    """Most parts of a model in channels_last run well as they are."""
     parts = advise(tl.collect(LAST)).filter(pl.col("sub_graph").is_not_null())
     assert (parts["saving_high_ns"] > 0).all()
 
@@ -101,7 +101,7 @@ def advice_on(**row: Any) -> str:
 
 
 def test_layout_is_the_problem_where_channels_last_helps() -> None:
-    """Though no kernel only changes layouts: the convolutions themselves run faster."""
+    """No kernel only changes layouts, yet the convolutions themselves run faster."""
     assert advice_on().startswith("Run the model in channels_last: 2.00 to 2.00 ms of 5.00 ms")
     assert "not this model's problem" not in advice_on()
     for saved, change in ((0, ""), (50_000, MODEL["change"])):  # nothing, and 1 %
@@ -122,7 +122,7 @@ def test_layout_is_the_problem_where_channels_last_helps() -> None:
 def test_launches_limit_what_is_shorter_than_they(
     now: int, then: int, saved: int, is_limit: bool
 ) -> None:
-    """Of 5 ms of kernels now: a sequence takes the longer of its launches and its kernels."""
+    """The kernels take 5 ms now. A sequence takes the longer of its launches and its kernels."""
     saving = dict.fromkeys(("saving_low_ns", "saving_ns", "saving_high_ns"), saved)
     said = advice_on(host_now_ns=now, host_then_ns=then, **saving)
     assert ("Launches limit this trace" in said) is is_limit
@@ -146,7 +146,7 @@ def of_subject(subject: str, what: str) -> tl.Trace:
 @pytest.mark.parametrize("z3", [False, pytest.param(True, marks=needs_z3)])
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_a_whole_model_is_searched_within_a_minute(subject: str, z3: bool) -> None:
-    """Seconds of this process: others' load does not count."""
+    """Seconds of this process. The load of others does not count."""
     before = sum(os.times()[:2])
     others = [of_subject(subject, "channels_last"), of_subject(subject, "calls")]
     advice = advise_rank(of_subject(subject, "eager"), 0, others, z3=z3)
@@ -202,7 +202,7 @@ def test_the_host_counts_where_launches_limit_a_trace() -> None:
 def test_the_first_steps_are_looked_at(
     eager: tl.Trace,
 ) -> None:
-    """The bundled capture 25 times over: 75 steps, each as before, and once without marks."""
+    """The bundled capture repeated 25 times: 75 steps, with marks, and once without."""
     long = enlarge(eager, 24 * eager.kernels.height + 1)
     assert long.kernels["step"].n_unique() == 75
     frame, before = advise(long), advise(eager)

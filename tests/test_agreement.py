@@ -18,7 +18,7 @@ FILES = [
     for folder in ("torch", "graphs", "planted/constructed")
     for path in sorted((SAMPLES / folder).glob("*.pt.trace.json.gz"))
 ]
-"""Those with planted causes are compared where they are judged, in test_planted."""
+"""Captures. Those with planted causes are compared where they are judged, in test_planted."""
 PARTS = 8
 pytestmark = pytest.mark.slow
 

@@ -89,7 +89,7 @@ def validating() -> Trace:
 
 
 def test_shares_and_times_are_of_the_same_step() -> None:
-    """The validation is in the third step: 100 ms in five steps, of which 45 compute."""
+    """The validation is in the third step: 100 ms in five steps. 45 of them compute."""
     trace = validating()
     assert verdict(trace).select("bound", "bound_frac").row(0) == ("host", pytest.approx(0.545))
     answer = make_answer(trace)
@@ -105,7 +105,7 @@ def test_shares_and_times_are_of_the_same_step() -> None:
 
 
 def test_without_steps_shares_are_said_to_be_of_the_program() -> None:
-    """48 ms of kernels, after 20 ms of earlier work that is in no share."""
+    """48 ms of kernels follow 20 ms of earlier work, which is in no share."""
     answer = make_answer(tl.collect(CONSTRUCTED / "split_prefill.pt.trace.json.gz"))
     assert answer.sentence == "The GPU is busy computing: 100 % of the program's 48.1 ms"
 
@@ -229,7 +229,7 @@ def test_a_gdb_log_is_answered_level_by_level(tmp_path: Path) -> None:
 
 
 def test_runs_of_frames_keep_their_order_and_unnamed_ones_stay(tmp_path: Path) -> None:
-    """The dispatcher is passed twice; a frame without a name belongs to what calls it."""
+    """The dispatcher is passed twice. A frame without a name belongs to the frame that calls it."""
     log = tmp_path / "bt.txt"
     log.write_text("""#0  0x1 in cudnnConvolutionForward () from libcudnn.so.9
 #1  0x2 in at::_ops::cudnn_convolution::call () from libtorch_cpu.so

@@ -55,7 +55,7 @@ def test_an_applied_plan_computes_what_the_model_does(tmp_path: Path, cheap: str
 @needs_torch
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_the_plan_of_mobilenet_computes_the_same() -> None:
-    """With torch's own initial weights its features vanish, and any sequence would pass."""
+    """With torch's own initial weights its features vanish, so any sequence would pass."""
     import torch  # noqa: PLC0415 - only where it is installed
 
     own = importlib.import_module("samples.advisor.models").mobilenet_v1().eval()
@@ -142,9 +142,9 @@ def test_calls_are_timed_alone_and_what_fails_says_why() -> None:
 @needs_torch
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_without_export_the_graph_is_of_what_ran(tmp_path: Path) -> None:
-    """A branch on its data.
+    """A branch depends on the data.
 
-    Edges come from tensors' ids, in place or not; calls have the times of their like.
+    Edges come from tensors' ids, in place or not. Calls have the times of like calls.
     """
     import torch  # noqa: PLC0415 - only where it is installed
 

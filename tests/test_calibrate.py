@@ -27,7 +27,7 @@ def ops_and_launches() -> tl.Trace:
 
 
 def timed(plain: int, profiled: int, least: int | None = None) -> dict[str, object]:
-    """A source that timed steps without the profiler, of this median and minimum, and with it."""
+    """A source that timed steps without the profiler (median and minimum), and with it."""
     settings = {
         "unprofiled_step_ns": {"median": plain, "min": least or plain, "max": plain},
         "profiled_step_ns": {"mean": profiled, "median": profiled, "min": profiled},

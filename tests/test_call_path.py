@@ -72,7 +72,10 @@ def test_whose_code_a_call_runs_is_told_by_its_path(name: str, whose: int) -> No
     "folder", ["/home/a/tracelens", "/opt/venv/lib/python3.11/site-packages/tracelens", r"C:\src"]
 )
 def test_our_own_hooks_are_not_the_programs_code(folder: str, tmp_path: Path) -> None:
-    """Wherever they lie: of a path that Python does not import from, torch writes all folders."""
+    """This holds wherever they lie.
+
+    Torch writes all folders of a path that Python does not import from.
+    """
     events = [
         call("cudaLaunchKernel", 0, 10, 1),
         kernel("k", 10, 990, 1),

@@ -1,4 +1,4 @@
-"""The passes in C give what doubling gives."""
+"""The passes in C give the results of doubling."""
 
 from array import array
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _ROWS = st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.integers(0, 2))
 
 
 def columns(rows: list[tuple[int, bool, int]]) -> tuple[pl.Series, pl.Series, pl.Series]:
-    """A parent that stands before its row, or none; a flag; a number."""
+    """Draw rows: a parent that stands before its row, or none; a flag; a number."""
     parent = pl.Series(
         "parent", [up if up < i else None for i, (up, _, _) in enumerate(rows)], dtype=pl.Int64
     )

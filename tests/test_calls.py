@@ -104,7 +104,7 @@ def test_a_convolution_gives_the_layout_of_its_input(
 def test_when_a_convolution_is_a_matrix_product(
     name: str, layout: str, shape: tuple[int, int, int], window: list[list[int]], *, is_legal: bool
 ) -> None:
-    """Of a batch, with weights for so many channels, of a kernel as high and wide as this."""
+    """For a batch, with weights for so many channels, of a kernel this high and wide."""
     batch, channels, kernel = shape
     image = Node("x", "input", (), "", (batch, 8, 2, 2))
     call = json.dumps(["conv2d", [[batch, 8, 2, 2], [8, channels, kernel, kernel], []], window])
@@ -114,7 +114,7 @@ def test_when_a_convolution_is_a_matrix_product(
 
 
 def node(name: str, op: str, *inputs: str, alias_of: str = "") -> Node:
-    """An operator on images of one shape; its call is like no other's."""
+    """An operator on images of one shape. No other node has the same call."""
     weight = (8, 8, 1, 1) if op == "conv2d" else ()
     call = f'["{op}", [[2, 8, 4, 4], [8, 8, 1, 1], []], [[1, 1], [0, 0], [1, 1], 1, "{name}"]]'
     return Node(name, op, inputs, call, IMAGE, weight, alias_of=alias_of, device_ns=1.0)
@@ -122,7 +122,7 @@ def node(name: str, op: str, *inputs: str, alias_of: str = "") -> Node:
 
 @dataclass
 class Table(Costs):
-    """Costs by function, first node and layout, as a test says or as drawn."""
+    """Costs by function, first node and layout: given by a test, or drawn."""
 
     draw: random.Random | None = None
     known: dict[tuple[str, str, str], float] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class Table(Costs):
         return Cost(ns, ns, ns, MEASURED)
 
     def transform(self, node: Node, layout: str) -> Cost:
-        """The same of a change of layout."""
+        """Return the cost of a change of layout."""
         ns = self.ns("to", node.name, layout)
         return Cost(ns, ns, ns, MEASURED, ns)
 
@@ -225,8 +225,10 @@ PATTERNS = {
     **{op: (op,) for op in ("batch_norm", "relu", "add", "sigmoid", "view")},
     "other": ("strange",),
 }
-"""The functions anew, by hand: what each covers. Gemm only with channels last, view and other
-only with them first."""
+"""The functions written again by hand: the nodes that each covers.
+
+Gemm needs channels last, view and other need them first.
+"""
 
 
 def by_brute_force(nodes: tuple[Node, ...], costs: Table) -> float:
@@ -364,7 +366,7 @@ def test_isomorphic_parts_are_searched_once() -> None:
 
 
 def test_a_part_without_a_bottleneck_is_cut_after_24_calls() -> None:
-    """A is read by each of 27 sums: a bound is found, and it is a legal sequence of all calls."""
+    """A is read by each of 27 sums. A bound is given, and a legal sequence of all calls."""
     nodes = [node("a", "sigmoid", "x"), node("s0", "add", "a", "a")]
     nodes += [node(f"s{at}", "add", f"s{at - 1}", "a") for at in range(1, MOST_NODES + 3)]
     nodes[-1] = replace(nodes[-1], is_output=True)

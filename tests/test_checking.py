@@ -179,7 +179,7 @@ def test_the_advisor_comes_to_an_end_where_parents_go_round(parent: int) -> None
 
 
 def test_impossible_shapes_are_not_recorded() -> None:
-    """Text that is no JSON, or no list of shapes, ended the advisor with a traceback."""
+    """Text that is no JSON, or no list of shapes, used to end the advisor with a traceback."""
     texts = ("[[", '{"a": 1}', '[["x"]]', "7")
     spans = [
         {"kind": "op", "name": "aten::relu", "input_shapes": text, "input_strides": text}

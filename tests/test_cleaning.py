@@ -143,7 +143,7 @@ def test_a_name_that_merely_looks_long_stays() -> None:
 
 
 class Event(msgspec.Struct):
-    """What of an event says whose name it is."""
+    """The fields of an event that tell whose its name is."""
 
     name: Any = None
     cat: Any = None
@@ -157,7 +157,7 @@ class Document(msgspec.Struct):
 
 
 def names_of_captures() -> pl.Series:
-    """The names of kernels, ops and calls, raw where the sample is, else as they were stored."""
+    """Return the names of kernels, ops and calls: raw where a sample has them, else as stored."""
     names: set[str] = set()
     for source in sorted(SAMPLES.rglob("*.pt.trace.json.gz")):
         document = msgspec.json.decode(gzip.decompress(source.read_bytes()), type=Document)

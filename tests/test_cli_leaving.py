@@ -237,7 +237,10 @@ def model():
     sys.platform != "linux", reason="the processes that a process started are told by /proc"
 )
 def test_what_a_subject_of_timings_left_running_ends_with_it(tmp_path: Path) -> None:
-    """Its process holds the standard output open, so that the command could not be waited for."""
+    """Its process holds the standard output open.
+
+    Without an end nobody could wait for the command.
+    """
     (tmp_path / "subject.py").write_text(SUBJECT)
     command = [sys.executable, "-m", "tracelens", "collect", "timings", "subject.py:model"]
     done = subprocess.run(

@@ -58,7 +58,7 @@ def test_a_result_is_not_written_into_another_trace(
 def test_no_trace_is_collected_into_another(
     trace: Path, place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Which nobody would look for there, and `collect --force` of the outer one removed."""
+    """Nobody would look for a trace there, and `collect --force` of the outer one removed it."""
     source = tmp_path / "one.json"
     source.write_text(
         '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "ts": 1, "dur": 1}]}'
@@ -103,7 +103,7 @@ def test_a_result_may_be_put_beside_the_sources_in_their_folder(
 def test_a_run_does_not_replace_a_page(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nor is its page the place of its trace; that is said before the program starts."""
+    """Its trace must not take the page's place either. That is said before the program starts."""
     if name == "page":
         (tmp_path / "page.html").write_text("mine")
     done = command_line(capsys, "run", "--out", tmp_path / name, sys.executable, "-c", "1/0")
@@ -194,7 +194,7 @@ def test_a_closed_standard_input(
 def test_a_folder_that_one_may_not_enter_is_one_line(
     trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As another user's: pathlib raises PermissionError there, which root never meets."""
+    """It may be another user's. pathlib raises PermissionError there, which root never meets."""
     inside, stat = trace.parent / "closed" / "x.json", os.stat
 
     def refusing(path: Any, **options: Any) -> os.stat_result:

@@ -34,7 +34,7 @@ SHOWN = ("rank", "clock", "basis", "offset_ns", "low_ns", "high_ns", "uncertaint
 
 
 def calls(*rows: tuple[int, int, str, int, int], split: str | None = None) -> pl.DataFrame:
-    """A row a rank's call: rank, call, name, start and end in µs."""
+    """Make one row per rank and call: rank, call, name, start and end in µs."""
     filled = [
         (rank, "g", call, name, start * US, end * US, split, None)
         for rank, call, name, start, end in rows

@@ -191,7 +191,7 @@ def test_a_damaged_file_costs_its_rank(
 def test_a_job_into_a_local_folder_that_machines_share(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same protocol: nothing is a trace before its manifest is there.
+    """The same protocol holds: nothing is a trace before its manifest is there.
 
     Other files of a folder stay.
     """

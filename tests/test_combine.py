@@ -202,7 +202,7 @@ def test_ids_of_a_table_on_disk_are_raised_too(tmp_path: Path) -> None:
 
 
 def test_a_pointer_at_a_table_that_another_source_has_stays() -> None:
-    """Only ids of rows that a capture brings itself are raised."""
+    """Only ids of rows that the capture itself brings are raised."""
     trace = combine(
         [capture("torch", "t", spans=[{}, {}]), capture("plugin", "p", kernels=[{"span_id": 1}])]
     )

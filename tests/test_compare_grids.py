@@ -136,7 +136,7 @@ def test_notes_say_what_is_comparable() -> None:
 
 
 def test_totals_compare_only_what_was_called_as_often() -> None:
-    """34 calls against 30 in captures of equal length: the second did less."""
+    """34 calls against 30 in captures of equal length: the second run did less."""
     base, other = trace_of(*[kernel("k", 10)] * 34), trace_of(*[kernel("k", 10)] * 30)
     (row,) = compare_grids(base, other).to_dicts()
     assert (row["speedup"], row["speedup_per_call"], row["base_n_calls"], row["other_n_calls"]) == (

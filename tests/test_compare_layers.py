@@ -18,7 +18,7 @@ CLASSES = {"conv": "Conv2d", "bn": "BatchNorm2d", "fc": "Linear"}
 
 
 def run(steps: int, *times: tuple[str | None, int], **tables: Any) -> Trace:
-    """Each layer's kernel in each of the steps; null is work outside any module."""
+    """Make each layer's kernel in each of the steps. None is work outside any module."""
     layers = [
         {"module_path": path, "class_name": name, "call_order": at}
         for at, (path, name) in enumerate(CLASSES.items())
@@ -217,7 +217,7 @@ def test_differences_below_zero_have_no_speedup() -> None:
 
 
 def test_a_layer_that_loses_without_a_speedup_is_named() -> None:
-    """Modes of torch.compile that are null in some rows of a damaged trace give such rows."""
+    """A damaged trace gives such rows: modes of torch.compile are None in some."""
     slower = measured(20, 20, 21, 21, 22, 22, configuration="cpp")
     base = measured(10, 10, 11, 11, 12, 12)
     found = compare_layers(base, slower).with_columns(speedup=pl.lit(None, pl.Float64))

@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 
 def kernels(steps: int | None, **times: int) -> Trace:
-    """A kernel of each name in each of the steps, or without steps so many of each."""
+    """Make a kernel of each name in each of the steps. Without steps, make so many of each."""
     rows: list[Row] = [
         {"name": name, "duration_ns": ns, "step": step}
         for step in range(steps or 1)
@@ -90,7 +90,7 @@ def test_without_steps_a_call_is_compared() -> None:
 
 
 def test_more_runs_are_runs_of_the_same_programs() -> None:
-    """One step each; three runs of each program have a spread."""
+    """One run has one step. Three runs of each program have a spread."""
     base, other = (
         [kernels(1, gemm=ns + more) for more in (0, 100, 200)] for ns in (10_000, 20_000)
     )

@@ -150,26 +150,26 @@ def test_a_kernel_of_no_node_belongs_to_whoever_uses_its_result() -> None:
 
 
 class AnnotatedGraph:
-    """As from torch 2.9 on."""
+    """A graph as in torch 2.9 and later."""
 
     def __init__(self, source_code: str, _graph: Any) -> None:
         self.source_code = source_code
         self._fx_graph_cache_key = "fkey"
 
     def __call__(self, _inputs: Any) -> str:
-        """What the real one does is within an annotation."""
+        """Run within an annotation, as the real one does."""
         return f"## Call CompiledFxGraph {self._fx_graph_cache_key} ##"
 
 
 class BareGraph:
-    """As in torch 2.8."""
+    """A graph as in torch 2.8."""
 
     def __init__(self, source_code: str, _graph: Any) -> None:
         self.source_code = source_code
         self._fx_graph_cache_key = "fkey"
 
     def __call__(self, _inputs: Any) -> str:
-        """There is none."""
+        """Run without an annotation."""
         return "ran"
 
 
@@ -184,7 +184,7 @@ class Extern:
 
 
 class LaterExtern(Extern):
-    """As from torch 2.10 on: tells the hook."""
+    """A library call as in torch 2.10 and later: it calls the hook."""
 
     def codegen_comment(self, wrapper: Any, kernel_name: str | None = None) -> None:  # noqa: ARG002 - as it is there
         """The comment above the call."""

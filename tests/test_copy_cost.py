@@ -242,7 +242,7 @@ def test_a_cast_of_another_tensor_gives_way_to_the_right_one() -> None:
 
 
 def test_copies_of_unknown_size_enter_no_bandwidth() -> None:
-    """1000 bytes in 100 ns are 10 GB/s, however long the copy took whose size nobody knows."""
+    """1000 bytes in 100 ns are 10 GB/s, however long the copy of unknown size took."""
     trace = make_trace(memcpys=[copy(0, 100, 1000), copy(200, 900, 0)])
     row = whole(trace)
     assert (row["n_calls"], row["n_unsized"], row["duration_total_ns"]) == (2, 1, 800)

@@ -15,7 +15,7 @@ LINK = ("name", "link", "api_call_id")
 
 @pytest.fixture(params=[16, 0], ids=["by process", "in one join"])
 def index(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look calls up process by process, and as where there are many processes."""
+    """Index the calls process by process, or in the way for many processes."""
     monkeypatch.setattr("tracelens.derive.events.correlation._FEW", request.param)
 
 

@@ -128,7 +128,7 @@ def test_idle_time_is_where_no_thread_runs_an_op() -> None:
 
 
 def merged(rows: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """The rows by start, those that follow on each other with one cause as one."""
+    """Return the rows by start. Rows that follow each other with one cause are merged."""
     found: list[tuple[int, int, str]] = []
     for start, end, cause in sorted(rows):
         follows = bool(found) and found[-1][1:] == (start, cause)

@@ -45,7 +45,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:::ray")]
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the trace of each rank: the same ops, each kernel longer by the rank."""
+    """A folder with one trace per rank.
+
+    All have the same ops; kernels are longer for higher ranks.
+    """
     folder = tmp_path_factory.mktemp("raw")
     for rank in range(N_RANKS):
         events = [
@@ -183,7 +186,7 @@ def test_a_killed_worker_costs_nothing(
 
 
 def _killed_once(folder: str, work: Work, task: Task) -> Any:
-    """The work, before which the process is killed the first time that it comes to rank 2."""
+    """Return the work. The first time that it reaches rank 2, its process is killed before."""
     if task.name.startswith("rank02.") and not Path(folder, "killed").exists():
         Path(folder, "killed").touch()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -215,7 +218,10 @@ def test_a_node_that_is_removed_costs_nothing(
         fcntl.flock(never, fcntl.LOCK_EX)
 
         def remove() -> None:
-            """Once a task is at work on the node: nowhere else has one ended until then."""
+            """Remove the node once a task is at work on it.
+
+            No task has ended elsewhere until then.
+            """
             select.select([began], [], [])
             cluster.remove_node(node, allow_graceful=False)
             fcntl.flock(gate, fcntl.LOCK_UN)
@@ -234,7 +240,7 @@ def test_a_node_that_is_removed_costs_nothing(
 
 
 def _stuck_on(node: str, folder: str, work: Work, task: Task) -> Any:
-    """The work; but on the node it never begins, and elsewhere when the node is gone."""
+    """Return the work. It never begins on the node, and elsewhere only when the node is gone."""
     is_there = import_module("ray").get_runtime_context().get_node_id() == node
     if is_there:
         Path(folder, "began").write_text("x")

@@ -17,7 +17,7 @@ BLOCK = re.compile(r"^ *```(?:python|text) (\S+)\n(.*?)^ *```", re.MULTILINE | r
 
 
 def recipe(title: str) -> dict[str, str]:
-    """The blocks of a section of CONTRIBUTING, by the file that each is for."""
+    """Return the blocks of a section of CONTRIBUTING, by file."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     return {file: textwrap.dedent(text) for file, text in BLOCK.findall(section)}
@@ -76,7 +76,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def python(copy: Path, *words: str) -> str:
-    """What the copy says to the words, on standard output and standard error."""
+    """Run Python in the copy; return standard output and standard error."""
     done = subprocess.run(
         [sys.executable, *words],
         cwd=copy,
@@ -188,7 +188,7 @@ def test_the_reference_is_generated_of_all(copy: Path) -> None:
 
 
 def test_all_pass_their_tests_and_those_of_the_project(copy: Path) -> None:
-    """All tests of the registry see the new analysis, and no fast test of other rooms breaks."""
+    """All tests of the registry see the new analysis. No fast test of another package breaks."""
     names = ("streams", "kernel_log", "kernel_list", "analyses_registry", "views", "structure")
     chosen = "(fast or streams) and not packages_list"
     options = ("-q", "-p", "no:cacheprovider", "-k", chosen)

@@ -18,7 +18,7 @@ torch: Any = pytest.importorskip(
 META = partial(torch.empty, device="meta")
 N = 500
 Called = tuple[str, tuple[Any, ...], Any]
-"""An op, the inputs of a call, and what comes of it where torch's formula asks."""
+"""An op, the inputs of a call, and its result where torch's formula asks for it."""
 
 
 def of_convolution(args: tuple[Any, ...], out: Any) -> int:
@@ -37,11 +37,11 @@ ALIKE: dict[str, Callable[[tuple[Any, ...], Any], int]] = {
     "conv_depthwise3d": of_convolution,
     "_slow_conv2d_forward": of_convolution,
 }
-"""Operations of ops that torch (2.13) does not count, or whose count fails there."""
+"""Operations of ops that torch (2.13) does not count, or whose count is wrong there."""
 
 
 def recorded(name: str, args: tuple[Any, ...]) -> Work | None:
-    """What we make of the call, whose inputs are written as the profiler writes them."""
+    """Return our count for the call. Its inputs are written as the profiler writes them."""
     tensors = [hasattr(arg, "shape") for arg in args]
     shapes = [
         list(arg.shape) if is_tensor else [] for arg, is_tensor in zip(args, tensors, strict=True)
@@ -56,7 +56,7 @@ def recorded(name: str, args: tuple[Any, ...]) -> Work | None:
 
 
 def products(meta: Callable[..., Any], pick: random.Random) -> Iterator[Called]:
-    """Products of two matrices, or of as many pairs, with and without a third that is added."""
+    """Draw products of two matrices, or of batches of pairs, with and without a summand."""
     b, m, k, n = (pick.randint(1, 300) for _ in range(4))
     yield "mm", (meta(m, k), meta(k, n)), None
     yield "addmm", (meta(n), meta(m, k), meta(k, n)), None
@@ -70,7 +70,10 @@ def products(meta: Callable[..., Any], pick: random.Random) -> Iterator[Called]:
 
 
 def convolutions(meta: Callable[..., Any], pick: random.Random) -> Iterator[Called]:
-    """In one to three dimensions, with groups, and transposed; and their gradients of any mask."""
+    """Draw convolutions in one to three dimensions, with groups, and transposed.
+
+    Their gradients have any mask.
+    """
     n, groups, transposed = pick.randint(1, 3), pick.choice([1, 1, 2, 3]), pick.random() < 0.3
     c_in, c_out = (groups * pick.randint(1, 8) for _ in range(2))
     kernel, stride, dilation = ([pick.randint(1, most) for _ in range(n)] for most in (3, 3, 2))
@@ -144,7 +147,7 @@ def every_kind(meta: Callable[..., Any], pick: random.Random) -> Iterator[Called
 
 
 def test_every_formula_equals_torchs() -> None:
-    """On 500 random shapes of each op at least; tensors are on the meta device and hold nothing."""
+    """At least 500 random shapes per op. Tensors are on the meta device and hold nothing."""
     from torch.utils.flop_counter import flop_registry  # noqa: PLC0415 - only where torch is
 
     pick = random.Random(17)  # noqa: S311 - no secret
@@ -162,7 +165,7 @@ def test_every_formula_equals_torchs() -> None:
 
 
 def test_outputs_of_convolutions_count_as_bytes() -> None:
-    """Least bytes of a convolution: what torch says is put in and comes out."""
+    """Least bytes of a convolution: inputs and outputs as torch says."""
     pick = random.Random(5)  # noqa: S311 - no secret
     for _ in range(50):
         for name, args, out in convolutions(META, pick):

@@ -1,4 +1,4 @@
-"""`report --fail-on`: what gates ask, what they find, and the exit codes."""
+"""`report --fail-on`: the gates' expressions, their verdicts, and the exit codes."""
 
 import json
 import re

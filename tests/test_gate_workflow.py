@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLES = ROOT / "samples" / "torch"
 PROFILED = "import shutil, sys; shutil.copy({sample!r}, sys.argv[1])\n"
-"""Stands in for a program on a GPU: the trace that it would have taken."""
+"""Stands in for a program on a GPU: the trace that the program would have given."""
 
 
 WORKFLOW = ROOT / ".github" / "workflows" / "tracelens-gate.yml"
@@ -29,7 +29,7 @@ def git(folder: Path, *words: str) -> None:
 
 
 def checkout(folder: Path, base: str, new: str) -> Path:
-    """A clone whose branch profiles as `new` does, and whose origin's main as `base`."""
+    """A clone. Its branch profiles as `new` does, and its origin's main as `base`."""
     origin = folder / "origin"
     origin.mkdir()
     git(origin, "init")

@@ -144,7 +144,7 @@ def test_an_interpreter_without_any_names_gives_a_range() -> None:
 
 
 def native(*names: str) -> list[StackFrame]:
-    """Frames by name, `library!name` where they are not the program's own."""
+    """Make frames by name. `library!name` is a frame outside of the program."""
     frames = []
     for level, name in enumerate(names):
         library, _, function = name.rpartition("!")

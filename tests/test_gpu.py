@@ -1,6 +1,6 @@
-"""Live capture on a real GPU: `python -m pytest -m gpu`.
+"""Live capture on a real GPU: `python -m pytest -m gpu`. Elsewhere it is skipped.
 
-Elsewhere skipped; what such runs gave lies in samples/.
+Results of such runs lie in samples/.
 """
 
 import functools
@@ -83,7 +83,7 @@ def captured(folder: Path, mode: str, *options: str, **variables: str) -> tl.Tra
 
 
 def named_ns(trace: tl.Trace, base: tl.Trace | None = None) -> tuple[int, int]:
-    """Nanoseconds of kernels that a layer is named for, and of all."""
+    """Return nanoseconds of kernels with a named layer, and of all."""
     frame = layer_attribution(trace, base=base)
     named = frame.filter(~pl.col("layer").str.starts_with("("))
     return int(named["estimate_ns"].sum()), int(trace.kernels["duration_ns"].sum())

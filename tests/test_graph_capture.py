@@ -34,7 +34,7 @@ def op(name: str, layer: str, shapes: str | None = None) -> dict[str, Any]:
 
 
 def capture(*launches: tuple[dict[str, Any], dict[str, Any]], **more: Any) -> Trace:
-    """A graph's capture: the op around each launch, and what the launch's arguments tell."""
+    """A graph's capture: the op around each launch, and the launch's arguments."""
     calls = [{"kind": "other", "api": "cudaStreamBeginCapture", "start_ns": 0}]
     for at, (_, arguments) in enumerate(launches):
         calls.append(
@@ -194,7 +194,7 @@ def test_a_capture_of_another_batch_is_refused(
 
 
 def test_of_several_captures_the_one_that_fits_is_taken() -> None:
-    """As a server captures a graph for each batch size: here the second is replayed."""
+    """A server captures one graph per batch size. Here the second one is replayed."""
     one = capture((op("aten::native_layer_norm", "net.a", "[[2, 8], [], [8]]"), {}))
     two = capture((op("aten::native_layer_norm", "net.b", "[[4, 8], [], [8]]"), {}))
     later = two.api_calls.with_columns(

@@ -257,7 +257,10 @@ def test_replays_on_an_h200_are_placed_by_the_default_mode(name: str) -> None:
 
 
 def test_a_node_is_placed_where_it_was_captured(tmp_path: Path) -> None:
-    """Captured within a module's range, copied when the graph was made, replayed within none."""
+    """The node was captured within a module's range.
+
+    It was copied when the graph was made, and replayed within no range.
+    """
     thread = packed(7, 8)
 
     def ran(start: int, end: int, text: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def did(trace: Trace, thread: int = 0) -> list[tuple[float, float, str]]:
 
 
 def places(trace: Trace, cause: str) -> list[str | None]:
-    """Where the activities of a cause stand."""
+    """Return where the activities of a cause stand."""
     return activities_of(trace).filter(pl.col("cause") == cause)["what"].to_list()
 
 

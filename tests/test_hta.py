@@ -34,8 +34,7 @@ ALIKE = (
     "resnet50_train_f32_pageable",
     "resnet50_train_f32_pinned",
 )
-"""Runs that differ from one of the others in a layout, a type of numbers or the kind of its
-copies only."""
+"""Runs that differ from another one only in a layout, an element type or the kind of copies."""
 ONE_RANK = [
     name for name in ALL_TRACES if not name.startswith("ddp") and (EVERY or name not in ALIKE)
 ]
@@ -292,11 +291,11 @@ READ = (
     "memory_bw_gbps",
     "iteration",
 )
-"""Columns that HTA's analyses read, beside the link between a call and its work."""
+"""Columns that HTA's analyses read. The link between a call and its work is left out."""
 
 
 def events(analysis: Any, rank: int) -> pl.DataFrame:
-    """Events of a rank by their values, with the start of the linked one, -1 for none."""
+    """Return events of a rank by their values, with the start of the linked event; -1 for none."""
     frame, symbols = analysis.t.traces[rank], analysis.t.symbol_table.get_sym_table()
     linked = frame["index_correlation"].to_numpy()
     starts = dict(zip(frame["index"], frame["ts"].astype(float), strict=True))
@@ -318,7 +317,7 @@ def events(analysis: Any, rank: int) -> pl.DataFrame:
 def test_our_tables_hold_every_event_as_hta_parses_it(name: str, last_step: bool) -> None:
     """To the last bit of every time.
 
-    The device's copies of annotations count too, which no table holds.
+    The device's copies of annotations count too, although no table holds them.
     """
     theirs = hta_peer.without_host_streams(parsed_by_hta(name, last_step=last_step))
     ours = tl.interop.hta(trace_of(name), include_last_profiler_step=last_step)

@@ -124,7 +124,7 @@ def test_host_time_between_wait_and_launch_is_its_own() -> None:
 
 
 def test_later_kernels_of_a_graph_wait_for_earlier_ones() -> None:
-    """The call returns after all of it ran."""
+    """The call returns after all of the graph ran."""
     trace = program(
         [mark(0, 0, 1_000)],
         [api("cudaGraphLaunch", 100, 900)],

@@ -21,7 +21,7 @@ from tracelens.schemas.events import CAUSES
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native library was not compiled")
 NS = 4_000
-"""Nanoseconds of a tick: work takes its latency in two and a half."""
+"""Nanoseconds per tick. Work may take its latency, two and a half ticks."""
 THREADS = [(1, 1), (1, 2), (2, 3), (3, 4)]
 PLACES = ["aten::mm", "cudaFree", "train.py(1): main"]
 _TICKS = st.integers(0, 40)
@@ -129,7 +129,7 @@ def test_fast_and_slow(each: list[DeviceWork], data: st.DataObject) -> None:
 
 
 def room(n_windows: int, n_places: int, n_work: int) -> list[array[int]]:
-    """Where sums go."""
+    """Make room for sums."""
     sizes = 5 * (n_windows + 1), 20 * (n_windows + 1), 70 * (n_places + 1), n_work
     return [array("q", bytes(8 * size)) for size in sizes]
 

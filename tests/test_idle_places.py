@@ -123,7 +123,7 @@ def test_places_without_stacks(inner: list[Row], calls: list[Row], cause: str, w
 
 
 def test_the_place_of_launching_and_loading_is_the_op() -> None:
-    """With sites, as collectors find them: the outermost op around the call."""
+    """With sites, as collectors store them, it is the outermost op around the call."""
     spans = [
         mark(0, 0, 9_000),
         span("op", "aten::conv2d", 1_000, 3_000),

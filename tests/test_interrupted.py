@@ -134,9 +134,9 @@ def test_interrupted_while_modules_are_imported(module: str) -> None:
 
 
 def test_an_interrupt_that_is_ignored_stays_so_in_the_program(tmp_path: Path) -> None:
-    """As behind a script's `&`.
+    """This is the case behind a script's `&`.
 
-    Importing Polars catches the signal, which a program inherits as not ignored.
+    Importing Polars catches the signal, so that a program would no longer ignore it.
     """
     code = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
     words = [

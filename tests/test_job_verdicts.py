@@ -28,7 +28,7 @@ TRANSFERS = {"tp": 30_000, "dp": 150_000, "pp": 15_000, "ep": 40_000}
 
 
 SMALL = (252, 113, 86, 31, 200, 215, 104, 77, 162, 51, 24, 123, 180, 55)
-"""Of each kind the seed of the smallest job among the first 350."""
+"""The seed of each kind's smallest job among the first 350."""
 
 
 @pytest.mark.parametrize("seed", SMALL, ids=KINDS)
@@ -141,7 +141,7 @@ def test_a_job_without_a_culprit_is_bound_evenly() -> None:
 
 
 def test_a_rank_that_waits_for_its_own_peers_is_not_blamed() -> None:
-    """Rank 5's tensor peer, rank 4, comes late to its data group for rank 5's sake."""
+    """Rank 4 is the tensor peer of rank 5. It comes late to its data group because of rank 5."""
     plant = Plant(frozenset([5]), "input", 2 * MS)
     found = tl.analyses.job(Job(Layout(tp=2, dp=4), 3, MS, TRANSFERS, (plant,), noise=0.0).trace())
     row = found.row(0, named=True)
@@ -170,7 +170,7 @@ def test_a_slow_stage_is_named_as_one() -> None:
 
 
 def test_activations_tell_the_order_of_stages() -> None:
-    """Gradients return the way that activations came; ranks that send in a ring are no stages."""
+    """Gradients return the way that activations came. Ranks that send in a ring form no stages."""
     sends = [(2, 0), (0, 3), (3, 1), (1, 3), (3, 0), (0, 2)]
     assert order_stages(sends) == {2: 0, 0: 1, 3: 2, 1: 3}
     assert order_stages([(0, 1), (1, 2), (2, 0)]) == {}
@@ -199,7 +199,10 @@ def linked(slow: tuple[int, ...]) -> Trace:
 
 
 def test_each_group_is_a_row_with_its_slow_link() -> None:
-    """All-reduces of 1 MB in 0.4 ms are 2.5 GB/s, of two ranks on the bus too."""
+    """All-reduces of 1 MB in 0.4 ms are 2.5 GB/s.
+
+    With two ranks the rate on the bus is the same.
+    """
     trace = linked((2,))
     found = tl.analyses.collectives_across(trace)
     columns = ("ranks", "transfer_mean_ns", "peers_ns", "slowdown", "slow")
@@ -214,13 +217,13 @@ def test_each_group_is_a_row_with_its_slow_link() -> None:
 
 
 def test_slow_groups_of_several_hosts_are_a_slow_network() -> None:
-    """Groups of two hosts with nothing in common; of one host they are its link."""
+    """Slow groups of two hosts share no rank. Slow groups of one host would be its link."""
     assert {*tl.analyses.collectives_across(linked((2, 4)))["slow"]} == {"network", None}
     assert {*tl.analyses.collectives_across(linked((0, 2)))["slow"]} == {"link", None}
 
 
 def test_a_straggler_whose_trace_lacks_is_said() -> None:
-    """Rank 3 of tensor group 2 to 3 is late by 2 ms, which the complete groups do not show."""
+    """Rank 3 of tensor group 2 to 3 is late by 2 ms. The complete groups do not show it."""
     plant = Plant(frozenset([3]), "compute", 2 * MS)
     whole = Job(Layout(tp=2, dp=4), 3, MS, TRANSFERS, (plant,)).trace()
     row = tl.analyses.job(without_rank(whole, 3)).row(0, named=True)

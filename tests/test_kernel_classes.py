@@ -79,10 +79,10 @@ def test_names_from_elsewhere() -> None:
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name.split(".")[0])
 def test_time_of_a_capture_is_classified_as_labelled(capture: Path) -> None:
-    """Weighted by the capture's own time, of which the labels cover nearly all.
+    """Weighted by the capture's own time. The labels cover nearly all of it.
 
-    Training by SGD stands lowest: its `_foreach_` arithmetic is labelled optimizer, the rules leave
-    that to the phase.
+    Training by SGD is lowest: its `_foreach_` arithmetic is labelled optimizer, which the rules
+    leave to the phase.
     """
     trace = tl.collect(capture)
     ops = trace.spans.filter(pl.col("kind") == "op").select("rank", "span_id", op="name")

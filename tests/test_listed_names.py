@@ -1,4 +1,4 @@
-"""Results of very many names: those with the most time have rows, and one row is of all others."""
+"""Results of very many names: those with most time have rows; one row sums all others."""
 
 import io
 import json
@@ -106,7 +106,7 @@ def test_tables_queries_and_exports_have_all_names(trace: Trace) -> None:
 
 
 def test_ranges_and_functions_have_as_few_rows_and_steps_all() -> None:
-    """Two of three requests and functions are listed, and all steps and modules."""
+    """Two of three requests and functions are listed. All steps and modules are."""
     spans = [
         *({"name": f"request_{i}", "kind": "annotation", "duration_ns": i} for i in range(3)),
         *({"name": f"file.py({i}): f", "kind": "python", "duration_ns": 9 - i} for i in range(3)),
@@ -146,7 +146,7 @@ def test_a_trace_of_few_names_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch) 
 def test_a_stored_trace_knows_how_many_names_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows of two ranks: names of both count, so at most six kernels have a name of their own."""
+    """Both ranks' names count, so at most six kernels have a name of their own."""
     monkeypatch.setenv("TRACELENS_MAX_NAMES", "6")
     kernels = [*KERNELS, *({**kernel, "rank": 1} for kernel in KERNELS[:2])]
     trace = make_trace(kernels=kernels, spans=SPANS).write(tmp_path / "names.tracelens")

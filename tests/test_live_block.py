@@ -66,7 +66,10 @@ class Ended(NamedTuple):
 
 
 def one_by_one(home: Path, programs: Mapping[str, str]) -> dict[str, Ended]:
-    """How the programs ended, which run in one Python after another: it imports torch once."""
+    """Return how the programs ended.
+
+    They run in one Python one after another: it imports torch once.
+    """
     if importlib.util.find_spec("torch") is None:
         pytest.skip("needs torch, which is not installed")
     done = python(home, ONE_BY_ONE, json.dumps(programs))

@@ -1,4 +1,4 @@
-"""Lines of causes: ten small programs in one process, each cause stands where its line is."""
+"""Lines of causes: in ten small programs of one process, each cause has its own line."""
 
 import importlib.util
 import re
@@ -80,7 +80,7 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def test_each_cause_has_the_line_where_it_stands(recorded: Trace) -> None:
-    """Nine in ten at least: what a machine delays elsewhere may weigh more than one of them."""
+    """At least nine in ten: a delay of the machine elsewhere may weigh more than one of them."""
     gaps = tl.analyses.idle_gaps(recorded)
     places = [
         {int(line) for line in re.findall(r"causes\.py\((\d+)\)", what or "")}

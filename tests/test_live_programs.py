@@ -68,7 +68,7 @@ os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_an_interrupted_program_ends_so_whatever_runs_at_its_end(tmp_path: Path) -> None:
-    """Code from text that runs at exit, as of a dataclass, had Python forget the interrupt.
+    """Code from text that runs at exit, such as a dataclass's, had Python forget the interrupt.
 
     Torch 2.11's profiler runs such code.
     """
@@ -96,9 +96,9 @@ def test_an_interrupt_while_the_profiler_starts_waits_for_it(tmp_path: Path) -> 
 
 
 def test_an_event_whose_name_is_no_text_hides_no_module(tmp_path: Path) -> None:
-    """Events have such names after an error of a device (torch 2.11).
+    """After an error of a device, events have such names (torch 2.11).
 
-    None after the first was looked at.
+    The events after the first one were not looked at.
     """
     modules = importlib.import_module("tracelens.collectors.torch.live.modules")
 

@@ -111,7 +111,7 @@ is_inside.wait()
 
 
 def test_the_next_thread_goes_on_where_one_has_ended(tmp_path: Path) -> None:
-    """The first one ends while the profiler warms up for step 3."""
+    """The first thread ends while the profiler warms up for step 3."""
     code = """
 for n_steps in (2, 9):
     thread = threading.Thread(target=train, args=(n_steps,)); thread.start(); thread.join()

@@ -136,14 +136,14 @@ BODIES = {"steps": "step(); step()", "no steps": "x @ x.mT"}
 
 
 def hooked(options: str) -> str:
-    """A program that says whether a block with these options leaves hooks behind."""
+    """Return a program that prints whether a block with these options leaves hooks behind."""
     code = LIGHT_MODEL + IMPORT + "call, x = nn.Module.__call__, torch.randn(2, 3, 8, 8)\n"
     code += f"with tl.capture('run.tracelens'{options}) as cap:\n    for _ in range(6): model(x)\n"
     return code + "print(len(model._forward_pre_hooks), nn.Module.__call__ is call, cap.notes[0])"
 
 
 def waiting(body: str) -> str:
-    """A program that says how often the device was waited for around a block."""
+    """Return a program that prints how often the device was waited for around a block."""
     code = (
         f"{TIMED}{IMPORT}with tl.capture('run.tracelens') as cap:\n    {body}\nprint(len(waits))\n"
     )

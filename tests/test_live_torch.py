@@ -71,8 +71,10 @@ def step():
 LIGHT_MODEL = MODEL + NEVER_COMPILED
 LIGHT_TRAIN = LIGHT_MODEL + STEPS
 TRAIN = MODEL + STEPS
-"""Training with nothing in the place of torch's own: for what compiles, and for windows, which
-import it themselves."""
+"""Training that replaces nothing of torch's own.
+
+It is for programs that compile, and for windows that import it themselves.
+"""
 EVERY_SECOND = """
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for i, (batch,) in enumerate(loader):
@@ -362,7 +364,7 @@ def test_a_program_without_steps_keeps_its_beginning_and_says_so(tmp_path: Path)
 
 
 def test_a_window_without_an_end_lasts_to_the_programs_end(tmp_path: Path) -> None:
-    """It begins soon after torch is there, so that the first step may be missing."""
+    """It begins soon after torch is imported, so that the first step may be missing."""
     code = f"{TRAIN}import time\nfor _ in range(4): step(); time.sleep(0.2)\n"
     end = "with torch.profiler.record_function('last'): pass"
     done = run(tmp_path, code + end, window_s=(0.0, None))

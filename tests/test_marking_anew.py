@@ -1,4 +1,4 @@
-"""Steps of a trace that says what marks them, and steps and activities of traces that hold none."""
+"""Steps marked by a pattern, and steps and activities of traces that hold none."""
 
 from pathlib import Path
 

@@ -77,7 +77,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 
 def told(trace: tl.Trace, method: str) -> dict[str, int]:
-    """The one duration that each layer has by the method; the model itself is `model`."""
+    """Return the one duration of each layer by the method. The model itself is `model`."""
     rows = trace.timings.filter(pl.col("method") == method)
     found = rows.group_by(pl.coalesce("module_path", "quantity", pl.lit("model"))).agg(
         pl.col("duration_ns").unique()
@@ -174,7 +174,7 @@ def test_sums_of_the_profiler_leave_out_our_own_ranges() -> None:
 
 
 class Branches(nn.Module):  # type: ignore[misc, name-defined]
-    """Two layers beside each other, and what is common to both."""
+    """Two layers beside each other, and a part common to both."""
 
     def __init__(self) -> None:
         super().__init__()

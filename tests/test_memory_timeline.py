@@ -228,7 +228,7 @@ def test_resnet50() -> None:
 
 
 def test_a_training_step_beside_torchs_own_numbers() -> None:
-    """Of the same steps torch.cuda said max_memory_allocated and memory_reserved."""
+    """torch.cuda gave max_memory_allocated and memory_reserved for the same steps."""
     counts = json.loads((SAMPLES / "roofline" / "counts.json").read_text())
     found = memory_timeline(collected(SAMPLES / "roofline" / "products.pt.trace.json.gz"))
     (peak,) = found.filter((pl.col("what") == "peak") & (pl.col("device_id") == 0)).iter_rows(

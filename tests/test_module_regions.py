@@ -37,7 +37,10 @@ def test_by_hand(choices: dict[str, bool], to_compile: list[str], to_disable: li
 
 
 def told(path: str, found: Regions) -> bool:
-    """Whether torch would run the module compiled: the innermost region around it decides."""
+    """Return whether torch would run the module compiled.
+
+    The innermost region around it decides.
+    """
     parts = path.split(".") if path else []
     for n in range(len(parts), -1, -1):
         around = ".".join(parts[:n])

@@ -94,7 +94,7 @@ def test_no_format_needs_a_macro_that_only_older_headers_know() -> None:
 def test_python_without_its_lock_is_refused(
     *, is_enabled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Python 3.13 and newer tell of themselves; nothing was tried there."""
+    """Python 3.13 and newer say so themselves. Nothing was tried there."""
     monkeypatch.setattr(sys, "_is_gil_enabled", lambda: is_enabled, raising=False)
     module = importlib.util.find_spec("tracelens")
     assert module is not None

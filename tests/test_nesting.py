@@ -161,10 +161,11 @@ def lies_in(inner: Interval, outer: Interval) -> bool:
 
 
 def reference(spans: list[Interval]) -> tuple[list[int], list[int], list[int]]:
-    """Parent, depth and self time by definition.
+    """Compute parent, depth and self time by definition.
 
-    In order (start, longest first, as recorded) a span is open until the first later one that is
-    not inside it, through however many parents; the parent is the last open one that it lies in.
+    In the order of events (start, longest first, as recorded) a span is open until the first later
+    one that is not inside it, through however many parents. The parent is the last open one that it
+    lies in.
     """
     order = sorted(range(len(spans)), key=lambda i: (spans[i][0], -spans[i][1], i))
     parent = dict.fromkeys(order, -1)

@@ -1,4 +1,4 @@
-"""The walk in C gives what the loop in Python gives, which is its definition."""
+"""The walk in C gives the results of the loop in Python, which defines them."""
 
 from pathlib import Path
 

@@ -26,7 +26,7 @@ def test_a_notebook_shows_the_answer_and_its_bar_first() -> None:
 
 
 def test_text_is_only_written_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a notebook rich displays what a console prints, whatever its stream is."""
+    """In a notebook rich displays the output of a console, whatever its stream is."""
     displayed: list[object] = []
     monkeypatch.setattr(rich.console, "_is_jupyter", lambda: True)
     monkeypatch.setattr("rich.jupyter.display", lambda *parts: displayed.append(parts))

@@ -101,7 +101,10 @@ def test_a_file_without_permission(export: Path) -> None:
 
 
 def test_reading_leaves_the_file_and_its_folder_alone(export: Path) -> None:
-    """Also in WAL mode, where a reader that may write creates files beside the database."""
+    """This holds in WAL mode, too.
+
+    There a reader that may write creates files beside the database.
+    """
     with closing(sqlite3.connect(export)) as database:
         database.execute("PRAGMA journal_mode = WAL")
     before = {file: file.read_bytes() for file in export.parent.iterdir()}

@@ -365,7 +365,7 @@ def test_the_importer_of_debians_packages_is_found(tmp_path: Path) -> None:
 def test_an_exit_code_that_nobody_waits_for_is_no_error(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Nsight Systems 2023.4.4, interrupted twice while it starts, ends before the program.
+    """Nsight Systems 2023.4.4 ends before the program if interrupted twice while it starts.
 
     The folder is gone.
     """

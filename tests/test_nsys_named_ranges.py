@@ -217,7 +217,7 @@ def test_tensorrt_names_outside_its_domain_are_no_layers(tmp_path: Path) -> None
 
 
 def test_the_real_capture_under_emit_nvtx_has_ops() -> None:
-    """What nsys's nvtx_sum of it lists with an op_id are ops, the rest ranges of the program."""
+    """Ranges with an op_id in nsys's nvtx_sum are ops. The rest are ranges of the program."""
     export = MORE / "nsys" / "first_run_resnet50.sqlite"
     if not export.is_file():
         pytest.skip(f"{export.name} is not at hand; only the samples ship with the repository")

@@ -28,7 +28,7 @@ from tracelens.collectors import nsys
 from tracelens.errors import SourceError
 
 FAR = 2**61 + 1
-"""Nanoseconds; no time of this century is as far from 1970."""
+"""Nanoseconds. No time of this century is as far from 1970."""
 
 
 def test_a_number_that_does_not_fit_costs_itself_or_its_row(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def launches(*rows: dict[str, Any]) -> pl.DataFrame:
-    """Launches of 256 threads with 32 registers and no shared memory, but for what a row says."""
+    """Launches of 256 threads with 32 registers and no shared memory. Rows may say otherwise."""
     default = {
         "rank": 0,
         "device_id": 0,

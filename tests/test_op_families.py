@@ -1,4 +1,4 @@
-"""What ops move: each family by hand, and beside what torch makes of random calls."""
+"""What ops move: each family by hand, and beside torch's own results of random calls."""
 
 import json
 import random
@@ -127,7 +127,7 @@ def test_bytes_by_hand(name: str, inputs: Inputs, expected: tuple[int, int]) -> 
 
 
 def test_lists_of_tensors_are_moved_with_their_elements_type() -> None:
-    """The profiler says `TensorList`; the type of its elements is the kernel's."""
+    """The profiler says `TensorList`. The element type is the kernel's."""
     two = ([[2, 3], [4]], "TensorList", None)
     assert moved("aten::cat", [two, value(0)], of="c10::Half") == (2 * 10 * 2, 0)
     assert moved("aten::cat", [two, value(0)]) is None
@@ -373,7 +373,7 @@ def test_outputs_are_as_large_as_torchs() -> None:
 
 
 def test_the_file_is_what_the_registry_gives() -> None:
-    """Only with the torch that it was written with: others may have other ops."""
+    """Only with the torch that it was written with. Others may have other ops."""
     torch = pytest.importorskip("torch", reason="the registry is torch's")
     from tools import op_signatures  # noqa: PLC0415 - imports torch's registry
 

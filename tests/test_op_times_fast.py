@@ -59,7 +59,7 @@ def sliced(
 
 
 def fast_and_slow(trace: Trace, *, is_fast: bool | None = True) -> None:
-    """The same both ways; and whether there is a fast one, where that is said."""
+    """Check that both ways give the same, and whether there is a fast one (None: either)."""
     slow = top_ops(trace)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(op_times, "_MANY_SPANS", 0)
@@ -161,7 +161,7 @@ def test_a_trace_on_disk_is_read_rank_by_rank_and_group_by_group(tmp_path: Path)
 
 
 def batch_of_spans(**columns: pa.Array) -> pa.RecordBatch:
-    """Two ops called f, the second one within the first, but for the columns given."""
+    """Return two ops called f, the second within the first. Given columns replace these."""
     names = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), ["f"])
     kinds = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), ["op"])
     usual = {

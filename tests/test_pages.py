@@ -24,7 +24,7 @@ LARGE = 80 << 20
 
 
 def lying(file: Path, table: pa.Table) -> None:
-    """Write a table of one row, and have the footer say that each column becomes 100 bytes."""
+    """Write a table of one row whose footer says that each column becomes 100 bytes."""
     pq.write_table(table, file, compression="zstd", use_dictionary=False, write_statistics=False)
     content, group = file.read_bytes(), pq.read_metadata(file).row_group(0)
     begin = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
@@ -219,7 +219,7 @@ def test_what_is_no_header_of_a_page(tmp_path: Path, header: bytes) -> None:
 
 
 def test_a_footer_with_a_bit_flipped(tmp_path: Path) -> None:
-    """Arrow ended the process of one whose statistics had another size than they should have."""
+    """Arrow ended the process if statistics in the footer had a wrong size."""
     file = tmp_path / "t.parquet"
     pq.write_table(pa.table({"a": [1, None]}), file, store_schema=False)
     content = file.read_bytes()

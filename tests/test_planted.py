@@ -23,7 +23,7 @@ PLANTED = Path(__file__).parents[1] / "samples" / "planted"
 CAPTURES = PLANTED / "captures"
 accuracy_page = accuracy.script("accuracy_page")
 IDLE = {"input", "sync", "allocation", "loading", "launch", "host", "dependency"}
-"""Causes of idle time; the other bounds are of a device that works."""
+"""Causes of idle time. The other bounds are of a device that works."""
 
 
 def truth_of(folder: Path) -> list[dict[str, Any]]:
@@ -32,7 +32,7 @@ def truth_of(folder: Path) -> list[dict[str, Any]]:
 
 
 def check(folder: Path, program: str) -> None:
-    """Of each setting of a program, and each of its ranks, the bound and its place are named."""
+    """Check for each setting and rank of a program that the bound and its place are named."""
     captures = [row for row in truth_of(folder) if row["program"] == program]
     captures.sort(key=lambda row: (row["stacks"], row["rank"]))
     for stacks, rows in groupby(captures, lambda row: row["stacks"]):
@@ -94,8 +94,7 @@ def test_every_planted_cause_is_named_with_its_place(program: str) -> None:
 
 
 LIVE = ("compute_matmul", "input_slow_workers", "host_checkpoint")
-"""One program of each cause that shows without a GPU; the others of a cause are among the
-captures."""
+"""One program per cause that shows without a GPU. The other programs are among the captures."""
 
 
 @pytest.fixture(scope="module")

@@ -174,7 +174,10 @@ def test_a_killed_capture_leaves_no_program_behind() -> None:
 
 
 def _runs(pid: str) -> bool:
-    """Whether the process is there; one that has ended, and that nobody has waited for, is not."""
+    """Return whether the process is there.
+
+    One that has ended, and that nobody waited for, is not.
+    """
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

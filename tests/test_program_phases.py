@@ -64,7 +64,7 @@ def decode(**more: Any) -> Trace:
 
 
 def test_a_servers_step_begins_when_earlier_work_ends() -> None:
-    """It is busy for all 9,800 of its 9,800 µs, not for 9,800 of 19,700."""
+    """It is busy for 9,800 of its 9,800 µs, not for 9,800 of 19,700."""
     trace = decode()
     assert found(trace) == [
         (None, "earlier_work", 0, 9_900),
@@ -138,7 +138,7 @@ def test_a_stream_that_starts_late_is_no_earlier_work() -> None:
 
 
 def test_of_several_devices_one_that_runs_earlier_work() -> None:
-    """Device 1 was launched on at 20 and begins at 9,000; device 0 has hardly worked until then."""
+    """Device 1 gets a launch at 20 and begins at 9,000. Device 0 has hardly worked until then."""
     calls = [launch(0, 10), launch(20, 30)]
     every = [work(15, 100, 0), *kernels(9_000, 19_000, 1, device_id=1)]
     trace = program([mark(0, 0, 100)], calls, every)
@@ -154,7 +154,7 @@ def test_a_wait_before_anything_was_launched_is_for_earlier_work() -> None:
 
 
 def test_recorded_earlier_work_is_counted_and_in_no_step() -> None:
-    """No mark: the program begins when the work of before ends, at 3,000."""
+    """There is no mark. The program begins when the earlier work ends, at 3,000."""
     before = [work(0, 3_000, None, link="pre_window")]
     trace = program([], [launch(1_000, 1_010)], [*before, *kernels(3_000, 9_000, 0)])
     assert found(trace) == [(None, "earlier_work", 0, 3_000), (None, "program", 3_000, 9_000)]
@@ -186,7 +186,7 @@ def test_a_split_file_of_a_server_through_the_collector(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_cut_while_work_runs_ends_the_step_there() -> None:
-    """Two launches of the second step have no work: what ran from 6,000 on is not recorded."""
+    """Two launches of the second step have no work: everything after 6,000 is not recorded."""
     spans = [mark(0, 0, 4_000), mark(1, 4_000, 12_000)]
     calls = [
         launch(0, 10),
@@ -276,7 +276,7 @@ def test_a_long_call_of_the_programs_is_no_start_up() -> None:
 
 
 def test_a_kernel_that_is_loaded_at_its_first_use_is_start_up() -> None:
-    """Its first launch takes 30 ms inside an op, its later ones 10 µs: no call tells of it."""
+    """Its first launch takes 30 ms inside an op, its later ones 10 µs. No call shows it."""
     spans = [span("op", "aten::mm", 1_100, 31_200)]
     calls = [launch(0, 10), launch(31_100, 31_110), launch(33_000, 33_010)]
     every = [

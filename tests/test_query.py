@@ -159,7 +159,7 @@ def test_ctrl_c_ends_a_query_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_query_that_takes_too_much_memory_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the process holds grows here by 2 MiB each time that it is looked at."""
+    """Here the memory of the process grows by 2 MiB each time that it is looked at."""
     monkeypatch.setenv("TRACELENS_MAX_QUERY_MIB", "5")
     held = itertools.count(100 << 20, 2 << 20)
     monkeypatch.setattr("tracelens.trace.sql._held_bytes", lambda: next(held))

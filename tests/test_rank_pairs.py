@@ -1,6 +1,6 @@
-"""One rank against one other rank: they are paired, which is said.
+"""One rank against one other rank: they are paired, and that is said.
 
-Of more, each goes with its like.
+Of several ranks each is paired with its own number.
 """
 
 from collections.abc import Callable

@@ -45,7 +45,10 @@ def test_all_collectives_of_a_real_job_match(ddp: Trace) -> None:
 @pytest.mark.slow
 @needs_captures
 def test_transfers_of_a_real_job(ddp: Trace) -> None:
-    """Means over the ranks that waited least; of two ranks the bus carries what each holds."""
+    """Means over the ranks that waited least.
+
+    With two ranks the bus carries as much as each holds.
+    """
     found = tl.analyses.collectives_across(ddp).filter(pl.col("name") == "allreduce")
     means = {
         size: round(ns / 1e3, 3)
@@ -125,7 +128,7 @@ def talk(rank: int, start: int, end: int, **more: Any) -> dict[str, Any]:
 
 
 def told(*calls: tuple[dict[str, Any], dict[str, Any]]) -> Trace:
-    """A trace of communication kernels with what their library told of them."""
+    """A trace of communication kernels, with the fields that their library recorded."""
     ids: dict[int, int] = {}
     kernels, collectives = [], []
     for kernel, about in calls:
@@ -405,7 +408,10 @@ def test_what_every_rank_loses_more_by_comes_first() -> None:
 def test_a_dropped_or_swapped_call_is_found_at_its_index(
     job: Schedule, data: st.DataObject
 ) -> None:
-    """By order, a missing call shows at the next one that differs, which here is the next one."""
+    """By order, a missing call shows at the next call that differs.
+
+    Here that is the following one.
+    """
     place = (
         data.draw(st.integers(0, job.n_ranks - 1)),
         data.draw(st.integers(1, len(job.calls) - 2)),

@@ -21,7 +21,10 @@ COMMANDS = [
 
 
 def words(text: str) -> list[str]:
-    """What is printed, without the rules below headings: their length depends on rich's version."""
+    """Return the printed words without the rules below headings.
+
+    Their length depends on rich's version.
+    """
     return [word for word in text.split() if set(word) != {"─"}]
 
 

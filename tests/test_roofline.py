@@ -124,7 +124,7 @@ def test_the_peak_is_of_the_precision_that_ran(
 
 
 def test_of_nested_ops_the_innermost_modelled_one_counts() -> None:
-    """conv2d > convolution > _convolution > cudnn_convolution, and a bias added beside that."""
+    """conv2d > convolution > _convolution > cudnn_convolution, with a bias added beside them."""
     said = "[[1, 1, 4, 4], [1, 1, 3, 3], [1]]", '["float", "float", "float"]'
     outer: Row = {"kind": "op", "input_shapes": said[0], "input_dtypes": said[1]}
     values = "[null, null, null, [1, 1], [0, 0], [1, 1], false, [0, 0], 1]"
@@ -284,7 +284,7 @@ def test_peaks_of_a_file_are_taken_for_its_device(tmp_path: Path) -> None:
     [("MI355X", 2.4, 256), ("MI350X", 2.2, 256), ("MI300X OAM", 2.1, 304), ("MI325X", 2.1, 304)],
 )
 def test_peaks_follow_from_clocks_and_units(device: str, gigahertz: float, units: int) -> None:
-    """AMD states FP8 operations a clock and compute unit: 8,192 of CDNA 4, 4,096 of CDNA 3."""
+    """AMD states FP8 operations per clock and compute unit: 8,192 of CDNA 4, 4,096 of CDNA 3."""
     peaks = peaks_of(f"AMD Instinct {device}", None)
     assert peaks is not None
     a_clock = 8192 if units == 256 else 4096
@@ -347,7 +347,7 @@ def test_the_chart_has_a_roof_for_each_precision() -> None:
 
 
 def test_peaks_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the CPU, small and short: every rate is there, and the file is one that can be read."""
+    """On the CPU, small and short. Every rate is there, and the file can be read."""
     torch = pytest.importorskip("torch", reason="peaks are measured with PyTorch")
     monkeypatch.setattr(
         peaks, "load_torch", lambda _: torch

@@ -41,8 +41,7 @@ DEEDS = {
     "host": (None, "checkpoint", "aten::sort", "<built-in function sleep>"),
     "launch": ("aten::mm",),
 }
-"""What a host does, by the cause that it is of what a device idles meanwhile, and the names it
-is recorded by."""
+"""What a host does meanwhile, by the cause of idle time: the names that are recorded for it."""
 
 
 @dataclass(frozen=True)
@@ -265,7 +264,7 @@ def main_thread(schedule: Schedule) -> int:
 
 
 def cause_on_host(schedule: Schedule, thread: int, tick: int) -> str:
-    """What a thread did, or another one while it ran Python or nothing."""
+    """Return what a thread did, or another thread while it ran Python or nothing."""
     own = doing(schedule, thread, tick) if thread in lanes(schedule) else None
     others = [doing(schedule, other, tick) for other in sorted(lanes(schedule) - {thread})]
     for cause in (own, *others):
@@ -277,7 +276,10 @@ def cause_on_host(schedule: Schedule, thread: int, tick: int) -> str:
 def causes_of_gap(
     schedule: Schedule, first: int, end: int, following: Work | None, before: Work | None
 ) -> list[str]:
-    """The cause of every tick of a gap, before the work that follows; None where nothing does."""
+    """Return the cause of every tick of a gap before the work that ends it.
+
+    It is None where nothing is known.
+    """
     if following is None:
         found = [cause_on_host(schedule, main_thread(schedule), tick) for tick in range(first, end)]
     elif following.deed is None:
@@ -319,9 +321,9 @@ def idle_ticks(schedule: Schedule, device: int, low: int, high: int) -> Iterator
 
 
 def edges_of(schedule: Schedule, found: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """From when to when a device is looked at: its steps, or else all that counts.
+    """Return from when to when a device is looked at: its steps.
 
-    That is what the threads that count did, and its work.
+    Without steps it is all that its work and the counted threads did.
     """
     told = [
         deed for deed in schedule.deeds if deed.thread in lanes(schedule) and deed.name is not None

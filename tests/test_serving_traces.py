@@ -42,7 +42,7 @@ def module(name: str, ts: float, dur: float) -> dict[str, Any]:
 
 
 def annotation(name: str, ts: float, dur: float) -> list[dict[str, Any]]:
-    """On the host, and its copy on the GPU's track, which is no kernel."""
+    """An annotation on the host, and its copy on the GPU's track. The copy is no kernel."""
     copy = span(name, ts + 5, dur, cat="gpu_user_annotation", pid=0, tid=7)
     return [span(name, ts, dur, cat="user_annotation"), copy]
 
@@ -84,7 +84,7 @@ def opened(tmp_path: Path, *events: dict[str, Any]) -> Trace:
 
 
 def summed(trace: Trace) -> list[tuple[Any, ...]]:
-    """Layers, evidence and µs; and the rule that nothing is lost or counted twice."""
+    """Return layers, evidence and µs. Checks that nothing is lost or counted twice."""
     frame = layers_with_kernels(trace)
     assert frame["duration_total_ns"].sum() == trace.kernels["duration_ns"].sum()
     assert frame["n_kernels"].sum() == trace.kernels.height
@@ -167,7 +167,7 @@ def test_a_wrapper_is_no_layer(tmp_path: Path) -> None:
 
 
 def test_a_compiled_model_is_a_root(tmp_path: Path) -> None:
-    """By the wrapper around it, by the graph it runs; a loss beside it stays a layer."""
+    """The wrapper around it tells it, or the graph it runs. A loss beside it stays a layer."""
     graph = span("## Call CompiledFxGraph fabc ##", 25, 40, cat="user_annotation")
     loss = [module("MSELoss_0", 200, 10), *launched(NORM, 205, 5, 2)]
     ran = [module("Net_0", 20, 60), *launched("triton_poi_fused_relu_0", 35, 10, 1)]
@@ -196,7 +196,10 @@ def test_time_in_a_wrapper_alone_has_no_layer_and_is_said(tmp_path: Path, graph:
 
 
 def test_a_graph_that_dynamo_made_of_a_layer_is_that_layer(tmp_path: Path) -> None:
-    """Of a model, the root: it calls no layers; of one of its blocks, the block."""
+    """If Dynamo made it of a model, it is the root: it calls no layers.
+
+    If it made it of a block, it is the block.
+    """
     whole = [module("Net_0", 5, 95), module("GraphModule_0", 10, 80), *launched(GEMM, 35, 10, 1)]
     assert summed(opened(tmp_path, *whole)) == [("(unattributed)", "root module only", 10)]
     block = [module("Net_0", 5, 95), module("Block_0", 10, 80), module("GraphModule_0", 11, 70)]
@@ -214,7 +217,7 @@ def test_a_graph_that_dynamo_made_of_a_layer_is_that_layer(tmp_path: Path) -> No
 @pytest.mark.slow
 @needs_captures
 def test_compiled_captures_without_sidecar_claim_no_layer() -> None:
-    """Of each of these the trace has but the wrapper's and the model's own call."""
+    """Each of these traces has only the wrapper's call and the model's own."""
     for name, root in (("resnet50", "ResNet_0"), ("alexnet", "AlexNet_0"), ("bert", "BertModel_0")):
         trace = collect(CAPTURES / f"{name}_inductor.pt.trace.json.gz")
         assert trace.layers["module_path"].to_list() == [root]

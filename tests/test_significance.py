@@ -92,7 +92,7 @@ def test_what_one_side_lacks_is_not_judged() -> None:
 
 
 def test_runs_are_judged_by_a_value_each() -> None:
-    """Within each run nothing varies; between the runs of a side as much as between the sides."""
+    """Within each run nothing varies. Runs of one side differ as much as the sides do."""
     base = pl.concat([side({"x": [value] * 9}, run) for run, value in enumerate((100, 110, 120))])
     other = pl.concat([side({"x": [value] * 9}, run) for run, value in enumerate((105, 116, 125))])
     (row,) = judge(base, other, ["row"]).to_dicts()

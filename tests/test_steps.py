@@ -222,9 +222,9 @@ def test_of_overlapping_marks_the_later_one() -> None:
 def test_the_last_mark_that_began_wherever_it_is_asked(
     steps: list[tuple[int, int]], asked: list[tuple[int, int]]
 ) -> None:
-    """Steps of process 1, each after a pause, whose numbers follow on.
+    """Steps of process 1, each after a pause, have consecutive numbers.
 
-    Asked for moments of two processes.
+    Moments of two processes are asked for.
     """
     edges, at = [], 0
     for pause, length in steps:
@@ -285,7 +285,7 @@ def test_leading_and_trailing_host_time_belongs_to_the_step() -> None:
 
 
 def test_a_host_that_runs_ahead_makes_no_short_steps() -> None:
-    """140 µs of host a step for 5,500 µs of device work."""
+    """The host takes 140 µs per step, the device 5,500."""
     marks = [mark(number, number * 140, number * 140 + 140) for number in range(4)]
     calls = [launch(number * 140 + 10, number * 140 + 20) for number in range(4)]
     kernels = [work(100 + number * 5_500, 5_600 + number * 5_500, number) for number in range(4)]
@@ -343,7 +343,7 @@ def test_copies_and_memsets_are_work_of_a_step_too() -> None:
 
 
 def test_steps_that_do_not_follow_on_are_windows() -> None:
-    """Steps 0, 1, then 10, 11: between them steps were left out, which is no time of step 1."""
+    """Steps 0, 1, then 10, 11. Steps between them were left out; their time is not step 1's."""
     marks = [mark(0, 0, 100), mark(1, 100, 200), mark(10, 1_000, 1_100), mark(11, 1_110, 1_200)]
     calls = [launch(150, 155), launch(500, 505), launch(1_050, 1_055)]
     trace = program(marks, calls, [work(160, 230, 0), work(510, 520, 1), work(1_060, 1_065, 2)])

@@ -1,4 +1,4 @@
-"""What one must open to follow a verdict stays within a limit."""
+"""The number of modules to open to follow a verdict stays within a limit."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tracelens import collect
 from tracelens.analyses import verdict
 
 MOST_STOPS, MOST_MODULES = 39, 19
-"""What `python -m tools.stops` prints of a verdict; only ever lowered."""
+"""The numbers of `python -m tools.stops` for a verdict. They are only ever lowered."""
 
 
 @pytest.mark.slow

@@ -94,9 +94,9 @@ def test_imports_point_one_way() -> None:
 
 
 def circles(graph: dict[str, set[str]]) -> list[str]:
-    """Return the modules of circles of imports.
+    """Return the modules that are part of circles of imports.
 
-    They are left when all that imports nothing else is taken away.
+    Modules that import no module of the rest are removed again and again.
     """
     left = dict(graph)
     while free := [name for name, others in left.items() if not (others - {name}) & set(left)]:
@@ -134,7 +134,7 @@ def test_no_circles_inside_packages() -> None:
 
 
 SHARED = {"tracelens.analyses.analysis"}
-"""What every analysis is declared with."""
+"""Modules that analyses share: the declaration of an analysis."""
 
 
 @pytest.mark.parametrize("folder", ["tracelens.collectors", "tracelens.analyses"])
@@ -158,7 +158,7 @@ def test_siblings_never_import_each_other(folder: str) -> None:
 
 
 def test_general_code_names_no_collector() -> None:
-    """Only the commands for one of them, the search for tools and `tl.capture` know one."""
+    """Only the commands of a collector, the search for tools and `tl.capture` know one."""
     allowed = {f"tracelens.cli.collect.{kind}" for kind in COLLECTORS}
     allowed |= {
         "tracelens",

@@ -1,4 +1,4 @@
-"""What the study reads from captures: hand-made ones, counted by hand."""
+"""The study's values from captures: hand-made ones, counted by hand."""
 
 import polars as pl
 import pytest

@@ -77,7 +77,7 @@ def step(number: int, start: int, end: int, **more: Any) -> dict[str, Any]:
 
 
 def test_a_row_a_step_of_whatever_ran_in_it() -> None:
-    """A kernel that step 0 launched runs over its end; the one at 200 runs after all steps."""
+    """A kernel that step 0 launched runs over its end. The one at 200 runs after all steps."""
     kernels = [at(0, 10, step=0), at(20, 130, step=0), at(130, 140, step=1), at(200, 210)]
     trace = make_trace(spans=[step(0, 0, 100), step(1, 100, 150)], kernels=kernels)
     columns = ["step", "window_ns", "compute_ns", "idle_ns"]

@@ -22,7 +22,7 @@ SAMPLE = Path(__file__).resolve().parents[1] / "samples" / "timings" / "small_cp
 def timing(
     method: str, *durations: int, warmup: tuple[int, ...] = (), **more: Any
 ) -> list[dict[str, Any]]:
-    """A row an execution; two executions a round, warm-up first."""
+    """Make one row per execution: two executions per round, warm-up first."""
     every = [*warmup, *durations]
     common = {"configuration": "interpreted", "method": method, "clock": "wall"} | more
     return [

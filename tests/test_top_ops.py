@@ -118,7 +118,10 @@ def test_without_ops(spans: list[dict[str, Any]]) -> None:
 
 @st.composite
 def trees(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Spans whose parents come before them, of few names, so that ops nest in ops of their name."""
+    """Draw spans of few names, so that ops nest in ops of their name.
+
+    Parents come before their children.
+    """
     found = []
     for row in range(draw(st.integers(1, 12))):
         parent = draw(st.one_of(st.none(), st.integers(0, row - 1))) if row else None

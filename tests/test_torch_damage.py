@@ -19,7 +19,7 @@ FIRST, LAST = (json.dumps(span(name, ts, 1)) for name, ts in (("first", 1), ("la
 
 
 def around(*damaged: str | bytes) -> bytes:
-    """A trace of a good event, what is given, and another good event."""
+    """A trace of a good event, the given text, and another good event."""
     parts = [part if isinstance(part, bytes) else part.encode() for part in damaged]
     return (
         b'{"traceEvents": [\n'
@@ -34,7 +34,7 @@ def names(path: Path) -> list[str]:
 
 
 def op(name: str, rest: str = "") -> str:
-    """An op at 5 µs, its name and further keys written just so."""
+    """An op at 5 µs. Its name and further keys are written exactly so."""
     return (
         f'{{"ph": "X", "cat": "cpu_op", "name": "{name}", "pid": 1, "tid": 1, "ts": 5, "dur":'
         f" 1{rest}}}"

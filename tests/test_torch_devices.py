@@ -327,7 +327,7 @@ def test_a_device_that_is_no_number_falls_back_to_the_track(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("category", ["mtia_runtime", "cuda_runtime"])
 def test_mtia_waits_and_enclosing_events_are_no_kernels(tmp_path: Path, category: str) -> None:
-    """A CUDA program may call a kernel of its own merge."""
+    """A CUDA program may call its own kernel merge."""
 
     def event(name: str, ts: int, dur: int, stream: int) -> dict[str, object]:
         return kernel(

@@ -100,7 +100,10 @@ def placed(path: Path) -> list[tuple[int | None, ...]]:
 
 
 def test_a_rank_s_place_in_the_job(tmp_path: Path) -> None:
-    """Its groups, or the file's name, tell it; the number of its host only other ranks do."""
+    """Its groups, or the file's name, give the place.
+
+    Only other ranks give the number of its host.
+    """
     groups = [
         {"pg_name": "3", "pg_desc": "mesh_dp", "ranks": [1, 5, 9, 13]},
         {"pg_name": "4", "pg_desc": "TENSOR_MODEL_PARALLEL_GROUP", "ranks": "[4, 5]"},

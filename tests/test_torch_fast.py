@@ -39,8 +39,10 @@ SMALL = gzip.decompress(
     (ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz").read_bytes()
 )
 EXAMPLES = int(os.environ.get("TRACELENS_EXAMPLES", "0"))
-"""How many examples to look for, the same each time unless they are a thousand; 150 or 75 where
-nothing is said."""
+"""How many examples to look for: 150 or 75 by default.
+
+The examples are the same each time, unless they are a thousand.
+"""
 settings.register_profile(
     "fast", deadline=None, suppress_health_check=list(HealthCheck), derandomize=EXAMPLES < 1000
 )

@@ -446,7 +446,7 @@ def test_memory_counters_syncs_and_unknown_categories(tmp_path: Path) -> None:
 
 
 def test_counters_of_a_kernel(tmp_path: Path) -> None:
-    """A range of CUPTI's profiler is a kernel, and its args are what was counted while it ran."""
+    """A range of CUPTI's profiler is a kernel, and its args are the counters during it."""
     told = {"smsp__inst_executed.sum": 1024, "dram__bytes.sum": 2.5}
     events = [
         span("aten::mm", 1, 9),

@@ -39,7 +39,7 @@ class CountedPattern:
         return found
 
     def match(self, data: bytes, begin: int = 0) -> re.Match[bytes] | None:
-        """As of a pattern; it looks at what stands there only."""
+        """Match like a pattern, and count only the bytes at this place."""
         return self._pattern.match(data, begin)
 
     def finditer(
@@ -59,7 +59,7 @@ class CountedPattern:
 
 
 def counting(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """What is counted from here on."""
+    """Count from here on."""
     work: Counter[str] = Counter()
     modules: tuple[ModuleType, ...] = (damage, document, events, text)
     for module in modules:
@@ -95,7 +95,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def work_of(content: bytes, folder: Path, *, fast: bool) -> Counter[str]:
-    """What reading the content takes."""
+    """Return the work of reading the content."""
     with pytest.MonkeyPatch.context() as patch:
         if not fast:
             patch.setattr("tracelens.collectors.torch.reading.read_native", lambda *_: None)
@@ -118,8 +118,10 @@ def work_of(content: bytes, folder: Path, *, fast: bool) -> Counter[str]:
 
 
 MOST = 15
-"""How often the work for ten times as much may be done: beginnings and ends count too. The
-square would be 100."""
+"""How much more work ten times the input may take: beginnings and ends count too.
+
+The square would be 100.
+"""
 AT_MOST = 200
 """How often a byte is looked at, also beside an end that is tried again after each event."""
 HEAD, LAST = b'{"traceEvents": [' + EVENT + b",", EVENT + b"]}"

@@ -394,7 +394,7 @@ def test_launchers_fill_host_after_host(tmp_path: Path) -> None:
 
 
 def test_places_in_names_of_files(tmp_path: Path) -> None:
-    """As SGLang and vLLM name their traces; `dcp` is no cp."""
+    """The names are those of SGLang's and vLLM's traces. `dcp` does not count as cp."""
     names = ("9-TP-0-DP-1.trace.json", "dp0_pp3_tp1_dcp7_ep2_rank1.json")
     trace = collect([job_file(tmp_path, rank, name=name) for rank, name in enumerate(names)])
     assert trace.ranks.sort("rank").select("tp", "dp", "pp", "ep", "cp").rows() == [

@@ -1,4 +1,4 @@
-"""torch's structured logs: which modules kernels came from, and nothing else of what they hold."""
+"""torch's structured logs: the modules of kernels are read, and nothing else."""
 
 import json
 from pathlib import Path

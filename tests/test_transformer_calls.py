@@ -24,7 +24,7 @@ HEADS, TURNED, SCORES = (2, 4, 8, 16), (2, 4, 16, 8), (2, 4, 8, 8)
 
 
 def node(name: str, op: str, shape: tuple[int, ...], inputs: str, *read: Any, **more: Any) -> Node:
-    """A node of 10 µs; `read` are the shapes that it reads and, last, its arguments."""
+    """A node of 10 µs. `read` are the shapes that it reads, and its arguments come last."""
     *shapes, arguments = read
     call = call_key(op, shapes, arguments)
     return Node(name, op, tuple(inputs.split()), call, shape, device_ns=10_000.0, **more)
@@ -43,7 +43,7 @@ SOFT_OF_MASKED = replace(SOFT, inputs=("masked",))
 
 
 def fused(*nodes: Node) -> list[tuple[str, str]]:
-    """The fused attentions that fit, with what each would be timed as."""
+    """Return the fused attentions that fit, with their names in timings."""
     part = Part(nodes, (QUERY, KEY, VALUE, MASK), (), ("out",))
     search = Search(Costs(Calls(nodes, {}, "export")))
     rows = [
@@ -55,7 +55,7 @@ def fused(*nodes: Node) -> list[tuple[str, str]]:
 
 
 def test_products_around_a_softmax_are_one_call() -> None:
-    """With its keys turned back, and its mask where it has one."""
+    """They are one call even with turned keys, and with a mask."""
     shapes = [list(HEADS), list(HEADS), list(HEADS)]
     assert fused(PRODUCT, SCALED, SOFT, OUT) == [
         ("attention_div", json.dumps([ATTENTION, [*shapes, []], []]))
@@ -100,7 +100,7 @@ def model() -> Any:
             self.register_buffer("mask", torch.full((8, 8), float("-inf")).triu(1))
 
         def forward(self, x: Any) -> Any:
-            """Scores of one head with itself, masked, and what follows."""
+            """Return scores of one head with itself, masked, and the rest of the block."""
             q = self.rise(x).view(2, 8, 4, 4).transpose(1, 2)
             scores = torch.matmul(q, q.transpose(-2, -1)) / 2.0 + self.mask
             found = torch.matmul(torch.softmax(scores, -1), q).transpose(1, 2).reshape(2, 8, 16)

@@ -37,9 +37,9 @@ def copy(start: int, end: int, **more: Any) -> Row:
 
 
 def idle(*spans: Row, calls: tuple[Row, ...] = (), marks: tuple[Row, ...] = (STEP,)) -> Trace:
-    """Kernels to 4,000 and from 9,000 on, whose launch returned then.
+    """Kernels to 4,000 and from 9,000 on, when their launch returned.
 
-    Between them is what the host did.
+    The host's activities are between.
     """
     kernels = [*busy(0, 4_000), work(9_000, 9_500, 1)]
     return program([*marks, *spans], [launch(0, 10), launch(8_990, 9_000), *calls], kernels)
@@ -208,7 +208,7 @@ def test_the_second_part_has_its_share_and_its_place() -> None:
 
 
 def test_it_is_judged_over_whole_steps() -> None:
-    """Between windows nothing counts; what leads and trails in a step does."""
+    """Time between windows does not count. Idle time at the beginning and end of a step does."""
     marks = [mark(0, 0, 1_000), mark(9, 100_000, 101_000)]
     later = [one | {"api_call_id": 1} for one in busy(100_000, 101_000)]
     trace = program(marks, [launch(0, 10), launch(100_000, 100_010)], [*busy(0, 1_000), *later])

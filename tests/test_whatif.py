@@ -26,7 +26,7 @@ def waiting_steps() -> StepTrace:
 
 
 def after(trace: tl.Trace, *changes: str) -> int:
-    """The step after the changes; the tests' traces are of a profiler without known costs."""
+    """Return the step after the changes. The profiler of the tests' traces has no known costs."""
     return int(tl.whatif(trace, *changes)["after_ns"].item())
 
 
@@ -103,7 +103,7 @@ def test_a_graph_needs_an_adam_that_counts_on_the_device() -> None:
 
 
 def loaded_steps(waited_us: int) -> StepTrace:
-    """Four steps that wait so long for a loader, and do 1,000 µs of ops and 4,000 of others."""
+    """Four steps that wait for a loader, then run ops of 1,000 and 4,000 µs."""
     made = StepTrace()
     for start in range(0, 4 * (waited_us + 5_000), waited_us + 5_000):
         made.step(start, start + waited_us + 5_000)

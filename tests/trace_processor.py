@@ -38,7 +38,7 @@ def ask(trace: Path, *queries: str) -> list[list[tuple[Any, ...]]]:
     kinds, requests = messages.TraceProcessorRpc, []
 
     def add(kind: int) -> Any:
-        """One more request."""
+        """Add one more request."""
         stream = messages.TraceProcessorRpcStream()
         requests.append(stream)
         return stream.msg.add(seq=len(requests) - 1, request=kind)

@@ -160,7 +160,7 @@ class Attack:
 
 
 def attacks() -> list[Attack]:
-    """All of them."""
+    """Yield all attacks."""
     found = [Attack(name, code) for name, code in PROGRAMS.items()]
     more = ["--memory", "--cuda-sync", "--graph", "--compile-provenance"]
     found.append(Attack("hostile names, every recorder", MODEL + NAMES, more))
@@ -257,7 +257,7 @@ def judged(attack: Attack, place: Path, device: str) -> str:
 
 
 def _send(attack: Attack, place: Path, process: subprocess.Popen[bytes]) -> bool:
-    """Wait for the stage, send the signal, and wait for the end; whether it came."""
+    """Wait for the stage, send the signal, and wait for the end. Returns whether the stage came."""
     until = time.monotonic() + _LONGEST_S
     if attack.sent is not None:
         if attack.stage == "at its start":
@@ -300,7 +300,7 @@ def _left_running(group: int) -> list[str]:
 
 
 def _trace_wrong(out: Path, said: str, code: int, attack: Attack) -> list[str]:
-    """What is wrong with the trace, or with how its absence is told."""
+    """Return what is wrong with the trace, or with the message on its absence."""
     own = [f"/{part}/" for part in ("tracelens", "collectors")]
     found = []
     blocks = [
@@ -349,7 +349,7 @@ def _secrets_in(trace: tl.Trace) -> list[str]:
 
 
 def _views_wrong(out: Path) -> list[str]:
-    """Control characters and markup of names in what people look at."""
+    """Return control characters, and markup in names, that people would see."""
     found = []
     for form in ("text", "html", "markdown", "csv"):
         section = ["--section", "top_ops"] if form == "csv" else []

@@ -28,7 +28,7 @@ def made(name: str, batch: int) -> tuple[nn.Module, Tensor]:
 
 
 def profiled(path: Path, work: Callable[[], None]) -> None:
-    """The work under the profiler, and what the device still does after it."""
+    """Run the work under the profiler, and wait for the device."""
     with profile(
         activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
         record_shapes=True,
@@ -76,7 +76,7 @@ def graphs(stem: Path, net: nn.Module, x: Tensor) -> None:
 
 
 def main() -> None:
-    """Run what was asked for."""
+    """Run the mode that the command line asks for."""
     name, batch, mode, *out = sys.argv[1:]
     net, x = made(name, int(batch))
     with torch.no_grad():
