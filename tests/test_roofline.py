@@ -261,6 +261,27 @@ def test_rows_sum_to_the_kernel_total(name: str) -> None:
     assert ((known > 0) & (known < 1)).all()
 
 
+@pytest.mark.parametrize("base", ["vit_capture", "vit_eager"])
+def test_replays_have_the_work_of_their_capture(base: str) -> None:
+    """The same program ran eagerly, and twice as a graph: the same operations, by all kernels."""
+    graphs = SAMPLES / "graphs"
+    replay, eager = (
+        collected(graphs / f"{name}.pt.trace.json.gz") for name in ("vit_replay", "vit_eager")
+    )
+    found = roofline(replay, base=collected(graphs / f"{base}.pt.trace.json.gz"))
+    assert found["flops"].sum() == roofline(eager)["flops"].sum()
+    whole = found.filter(pl.col("step").is_null())
+    assert whole["n_kernels"].sum() == replay.kernels.height
+    assert whole.filter(op="(not modelled)")["n_kernels"].to_list() == [0]
+
+
+def test_a_capture_of_another_batch_tells_nothing_of_a_replay() -> None:
+    graphs = SAMPLES / "graphs"
+    replay = collected(graphs / "vit_replay.pt.trace.json.gz")
+    other = collected(graphs / "vit_capture_batch4.pt.trace.json.gz")
+    assert roofline(replay, base=other)["op"].to_list() == ["(not modelled)"]
+
+
 def test_peaks_of_a_file_are_taken_for_its_device(tmp_path: Path) -> None:
     peaks = read_peaks(SAMPLES / "roofline" / "h200.json")
     assert peaks_of("NVIDIA H200", peaks) is peaks

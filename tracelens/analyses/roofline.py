@@ -4,8 +4,8 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Points, named
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.kernels.flop_model import modelled
 from tracelens.derive.kernels.peaks import PRECISIONS, Peaks, peaks_of
+from tracelens.derive.layers.modelled_calls import modelled
 from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import SourceError
 from tracelens.schemas.results.roofline import ROOFLINE
@@ -19,15 +19,18 @@ _OP = ("op", "shapes", "dtypes")
 _SUMS = ("flops", "needed_flops")
 
 
-def roofline(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
+def roofline(
+    trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = None
+) -> pl.DataFrame:
     """Rate ops against the roofline: one row per op, shapes and element types.
 
     The longest come first, then `(step)` rows.
-    `(not modelled)` is always there. Peaks are those given where they are the device's own, else
-    its datasheet's. Raises MissingTableError without kernels or without shapes, SourceError where
-    the peaks given are of no device of the trace.
+    `(not modelled)` is always there. Of kernels that graphs replayed, the ops are those of the
+    graphs' capture, in the trace or in `base`, or of a base without graphs. Peaks are those given
+    where they are the device's own, else its datasheet's. Raises MissingTableError without kernels
+    or without shapes, SourceError where the peaks given are of no device of the trace.
     """
-    found = modelled(trace)
+    found = modelled(trace, base)
     limits = _limits(trace, peaks)
     calls = found.calls.join(
         limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True, maintain_order="left"
@@ -194,7 +197,7 @@ def _all(column: str) -> pl.Expr:
     return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
 
 
-def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all notes take these
+def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:  # noqa: ARG001
     """Say what share is modelled, how much of the peak is used, and where the peaks are from."""
     steps = frame.filter(pl.col("op") == STEP)
     ops = frame.filter(pl.col("op") != STEP)

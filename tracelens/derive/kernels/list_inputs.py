@@ -30,19 +30,17 @@ _OPAQUE = {
 _GRADIENT = "torch::autograd::AccumulateGrad"
 
 
-def with_lists(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
+def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the calls with `list_dtype`, and with sizes of lists where they can be proved.
 
-    `calls`: rank, span_id, step, input_shapes and input_dtypes, as text. `list_dtype` is None of a
+    `calls`: rank, span_id, step, input_shapes and input_dtypes, as text; `kernels`: rank, span_id,
+    name and grid_x of what they ran. `list_dtype` is None of a
     call without a list, and where the kernel's name tells no type.
     """
     is_list = pl.col("input_dtypes").str.contains("TensorList", literal=True)
     lists = calls.filter(is_list)
     if not lists.height:
         return calls.with_columns(list_dtype=pl.lit(None, pl.String))
-    kernels = trace.select(
-        "kernels", "rank", "span_id", "name", "grid_x", where=pl.col("span_id").is_not_null()
-    )
     ran = (
         kernels.join(lists.select("rank", "span_id"), on=["rank", "span_id"], how="semi")
         .group_by("rank", "span_id")

@@ -1,0 +1,219 @@
+"""Calls of ops whose work is known: operations, and bytes that have to move.
+
+Each is counted once, with the kernels that ran in it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.columns.lookup import by_value
+from tracelens.derive.columns.per_unique import matching
+from tracelens.derive.events.call_tree import nearest_row
+from tracelens.derive.events.span_trees import with_trees
+from tracelens.derive.kernels.list_inputs import with_lists
+from tracelens.derive.kernels.op_work import modelled_names, tensors_of, work_of
+from tracelens.derive.kernels.triton_work import TRITON
+from tracelens.derive.layers.graph_capture import captured_graphs
+from tracelens.derive.layers.graph_replay import has_replays, pairs_by_name
+from tracelens.errors import MissingTableError
+from tracelens.trace import Trace
+
+_INPUTS = ("name", "input_shapes", "input_dtypes", "input_strides", "concrete_inputs")
+_KERNEL = (
+    *("rank", "device_id", "kernel_id", "span_id", "step", "name", "duration_ns"),
+    *("link", "api_call_id", "grid_x"),
+)
+_IS_TF32 = r"(?i)tf32|_s1688"
+"""CUTLASS names a product after its instruction.
+
+The instruction of 16x8x8 with sums in float32 takes float32 as TF32.
+"""
+_PRECISIONS = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float8": "fp8"}
+_WORK = pl.Schema(
+    {
+        "op": pl.String(),
+        "shapes": pl.String(),
+        "dtypes": pl.String(),
+        "dtype": pl.String(),
+        "flops": pl.Float64(),
+        "needed_flops": pl.Float64(),
+        "least_bytes": pl.Float64(),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Modelled:
+    """The modelled calls that ran kernels, and the kernels of a trace with what they belong to.
+
+    `calls`: rank, device_id, step, op, shapes, dtypes, precision (None for one without a peak),
+    flops, needed_flops, least_bytes, duration_ns and n_kernels of its kernels. `rest`: rank,
+    device_id, step and duration_ns of kernels in no such call.
+    """
+
+    calls: pl.DataFrame
+    rest: pl.DataFrame
+
+
+def modelled(trace: Trace, base: Trace | None = None) -> Modelled:
+    """Return the trace's kernels, split into modelled calls and the rest.
+
+    Ops nest (conv2d, convolution, _convolution, cudnn_convolution): the innermost whose work is
+    known is the call. Kernels that a graph replayed belong to the calls that the graph's capture
+    recorded, in the trace itself or in `base`, or to those of a base that ran the same kernels one
+    by one. Raises MissingTableError where the trace has no kernels, or no shapes are known.
+    """
+    trace.require("roofline", "kernels")
+    kernels = trace.select("kernels", *_KERNEL)
+    kernels = kernels.with_columns(matching(kernels["name"], _IS_TF32)[0].alias("is_tf32"))
+    called = _called(trace, kernels).with_columns(run=pl.lit(None, pl.Int64))
+    if has_replays(trace):
+        called = _with_replays(called, trace, base)
+    is_known = called["op"].is_not_null()
+    sides = [side for side in (trace, base) if side is not None]
+    if not is_known.any() and not any(map(_has_shapes, sides)):
+        raise MissingTableError(
+            "roofline needs the shapes of the ops' inputs, and this trace has none: profile with"
+            " record_shapes=True (tracelens collect torch records them with --shapes)"
+        )
+    calls = (
+        called.filter(is_known)
+        .lazy()
+        .group_by("rank", "device_id", "run", "call", maintain_order=True)
+        .agg(
+            pl.col("step").first(),
+            pl.col("duration_ns").sum(),
+            pl.col("is_tf32").any(),
+            pl.col(_WORK.names()).first(),
+            n_kernels=pl.len().cast(pl.Int64),
+        )
+        .collect()
+    )
+    is_tf32 = (pl.col("dtype") == "float32") & pl.col("is_tf32")
+    precision = pl.col("dtype").replace_strict(_PRECISIONS, default=None, return_dtype=pl.String)
+    # Kernels that are no products compute in float32, whatever they read, and not by tensor cores.
+    is_vector = (pl.col("flops") == 0) & precision.is_not_null()
+    calls = calls.with_columns(
+        precision=pl.when(is_vector)
+        .then(pl.lit("fp32"))
+        .when(is_tf32)
+        .then(pl.lit("tf32"))
+        .otherwise(precision)
+    )
+    return Modelled(
+        calls, called.filter(~is_known).select("rank", "device_id", "step", "duration_ns")
+    )
+
+
+def _has_shapes(trace: Trace) -> bool:
+    return bool(trace.scan("spans").select(pl.col("input_shapes").count()).collect().item())
+
+
+def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:
+    """Return the kernels with the calls of those that graphs replayed, as far as they are known.
+
+    `run` is the replay's API call.
+    """
+    for side, launches, pairs in _replayed(trace, base):
+        is_open = (pl.col("link") == "graph") & pl.col("op").is_null()
+        open_kernels = called.filter(is_open).drop(*_WORK.names(), "call", "run")
+        nodes = open_kernels.join(pairs, on=["rank", "kernel_id"]).join(
+            launches, on=["base_rank", "base_id"]
+        )
+        each = nodes.unique(["base_rank", "base_id"], keep="first", maintain_order=True)
+        known = _called(
+            side,
+            each.select("name", "grid_x", "base_id", rank="base_rank", span_id="base_span"),
+        ).select(*_WORK.names(), "call", "base_id", base_rank="rank")
+        placed = nodes.join(known, on=["base_rank", "base_id"], maintain_order="left")
+        placed = placed.with_columns(run="api_call_id").select(called.columns)
+        placed = placed.drop_nulls("op")
+        rest = called.join(placed, on=["rank", "kernel_id"], how="anti", maintain_order="left")
+        called = pl.concat([rest, placed])
+    return called
+
+
+def _replayed(
+    trace: Trace, base: Trace | None
+) -> Iterator[tuple[Trace, pl.DataFrame, pl.DataFrame]]:
+    """Yield what tells the ops of replays: a trace, its launches with spans, and the pairs."""
+    for side in filter(None, (trace, base)):
+        captured = captured_graphs(side)
+        if captured is not None:
+            launches = captured.launches.select(
+                base_rank="rank", base_id="kernel_id", base_span="span_id"
+            )
+            yield side, launches, captured.pairs(trace)
+    if base is not None and base.has("kernels"):
+        launches = base.select("kernels", "rank", "kernel_id", "span_id")
+        launches = launches.rename(
+            {"rank": "base_rank", "kernel_id": "base_id", "span_id": "base_span"}
+        )
+        yield base, launches, pairs_by_name(trace, base)
+
+
+def _called(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
+    """Return kernels (rank, span_id, name, grid_x and others) with their call and its work.
+
+    `call` is the span of the nearest op above whose work is known; None where there is none.
+    """
+    name = pl.col("name").cast(pl.String)
+    is_known = (
+        (pl.col("kind") == "op")
+        & (name.is_in(modelled_names()) | name.str.starts_with(TRITON))
+        & pl.col("input_shapes").is_not_null()
+    )
+    found = trace.select("spans", "rank", "span_id", "step", *_INPUTS, where=is_known)
+    works = _works(with_lists(trace, found.cast({pl.Categorical: pl.String}), kernels))
+    known = dict(by_value(works, "rank"))
+    spans = trace.select("spans", "rank", "span_id", "parent_id")
+    parts = []
+    for tree, of_tree in with_trees(spans, kernels):
+        of_rank = known.get(tree["rank"][0]) if tree.height else None
+        no_call = pl.Series([None], dtype=pl.Int64).new_from_index(0, of_tree.height)
+        call = no_call if of_rank is None else _calls(tree, of_tree, of_rank)
+        parts.append(of_tree.with_columns(call=call))
+    return pl.concat(parts).join(
+        works.rename({"span_id": "call"}), on=["rank", "call"], how="left", maintain_order="left"
+    )
+
+
+def _calls(tree: pl.DataFrame, kernels: pl.DataFrame, works: pl.DataFrame) -> pl.Series:
+    """Return the span of the call that each kernel of a rank belongs to; None of one in none."""
+    parent = tree["parent_id"]
+    none = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True)
+    is_call = none.clone().scatter(works["span_id"], True)
+    call = nearest_row(parent, is_call, kernels["span_id"].cast(pl.Int64)).cast(pl.Int64)
+    # A product above another one counts the same operations; kernels in it alone are in none
+    # that counts. What only moves memory takes its own kernels, whatever is around it.
+    products = works.filter(pl.col("flops") > 0)["span_id"]
+    is_product = none.clone().scatter(products, True)
+    above = nearest_row(parent, is_product, parent.gather(products)).drop_nulls().unique()
+    is_double = none.clone().scatter(above, True)
+    return call.set(is_double.gather(call).fill_null(False), None)
+
+
+def _works(found: pl.DataFrame) -> pl.DataFrame:
+    """rank, span_id and work of the spans whose work is known.
+
+    Each distinct input is looked at once.
+    """
+    keys = (*_INPUTS, "list_dtype")
+    distinct = found.lazy().group_by(keys, maintain_order=True).agg("rank", "span_id").collect()
+    rows: list[tuple[object, ...]] = []
+    for name, *texts, list_dtype in distinct.select(keys).iter_rows():
+        work = work_of(name, texts, list_dtype)
+        if work is None:
+            rows.append((None,) * len(_WORK))
+            continue
+        size = None if work.least_bytes is None else float(work.least_bytes)
+        numbers = float(work.flops), float(work.needed_flops), size
+        rows.append((name, *tensors_of(*texts[:2]), work.dtype, *numbers))
+    known = (
+        distinct.select("rank", "span_id")
+        .hstack(pl.DataFrame(rows, schema=_WORK, orient="row"))
+        .drop_nulls("op")
+    )
+    return known.explode("rank", "span_id")
