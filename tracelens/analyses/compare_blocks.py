@@ -4,14 +4,12 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.comparing.per_step import layer_work
-from tracelens.derive.comparing.rows import compare_rows, outcomes_in_words
+from tracelens.derive.comparing.rows import Comparison, outcomes_in_words
 from tracelens.derive.comparing.significance import DEFAULT, TICK_NS, Rules
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.comparing import COMPARE_BLOCKS
 from tracelens.trace import Trace
-
-_KEY = ["rank", "pattern", "layer", "phase"]
 
 
 @pairs_ranks
@@ -23,7 +21,7 @@ def compare_blocks(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
     """
     for trace in (base, other):
         trace.require("compare_blocks", "kernels")
-    rows = compare_rows(base, other, _KEY, _blocks, rules, TICK_NS)
+    rows = _BLOCKS.calls(base, other, rules)
     within = ["rank", "pattern", "phase"]
     members = pl.col("layer").drop_nulls().n_unique().over("rank", "pattern")
     rows = rows.with_columns(members=members).filter(pl.col("members") > 1)
@@ -56,6 +54,9 @@ def _blocks(trace: Trace) -> pl.DataFrame:
         layer_work(trace).with_columns(pattern=pattern).filter(pl.col("pattern") != pl.col("layer"))
     )
     return pl.concat([layers.with_columns(layer=pl.lit(None, pl.String)), layers])
+
+
+_BLOCKS = Comparison(("rank", "pattern", "layer", "phase"), _blocks, TICK_NS)
 
 
 @says_ranks

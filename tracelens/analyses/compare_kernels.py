@@ -4,11 +4,13 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.comparing.per_step import kernel_work
-from tracelens.derive.comparing.rows import compare_rows, outcomes_in_words
+from tracelens.derive.comparing.rows import CALLS_SHOWN, Comparison, outcomes_in_words
 from tracelens.derive.comparing.significance import DEFAULT, TICK_NS, Rules
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.schemas.results.comparing import COMPARE_KERNELS
 from tracelens.trace import Trace
+
+_KERNELS = Comparison(("rank", "name"), kernel_work, TICK_NS)
 
 
 @pairs_ranks
@@ -19,9 +21,7 @@ def compare_kernels(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.
     """
     for trace in (base, other):
         trace.require("compare_kernels", "kernels")
-    return COMPARE_KERNELS.conform(
-        compare_rows(base, other, ("rank", "name"), kernel_work, rules, TICK_NS)
-    )
+    return COMPARE_KERNELS.conform(_KERNELS.calls(base, other, rules))
 
 
 @says_ranks
@@ -40,21 +40,7 @@ ANALYSIS = Analysis(
     COMPARE_KERNELS,
     compare_kernels,
     notes=notes,
-    shown=(
-        "rank",
-        "name",
-        "change",
-        "base_n_calls",
-        "other_n_calls",
-        "base_ns",
-        "other_ns",
-        "speedup",
-        "speedup_per_call",
-        "outcome",
-        "speedup_low",
-        "speedup_high",
-        "reason",
-    ),
+    shown=("rank", "name", *CALLS_SHOWN),
     charts=_charts,
     of_one_program=True,
 )

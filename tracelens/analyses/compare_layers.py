@@ -8,6 +8,7 @@ from tracelens.analyses.analysis import TOP, Analysis, Bars, Chart, Density, nam
 from tracelens.derive.columns.ratios import speedup
 from tracelens.derive.comparing.comparability import not_judged
 from tracelens.derive.comparing.per_step import layer_values, of_runs
+from tracelens.derive.comparing.rows import Comparison
 from tracelens.derive.comparing.significance import DEFAULT, TICK_NS, Rules, judge
 from tracelens.derive.layers.layer_times import (
     are_numbered,
@@ -104,8 +105,7 @@ def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
     refusal = not_judged(base, other, rules)
     judged_rows = []
     if base.has("kernels") and other.has("kernels"):
-        base_values, other_values = (of_runs(side, layer_values) for side in runs)
-        frame = judge(base_values, other_values, _KEY, rules, tick=TICK_NS, refusal=refusal)
+        frame = Comparison(_KEY, layer_values, TICK_NS).values(base, other, rules)
         judged_rows.append(
             frame.with_columns(method=pl.lit("kernels"), **dict.fromkeys(_WAY[1:], _NONE))
         )

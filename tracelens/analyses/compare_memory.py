@@ -3,13 +3,14 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis
-from tracelens.derive.comparing.comparability import not_judged
-from tracelens.derive.comparing.per_step import memory_values, of_runs
-from tracelens.derive.comparing.significance import DEFAULT, Rules, judge
+from tracelens.derive.comparing.per_step import memory_values
+from tracelens.derive.comparing.rows import Comparison
+from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.schemas.results.comparing import COMPARE_MEMORY
 from tracelens.trace import Trace
 
+_MEMORY = Comparison(("rank", "device", "measure"), memory_values)
 _WORDS = {"faster": "less", "slower": "more", "unclear": "unclear"}
 
 
@@ -21,12 +22,7 @@ def compare_memory(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
     """
     for trace in (base, other):
         trace.require("compare_memory", "allocations")
-    sides = [
-        of_runs(side, memory_values)
-        for side in ((base, *rules.base_runs), (other, *rules.other_runs))
-    ]
-    refusal = not_judged(base, other, rules)
-    rows = judge(sides[0], sides[1], ("rank", "device", "measure"), rules, refusal=refusal).rename(
+    rows = _MEMORY.values(base, other, rules).rename(
         {
             "base_value": "base_bytes",
             "other_value": "other_bytes",

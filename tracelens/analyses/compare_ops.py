@@ -6,7 +6,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.comparing.per_step import op_work
-from tracelens.derive.comparing.rows import compare_rows, outcomes_in_words
+from tracelens.derive.comparing.rows import CALLS_SHOWN, Comparison, outcomes_in_words
 from tracelens.derive.comparing.significance import DEFAULT, TICK_NS, Rules
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
@@ -23,7 +23,7 @@ def compare_ops(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Data
     for trace in (base, other):
         trace.require("compare_ops", "spans")
     work = partial(op_work, on_device=base.has("kernels") and other.has("kernels"))
-    rows = compare_rows(base, other, ("rank", "name"), work, rules, TICK_NS)
+    rows = Comparison(("rank", "name"), work, TICK_NS).calls(base, other, rules)
     if rows.is_empty():
         raise MissingTableError(
             "compare_ops needs op spans, and these traces have none; tracelens collect torch gives"
@@ -48,21 +48,7 @@ ANALYSIS = Analysis(
     COMPARE_OPS,
     compare_ops,
     notes=notes,
-    shown=(
-        "rank",
-        "name",
-        "change",
-        "base_n_calls",
-        "other_n_calls",
-        "base_ns",
-        "other_ns",
-        "speedup",
-        "speedup_per_call",
-        "outcome",
-        "speedup_low",
-        "speedup_high",
-        "reason",
-    ),
+    shown=("rank", "name", *CALLS_SHOWN),
     charts=_charts,
     of_one_program=True,
 )

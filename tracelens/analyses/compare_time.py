@@ -4,16 +4,15 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars
 from tracelens.derive.columns.ratios import over, speedup
-from tracelens.derive.comparing.comparability import not_judged
-from tracelens.derive.comparing.per_step import CAUSE_PARTS, PARTS, of_runs, time_values
-from tracelens.derive.comparing.rows import outcomes_in_words
-from tracelens.derive.comparing.significance import DEFAULT, Rules, judge
+from tracelens.derive.comparing.per_step import CAUSE_PARTS, PARTS, time_values
+from tracelens.derive.comparing.rows import Comparison, outcomes_in_words
+from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.derive.time.cpu_only import require_time
 from tracelens.schemas.results.comparing import COMPARE_TIME
 from tracelens.trace import Trace
 
-_KEY = ("rank", "device", "part")
+_TIME = Comparison(("rank", "device", "part"), time_values)
 
 
 @pairs_ranks
@@ -28,14 +27,8 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
     """
     for trace in (base, other):
         require_time(trace, "compare_time")
-    sides = [
-        of_runs(side, time_values)
-        for side in ((base, *rules.base_runs), (other, *rules.other_runs))
-    ]
     step = pl.col("base_value").filter(pl.col("part") == "window").first().over("rank", "device")
-    rows = judge(
-        sides[0], sides[1], _KEY, rules, whole=step, refusal=not_judged(base, other, rules)
-    )
+    rows = _TIME.values(base, other, rules, whole=step)
     more, is_cause = pl.col("other_value") - pl.col("base_value"), pl.col("part").is_in(CAUSE_PARTS)
     rows = rows.with_columns(
         pl.when(~is_cause).then(name).alias(name) for name in ("outcome", "reason")

@@ -1,6 +1,7 @@
 """Rows that two runs share, and those that one has alone: calls and time of each, judged."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -10,54 +11,92 @@ from tracelens.derive.comparing.per_step import each_step, in_steps, of_runs
 from tracelens.derive.comparing.significance import Rules, judge
 from tracelens.trace import Trace
 
+CALLS_SHOWN = (
+    "change",
+    "base_n_calls",
+    "other_n_calls",
+    "base_ns",
+    "other_ns",
+    "speedup",
+    "speedup_per_call",
+    "outcome",
+    "speedup_low",
+    "speedup_high",
+    "reason",
+)
+"""Columns of `Comparison.calls` that people need first, after those of the key."""
 
-def compare_rows(  # noqa: PLR0913, PLR0917 - two runs, what their rows are, and how these are judged
-    base: Trace,
-    other: Trace,
-    key: Sequence[str],
-    work: Callable[[Trace], pl.DataFrame],
-    rules: Rules,
-    tick: float = 0.0,
-) -> pl.DataFrame:
-    """Return one row per key that either run has, with what `judge` says.
 
-    Columns are key, change, calls and times of both, and speedups. `work` gives rank, the key,
-    step, value and n of a run. Where all runs mark steps, calls, times and the judgement are of a
-    step; else calls and times are of the whole capture, a call is judged, and there is a speedup of
-    totals only where both made as many.
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs compared row by row: `key` names a row, `measure` lists its values in one run.
+
+    The measure has the key, value and, for `calls`, step and n. Differences of `tick` are none.
     """
-    key = list(key)
-    runs = (base, *rules.base_runs), (other, *rules.other_runs)
-    marked = [in_steps(trace) for side in runs for trace in side]
-    by_step = all(steps.height for steps in marked)
 
-    def values(trace: Trace) -> pl.DataFrame:
-        steps = in_steps(trace)
-        return each_step(work(trace), steps if by_step else steps.clear(), key)
+    key: tuple[str, ...]
+    measure: Callable[[Trace], pl.DataFrame]
+    tick: float = 0.0
 
-    sides = [of_runs(side, values) for side in runs]
-    rows = judge(sides[0], sides[1], key, rules, tick=tick, refusal=not_judged(base, other, rules))
-    for which, side, traces in zip(("base", "other"), sides, runs, strict=True):
-        sums = side.group_by(key).agg(
-            (pl.col("n").median() if by_step else pl.col("n").sum() / len(traces)).alias(
-                f"{which}_n_calls"
-            ),
-            (pl.col("value").median() if by_step else pl.col("value").sum() / len(traces)).alias(
-                f"{which}_ns"
-            ),
-            (pl.col("value").sum() / pl.col("n").sum()).alias(f"{which}_call_ns"),
+    def values(
+        self, base: Trace, other: Trace, rules: Rules, whole: pl.Expr | None = None
+    ) -> pl.DataFrame:
+        """Judge the measured values, one row per key that either run has, see `judge`."""
+        base_values, other_values = (
+            of_runs(side, self.measure) for side in _runs(base, other, rules)
         )
-        rows = rows.join(sums, on=key, how="left", nulls_equal=True)
-    rows = rows.cast({pl.Categorical: pl.String})
-    counted = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
-    value = pl.col("base_value")
-    return rows.with_columns(
-        change=which_side("base_value", "other_value", ("removed", "added", "both")),
-        speedup=pl.when(counted).then(speedup(pl.col("base_ns"), pl.col("other_ns"))),
-        speedup_per_call=speedup(pl.col("base_call_ns"), pl.col("other_call_ns")),
-        speedup_low=speedup(value, value + pl.col("high")),
-        speedup_high=speedup(value, value + pl.col("low")),
-    ).sort(pl.max_horizontal("base_ns", "other_ns"), *key, descending=[True, *[False] * len(key)])
+        refusal = not_judged(base, other, rules)
+        return judge(
+            base_values, other_values, self.key, rules, whole=whole, tick=self.tick, refusal=refusal
+        )
+
+    def calls(self, base: Trace, other: Trace, rules: Rules) -> pl.DataFrame:
+        """Judge calls and their times, one row per key that either run has, see `judge`.
+
+        Columns are key, change, calls and times of both, and speedups. Where all runs mark steps,
+        calls, times and the judgement are of a step. Otherwise calls and times are of the whole
+        capture, a call is judged, and there is a speedup of totals only where both made as many.
+        """
+        key = list(self.key)
+        runs = _runs(base, other, rules)
+        marked = [in_steps(trace) for side in runs for trace in side]
+        by_step = all(steps.height for steps in marked)
+
+        def values(trace: Trace) -> pl.DataFrame:
+            steps = in_steps(trace)
+            return each_step(self.measure(trace), steps if by_step else steps.clear(), key)
+
+        sides = [of_runs(side, values) for side in runs]
+        refusal = not_judged(base, other, rules)
+        rows = judge(sides[0], sides[1], key, rules, tick=self.tick, refusal=refusal)
+        for which, side, traces in zip(("base", "other"), sides, runs, strict=True):
+            sums = side.group_by(key).agg(
+                (pl.col("n").median() if by_step else pl.col("n").sum() / len(traces)).alias(
+                    f"{which}_n_calls"
+                ),
+                (
+                    pl.col("value").median() if by_step else pl.col("value").sum() / len(traces)
+                ).alias(f"{which}_ns"),
+                (pl.col("value").sum() / pl.col("n").sum()).alias(f"{which}_call_ns"),
+            )
+            rows = rows.join(sums, on=key, how="left", nulls_equal=True)
+        rows = rows.cast({pl.Categorical: pl.String})
+        counted = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
+        value = pl.col("base_value")
+        return rows.with_columns(
+            change=which_side("base_value", "other_value", ("removed", "added", "both")),
+            speedup=pl.when(counted).then(speedup(pl.col("base_ns"), pl.col("other_ns"))),
+            speedup_per_call=speedup(pl.col("base_call_ns"), pl.col("other_call_ns")),
+            speedup_low=speedup(value, value + pl.col("high")),
+            speedup_high=speedup(value, value + pl.col("low")),
+        ).sort(
+            pl.max_horizontal("base_ns", "other_ns"), *key, descending=[True, *[False] * len(key)]
+        )
+
+
+def _runs(base: Trace, other: Trace, rules: Rules) -> tuple[Sequence[Trace], Sequence[Trace]]:
+    """Return all runs of either program, the compared one first."""
+    return (base, *rules.base_runs), (other, *rules.other_runs)
 
 
 def outcomes_in_words(frame: pl.DataFrame, what: str) -> str:
