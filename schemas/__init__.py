@@ -47,8 +47,10 @@ EVENT_TABLES = (
     "steps",
     "activities",
 )
-"""Tables that come from one profiler source of a rank; stacks, counters and diagnostics combine
-from all."""
+"""Tables that come from one profiler source of a rank.
+
+Stacks, counters and diagnostics are combined from all.
+"""
 
 DEVICE_WORK = ("kernels", "memcpys", "memsets")
 """Tables of work that a device did."""

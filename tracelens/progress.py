@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Share(NamedTuple):
-    """How much is done of how much: bytes, or pieces of any kind."""
+    """Work done, and all work: in bytes, or in pieces of any kind."""
 
     done: int
     total: int

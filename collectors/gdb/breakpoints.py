@@ -47,8 +47,10 @@ _WHY_NEVER = (
         ),
     ),
 )
-"""For breakpoints that a library defines, and that none does: why they were never hit, and what
-to do."""
+"""Why breakpoints were never hit, and the advice.
+
+The first is for functions that a library defines.
+"""
 _USE_BACKEND = (
     f". {BACKEND_SYMBOL} is loaded, by which PyTorch 2 calls cuDNN instead: break there (--break"
     f" {BACKEND_SYMBOL}, or --preset cudnn), or run the program with TORCH_CUDNN_V8_API_DISABLED=1"

@@ -23,8 +23,10 @@ from tracelens.errors import ToolError
 from tracelens.running.program import start
 
 _ANSWER_S = 120.0
-"""Time for gdb to answer a command: unwinding 16,000 frames or reading the symbols of CUDA takes
-seconds."""
+"""Time for gdb to answer a command.
+
+Unwinding 16,000 frames or reading the symbols of CUDA takes seconds.
+"""
 _GRACE_S = 3.0
 _KEPT_WORDS = 40
 

@@ -28,8 +28,7 @@ _LWP = re.compile(r"(?:Thread (0x[0-9a-f]+) )?\(?LWP (\d+)")
 _LIST = "-stack-list-frames --no-frame-filters"
 _NO_SUCH_FILE = "^[.]no-such-file$"
 _CALL = ".forward"
-"""Ending of the function above which calls are counted where Python's frames have no certain
-place."""
+"""Ending of the function above which calls are counted without certain Python frames."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ The ENUM_ tables that name them came with schema 3.0, so the names are here.
 import polars as pl
 
 PUSH_POP, START_END, MARK = (59, 70), (60, 71), (34,)
-"""NVTX event types of ranges and marks, each with its twin from nvtxt files; all other types are
-bookkeeping."""
+"""NVTX event types of ranges and marks, each with its twin from nvtxt files.
+
+All other types are bookkeeping.
+"""
 
 DOMAIN_CREATE = 75
 

@@ -38,8 +38,10 @@ _FLAT = (
     pa.types.is_large_binary,
 )
 _HEADER, _RECORD_BATCH = 2, 3
-"""Places in a Message of its header, and the kind of header that is a batch of rows;
-dictionaries are none."""
+"""The place of a Message's header, and the kind of header that a batch of rows has.
+
+Dictionaries have another.
+"""
 _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 
 

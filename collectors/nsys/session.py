@@ -17,8 +17,10 @@ from tracelens.storage.table import Table
 from tracelens.trace.capture import Diagnostics
 
 TIME_LIMIT_NS = 2**61
-"""73 years, as for torch: no session is longer, and no clock of this century shows more from
-1970 on."""
+"""73 years, as for torch.
+
+No session is longer, and no clock of this century is further from 1970.
+"""
 
 _LONGEST_NAME = 1 << 13
 

@@ -21,8 +21,10 @@ from tracelens.storage.table import DataType
 
 MAGIC = b"SQLite format 3\x00"
 _WAL = b"\x02"
-"""File format number, in the header, of files in WAL mode, whose changes are written to a log
-first."""
+"""File format number of files in WAL mode, in their header.
+
+Their changes are written to a log first.
+"""
 _ROWS = 100_000
 _FAILURES = (sqlite3.Error, UnicodeError, ValueError, OverflowError, MemoryError)
 

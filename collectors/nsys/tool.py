@@ -33,8 +33,10 @@ _USUAL = (
 )
 _IMPORTERS = ("host-linux-*/QdstrmImporter", "linux-desktop-*/QdstrmImporter")
 _DEBIANS_IMPORTER = "../../../nsight-systems/host-linux-*/QdstrmImporter"
-"""Relative to nsys's folder, where Debian and Ubuntu have the importer in a folder of the
-architecture."""
+"""Folder of the importer on Debian and Ubuntu, relative to nsys's.
+
+It is named after the architecture.
+"""
 
 _PATIENCE_S = 30
 _TIMEOUT_S = 900

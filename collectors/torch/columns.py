@@ -44,7 +44,7 @@ _Refused = tuple[Event, dict[str, int]]
 
 
 _MOST_WITHOUT_PHASE = 100_000
-"""Objects without a phase at the beginning of a list, after which it is taken for no trace."""
+"""Objects without a phase at the beginning of a list. With more, the list is taken for no trace."""
 
 
 class RawEvents:

@@ -44,7 +44,7 @@ _LITTLE = 1 << 9
 _VAIN_BYTES = 64 << 20
 _VAIN_BYTES_PER_BYTE_READ = 16
 _PHASED = re.compile(rb'\{(?=[^{}]*"ph"\s*:)')
-"""An object with a phase before any nested one: an event, as nearly all writers have it."""
+"""Matches an object with a phase before any nested object: nearly all writers write events so."""
 _TAIL_KEYS = {key.encode() for key in (*KEYS, "traceName", "displayTimeUnit", "trace_id")}
 _LIST_END = re.compile(rb'\}\s*\]\s*,\s*"(?:' + b"|".join(sorted(_TAIL_KEYS)) + rb')"\s*:')
 """The last event's brace, and the end of the list before a key that stands there."""

@@ -47,7 +47,7 @@ _DTYPE_BYTES = {
     "c10::half": 2,
 }
 _UNTOLD = "undefined"
-"""torch's description of a group that was given none."""
+"""torch's description of a group without one."""
 _MOST_RANKS = 1 << 20
 
 

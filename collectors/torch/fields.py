@@ -246,8 +246,10 @@ FLOATS = {"grid_blocks_per_sm", "grid_warps_per_sm", "occupancy_percent", "value
 
 
 _SPELLINGS = {"external id": "External id", "Input dims": "Input Dims"}
-"""Keys of 2021 that share a later one's field: the parser in C has 62, and leaves events with
-both to Python."""
+"""Keys of 2021 that share a later key's field.
+
+The parser in C has room for 62 fields, and leaves events with both keys to Python.
+"""
 
 
 def fields() -> dict[str, int]:
@@ -264,7 +266,7 @@ def fields() -> dict[str, int]:
 _NO_FIELD = 1 << 62
 """An impossible required field, which leaves all events of a table to Python."""
 TRACK_BASE = 1 << 61
-"""As in native.h: a track named by a string is this plus the string's number."""
+"""Tracks with a string for a name have this number plus the string's, as in native.h."""
 
 
 @functools.cache

@@ -46,7 +46,7 @@ _UP_TO_FILE = r"^(?:[A-Za-z]:)?[/\\].*[/\\]([^/\\]*\(\d+\): )"
 _ABSOLUTE_PATH = r"(^|[\s'\"(<\[=,;])(?:[A-Za-z]:)?[/\\]+(?:[^/\\():<>]+[/\\]+)+"
 _KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
 _NOT_AS_JSON = re.compile(r"\b(?:True|False)\b|\.(?![0-9])")
-"""Python's truth values, and the point that C++ ends a whole number with."""
+"""Python's truth values, and the point at the end of C++'s whole numbers."""
 _LONGEST_INPUT, _DEEPEST_INPUT = 1 << 16, 4
 _STEP = r"^ProfilerStep#[0-9]+$"
 _MODULE = "nn.Module: "

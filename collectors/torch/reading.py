@@ -47,7 +47,7 @@ _MOST_REFUSED = 1 << 14
 _MOST_STRINGS = 1 << 17
 _FULL = 2
 _NULL = 0x7FF8_5AFE_C0DE_0001
-"""As in native.h; for floats a NaN, which JSON cannot express."""
+"""The number for None, as in native.h. For floats it is a NaN, which JSON cannot express."""
 
 
 def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:

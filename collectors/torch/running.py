@@ -32,7 +32,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _SITE = Path(__file__).parent / "live" / "on-start"
 _FEW_STEPS = 3
-"""With fewer steps timed, that they took no less without the profiler says nothing."""
+"""With fewer timed steps, a profiler that seems to cost nothing proves nothing."""
 COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
 """Modules of `live` that record beside the profiler where they are asked for."""
 _OPENING = (

@@ -14,8 +14,10 @@ import polars as pl
 
 _INT64_MAX = 2**63 - 1
 TIME_LIMIT_NS = 2**61
-"""Times, bases and durations stay below this (the year 2043), so that the sum of the three fits
-64 bits."""
+"""Times, bases and durations stay below this (the year 2043).
+
+The sum of the three then fits 64 bits.
+"""
 
 _PLAIN_MICROSECONDS = r"^(-?)([0-9]{1,15})(?:\.([0-9]{1,3}))?$"
 _THREE_DECIMALS = r"^-?[0-9]{1,15}\.[0-9]{3}$"

@@ -27,9 +27,11 @@ IDLE = {
 
 IDLE_PARTS = tuple(cause for cause in CAUSES if cause != "communication")
 PARTS = ("compute", "communication", "waiting", "copy", *IDLE_PARTS)
-"""Parts that a rank's time adds up from: `communication` and `copy` that nothing hides, `waiting`
-in collectives for other ranks, and idle time by cause. Communication is that of the device, and
-that of the host while the device is idle."""
+"""Parts that add up to a rank's time.
+
+`communication` and `copy` are what nothing hides, `waiting` is in collectives for other ranks, and
+idle time is by cause. Communication is the device's, and the host's while the device is idle.
+"""
 
 PROGRAM = "program"
 PHASES = ("earlier_work", "start_up", PROGRAM, "tear_down", "later_work")

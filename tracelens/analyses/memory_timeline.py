@@ -88,7 +88,7 @@ MEMORY_TIMELINE = Table(
 )
 
 _MOMENTS, _LEAST_MOMENTS = 2000, 50
-"""Moments of all devices together, and of each at least."""
+"""How many moments to show: of all devices together, and at least of each."""
 _ONLY_ALLOCATES = r"^aten::(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided|_permuted)?$"
 _SAID = 4
 

@@ -88,8 +88,7 @@ STACK_ALIGNMENT = Table(
 )
 
 CONV2D = r"at::conv2d|at::_ops::conv2d::call"
-"""The ATen function that convolution goes through: before torch 2 the first name, from then on
-the second."""
+"""The ATen functions that convolution goes through: the first before torch 2, then the second."""
 
 _OCCURRENCES = ("outermost", "innermost")
 

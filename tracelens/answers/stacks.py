@@ -28,7 +28,7 @@ _WORDS = {
 _MOST_STACKS, _MOST_RUNS, _MOST_LEVELS = 4, 14, 10
 _PATH = 2
 _SIDE = 37
-"""Columns for a function beside another one."""
+"""Columns for a function, and for one beside it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from tracelens.storage.addresses import refuse_credentials
 
 EXIT_INPUT, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 _OF_THE_SYSTEM = (BrokenPipeError, MemoryError, PermissionError)
-"""What no row of a trace is to blame for."""
+"""Errors that no row of a trace can cause."""
 
 
 COMMANDS = {
@@ -49,11 +49,13 @@ COMMANDS = {
     "doctor": "Say which tools and packages are found here.",
     "demo": "Answer for a bundled trace.",
 }
-"""What each command does in one line of `--help`, in its order. Its module has its name."""
+"""Each command's line in `--help`, in this order. Its module has its name."""
 
 _WRONG_WORDS: Any = typer.BadParameter.__mro__[1]
-"""Typer's exception for words that it cannot parse: click's UsageError up to 0.15, its own copy
-of it in 0.29."""
+"""Typer's exception for words that it cannot parse.
+
+It is click's UsageError up to 0.15, its own copy since 0.29.
+"""
 
 
 class _Loaded(Mapping[str, Any]):

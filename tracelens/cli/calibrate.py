@@ -35,7 +35,7 @@ _STEADY = 1.3
 _TRIES = 3
 """Captures of each kind until steps are steady."""
 _MOST = 7
-"""Costs that are so many times the usual ones are something else."""
+"""Costs this many times the usual ones have another reason."""
 
 
 def calibrate(

@@ -13,8 +13,7 @@ from tracelens.errors import SourceError, printable
 from tracelens.storage.atomic_write import replacing
 
 OPENED: list[Any] = []
-"""Traces that the command at work has opened: what fails of them is theirs to explain, where
-their rows cannot be."""
+"""Traces that the command has opened. If their rows cannot be true, they explain its failure."""
 
 AT_END: list[Callable[[SystemExit], None]] = []
 """Called with the command's exit before the process ends."""

@@ -24,7 +24,7 @@ from tracelens.views.formats import FORMATS
 
 _KIND = "torch"
 SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-"""How its words are parsed: options after the program are the program's."""
+"""How the command's words are parsed: options after the program are the program's."""
 
 
 def run(  # noqa: PLR0913 - one parameter an option

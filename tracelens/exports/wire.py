@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 TRACK_BYTES, MOMENT_BYTES, FLOW_BYTES = 5, 10, 10
-"""Sizes of a track's number, a packet's timestamp and a flow's id, their tags included."""
+"""Sizes in bytes of a track's number, a packet's timestamp and a flow's id, with their tags."""
 _BYTES = pa.large_binary()
 _TIMESTAMP = b"\x40"
 

@@ -46,8 +46,7 @@ _COLUMNS = {
     "msg_dtype": pl.lit(""),
     "group_size": pl.lit(0),
 }
-"""HTA's columns of an event, beside its name, category and times, with the values of events that
-lack them."""
+"""HTA's columns of an event, with defaults, beside its name, category and times."""
 _PROFILER = {
     "ph": "X",
     "cat": "Trace",

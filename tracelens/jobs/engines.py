@@ -23,8 +23,10 @@ LOCAL, RAY = "local", "ray"
 ENGINES = (LOCAL, RAY)
 _RETRIES = 3
 _POOLS = 2
-"""Pools of processes that are begun anew where one is killed, before each task gets a process of
-its own."""
+"""Pools of processes to start anew where one is killed.
+
+After these, each task gets its own process.
+"""
 _CONNECT_S = 5
 _GET_RAY = "--engine ray needs Ray, which is not installed: pip install ray obstore"
 

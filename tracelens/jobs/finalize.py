@@ -23,8 +23,10 @@ from tracelens.trace.rank_topology import RankPlace, rank_rows
 from tracelens.trace.same_run import WORLD_SIZE, RankFacts, refuse_unrelated
 
 _TOLD_OF_ALL = ("ranks", "diagnostics")
-"""Tables whose rows depend on the other ranks: they are written again, beside what the ranks'
-tasks wrote."""
+"""Tables whose rows depend on other ranks.
+
+They are written again, beside the output of the ranks' tasks.
+"""
 
 
 def settled(

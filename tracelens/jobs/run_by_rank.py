@@ -21,7 +21,7 @@ from tracelens.storage.objects import Listed
 from tracelens.trace import Trace
 
 _BYTES_A_ROW = 500
-"""Bytes of a profiler's file for each row of the tables: what a task's memory is estimated from."""
+"""Bytes of a profiler's file per row of the tables. A task's memory is estimated from it."""
 
 
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:

@@ -24,7 +24,7 @@ from tracelens.trace.collector import Found
 
 _LOG = logging.getLogger(__name__)
 LAUNCH = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py"))]
-"""Prefix of a command line that runs it through launch.py."""
+"""Prefix of a command line to run through launch.py."""
 SIGNAL_BASE = 128
 """A shell reports the end by signal n as exit code 128 + n."""
 VERSION = re.compile(r"\d+\.\d+[\w.+-]*")

@@ -21,7 +21,7 @@ Read: TypeAlias = Callable[[Path, Path], list[Capture]]
 WORTH_A_PROCESS = 32 << 20
 """A smaller file is read faster than a process starts."""
 MANY = 12
-"""So many files, however small, take longer than processes to start: a quarter of a second each."""
+"""So many files take longer, however small, than processes to start: a quarter of a second each."""
 
 # Peak memory of a process that reads a torch trace: measured at 30 MB to 2 GB, and rounded up.
 _BASE_BYTES, _BYTES_A_BYTE = 400_000_000, 0.2

@@ -13,7 +13,7 @@ SCHEMES = ("s3", "gs", "az")
 _KNOWN = ", ".join(f"{scheme}://BUCKET/PATH" for scheme in SCHEMES)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]*(@|:(?!\d+(/|$)))")
-"""A user before the host, or a password, which may have a slash in it."""
+"""Matches a user before the host, or a password, which may have a slash in it."""
 _SIGNED = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]+:/.*[?&#;](x-amz-|x-goog-|sig|se=|[a-z_-]*(token|key|secret|password|credential))",
     re.IGNORECASE | re.DOTALL,
@@ -54,5 +54,5 @@ def refuse_credentials(text: str) -> None:
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """Return the address for messages: of a URL with both slashes."""
+    """Return the address for messages. A URL gets both its slashes back."""
     return url_of(path) or str(Path(path))

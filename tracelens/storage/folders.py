@@ -20,7 +20,7 @@ except ImportError:  # Windows, where an open folder cannot be removed anyway
     fcntl = None  # type: ignore[assignment]
 
 _NEW_S = 60
-"""A younger folder is not removed: its process may not have locked it yet."""
+"""Younger folders are not removed. Their process may not have locked them yet."""
 
 
 @contextmanager

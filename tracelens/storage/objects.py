@@ -29,7 +29,7 @@ _RETRIES = {
     },
 }
 _OF_FILES = re.compile(r"^Generic LocalFileSystem .*\(os error (\d+)\)")
-"""The first line of an error of a local folder."""
+"""Matches the first line of an error of a local folder."""
 _CODE = re.compile(r"<Code>(\w+)</Code>|status code: (\d{3})")
 _DENIED = (
     "401",

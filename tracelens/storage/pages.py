@@ -13,7 +13,10 @@ from typing import Any, TypeAlias
 
 Text: TypeAlias = bytes | mmap.mmap
 _LARGEST_BYTES = 16 << 20
-"""Of larger files pages are believed: one becomes 2 GiB at most, and these may become that."""
+"""Pages of larger files are believed.
+
+One becomes 2 GiB at most, as much as such a file may become.
+"""
 _DEEPEST = 16
 _BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LIST, _STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, 9, 12
 _UNCOMPRESSED, _COMPRESSED = 2, 3

@@ -15,9 +15,12 @@ from tracelens.trace.trace import Trace
 
 PREFIX = "baseline:"
 FOLDER = Path("tracelens-baselines")
-"""Where baselines lie that are named without a folder."""
+"""The folder of baselines that are named without one."""
 LATEST = 10
-"""Runs that a new one is judged by: what a machine did months ago says little of today."""
+"""Latest runs that a new one is judged by.
+
+A run of months ago says little about a machine today.
+"""
 _TIME = "%Y%m%dT%H%M%S%fZ"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

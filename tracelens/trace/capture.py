@@ -23,7 +23,7 @@ from tracelens.schemas import SCHEMA_VERSION, TABLES
 from tracelens.storage.table import Stored
 
 SOURCE_UNREAD = "source_unread"
-"""Code of what a manifest says is lost with a source of several that cannot be read."""
+"""Code of a loss in the manifest: one of several sources could not be read."""
 
 
 @dataclass(frozen=True, slots=True)

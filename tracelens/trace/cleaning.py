@@ -63,8 +63,7 @@ _MAY_BE = (
     r"""[/\\~][^\s"'`<>(){}|;,:=*?/\\\[\]]+[/\\]|[\\/](?:home|Users)[\\/]|~[\w.-]*/|file:|"""
     + MAY_BE_SECRET
 )
-"""One pattern that every text with something to mask matches; applying it first saves nine
-tenths of the work."""
+"""Matches every text with something to mask. Applying it first saves nine tenths of the work."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _COMMON = {
     "root",
@@ -81,7 +80,7 @@ _COMMON = {
 }
 _SHORTEST_OWNER = 3
 _AT_ONCE = 1 << 16
-"""Words that are looked at at a time."""
+"""Words that are looked at together."""
 
 
 def clean(capture: Capture, owners: Collection[str] = ()) -> None:

@@ -39,7 +39,7 @@ _STORED_AS: dict[Any, tuple[str, ...]] = {
     pl.Boolean: ("bool",),
     pl.String: ("string", "large_string", "string_view"),
 }
-"""The names of Arrow types that a column of each Polars type may have in a file."""
+"""Names of the Arrow types that a stored column may have, by its Polars type."""
 _ANEW = "collect the trace again"
 _FILE = "_file"
 _MANY = 1 << 20

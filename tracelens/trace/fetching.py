@@ -15,7 +15,7 @@ from tracelens.storage.objects import Listed, Objects
 from tracelens.trace.collector import COLLECTORS
 
 PREFIX = "tracelens-fetched-"
-"""Of the names of temporary folders that objects are fetched into."""
+"""Prefix of temporary folders for fetched objects."""
 REQUESTS = 16
 """Objects that are asked for at a time."""
 

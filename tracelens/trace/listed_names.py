@@ -16,7 +16,7 @@ import pyarrow as pa
 from tracelens.limits import NAMES
 
 _NAMED = {"kernels": ("kernels", "name"), "spans": ("spans", "name"), "sites": ("spans", "op")}
-"""For each table with such names, the table that has their time, and its own column of names."""
+"""For each table with such names: the table with their time, and its own column of names."""
 _KERNELS, _OPS, _FUNCTIONS, _RANGES, _MODULES = "kernels", "ops", "Python functions", "ranges", ""
 _WHAT = pl.Enum([_KERNELS, _OPS, _RANGES, _FUNCTIONS, _MODULES])
 """Groups of names, each with its own limit. Modules are layers, so all of them are listed."""

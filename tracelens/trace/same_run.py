@@ -14,12 +14,11 @@ from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 WORLD_SIZE = "world_size"
 """The setting that holds the number of ranks of the program, where the source knows it."""
 NOT_TOGETHER = "ranks_apart"
-"""Code of the diagnostic that says that ranks did not run at the same time."""
+"""Code of the diagnostic that ranks did not run at the same time."""
 FORCED = "forced_mix"
-"""Code of the diagnostic that says that ranks contradict each other and were put together
-nevertheless."""
+"""Code of the diagnostic that ranks contradict each other and were put together nevertheless."""
 FAR_NS = 3_600 * 10**9
-"""Ranks run at the same time, and clocks of two machines mostly differ by less than this."""
+"""Ranks of one job run within this time, and clocks of two machines mostly differ by less."""
 HOW_TO_FORCE = (
     "collect each into a trace of its own and compare them (--against), or, where they are ranks"
     " all the same, add --force-mix (from Python force_mix=True)"
@@ -61,11 +60,12 @@ class RankFacts:
 def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> None:
     """Raise SourceError where sources of one profiler cannot be ranks of one program.
 
-    Add a warning where in doubt. They cannot be where they state different numbers of ranks, or
-    fewer than there are files, or groups of one name with some ranks in common, and where they
-    lie hours apart, neither state a number of ranks nor issue the same collectives. With
-    `force_mix` that becomes a warning. It is in doubt where they did not run at the same time.
-    Device models may differ. Several traces in one file are taken as its ranks.
+    They cannot be in these cases, each of which becomes a warning with `force_mix`:
+    - They state different numbers of ranks, or fewer than there are files.
+    - They have groups of one name with only some ranks in common.
+    - They lie hours apart, state no number of ranks, and issue different collectives.
+    Where they did not run at the same time a warning is added. Device models may differ. Several
+    traces in one file are taken as its ranks.
     """
     for one, other, why in (*_sizes(ranks), *_groups(ranks), *_far(ranks)):
         if not force_mix:

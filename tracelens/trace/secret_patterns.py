@@ -99,4 +99,4 @@ MAY_BE_SECRET = (
     r"|ASIA|ABIA|ACCA|AROA|AIDA|AIza|ya29|8Q~|gh[pousr]_|github_pat_|gl[a-z]+-|GR1348941|hf_|sk-"
     r"|xox[abeoprs]-|nvapi-|[rsp]k_(?:live|test)_|npm_|pypi-|SG\.|dapi|dckr_|sq0csp-|eyJ|PRIVATE KEY"
 )
-"""One pattern that every text with a secret matches, so that most texts are looked at once."""
+"""Matches every text with a secret, so that most texts are looked at once."""

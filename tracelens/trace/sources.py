@@ -26,8 +26,7 @@ SKIPPED = "file_skipped"
 HEAD_BYTES = 1 << 16
 _NAMED = 3
 _GZIP, _UNPACKED_BYTES = b"\x1f\x8b", 4096
-"""How gzip begins, and of how many of its bytes something can be unpacked, unless they are
-damaged."""
+"""The first bytes of gzip, and how many of its bytes unpack to something if they are sound."""
 
 
 def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:

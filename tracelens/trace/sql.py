@@ -18,8 +18,10 @@ from tracelens.errors import UsageError, first_line, near
 from tracelens.limits import QUERY_MIB
 
 _BEGINNINGS = ("SELECT", "WITH", "VALUES")
-"""First words of statements that are queries: all others of SQL change something, or show what
-is no result."""
+"""First words of statements that are queries.
+
+Other statements of SQL change something, or show no rows.
+"""
 _TOKEN = re.compile(
     r"""(?P<comment>--[^\n]*|/\*(?:(?!\*/|/\*).)*\*/)"""
     r"""|(?P<text>'(?:[^'\\]|''|\\(?!'))*')"""
@@ -27,8 +29,11 @@ _TOKEN = re.compile(
     r"""|(?P<unclear>/\*|['"`$])|(?P<other>.)""",
     re.DOTALL,
 )
-"""The parts of a query. `unclear` is where dialects differ on what is text, comment or code: nested
-comments, a quote after a backslash, $$, and a quote without its end."""
+"""The parts of a query.
+
+`unclear` is text on whose meaning dialects differ: nested comments, a quote after a backslash, $$,
+and a quote without its end.
+"""
 _BEFORE_PARENTHESES = frozenset(
     """
     ALL AND ANTI ANY ARRAY AS BETWEEN BY CASE CAST CHAR CHARACTER CROSS DATE DATETIME DEC DECIMAL
@@ -41,12 +46,14 @@ _BEFORE_PARENTHESES = frozenset(
 )
 """Words of SQL that may stand before a parenthesis and name no function."""
 _BEFORE_ALIAS = ("AS", "WITH", "RECURSIVE", ")")
-"""What stands before a new name with names of its columns, as `AS sums(name, ns)`."""
+"""Words before a new name with column names, as `AS sums(name, ns)`."""
 _LOOK_S = 0.02
 """Time between two looks at the memory that a query takes."""
 _SCAN = " SCAN ["
-"""The mark of a line of a plan that reads files; Polars prints one for each file, or one for
-several."""
+"""The mark of a line of a plan that reads files.
+
+Polars prints one line per file, or one for several.
+"""
 
 
 def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:

@@ -51,7 +51,7 @@ _SUMMARY = {
 }
 _CATEGORIES = pl.col(pl.String).cast(pl.Categorical)
 _READING = RLock()
-"""Held while columns are read, so that no two threads read the same."""
+"""Held while columns are read, so that two threads never read the same."""
 _UNREADABLE = (
     pl.exceptions.PolarsError,
     pa.ArrowException,

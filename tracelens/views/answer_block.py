@@ -32,7 +32,7 @@ class DrawnBar:
 
 @dataclass(frozen=True, slots=True)
 class AnswerBlock:
-    """What the page shows first; `changes` are texts with what is left of a step, and the place."""
+    """The first block of the page. `changes` are texts: the step after a change, and its place."""
 
     answer: Answer
     bars: tuple[DrawnBar, ...]

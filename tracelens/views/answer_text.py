@@ -26,9 +26,12 @@ from tracelens.views.values import ELLIPSIS, printable
 WIDTH, MOST_LINES = 80, 25
 _BAR = 56
 _MOST_OF = {"sentence": 2, "place": 2, "detail": 2, "change": 2, "fact": 2}
-"""Lines of each kind of text; what is longer is cut."""
+"""Most lines of each kind of text. More are cut."""
 _GLYPHS = {WORK: "█▓▆▂", WAIT: "░▒▚▖", REST: "·"}
-"""Characters that draw a bar: by kind of part, the first part of the kind first."""
+"""Characters that draw a bar, by kind of part.
+
+The first part of a kind gets the first character.
+"""
 
 
 def answer_text(answer: Answer, *, color: bool = False) -> str:

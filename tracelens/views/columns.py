@@ -19,7 +19,7 @@ PROSE = (
     "empty because",
     "answers",
 )
-"""Columns of sentences, which are wrapped; long names are cut in their middle instead."""
+"""Columns of sentences, which are wrapped. Long names in other columns are cut in their middle."""
 
 
 def ordered(section: Section) -> list[str]:

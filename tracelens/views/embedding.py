@@ -19,15 +19,16 @@ from tracelens.views.columns import PROSE, useful
 from tracelens.views.values import Shown, printable, shorten_apart, show
 
 BUDGET = 3_500_000
-"""Characters of all that is embedded; of tables that would be larger the first rows are
-embedded."""
+"""Characters of all that is embedded. Of larger tables the first rows are embedded."""
 _LEAST = 500_000
 """Characters that tables may have at least, however much else is embedded."""
 MOST_ROWS = 100_000
-"""Rows of one table that are tried: of 3 million kernel names all rows took 4.5 GB, to embed a
-hundredth of them."""
+"""Most rows of one table that are tried.
+
+Of 3 million kernel names all rows took 4.5 GB, to embed a hundredth of them.
+"""
 LONGEST = 4_000
-"""Characters of one text; of a longer one the middle is left out."""
+"""Most characters of one text. A longer one loses its middle."""
 NAME_WIDTH = 60
 """Characters that a name is shown in."""
 

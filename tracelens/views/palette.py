@@ -46,7 +46,7 @@ _HOST = {
     "python": "#8490ae",
     "other": GREY,
 }
-"""What the host was seen to run: neither the device's work nor its waiting."""
+"""Kinds of host activity: neither the device's work nor its waiting."""
 _ROLES = {
     "library": _BLUE,
     "runtime": GREY,
@@ -61,7 +61,7 @@ _ROLES = {
     "stdlib": "#9d755d",
     "user": _TEAL,
 }
-"""Roles of frames, in lists of calls: there is no time in them, so all colours may be used."""
+"""Roles of frames in lists of calls. These show no time, so all colours may be used."""
 _FALLBACK = {WORK: _GREEN, WAIT: "#b97f00", REST: GREY}
 _OF_PRIMITIVES = {
     "gemm": _BLUE,

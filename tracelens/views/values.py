@@ -24,8 +24,7 @@ SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "FLOP/s": ((0, 1e12, "TFLOP/s"),),
     "frac": ((0, 0.01, "%"),),
 }
-"""For each stored unit, by magnitude: the least largest value of a column, its divisor, and the
-symbol."""
+"""Scales of each stored unit by magnitude: least largest value of a column, divisor, symbol."""
 
 _LABELS = {
     "n_sm": "SMs",
@@ -45,8 +44,10 @@ _IDS = ("rank", "step", "line")
 in _id."""
 
 _SINCE_EPOCH_NS = 1e15
-"""Moments from here on are since the clock began, not since the trace's: shown in whole
-nanoseconds."""
+"""Later moments count from the clock's beginning, not from the trace's.
+
+They are shown in whole nanoseconds.
+"""
 
 _PLACES = ("rank", "device_id")
 _SHARES = ("library_", "primitive_")

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 STEPS = 50
-"""Enough for ten steps before the recorded ones and ten after them."""
+"""Steps to keep: ten before the recorded ones and ten after them."""
 _LAYERS, _WIDTH, _BATCH = 12, 32, 8
 
 

@@ -48,7 +48,7 @@ NAMES = {
     "cudnn_batch_norm": "batch_norm",
     "hardtanh": "relu6",
 }
-"""Operators under the name that the program called them by."""
+"""Operators by torch's name, and the name that programs call them by."""
 _MODULES = {
     "Conv2d": "conv2d",
     "BatchNorm2d": "batch_norm",

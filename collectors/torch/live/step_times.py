@@ -18,8 +18,11 @@ FIRST, PLAIN, WARMUP, ACTIVE, PARTLY, SETTLING = (
     "partly",
     "settling",
 )
-"""States of the profiler in a step: off in the program's first step, in a plain one, and in the
-first after the window; warming up, active, or active in a part of the step."""
+"""States of the profiler in a step.
+
+It is off in the program's first step, in a plain one, and in the first one after the window; else
+it warms up, is active, or is active in a part of the step.
+"""
 
 
 class StepTimes:

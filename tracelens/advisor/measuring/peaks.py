@@ -31,9 +31,9 @@ def measure_peaks(
     """Return the peaks of a device, as `read_peaks` takes them.
 
     `missing` says why an element type has none. A rate is the median of 7 rounds of at least 20
-    ms each, for products that of the best of the sizes. Matrices have as many rows as columns
-    and hold normally distributed numbers (a GPU multiplies zeros faster); of copies in the
-    device's memory what is read and what is written counts. Raises ToolError without torch or
+    ms each. For products the best of the sizes counts. Matrices are square and hold normally
+    distributed numbers (a GPU multiplies zeros faster). For copies in the device's memory both
+    read and written bytes count. Raises ToolError without torch or
     without a GPU.
     """
     torch = load_torch("measure-peaks")

@@ -23,7 +23,7 @@ from tracelens.derive.time.rank_time import rank_times
 from tracelens.trace import Trace
 
 GREEDY = "greedy"
-"""The solver's name of a plan that was not searched for."""
+"""The solver's name in a plan that was not searched for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,12 @@ NAMES = {
     "hardtanh": "relu6",
 }
 MOST_KERNELS = 10_000
-"""Nothing is advised on a step of more kernels: no model launches as many, so its steps are not
-marked."""
+"""Nothing is advised on a step of more kernels.
+
+No model launches as many, so the steps are not marked.
+"""
 MOST_STEPS = 50
-"""Of more steps than this the first ones are looked at."""
+"""How many steps are looked at: the first ones."""
 _TENSORS = {
     "conv2d": 3,
     "linear": 3,

@@ -24,8 +24,10 @@ from tracelens.derive.calls.op_catalog import CONV, LINEAR, OTHER, Function
 
 MOST_NODES = 24
 MOST_STATES = 1_000
-"""The most that is looked at for one sub-graph: a damaged graph has no end of orders,
-ResNet-50's largest takes 156."""
+"""Most states to look at for one sub-graph.
+
+A damaged graph has no end of orders; ResNet-50's largest takes 156.
+"""
 _VIEW = "view"
 
 

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 AT_ONCE = 1 << 17
-"""Rows that are compared with their numbers at a time: fresh memory for all would take longer
-than comparing."""
+"""Rows that are compared with their numbers at a time.
+
+Fresh memory for all would take longer than comparing.
+"""
 
 
 def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFrame]]:

@@ -8,7 +8,7 @@ import polars as pl
 # longer than a column.
 _SPARSE, _FEW = 4, 1 << 16
 _AT_ONCE = 1 << 16
-"""Texts that are held as such at a time; a million distinct names would take hundreds of MB."""
+"""Texts that are in memory at a time. A million distinct names would take hundreds of MB."""
 
 
 def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:

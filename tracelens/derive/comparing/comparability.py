@@ -45,17 +45,14 @@ _WEIGHTED = (
 )
 """Ops that take a model's weights or inputs: their shapes tell how much work a run did."""
 _PRODUCTS = r"^aten::_?(?:mm|addmm|bmm|baddbmm|conv\w*|\w*scaled_dot_product\w*)$"
-"""Those of them that a compiled run calls as an eager one does."""
+"""Those of them that a compiled run calls, too."""
 _NO_WORK = (
     r"^aten::(?:as_strided|view|_unsafe_view|reshape|_reshape_alias|expand|t|transpose|permute"
     r"|slice|select|unsqueeze|squeeze|detach|alias|narrow|split\w*|chunk|unbind|flatten|empty\w*"
     r"|zeros|ones|full|resize_|set_|arange|item|_local_scalar_dense|lift_fresh|contiguous"
     r"|result_type|is_\w+|numpy_T|movedim|view_as|new_\w+|_has_\w+|record_stream)$"
 )
-"""Views, new tensors and questions.
-
-How many there are, and of what shape, is the library's doing.
-"""
+"""Views, new tensors and questions. Their number and shapes depend on the library."""
 _NOT_RECORDED = "not recorded (record_shapes=True does)"
 _SOME, _MOST = 0.1, 0.5
 

@@ -22,7 +22,7 @@ from tracelens.derive.comparing.per_step import (
 from tracelens.trace import Trace
 
 MEMORY = {"memory_peak": "allocated_peak", "memory_reserved": "reserved_peak"}
-"""The measures of `memory_values` by the metrics that ask of them."""
+"""Measures of `memory_values` by the gate's metric."""
 NEEDS_DEVICE = (
     "gpu_time",
     "kernels",

@@ -17,15 +17,22 @@ MIN_SAMPLES = 3
 With so many runs, each is judged by one value.
 """
 MAX_SAMPLES = 30
-"""Values of a row; more are averaged in groups that follow each other, which are less alike than
-neighbours are."""
+"""Most values of a row.
+
+More are averaged in groups of neighbours, which are more alike than groups are.
+"""
 TICK_NS = 32
-"""The clock of recent NVIDIA GPUs as CUPTI tells it (H200, driver 580); a difference of one tick
-is none."""
+"""The clock of recent NVIDIA GPUs as CUPTI reports it (H200, driver 580).
+
+A difference of one tick is none.
+"""
 TICKS_EQUAL = 2
 """Both ends of an interval are read off the clock, so a length is known to two ticks."""
 _MAX_DEGREES = 20
-"""From here on a median's spread, which rests on the values in the middle, is known no better."""
+"""From here on more degrees of freedom do not help.
+
+A median's spread rests on the values in the middle.
+"""
 REASON_TOO_FEW = "fewer than three steps (or runs) on a side"
 REASON_SPREAD = "within the spread"
 REASON_SMALL = "less than the least effect"

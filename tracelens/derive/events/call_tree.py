@@ -16,7 +16,7 @@ from tracelens.native.columns import memory, series
 _NEAREST, _OUTERMOST, _COUNT, _WITHIN = range(4)
 """The passes of the C library."""
 _NONE = -(2**63)
-"""The number that stands for no parent there."""
+"""The number for no parent in the C library."""
 _I64 = pl.Int64()
 
 

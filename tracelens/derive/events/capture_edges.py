@@ -12,11 +12,15 @@ import polars as pl
 from tracelens.derive.events.api_names import waits_for_device
 
 LATE_NS = 100_000
-"""Work that starts this long after its launching call returned waited for something: by itself
-it starts within some 10 µs."""
+"""Work that starts this long after its launching call returned waited for something.
+
+Otherwise it starts within some 10 µs.
+"""
 _LEADS = 0.5
-"""Earlier work comes before the program: launched work takes less than this share of the time
-until then."""
+"""Work before the program is earlier work if launched work fills too little time.
+
+It fills less than this share of the time until the program.
+"""
 _STARTS_KERNELS = ("kernel_launch", "graph_launch")
 _CAPTURES_GRAPH = r"Stream(Begin|End)Capture"
 CALLS = ("api_call_id", "api", "kind", "start_ns", "duration_ns")

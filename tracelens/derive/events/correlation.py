@@ -19,7 +19,10 @@ Capturing makes it; instantiating the graph copies it first.
 """
 _CALL = ["process_id", "correlation_id"]
 _FEW = 16
-"""Processes up to this number are looked up one by one, which takes a quarter of a join's time."""
+"""Up to this number of processes each is looked up by itself.
+
+That takes a quarter of a join's time.
+"""
 _STARTS_WORK = pl.col("kind").is_in(["kernel_launch", "graph_launch", "memcpy", "memset"])
 
 

@@ -41,7 +41,7 @@ ROLES = {
 """Letters of a signature, with the argument's name in torch where it is the name that decides."""
 _TENSORS, _LISTS = "two-", "lmn"
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
-"""Bytes an element of the types that torch numbers so (c10/core/ScalarType.h)."""
+"""Bytes per element by torch's number of the type (c10/core/ScalarType.h)."""
 _RANKS = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
 _FLOATS = ("float8", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 _ORDER = {name: order for order, name in enumerate(_RANKS + _FLOATS)}

@@ -167,7 +167,7 @@ _FORMULAS: dict[str, tuple[int, _Formula]] = {
     ),
     "aten::_scaled_dot_product_cudnn_attention_backward": (0, _attention(causal=14, backward=True)),
 }
-"""For each op, the place of what it multiplies, and its formula."""
+"""For each op, the position of a factor among its inputs, and its formula."""
 _N_READ = {
     "aten::mm": 2,
     "aten::addmm": 3,
@@ -216,5 +216,7 @@ def counted_work(name: str, call: RecordedCall) -> Work:
 
 
 _OUTPUT_WIDTHS = {5: 2, 6: 4, 15: 2}
-"""Bytes an element of the output type that a scaled product names by torch's number: float16,
-float32, bfloat16."""
+"""Bytes per element of a scaled product's output.
+
+The keys are torch's numbers of the types float16, float32 and bfloat16.
+"""

@@ -76,7 +76,7 @@ INDUCTOR_RULES: tuple[tuple[str, str, str], ...] = (
 """(where to look, pattern, primitive) for names that begin with `triton_`."""
 
 VIEW_OP = rf"^({_VIEW})$"
-"""Ops that cost nothing in a kernel that is made of others as well."""
+"""Ops that cost nothing within a kernel that has other ops."""
 OP_RULES: tuple[tuple[str, str, str], ...] = tuple(
     ("op", rf"^(_foreach_)?({ops})_?$", primitive) for ops, primitive in _SORTS
 )

@@ -18,8 +18,10 @@ from tracelens.derive.kernels.kernel_primitives import (
 )
 
 _LOOKED_AT = 2000
-"""Characters of a name that are read: all that the rules look for is at the front, and names may
-be 100 KB long."""
+"""Characters of a name that are read.
+
+The rules look only at its front, and names may be 100 KB long.
+"""
 
 _NAMESPACE = r"^.*(::|: )"
 

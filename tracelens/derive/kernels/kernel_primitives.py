@@ -45,7 +45,7 @@ FUNCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ),
     ("head", r"", "elementwise"),
 )
-"""Used for generic heads only, so that a word inside some lambda's type (`lamb`) never decides."""
+"""Rules for generic heads only. A word inside some lambda's type (`lamb`) then never decides."""
 
 _ATTENTION = (
     r"[fF]lash_?([aA]ttn|[aA]ttention|fwd|bwd)|^(pytorch_)?flash(_attn)?::|fmha|Fmha|FMHA|native_sdpa|_sdpa_"
@@ -298,5 +298,7 @@ CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
     "loss": ("elementwise", "reduction"),
     "optimizer": ("elementwise", "reduction"),
 }
-"""For an op's primitive, the primitives by name that it overrules, besides itself and `unknown`.
-Any other primitive by name (a format change, a bias or a fill below a convolution) stands."""
+"""Primitives by name that an op's primitive overrules, besides itself and `unknown`.
+
+Any other primitive by name (a format change, a bias or a fill below a convolution) stands.
+"""

@@ -267,8 +267,11 @@ FAMILIES: Mapping[str, Family] = {
     "cached": Family(_first_two),
     **PRODUCTS,
 }
-"""The families by name. `read_only`: results are few, or how many is not known before. `update`:
-all results are arguments. `cached`: the first two tensors are written into parts of larger ones."""
+"""The families by name.
+
+`read_only`: results are few, or their number is not known before. `update`: all results are
+arguments. `cached`: the first two tensors are written into parts of larger ones.
+"""
 
 
 @cache

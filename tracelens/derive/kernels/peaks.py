@@ -11,7 +11,7 @@ import msgspec
 from tracelens.errors import SourceError, first_line
 
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8")
-"""Kinds of products that a peak can be of."""
+"""Kinds of products with a peak."""
 
 
 @dataclass(frozen=True, slots=True)

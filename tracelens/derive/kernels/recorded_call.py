@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 from tracelens.derive.kernels.recorded_dtypes import element_type, listed
 
 _LARGEST = 1 << 40
-"""Sizes above are no sizes, but damage."""
+"""Larger sizes are damage."""
 
 
 class UnknownWorkError(Exception):

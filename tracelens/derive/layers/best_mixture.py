@@ -10,7 +10,7 @@ from tracelens.derive.layers.layer_times import Sides
 from tracelens.schemas.events import PRIMITIVES
 
 EAGER, COMPILED = 0, 1
-"""The two configurations, as positions in a layer's times; the model's caller is in the first."""
+"""The two configurations, as positions in a layer's times. The model's caller runs in the first."""
 Row = dict[str, Any]
 TOTAL = "(total)"
 _WORDS = ("eager", "compiled")

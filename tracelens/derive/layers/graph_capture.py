@@ -26,7 +26,7 @@ EVIDENCE = "graph capture"
 _OP = ("name", "input_shapes")
 _BEGIN, _END = r"^(cuda|cu|hip)StreamBeginCapture", r"^(cuda|cu|hip)StreamEndCapture"
 _MOST_WRONG = 0.05
-"""A capture and a replay are of two graphs where a larger share of what can be compared differs."""
+"""A larger share of contradictions means that capture and replay are of two graphs."""
 _GRID, _BLOCK = (tuple(f"{what}_{axis}" for axis in "xyz") for what in ("grid", "block"))
 
 

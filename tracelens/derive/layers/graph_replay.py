@@ -16,19 +16,24 @@ from tracelens.trace import Trace
 BASE_EVIDENCE = "base capture"
 UNATTRIBUTED = "(unattributed)"
 BARE_NAME = pl.col("name").cast(pl.String).str.extract(r"^(?:void )?([^<(]+)")
-"""A kernel's name up to what tools write in different ways: template arguments, parameters,
-unnamed namespaces."""
-_LEAST_ALIKE = 0.5
-"""With a smaller part of a sequence matched, the base ran another program, and nothing is placed.
+"""Matches a kernel's name up to the parts that tools write differently.
 
-Nor is anything with fewer of the matched kernels on equal grids: that was another batch size.
-Compiled twice, the same program keeps 72 to 92 % of them, with another batch size 8 % (seen on an
-H200)."""
+These are template arguments, parameters and unnamed namespaces.
+"""
+_LEAST_ALIKE = 0.5
+"""The least share of a sequence to match.
+
+With less, the base ran another program, and nothing is placed. Nor is anything placed if fewer of
+the matched kernels have equal grids: that was another batch size. Compiled twice, the same program
+keeps 72 to 92 % of them, with another batch size 8 % (seen on an H200).
+"""
 _LONGEST_RUN = 20_000
-"""Kernels taken of a base without steps: alignment takes time proportional to the product of
-both lengths."""
+"""Most kernels of a base without steps that are aligned.
+
+Alignment takes time proportional to the product of both lengths.
+"""
 _PATHS_ONLY = ("none", "root module only", "module span", "backward sequence")
-"""Evidence from the launch, which all kernels of a replay share."""
+"""Evidence from the launch. All kernels of a replay share it."""
 PAIRS = pl.Schema(
     {"rank": pl.Int32, "kernel_id": pl.Int64, "base_rank": pl.Int32, "base_id": pl.Int64}
 )

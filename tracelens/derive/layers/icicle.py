@@ -6,7 +6,7 @@ from tracelens.derive.layers.attribution import name_layers
 from tracelens.trace import Trace
 
 MOST_ROWS = 10_000
-"""Rows beyond this are put together, layer by layer."""
+"""Most rows. Further ones are put together, layer by layer."""
 PATHS = {
     "phase": pl.String,
     "layer": pl.String,

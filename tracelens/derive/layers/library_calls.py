@@ -30,9 +30,9 @@ _UNKNOWN_KERNEL = 2.0
 _UNKNOWN_CALL = 1.0
 """Weight where the call's name tells nothing: any kernel but a main one may belong to it."""
 _PREPARES = 0.25
-"""A kernel that neither does nor finishes work rather begins a call, as a change of layout does."""
+"""A kernel that neither does nor finishes work likely begins a call, as a layout change does."""
 _FINISHES_WORK = 0.5
-"""A reduction after the main kernel rather finishes its call."""
+"""A reduction after the main kernel is likely to finish its call."""
 _SECOND_OF_BACKWARD = 1.0
 """A backward call may have two main kernels: one for its input, one for its weight."""
 _SECOND_MAIN = -1.0

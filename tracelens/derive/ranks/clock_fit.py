@@ -58,10 +58,10 @@ class _Corridor:
 def fit_clock(lows: Points, highs: Points, near: Points, until: float) -> ClockFit | None:
     """Return the line above `lows`, below `highs` and close to `near`, for times from 0 to `until`.
 
-    None without bounds from both sides. A linear programme of two unknowns: for a drift, the
-    offsets of lines that keep between lie between floor and ceiling. Both are straight between the
-    drifts at which another corner of the points' hulls begins to bound, so that what is greatest or
-    least is so at one of these.
+    None without bounds from both sides. This is a linear programme of two unknowns. For a given
+    drift, the offsets of lines that keep all bounds lie between a floor and a ceiling. Floor and
+    ceiling are piecewise linear in the drift, with breaks where another corner of the points'
+    hulls takes over. So their extremes are at these drifts.
     """
     if not lows or not highs:
         return None

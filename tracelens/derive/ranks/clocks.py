@@ -20,10 +20,12 @@ _EVERYONE_WAITS = r"(?i)all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|bar
 """Collectives that need data of every rank. A broadcast's root leaves before the others come, by
 0.2 ms in a real one."""
 _JITTER_NS = 100_000
-"""On one host, a collective may seem to end so long before its last start: device times are
-converted to the host's."""
+"""On one host, a collective may seem to end this long before its last start.
+
+Device times are converted to the host's.
+"""
 _BINS = 64
-"""Stretches of time in which the tightest bounds are kept."""
+"""Stretches of time. In each the tightest bounds are kept."""
 CLOCKS = {
     "rank": pl.Int32,
     "node": pl.Int32,

@@ -12,14 +12,14 @@ from tracelens.derive.ranks.transfers import SAME_CALL, SLOW, each_transfer
 from tracelens.trace import Trace
 
 MOST_RANKS = 1 << 20
-"""A larger job than this is a mistake of its record."""
+"""A larger job is a mistake in its record."""
 _FASTEST = 0.1
-"""The quantile of a group's transfers that is taken for one without waiting."""
+"""This quantile of a group's transfers counts as a transfer without waiting."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingStraggler:
-    """Ranks that were not given in whose group transfers take longer than they need.
+    """Ranks that were not given, whose groups' transfers take longer than they need.
 
     excess_ns is that time in all; mean_ns and usual_ns are a transfer's mean time, and what it
     would be without waiting.

@@ -14,7 +14,7 @@ from tracelens.derive.ranks.pipeline import find_pipeline
 from tracelens.trace import Trace
 
 KINDS = ("rank", "node", "stage", "group", "ranks")
-"""What a set of ranks is called by: one rank, a host, a pipeline stage, a group, or its list."""
+"""Kinds of sets of ranks: one rank, a host, a pipeline stage, a group, or a list."""
 _AXES = {
     "tensor": r"tensor|(?<![a-z])tp(?![a-z])",
     "pipeline": r"pipeline|(?<![a-z])pp(?![a-z])",

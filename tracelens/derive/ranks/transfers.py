@@ -8,11 +8,11 @@ from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.trace import Trace
 
 SAME_CALL = ["name", "dtype", "size_in_bytes", "size_out_bytes"]
-"""Columns in which collectives agree that move the same data."""
+"""Columns that are equal in collectives that move the same data."""
 SLOW = 1.5
 """A group is slow if its transfers take this many times as long as its peers'."""
 _LEAST_NS = 5_000
-"""A smaller difference between two transfers may be the device clock's."""
+"""A smaller difference between two transfers may come from the device clock."""
 _NETWORK = 20.0
 """A network is slow if it carries this many times less than hosts do inside. A tenth is common."""
 _LARGE_BYTES = 1 << 20

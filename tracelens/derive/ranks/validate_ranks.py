@@ -16,8 +16,10 @@ from tracelens.trace.same_run import FAR_NS, FORCED, HOW_TO_FORCE, NOT_TOGETHER
 MISSING = "ranks_missing"
 """Code of the diagnostic that names the ranks of the job that were not given."""
 _STRAINED_NS = 1_000_000
-"""Two runs of a program contradict each other's clocks by more; a clock that is set while a job
-runs may, too."""
+"""More contradiction between clocks means two runs of a program.
+
+A clock that is set while a job runs may cause it, too.
+"""
 _SECOND_NS = 10**9
 _COLUMNS = ("offset_ns", "drift_ppm", "uncertainty_ns")
 _Row = dict[str, Any]

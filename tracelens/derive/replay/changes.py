@@ -32,11 +32,14 @@ _GRAPH_LAUNCH_NS = 15_000
 _PINS = "Host(?:Alloc|Malloc|Register|Unregister|Free)|FreeHost|MallocHost"
 """Calls that allocate pinned memory of the host, which no graph holds."""
 _GRAPH_GAP_NS = 100
-"""Between two kernels of a graph: the median of three graphs recorded on an H200 is 64 to 96."""
+"""Time between two kernels of a graph, in ns.
+
+The median of three graphs recorded on an H200 is 64 to 96.
+"""
 _LEAST_FACTOR = 0.001
-"""A factor by which something is faster: below it, times would be too long for their numbers."""
+"""The least factor of a change. Below it, times would be too long for their numbers."""
 _SMALL_BYTES = 64
-"""What reads back no more than this reads a number: without the wait there is no copy either."""
+"""Most bytes of a copy that reads back a number. Without the wait there is no copy either."""
 
 
 @dataclass(frozen=True, slots=True)

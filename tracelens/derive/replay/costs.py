@@ -15,7 +15,7 @@ from tracelens.derive.replay.replay import Replay
 from tracelens.trace import Trace
 
 _LEAST_LEFT = 0.05
-"""Of a stretch of the host's time at least this share is the program's own."""
+"""At least this share of each stretch of the host's time is the program's own."""
 _HOST = (OP, PYTHON, CALL, LAUNCH)
 
 
@@ -58,9 +58,11 @@ _MOST_NS = 1e9
 """No event costs a second."""
 _SLOWER_HOST = 1.1
 RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
-"""What an error grows with: the step itself, what a host slower by a tenth would add, and what was
-taken off for the profiler. The shares are chosen; how many times their sum a range is wide is
-measured."""
+"""What an error grows with.
+
+It is the step itself, the added time on a host slower by a tenth, and the time taken off for the
+profiler. The shares are chosen. A measurement says how many times their sum a range is wide.
+"""
 STEP_WIDTH, CHANGE_WIDTH = 2.2, 2.2
 """A range reaches this many times that sum to both sides.
 
@@ -85,8 +87,10 @@ def kind_of_profile(trace: Trace, rank: int) -> str:
 
 
 SETTING = "profiler_costs"
-"""Where a source's settings keep the costs that were measured on the machine that recorded it: by
-kind of profile a list of the numbers of `Costs`."""
+"""A source's setting that keeps the costs measured on its own machine.
+
+It has a list of the numbers of `Costs` by kind of profile.
+"""
 
 
 def costs_of(trace: Trace, rank: int) -> tuple[Costs, str]:

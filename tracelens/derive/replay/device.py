@@ -24,10 +24,12 @@ from tracelens.derive.replay.window import Window
 LEAST_LATENCY_NS = 1_500
 """A launch takes at least this long to reach an idle device."""
 _USUAL_LATENCY_NS, _USUAL_GAP_NS = 5_000, 1_000
-"""Where nothing in the window shows these."""
+"""Latency and gap where the window shows none."""
 _LONG_GAP_NS, _LONG_LATENCY_NS = 10_000, 20_000
-"""A stream that pauses for longer with work queued, or a launch that takes so much longer than
-usual, waited for something else."""
+"""A stream that pauses for longer with work queued waited for something else.
+
+So did a launch that takes this much longer than usual.
+"""
 _NEAR_NS = 5_000
 """Work waited for other work that ended at most this long before it began."""
 _LEAST_INTERVAL_NS = 1

@@ -30,7 +30,7 @@ _BYTES = {
     "fp8": 1,
     "int8": 1,
 }
-"""Bytes of an element."""
+"""Bytes per element."""
 _LONG_WAIT_NS, _COLD_NS, _WARM_SHARE = 5_000_000, 3_000_000, 0.5
 """A host that waited for input, or decoded it, for so long finds its caches cold.
 

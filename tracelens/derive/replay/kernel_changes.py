@@ -11,11 +11,15 @@ from tracelens.derive.replay.subject import Change, Subject, picked, require
 from tracelens.errors import UsageError
 
 _FUSED_HOST, _FUSED_DEVICE = 0.05, 0.3
-"""What a fused optimizer keeps of the time of one that goes parameter by parameter: read off four
-programs of samples/whatif, of which docs/accuracy.md has the errors."""
+"""Shares of time that a fused optimizer keeps of one that goes parameter by parameter.
+
+They were read off four programs of samples/whatif, whose errors are in docs/accuracy.md.
+"""
 _CAPTURABLE_KERNELS, _SMALL_QUANTILE = 12, 0.1
-"""The kernels of `torch.optim.adam._single_tensor_adam` (torch 2.11) that only `capturable` has,
-and how small they are among the trace's own: they work on one number."""
+"""The kernels of `torch.optim.adam._single_tensor_adam` (torch 2.11) that only `capturable` has.
+
+The second number says how small they are among the trace's own kernels: they work on one number.
+"""
 
 
 def channels_last(subject: Subject, _: str | None) -> Change:

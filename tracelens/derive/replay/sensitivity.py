@@ -13,7 +13,7 @@ from tracelens.derive.replay.unprofiled import UnprofiledStep
 from tracelens.trace import Trace
 
 SHARE = 0.1
-"""Each takes this share less."""
+"""How much less each thing takes in turn, as a share."""
 _MOST = 12
 """How many ops, and how many layers, are tried: those with most time."""
 

@@ -16,7 +16,7 @@ from tracelens.errors import UsageError
 from tracelens.trace import Trace
 
 NEVER = -(10**15)
-"""The weight of an edge that nothing waits along any more."""
+"""The weight of an edge along which nothing waits any more."""
 
 
 @dataclass

@@ -19,7 +19,7 @@ from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
 
 _UNEVEN = 0.25
-"""Where median and mean differ by more, steps are of several kinds."""
+"""If median and mean differ by more than this, steps are of several kinds."""
 LARGEST_ERROR = 0.1
 """A replay that misses the recorded step by more predicts nothing."""
 

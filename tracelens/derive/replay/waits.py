@@ -13,7 +13,7 @@ from tracelens.derive.replay.graph import Ints
 from tracelens.derive.replay.window import Window
 
 _USUAL_CALL_NS = 4_000
-"""What a call takes that need not wait, where the window shows none."""
+"""Time of a call that need not wait, where the window shows none."""
 _USUAL_RETURN_NS = 8_000
 _IMPLICIT = (
     r"^(cuda|cu|hip)(Mem)?(Free|FreeHost|HostFree|HostUnregister|HostAlloc|HostRegister)(_v\d)?$"
@@ -23,7 +23,7 @@ _LONG_LAUNCH_NS = 50_000
 _FULL_QUEUE = 128
 """A launch that takes this long with so much work pending waits for room in the queue."""
 _NEAR_NS = 50_000
-"""A call that ends so shortly after device work may have waited for it."""
+"""A call that ends this shortly after device work may have waited for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ MOST_EVENTS = 60_000
 A trace without steps is replayed whole, unless it has more.
 """
 _LONGEST_LEAD_NS = 10_000_000_000
-"""The host runs ahead of the device by less."""
+"""The host never runs further ahead of the device than this."""
 _WORK = ("start_ns", "duration_ns", "device_id", "stream_id", "api_call_id", "link")
 _ENDS = pl.col("start_ns") + pl.col("duration_ns")
 

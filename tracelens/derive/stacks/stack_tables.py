@@ -16,9 +16,11 @@ from tracelens.errors import TracelensError
 from tracelens.schemas.stacks import FRAMES, STACKS
 
 WELL_KNOWN_ENTRIES = r"call_function|Conv2dImpl::forward|VariableType::_convolution|Conv2d.*::forward|THPVariable_\w+"
-"""Functions in which a framework call begins: in the stacks of "Comparing the costs of
-abstraction for DL frameworks", and, in a release build of torch 2, whose interpreter is
-stripped, the Python binding."""
+"""Functions in which a framework call begins.
+
+They are from the stacks of "Comparing the costs of abstraction for DL frameworks". In a release
+build of torch 2, whose interpreter is stripped, it is the Python binding.
+"""
 
 _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 

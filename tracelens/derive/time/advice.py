@@ -12,7 +12,7 @@ from tracelens.trace import Trace
 _MOST_CHANGES = 5
 _MOST_PLACES = 3
 _SAME = 0.95
-"""The ends of a range are one number where they differ by less than this."""
+"""The ends of a range are said as one number if they differ by less than this."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from tracelens.derive.time.rank_time import WORTH_IT
 from tracelens.trace import Trace
 
 _UNFUSED_LAUNCHES = 20
-"""An optimizer that launches more kernels a step than this, none of them for many tensors, is
-not fused."""
+"""More launches per step than this, none of them for many tensors: the optimizer is not fused."""
 _LARGE_SCORES = 128 * 128
 _REPEATED = 10
 """Without steps, memory that is allocated and released this often is not kept."""

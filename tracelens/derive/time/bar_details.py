@@ -5,8 +5,11 @@ import polars as pl
 from tracelens.trace import Trace
 
 DETAILS = {"op": pl.String, "layer": pl.String, "shapes": pl.String, "size": pl.String}
-"""Columns that `with_details` adds; `op` is the innermost one around a launch, `size` a kernel's
-grid and block, or the bytes that are copied or filled."""
+"""Columns that `with_details` adds.
+
+`op` is the innermost one around a launch. `size` is a kernel's grid and block, or the bytes that
+are copied or filled.
+"""
 _OF_SPAN = ["name", "kind", "module_path", "input_shapes"]
 _SIZES = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
 _AXES = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")

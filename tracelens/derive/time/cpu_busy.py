@@ -10,15 +10,19 @@ from tracelens.derive.columns.split_intervals import cut_at, overlay
 from tracelens.derive.time.host_lanes import LAUNCHES, Lanes
 
 COMMUNICATION = r"^c10d::|^gloo:|^mpi:"
-"""Names of spans in which a process communicates with others: the ops of torch's process groups,
-and what their threads run."""
+"""Names of spans in which a process communicates with others.
+
+They are the ops of torch's process groups, and their threads' functions.
+"""
 _ON_HOST = r"^gloo:|^mpi:"
 """Names of spans in which the host sends and receives, beside the op that asked for it."""
 _IS_OPERATOR = r"^\w+::\w+$"
 _EDGES = ["start_ns", "end_ns"]
 COMPUTES = ("launch", "host", "communication")
-"""Causes of activities during which ops count as computing; the others already say what the
-process does."""
+"""Causes of activities during which ops count as computing.
+
+Other causes already say what the process does.
+"""
 
 
 def with_op_time(

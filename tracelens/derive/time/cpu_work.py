@@ -12,7 +12,7 @@ from tracelens.derive.time.cpu_busy import COMMUNICATION, communication_spans
 ARITHMETIC, COPY, COMMUNICATES, CALLS = range(4)
 """Kinds of work."""
 _BY_PRIORITY = (ARITHMETIC, COPY, COMMUNICATES, CALLS)
-"""Which kind counts where threads do several at a time."""
+"""Kinds of work in order: the first counts where threads do several at a time."""
 COLUMNS = ("kind", "name", "parent_id", "process_id", "thread_id", "start_ns", "duration_ns")
 SHAPES = ("input_shapes", "input_dtypes")
 _COPIES = r"^aten::(?:_?copy_?|clone|contiguous|_to_copy|to|cat|_cat|stack|repeat|fill_|zero_)$"
@@ -32,10 +32,12 @@ An op on fewer works for about a microsecond, no longer than calling it takes.
 _USUAL_WIDTH = 4
 """Bytes of an element whose type was not recorded."""
 _LEAST_NS = 10_000
-"""An operator of unknown shapes works where its own time, in the median of its calls, is at least
-this long: calling one takes less."""
+"""Least self time of an operator of unknown shapes that works, in the median of its calls.
+
+Calling one takes less.
+"""
 _LONG_NS = 50_000
-"""Any other op works where its own time is at least this long, however small its inputs are."""
+"""Least self time of any other op that works, however small its inputs are."""
 _OPERATOR = r"^\w+::\w+$"
 """An operator of a library, such as aten::add; autograd::engine::evaluate_function: … is none."""
 

@@ -32,16 +32,19 @@ _GAP = 1.5
 _SAME_STEPS = 0.6
 """From this share on two ranks are late in the same steps: common late steps over all."""
 _ROTATES, _MOST_OF_ONE = 0.6, 0.6
-"""Another rank is late each step: in at least this share of the steps, none in more than this share
-of the late ones."""
+"""Limits for lateness in turn, on another rank each step.
+
+Ranks are late in at least the first share of the steps, and none in more than the second share of
+the late ones.
+"""
 _MANY = 4
-"""So many ranks that are late in one or two steps each also count, as late in turn."""
+"""At least so many ranks, late in one or two steps each, count as late in turn."""
 _MOST = 8
 """Culprits that are looked at, the greatest delays first."""
 _FELT = 0.5
-"""Nobody is blamed of whose delay the job loses less than this share of BLAMED."""
+"""Nobody is blamed for a delay that costs the job less than this share of BLAMED."""
 _MOSTLY = 0.5
-"""A late rank is idle, for no single cause, where idle time makes this share of its delay."""
+"""Idle time explains a delay, for no single cause, if it makes this share of the delay."""
 _HOST_CAUSES = ("input", "host", "launch", "loading", "sync", "allocation")
 LINK, NETWORK = "link", "network"
 """Causes of sets of ranks whose transfers are slow."""

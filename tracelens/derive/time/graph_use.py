@@ -15,10 +15,10 @@ class GraphUse(Enum):
 
     NONE = "none"
     COMPILED = "compiled"
-    """It runs compiled code, which launches kernels one by one."""
+    """The program runs compiled code, which launches kernels one by one."""
     REPLAYED = "replayed"
     CAPTURED = "captured"
-    """It captures a graph and replays none, so launches run nothing on the device."""
+    """The program captures a graph and replays none, so launches run nothing on the device."""
 
 
 def graph_use(trace: Trace) -> GraphUse:

@@ -34,7 +34,7 @@ _OPERATOR = r"^\w+::\w+$|^\w+::\w+\.\w+$"
 """An operator of a library, such as aten::add or aten::add.out;
 autograd::engine::evaluate_function: … is none."""
 _HOOK_AROUND_CALL = r"/(?:steps|calls)\.py\(\d+\): (?:call|following|init|tracing)$"
-"""Hooks inside which the program's own calls run: of modules, loaders, optimizers and tracing."""
+"""Hooks around the program's own calls: of modules, loaders, optimizers and tracing."""
 
 
 def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:

@@ -20,7 +20,7 @@ _KEY = ["process_id", "thread_id"]
 _APART_NS = 4 * STACKS_SLOW_BY * PAUSE_NS
 """The time between two threads on one axis; more than any pause."""
 _MOST_ROWS = 1 << 17
-"""Spans, calls and overhead of the threads that are looked at together: a copy of them is held."""
+"""Most spans, calls and overhead of the threads that are looked at together. They are copied."""
 _LONGEST_NS = 1 << 62
 
 

@@ -22,7 +22,7 @@ Thread: TypeAlias = tuple[int | None, int | None]
 """A process id and a thread id."""
 
 PROFILER_KIND = "profiler"
-"""Idle time that the profiler takes for itself, apart from the causes; it is part of `host`."""
+"""Idle time that the profiler takes for itself. It has a code of its own, but is part of `host`."""
 IDLE_KINDS = (*CAUSES, PROFILER_KIND)
 """Kinds of idle time by their codes: the causes, and the profiler's own work apart from `host`."""
 CAUSE_OF_KIND = (*CAUSES, "host")

@@ -19,8 +19,10 @@ Device: TypeAlias = tuple[int, int]
 """A rank, and the number of one of its devices."""
 
 LOADING_NS = 1_000_000
-"""An op that launches takes microseconds; one that takes this long before a kernel's first use
-loads the kernel."""
+"""An op that launches takes microseconds.
+
+One that takes this long before a kernel's first use loads the kernel.
+"""
 _MUCH_LONGER = 3
 LATENCY_NS = 10_000
 """Work may start this long after its launching call returned before it counts as waiting for

@@ -22,7 +22,7 @@ from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
 
 _MOST_ROWS = 1_000_000
-"""Ranks' calls that are replayed: the first ones of a longer trace."""
+"""Calls of ranks that are replayed: of a longer trace the first ones."""
 _CALL = ["group_key", "call"]
 
 

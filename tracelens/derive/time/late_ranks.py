@@ -26,7 +26,7 @@ _SIGMAS, _SIGMAS_ONCE = 4.0, 6.0
 The first number is for the median of all steps, the second for one step.
 """
 _EXPLAINS = 0.25
-"""A rank is late for the cause that makes at least this share of its delay."""
+"""A cause explains a rank's lateness if it makes at least this share of its delay."""
 _ALWAYS = 0.8
 """A rank is late in every step if it is in this share of them."""
 _SCALE = 1.4826
@@ -35,7 +35,7 @@ _OWN_PARTS = tuple(part for part in PARTS if part not in ("waiting", "communicat
 OWN, COMMUNICATION = "excess_ns", "communication_excess_ns"
 """Columns of delays: of a rank's own time, and of the transfers that it takes part in."""
 OWN_TIME, IDLE = "own", "idle"
-"""What a delay is measured in where no part explains it: all own time, or idle time."""
+"""Measures of a delay that no part explains: all own time, or idle time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,12 @@ from tracelens.trace import Trace
 LANE = ["rank", "process_id", "thread_id"]
 BETWEEN = " > "
 _LATEST = 2**62
-"""The last moment that times are moved to; the end of what begins later may be no 64-bit number."""
+"""The last moment that times are moved to. Work that begins later might end beyond 64 bits."""
 _MOST_ROWS = 1_000_000
-"""Ranges, calls and work of several ranks that are looked at as one: of millions the copies take
-gigabytes."""
+"""Most ranges, calls and work of several ranks that are looked at as one.
+
+For millions the copies take gigabytes.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,14 +26,18 @@ _SAME = 0.02
 SLOWED = ("launch", "host")
 """The parts that a profiler slows: it runs inside ops, API calls and Python calls."""
 _UNEVEN, _ROUNDED = 0.05, 0.005
-"""Where the mean step differs by more than this share from the median one, an answer says both:
-shares are of all steps together, so that a few long ones count in them. Notes say both where they
-differ by more than rounding."""
+"""Where the mean step differs by more than this share from the median one, an answer says both.
+
+Shares are of all steps together, so that a few long ones count in them. Notes say both where they
+differ by more than rounding.
+"""
 _SHARES = ("compute", "exposed_communication", "exposed_copy", "idle")
 _LONGEST = 60
 _BEYOND_JUDGING = 20
-"""A process whose step the profiler makes so many times as long is not judged: nearly all of it is
-the profiler's."""
+"""A process is not judged if the profiler makes its step this many times as long.
+
+Nearly all of it is then the profiler's.
+"""
 _MANY_RANKS = 4
 
 

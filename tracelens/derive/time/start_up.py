@@ -24,7 +24,7 @@ _SPARSE = 0.1
 A program whose first phase only computes less stays above a tenth.
 """
 _WAITING = ("sync", "memcpy", "memset")
-"""Kinds of calls that last as long as the work that they wait for or do."""
+"""Kinds of calls that last as long as the work that they wait for or do themselves."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
 _LOST = 0.1
-"""What all ranks lose comes before a straggler from this share of their time on."""
+"""From this share of their time on, a loss of all ranks is named before a straggler."""
 _FEW = 3
 """Culprits that the job's sentence names."""
 _LATE_BY = {

@@ -18,7 +18,7 @@ from tracelens.trace import Trace
 MOST_BARS = 20_000
 """More bars than this are put together where they are short."""
 _HOST_KINDS = ("op", "module", "annotation", "nvtx")
-"""Spans that are drawn; Python calls would hide them, and have lanes of their own."""
+"""Kinds of spans that are drawn. Python calls would hide them, and have their own lanes."""
 PYTHON_LANE = ", Python calls"
 """End of the name of a lane of a thread's Python calls."""
 _IDS = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
@@ -36,14 +36,19 @@ BARS = {
     "source": pl.String,
     "event_id": pl.Int64,
 }
-"""Columns of bars; `kind` is a kernel's primitive, a cause of idle time, or what else it is; `n`
-counts the bars that a bar stands for. The bars of a launch and of the work that it started have
-one api_call_id. `source` and `event_id` name the row of a table that a bar shows, if any."""
+"""Columns of bars.
+
+`kind` is a kernel's primitive, a cause of idle time, or another kind. `n` counts the bars that a
+bar stands for. The bars of a launch and of the work that it started have one api_call_id. `source`
+and `event_id` name the row of a table that a bar shows, if any.
+"""
 _BAR = list(BARS)
 _CODED: dict[Any, Any] = {pl.String: pl.Categorical}
 _AS_TEXT: dict[Any, Any] = {pl.Categorical: pl.String}
-"""Casts of the texts of bars: coded while there may be millions of bars, and as texts those that
-are drawn."""
+"""Casts of bars' texts.
+
+They are coded while there may be millions of bars, and become texts once drawn.
+"""
 _TIMES = ("start_ns", "duration_ns")
 _END = pl.col("start_ns") + pl.col("duration_ns")
 _AROUND_NS = 10**9

@@ -21,8 +21,10 @@ from tracelens.views.formats.format import Format, Screen
 from tracelens.views.values import Shown, printable, shorten, show
 
 _NARROWEST, _NARROWEST_FIRST = 16, 36
-"""Least widths of text columns, and of the first one, which names the row; columns are dropped
-rather than narrowed more."""
+"""Least widths of text columns, and of the first one, which names the row.
+
+Columns are dropped rather than made narrower.
+"""
 _WIDEST = 72
 """Greatest width of a text column: the middle of a longer name is cut."""
 _GAP = 2

@@ -3,4 +3,4 @@
 from tracelens.derive.calls.libraries import aten, attention, cublas, cudnn
 
 TORCH = (*aten.FUNCTIONS, *cudnn.FUNCTIONS, *cublas.FUNCTIONS, *attention.FUNCTIONS)
-"""Every one exists in torch on CUDA, so that what is advised can be applied."""
+"""Functions of torch. Each exists on CUDA, so that the advice can be applied."""

@@ -27,8 +27,10 @@ _REPEATED = (
     *(("and", ("==", ("STRIDE", "in1", d), 0), ("!=", ("SHAPE", "in1", d), 1)) for d in range(4)),
 )
 _SUMMAND = ("or", ("not", _SAME_SHAPE), _REPEATED, alike("in1", "out"))
-"""A summand has the layout of the result, unless it is broadcast: of a smaller shape, or with a
-stride of 0."""
+"""A summand has the layout of the result, unless it is broadcast.
+
+Then its shape is smaller, or it has a stride of 0.
+"""
 _OVERWRITES = (
     "and",
     ("not", ("LIVE", "in0")),
@@ -61,6 +63,8 @@ FUNCTIONS = (
     Function("to_nhwc", "aten", (), dense("out", NHWC), "contiguous"),
     Function("to_nchw", "aten", (), dense("out", NCHW), "contiguous"),
 )
-"""Those that cover no operator change a layout: the search adds them. Casts and copies of the
-graph are covered as they ran, and none is added: no function here takes another dtype than the
-graph has."""
+"""Functions of this library.
+
+Those that cover no operator change a layout: the search adds them. Casts and copies of the graph
+are covered as they ran, and none is added: no function here takes another dtype than the graph has.
+"""

@@ -36,8 +36,10 @@ _ONE_IMAGE = (
     dense("in0", NCHW),
     dense("out", NCHW),
 )
-"""The pixels of one image are a matrix's columns as they lie; the bias is one a row then, which
-no epilogue adds."""
+"""For one image its pixels are a matrix's columns as they lie.
+
+The bias is then one per row, which no epilogue adds.
+"""
 
 
 def _adds_instead_of_a_bias(nodes: Sequence[Any]) -> bool:
