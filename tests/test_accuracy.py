@@ -176,3 +176,13 @@ def test_captures_are_counted_as_the_page_has_them(name: str) -> None:
     )
     counted = script("independent_count").count(script("raw_events").read(path))
     assert {part: round(value, 3) for part, value in counted.items()} == COUNTS[name]
+
+
+@pytest.mark.parametrize(
+    "name", ["graphs/vit_replay", "roofline/products", "torch/resnet50_channels_last"]
+)
+def test_coverage_is_as_the_page_has_it(name: str) -> None:
+    coverage = script("coverage")
+    row = coverage.covered(coverage.SAMPLES / f"{name}.pt.trace.json.gz")
+    assert row.launched_frac >= 0.9
+    assert row.line in script("accuracy_page").PAGE.read_text().splitlines(), "`make accuracy`"

@@ -94,6 +94,11 @@ ROOFLINE = Table(
         ),
         Column("peak_flops_per_s", F64, "Most operations a second.", "FLOP/s", nullable=True),
         Column("peak_bytes_per_s", F64, "Most bytes a second to and from memory.", nullable=True),
-        Column("evidence", STR, "Where the peaks are from, or why there is none.", nullable=True),
+        Column(
+            "evidence",
+            STR,
+            "Where the peaks are from, or why there is none; of what is not modelled, why.",
+            nullable=True,
+        ),
     ),
 )

@@ -13,6 +13,7 @@ from tracelens.trace import Trace
 
 NOT_MODELLED, STEP = "(not modelled)", "(step)"
 _DEVICE = ("rank", "device_id")
+_N_REASONS = 3
 _NEAR = 0.8
 """Share of its roof from which an op counts as near it."""
 _OP = ("op", "shapes", "dtypes")
@@ -45,6 +46,7 @@ def roofline(
     rest = found.rest.group_by(_DEVICE).agg(
         pl.col("duration_ns").sum(), n_kernels=pl.len().cast(pl.Int64)
     )
+    rest = rest.join(_reasons(found.rest), on=_DEVICE, how="left")
     devices = pl.concat([found.calls.select(_DEVICE), found.rest.select(_DEVICE)]).unique()
     rest = devices.join(rest, on=_DEVICE, how="left").with_columns(
         pl.col("duration_ns", "n_kernels").fill_null(0), op=pl.lit(NOT_MODELLED)
@@ -56,13 +58,28 @@ def roofline(
     rows = rows.join(limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True)
     evidence = pl.col("evidence").fill_null("no peaks: the trace does not describe the device")
     rows = _rated(
-        rows.with_columns(pl.when(pl.col("op") != NOT_MODELLED).then(evidence).alias("evidence"))
+        rows.with_columns(
+            evidence=pl.when(pl.col("op") != NOT_MODELLED).then(evidence).otherwise("why")
+        )
     )
     rows = rows.sort(
         *_DEVICE, "duration_ns", *_OP, descending=[False, False, True, False, False, False]
     )
     every = pl.concat([rows, _steps(trace, calls, found.rest)], how="diagonal")
     return ROOFLINE.conform(every.rename({"duration_ns": "duration_total_ns"}))
+
+
+def _reasons(rest: pl.DataFrame) -> pl.DataFrame:
+    """Return each device's largest reasons why kernels are not modelled, with their shares."""
+    total = pl.col("duration_ns").sum().over(_DEVICE)
+    shares = (
+        rest.with_columns(share=over(pl.col("duration_ns"), total))
+        .group_by(*_DEVICE, "why")
+        .agg(pl.col("share").sum())
+        .sort("share", "why", descending=[True, False])
+    )
+    words = pl.format("{} {}%", "why", (100 * pl.col("share")).round(0).cast(pl.Int64))
+    return shares.group_by(_DEVICE).agg(why=words.head(_N_REASONS).str.join(", "))
 
 
 def _limits(trace: Trace, given: Peaks | None) -> pl.DataFrame:
@@ -205,13 +222,15 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
     total, rest = (int(part["duration_total_ns"].sum()) for part in (ops, ops.filter(is_rest)))
     calls = ops.filter(~is_rest)
     share = rest / total if total else 0
+    reasons = ops.filter(is_rest).sort("duration_total_ns", descending=True)["evidence"]
+    why = f" ({reasons[0]})" if rest and reasons[0] else ""
     what = (
         f"Modelled: {calls['n_calls'].sum():,} calls, {float(calls['flops'].sum()) / 1e9:,.3f}"
         " GFLOP"
     )
     sentences = [
         *_nearness(calls, total),
-        f"{what}, {1 - share:.1%} of kernel time. Not modelled: {share:.1%}.",
+        f"{what}, {1 - share:.1%} of kernel time. Not modelled: {share:.1%}{why}.",
     ]
     if steps["mfu_frac"].count():
         low, middle, high = (getattr(steps["mfu_frac"], of)() for of in ("min", "median", "max"))

@@ -23,7 +23,7 @@ from tracelens.trace import Trace
 _INPUTS = ("name", "input_shapes", "input_dtypes", "input_strides", "concrete_inputs")
 _KERNEL = (
     *("rank", "device_id", "kernel_id", "span_id", "step", "name", "duration_ns"),
-    *("link", "api_call_id", "grid_x"),
+    *("link", "api_call_id", "grid_x", "is_communication"),
 )
 _IS_TF32 = r"(?i)tf32|_s1688"
 """CUTLASS names a product after its instruction.
@@ -50,7 +50,7 @@ class Modelled:
 
     `calls`: rank, device_id, step, op, shapes, dtypes, precision (None for one without a peak),
     flops, needed_flops, least_bytes, duration_ns and n_kernels of its kernels. `rest`: rank,
-    device_id, step and duration_ns of kernels in no such call.
+    device_id, step and duration_ns of kernels in no such call, and `why` they are in none.
     """
 
     calls: pl.DataFrame
@@ -102,9 +102,24 @@ def modelled(trace: Trace, base: Trace | None = None) -> Modelled:
         .then(pl.lit("tf32"))
         .otherwise(precision)
     )
-    return Modelled(
-        calls, called.filter(~is_known).select("rank", "device_id", "step", "duration_ns")
+    rest = _explained(called.filter(~is_known), trace)
+    return Modelled(calls, rest.select("rank", "device_id", "step", "duration_ns", "why"))
+
+
+def _explained(rest: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+    """Return the kernels in no modelled call, with `why`."""
+    ops = trace.select("spans", "rank", "span_id", "name", where=pl.col("kind") == "op")
+    ops = ops.with_columns(innermost=pl.col("name").cast(pl.String)).drop("name")
+    reason = (
+        pl.when("is_communication")
+        .then(pl.lit("communication"))
+        .when(pl.col("link") == "graph")
+        .then(pl.lit("replays of a graph (give its capture with --against)"))
+        .when(pl.col("link") == "launched")
+        .then(pl.coalesce("innermost", pl.lit("launched outside of ops")))
+        .otherwise(pl.lit("launched before the trace began"))
     )
+    return rest.join(ops, on=["rank", "span_id"], how="left").with_columns(why=reason)
 
 
 def _has_shapes(trace: Trace) -> bool:

@@ -1,0 +1,90 @@
+"""How much of each bundled capture's kernel time the roofline models.
+
+Part of docs/accuracy.md, which `make accuracy` writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+import tracelens as tl
+from tracelens.analyses.roofline import NOT_MODELLED, STEP
+from tracelens.errors import MissingTableError
+
+SAMPLES = Path(__file__).resolve().parents[1]
+BASES = {"graphs/vit_replay": "graphs/vit_capture"}
+"""Captures of replays, with the capture of their graph."""
+_ENDING = ".pt.trace.json.gz"
+_INTRO = """\
+## What the roofline covers
+
+The share of kernel time whose operations and bytes `--section roofline` knows, of every bundled capture with sizes
+of ops. What launched before the trace began has no op there; "of its launches" leaves that and communication out.
+Operations of products, convolutions and attention equal those of torch's FlopCounterMode: every formula on random
+sizes, and [a whole program](../samples/roofline/README.md). Captures of `study` and `thesis` hold no values of
+arguments: without strides a convolution's operations are not known.
+{summary}
+
+| Capture | Kernels, ms | Modelled | Of its launches | Not modelled |
+| --- | ---: | ---: | ---: | --- |
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """A capture's kernel time in ms, the share modelled, that of its own launches, and the rest."""
+
+    name: str
+    kernel_ms: float
+    modelled_frac: float
+    launched_frac: float
+    rest: str
+
+    @property
+    def line(self) -> str:
+        """The row of the table."""
+        shares = f"{self.modelled_frac:.1%} | {self.launched_frac:.1%}"
+        return f"| {self.name} | {self.kernel_ms:,.3f} | {shares} | {self.rest} |"
+
+
+def captures() -> list[Path]:
+    """Return traces and files of the samples that torch recorded."""
+    return sorted([*SAMPLES.rglob("*.tracelens"), *SAMPLES.rglob(f"*{_ENDING}")])
+
+
+def covered(path: Path) -> Coverage | None:
+    """Return how much of a capture is modelled; None of one without kernels or sizes."""
+    name = path.relative_to(SAMPLES).as_posix().replace("/captures/", "/").removesuffix(_ENDING)
+    base = SAMPLES / f"{BASES[name]}{_ENDING}" if name in BASES else None
+    trace = tl.open(path) if path.suffix == ".tracelens" else tl.collect(path)
+    try:
+        frame = tl.analyses.roofline(trace, base=base and tl.collect(base))
+    except MissingTableError:
+        return None
+    rows = frame.filter(pl.col("op") != STEP)
+    rest = rows.filter(op=NOT_MODELLED)
+    total, left = (part["duration_total_ns"].sum() for part in (rows, rest))
+    if not total:
+        return None
+    is_launched = pl.col("link").is_in(["launched", "graph"]) & ~pl.col("is_communication")
+    own = trace.kernels.filter(is_launched)["duration_ns"].sum()
+    why = rest.sort("duration_total_ns", descending=True)["evidence"][0] if left else ""
+    modelled = total - left
+    return Coverage(name, total / 1e6, modelled / total, modelled / own if own else 0.0, why or "")
+
+
+def rows() -> Iterator[Coverage]:
+    """Yield the row of each capture with sizes."""
+    yield from filter(None, map(covered, captures()))
+
+
+def section() -> str:
+    """Return the page's section."""
+    found = list(rows())
+    good = sum(row.launched_frac >= 0.9 for row in found)
+    summary = f"At least 90 % of its launches are modelled in {good} of {len(found)} captures."
+    return _INTRO.format(summary=summary) + "\n".join(row.line for row in found)
