@@ -17,6 +17,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from tests.command_line import command_line
+from tracelens.analyses import layer_host_time
 from tracelens.collectors import collect
 from tracelens.trace import Trace
 
@@ -89,6 +90,9 @@ def test_a_compiled_model_tells_modules_of_its_kernels(
     assert keys == set(trace.provenance["graph_key"])
     assert runs.height == 3, "a run of the graph in each recorded step"
     check_log(tmp_path / "log", trace)
+    layers = layer_host_time(trace).filter(pl.col("evidence").str.starts_with("compile provenance"))
+    products = {"first", "blocks.0", "head"}
+    assert set(layers["layer"]) == products | ({"act", "blocks.1"} if activations else set())
 
 
 def check_log(folder: Path, trace: Trace) -> None:

@@ -85,6 +85,47 @@ def test_ops_belong_to_the_innermost_module() -> None:
     ]  # 55 of 68
 
 
+def test_what_a_data_loader_calls_is_the_input_s() -> None:
+    spans: list[dict[str, Any]] = [
+        {
+            "kind": "annotation",
+            "name": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+        },
+        {"kind": "op", "name": "aten::stack", "self_ns": 4, "parent_id": 0, "phase": "other"},
+        {"kind": "op", "name": "aten::stack", "self_ns": 2, "phase": "other"},
+    ]
+    found = layer_host_time(make_trace(spans=spans)).select("layer", "op_self_ns", "evidence")
+    assert found.rows() == [("(input)", 4, "data loader"), ("(unattributed)", 2, "none")]
+
+
+def test_ops_of_a_compiled_graph_have_modules() -> None:
+    """The graph calls addmm for fc, and a kernel for relu and tanh, which write 1 and 3 bytes."""
+    spans: list[dict[str, Any]] = [
+        {"kind": "annotation", "name": "## Call CompiledFxGraph abc ##"},
+        {"kind": "op", "name": "aten::addmm", "self_ns": 30, "parent_id": 0, "start_ns": 1},
+        {"kind": "op", "name": "aten::copy_", "self_ns": 5, "parent_id": 1, "start_ns": 2},
+        {"kind": "op", "name": "graph_0_cpp_fused_relu_tanh_0", "self_ns": 40, "parent_id": 0}
+        | {"start_ns": 50},
+        {"kind": "op", "name": "Torch-Compiled Region: 0/0", "self_ns": 7, "start_ns": 0},
+    ]
+    calls: list[dict[str, Any]] = [
+        {"call_order": 0, "kernel_name": "extern_kernels.addmm", "is_extern": True}
+        | {"node": "addmm", "module_path": "fc", "output_bytes": 8},
+        {"call_order": 1, "kernel_name": "cpp_fused_relu_tanh_0", "node": "relu"}
+        | {"module_path": "act", "output_bytes": 1},
+        {"call_order": 1, "kernel_name": "cpp_fused_relu_tanh_0", "node": "tanh"}
+        | {"module_path": "last", "output_bytes": 3},
+    ]
+    rows = [call | {"graph_key": "abc", "rule": "nn_module_stack"} for call in calls]
+    found = layer_host_time(make_trace(spans=spans, provenance=rows))
+    assert dict(found.select("layer", "op_self_ns").iter_rows()) == {
+        "fc": 35,
+        "last": 30,
+        "act": 10,
+        "(unattributed)": 7,
+    }
+
+
 SPAN = st.fixed_dictionaries(
     {
         "kind": st.sampled_from(["op", "module", "python"]),

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -29,6 +30,7 @@ from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
+from tracelens.derive.time.frame_lines import frames_entered_earlier, mark_lines
 from tracelens.errors import NoTraceError, SourceError
 from tracelens.limits import TRACES
 from tracelens.running.program import package
@@ -190,6 +192,15 @@ def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
     )
 
 
+def _with_lines(activities: pl.DataFrame, spans: object, beside: dict[str, Any]) -> pl.DataFrame:
+    """Say of each line in places what it is, and name the lines that were sampled."""
+    recorded = spans if isinstance(spans, pl.DataFrame) else None
+    earlier = frozenset() if recorded is None else frames_entered_earlier(recorded)
+    activities = activities.with_columns(mark_lines(activities["what"], earlier))
+    samples = LineSamples.of(beside)
+    return activities if samples is None else with_sampled_lines(activities, samples, recorded)
+
+
 def _capture(
     path: Path, source: ByteSource, read: ReadEvents, diagnostics: Diagnostics, store: Store | None
 ) -> Capture:
@@ -205,12 +216,8 @@ def _capture(
         raw["spans"] = sidecar.exact_paths(raw["spans"], beside, diagnostics)
     starts = [frame["start_ns"].min() for frame in raw.values() if "start_ns" in frame.columns]
     tables = assemble(raw, diagnostics, store)
-    samples = LineSamples.of(beside)
-    if samples is not None and isinstance(tables.get("activities"), pl.DataFrame):
-        spans = tables.get("spans")
-        tables["activities"] = with_sampled_lines(
-            tables["activities"], samples, spans if isinstance(spans, pl.DataFrame) else None
-        )
+    if isinstance(tables.get("activities"), pl.DataFrame):
+        tables["activities"] = _with_lines(tables["activities"], tables.get("spans"), beside)
     if "layers" in tables:
         tables["layers"] = sidecar.describe_layers(tables["layers"], beside)
     if not read.complete:

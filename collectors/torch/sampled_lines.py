@@ -12,8 +12,7 @@ from tracelens.derive.columns.intervals import END, covered_ns
 from tracelens.derive.columns.split_intervals import cut_at
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.cpu_busy import outermost_ops
-
-_FRAME = re.compile(r"([^\s/()>]+\.py)\((\d+)\): (.+?)(?= > |$)")
+from tracelens.derive.time.frame_lines import FRAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def with_sampled_lines(
         stacks = samples.within(start, start + length) if is_named_here else []
         text = _with_lines(what, stacks) if stacks else None
         named.append(text)
-        if text is not None and what is not None and _FRAME.search(what):
+        if text is not None and what is not None and FRAME.search(what):
             weights.setdefault(what, Counter())[text] += length
     usual = {what: texts.most_common(1)[0][0] for what, texts in weights.items()}
     filled = [
@@ -124,12 +123,13 @@ def _with_lines(what: str | None, stacks: list[list[tuple[str, str, int, bool]]]
             program_lines[innermost] += 1
 
     def line_of(match: re.Match[str]) -> str:
-        counts = lines.get((match[1], match[3]))
-        line = match[2] if counts is None else str(counts.most_common(1)[0][0])
-        return f"{match[1]}({line}): {match[3]}"
+        counts = lines.get((match[1].rpartition("/")[2], match[4]))
+        if counts is None:
+            return match[0]
+        return f"{match[1]}({counts.most_common(1)[0][0]}): {match[4]}"
 
-    if what is not None and _FRAME.search(what):
-        return _FRAME.sub(line_of, what)
+    if what is not None and FRAME.search(what):
+        return FRAME.sub(line_of, what)
     if not program_lines or what == PROFILER:
         return what
     file, function, line = program_lines.most_common(1)[0][0]

@@ -6,6 +6,7 @@ from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.cpu_only import require_time
+from tracelens.derive.time.frame_lines import DEFINED
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.rank_time import SLOWED, kept_shares
 from tracelens.schemas.results.time import IDLE_GAPS, PARTS
@@ -56,6 +57,11 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         sentences.append(
             f"Of {unknown / 1e6:.2f} ms nothing tells who launched the next work: its call came"
             " before the capture, or API calls were not recorded."
+        )
+    if frame["what"].str.contains(DEFINED, literal=True).any():
+        sentences.append(
+            "A line after def is where the function begins (a generator: where it went on): which line"
+            " ran was not recorded, as tracelens run does."
         )
     return sentences + _calls_that_matter(trace)
 

@@ -45,6 +45,8 @@ PROCESS_LABELS = PART_WORDS | {
 KINDS = {"compute": WORK, "communication": WORK, "copy": WORK}
 """Parts that are work; all others are waiting."""
 _FRAME = re.compile(r"([^\s():]+\.py)\((\d+)\): ?(.*)")
+_DEFINED = re.compile(r"([^\s():]+\.py)\(def (\d+)\): (.*)")
+_WITHOUT_LINE = re.compile(r"([^\s():]+\.py): (.*)")
 _SEPARATOR = " > "
 _MOST_FRAMES = 3
 
@@ -81,9 +83,17 @@ ELLIPSIS = "…"
 
 
 def frame_text(frame: str) -> str:
-    """Write a frame `file.py(12): name` as `file.py:12 name`. Other text stays as it is."""
-    match = _FRAME.fullmatch(frame)
-    return f"{match[1]}:{match[2]} {match[3]}".rstrip() if match else frame
+    """Write a frame `file.py(12): name` as `file.py:12 name`. Other text stays as it is.
+
+    Where only the line of the definition is known, that is said: `name (defined at file.py:12)`.
+    """
+    if match := _FRAME.fullmatch(frame):
+        return f"{match[1]}:{match[2]} {match[3]}".rstrip()
+    if match := _DEFINED.fullmatch(frame):
+        return f"{match[3]} (defined at {match[1]}:{match[2]})"
+    if match := _WITHOUT_LINE.fullmatch(frame):
+        return f"{match[1]} {match[2]}"
+    return frame
 
 
 def listed(words: Sequence[str]) -> str:

@@ -29,6 +29,8 @@ Torch 2.8 does not have it, and calls the hook only when it writes debug files (
 its callers for generated kernels see that setting as on."""
 ASKING = ("torch._inductor.codegen.cpp", "torch._inductor.codegen.simd")
 HOOK = "set_kernel_post_grad_provenance_tracing"
+CPP_PROFILE = "enable_kernel_profile"
+"""Setting of `cpp` that has generated C++ kernels record themselves as ops."""
 HOMES = ("torch._inductor.debug", "torch._inductor.utils")
 """Modules that define the hook: debug from torch 2.9 on, utils in 2.8."""
 USERS = tuple(
@@ -86,6 +88,9 @@ class Recorder:
         if config.triton.cudagraphs:
             self._set(config.triton, "cudagraphs", False)
             self.notes.append("CUDA graphs were off while provenance was recorded")
+        cpp = getattr(config, "cpp", None)
+        if hasattr(cpp, CPP_PROFILE):
+            self._set(cpp, CPP_PROFILE, True)
         extern: Any = importlib.import_module("torch._inductor.ir").ExternKernel
         # Up to torch 2.9 the hook hears of some calls to libraries, after all generated kernels of
         # the graph.

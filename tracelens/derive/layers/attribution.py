@@ -207,7 +207,7 @@ def place_parts(trace: Trace) -> pl.DataFrame:
         duration_ns="estimate_ns",
     )
     rest = placed.join(split.select(key).unique(), on=key, how="anti", maintain_order="left")
-    return pl.concat([rest, _with_classes(trace, split).select(rest.columns)])
+    return pl.concat([rest, with_classes(trace, split).select(rest.columns)])
 
 
 def in_launch_order(trace: Trace) -> pl.DataFrame:
@@ -220,10 +220,11 @@ def in_launch_order(trace: Trace) -> pl.DataFrame:
     return kernels.sort("rank", "launch_ns", "graph_node_id", "start_ns")
 
 
-_OWN_ROWS = ("communication kernel", "autograd node", "optimizer marker")
+_OWN_ROWS = ("communication kernel", "autograd node", "optimizer marker", "data loader")
 
 
-def _with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
+def with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
+    """Add the class of each row's layer."""
     classes = trace.layers.select("rank", "class_name", layer="module_path")
     return placed.drop("class_name", strict=False).join(
         classes, on=["rank", "layer"], how="left", maintain_order="left"
@@ -277,7 +278,8 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return kernels or ops, or groups of them, with layer, class_name and evidence.
 
     Strings as pl.String. They have module_path, phase, accumulates, is_root, is_communication,
-    by_node and link, and may have by_range. Rows that no rule places are unattributed.
+    by_node and link, and may have by_range, and loads (a data loader's annotation is around). Rows
+    that no rule places are unattributed.
     """
     located = located.cast({pl.Categorical: pl.String})
     if "by_range" in located.columns:
@@ -285,6 +287,8 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
         located = located.with_columns(phase=pl.coalesce("phase", by_range))
     else:
         located = located.with_columns(by_range=pl.lit(value=False))
+    if "loads" not in located.columns:
+        located = located.with_columns(loads=pl.lit(value=False))
     path, phase = pl.col("module_path"), pl.col("phase")
     in_layer = path.is_not_null() & ~pl.col("is_root")
     rows = (
@@ -295,6 +299,7 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
         (in_layer & (phase == "backward"), None, "backward sequence"),
         (in_layer, None, "module span"),
         (pl.col("link") == "pre_window", PRE_WINDOW, "launched before the trace began"),
+        (pl.col("loads"), "(input)", "data loader"),
         (path.is_not_null() | pl.col("is_root"), UNATTRIBUTED, ROOT_ONLY),
         (pl.col("by_range"), UNATTRIBUTED, RANGE_EVIDENCE),
     )
@@ -306,7 +311,7 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
         layer=pl.coalesce(*layers, pl.lit(UNATTRIBUTED)),
         evidence=pl.coalesce(*reasons, pl.lit("none")),
     )
-    return _with_classes(trace, named)
+    return with_classes(trace, named)
 
 
 def kernel_layers(trace: Trace) -> pl.DataFrame:

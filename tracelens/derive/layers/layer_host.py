@@ -4,22 +4,30 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracelens.derive.columns.per_unique import matching
+from tracelens.derive.events.call_tree import count_among
 from tracelens.derive.events.launch_sites import accumulation_and_roots
 from tracelens.derive.events.span_trees import span_trees
-from tracelens.derive.layers.attribution import name_layers
+from tracelens.derive.layers.attribution import name_layers, with_classes
+from tracelens.derive.layers.provenance import split_kernels
 from tracelens.trace import Trace
 
 _COLUMNS = ("rank", "span_id", "parent_id", "kind", "name", "self_ns", "module_path", "phase")
-_PLACE = ("rank", "module_path", "phase", "accumulates")
+_PLACE = ("rank", "module_path", "phase", "accumulates", "loads")
+_LOADER = r"^enumerate\(DataLoader\)"
+"""The annotation around what a data loader does on the thread that asks it for a batch."""
 
 
 def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     """Time each layer's ops on the host: they sum to the ops' self time.
 
     One row per rank, layer, class_name, phase and evidence, and per value of `by`, columns of
-    spans such as the step: n_ops, op_self_ns. Without any op the frame has no columns.
+    spans such as the step: n_ops, op_self_ns. Ops of a compiled graph belong to the modules that
+    its calls were made from, where that was recorded; one of several counts in each. Without any
+    op the frame has no columns.
     """
     spans = trace.select("spans", *_COLUMNS, *by)
+    compiled = _ops_of_graphs(trace)
     measures = [
         pl.len().cast(pl.Int64).alias("n_ops"),
         pl.col("self_ns").cast(pl.Int64).sum().alias("op_self_ns"),
@@ -27,7 +35,12 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     parts = []
     for tree in span_trees(spans):
         accumulates, roots = accumulation_and_roots(tree)
-        ops = tree.lazy().with_columns(accumulates=accumulates).filter(pl.col("kind") == "op")
+        (is_loader,) = matching(tree["name"], _LOADER)
+        loads = count_among(tree["parent_id"], is_loader) > 0
+        marked = tree.lazy().with_columns(accumulates=accumulates, loads=loads)
+        ops = marked.filter(pl.col("kind") == "op")
+        if compiled.height:
+            ops = ops.join(compiled.lazy(), on=["rank", "span_id"], how="anti")
         is_root = pl.col("module_path").is_in(roots.implode()).fill_null(value=False)
         sums = ops.group_by(*_PLACE, *by).agg(measures)
         parts.append(sums.with_columns(is_root=is_root).collect())
@@ -40,4 +53,47 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     }
     layers = name_layers(pl.concat(parts).with_columns(**host_only), trace)
     key = ["rank", "layer", "class_name", "phase", "evidence", *by]
+    layers = layers.select(*key, "n_ops", "op_self_ns")
+    if compiled.height:
+        steps = spans.select("rank", "span_id", *by)
+        own = compiled.join(steps, on=["rank", "span_id"]).rename({"self_ns": "op_self_ns"})
+        own = with_classes(trace, own.with_columns(n_ops=pl.lit(1, pl.Int64)))
+        layers = pl.concat([layers, own.select(layers.columns).cast(layers.schema)])
     return layers.group_by(key).agg(pl.col("n_ops", "op_self_ns").sum())
+
+
+def _ops_of_graphs(trace: Trace) -> pl.DataFrame:
+    """Return one row per op of a compiled graph and module that its call was made from.
+
+    Columns are rank, span_id, layer, phase, evidence and self_ns, whose sum is the op's own time.
+    """
+    schema = dict.fromkeys(("layer", "phase", "evidence"), pl.String)
+    empty = pl.DataFrame(
+        schema={"rank": pl.Int32, "span_id": pl.Int64, **schema, "self_ns": pl.Int64}
+    )
+    if not trace.has("provenance"):
+        return empty
+    spans = trace.spans
+    ops = spans.filter(pl.col("kind") == "op").sort("rank", "start_ns", "depth")
+    as_calls = ops.select(
+        "rank",
+        "name",
+        "span_id",
+        "start_ns",
+        kernel_id="span_id",
+        primitive=pl.lit("unknown"),
+        link=pl.lit("launched"),
+        duration_ns="self_ns",
+    )
+    parts = split_kernels(as_calls, spans, trace.provenance).drop_nulls("module_path")
+    if parts.is_empty():
+        return empty
+    backward = pl.when("is_backward").then(pl.lit("backward")).otherwise(pl.lit("forward"))
+    return parts.select(
+        "rank",
+        span_id="kernel_id",
+        layer="module_path",
+        phase=backward,
+        evidence="compile provenance: " + pl.col("rule"),
+        self_ns="estimate_ns",
+    )

@@ -181,8 +181,9 @@ def _as_calls(kernels: pl.DataFrame) -> list[tuple[str, list[str]]]:
     calls: list[tuple[str, list[str]]] = []
     for label, primitive, is_new in kernels.select("label", "primitive", "is_new").iter_rows():
         if is_new:
-            generated = label.startswith(("triton_", "?"))
-            calls.append((label if generated else _extern_label(label), []))
+            name = _PREFIX.sub("", label)
+            generated = name.startswith(("triton_", "cpp_", "?"))
+            calls.append((name if generated else _extern_label(label), []))
         calls[-1][1].append(primitive)
     return calls
 

@@ -43,7 +43,8 @@ _BY_LOADER = {
     "_MultiProcessing": "The loader's workers do not keep up; more of them, or cheaper decoding",
 }
 _WAITS = (
-    r"(?:^|> )(?:queue|threading|selectors|socket|ssl|select|subprocess|asyncio)(?:/\w+)?\.py\(\d+\): "
+    r"(?:^|> )(?:queue|threading|selectors|socket|ssl|select|subprocess|asyncio)(?:/\w+)?\.py"
+    r"(?:\((?:def )?\d+\))?: "
     r"(?:get|wait|wait_for|join|select|poll|accept|recv\w*|read\w*|acquire|communicate)$"
     r"|(?:^|> )(?:sleep|select\.\w+|lock\.acquire|_thread\.lock\.acquire)$"
 )

@@ -10,6 +10,7 @@ from tracelens.derive.columns.per_unique import distinct_rows
 from tracelens.derive.events.span_trees import refuse_circles
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.call_path import find_paths
+from tracelens.derive.time.frame_lines import frames_entered_earlier, mark_lines
 from tracelens.derive.time.host_lanes import LAUNCHES
 from tracelens.derive.time.host_tracks import (
     HOST,
@@ -33,7 +34,17 @@ _CALLS = (
     "api",
 )
 _KEPT: dict[str, type[pl.DataType]] = {"returned": pl.Int64, "thread": pl.Int32, "place": pl.Int32}
-_SPANS = ("rank", "span_id", "parent_id", "kind", "name", "start_ns", "duration_ns")
+_SPANS = (
+    "rank",
+    "span_id",
+    "parent_id",
+    "process_id",
+    "thread_id",
+    "kind",
+    "name",
+    "start_ns",
+    "duration_ns",
+)
 _PLACED = {"rank": pl.Int32, "api_call_id": pl.Int64, "what": pl.Categorical}
 _LANE = ["rank", "process_id", "thread_id"]
 
@@ -261,6 +272,7 @@ def _launch_places(trace: Trace) -> pl.DataFrame:
     is_python = pl.col("kind") == "python"
     ranks = trace.select("spans", "rank", where=is_python)["rank"].unique()
     parts = [pl.DataFrame(schema=_PLACED)]
+    is_of_torch = any(source.get("kind") == "torch" for source in trace.manifest.sources)
     if not len(ranks):
         return parts[0]
     of_ranks = pl.col("rank").is_in(ranks.implode())
@@ -268,7 +280,11 @@ def _launch_places(trace: Trace) -> pl.DataFrame:
     launches = pl.col("kind").is_in(LAUNCHES) & pl.col("span_id").is_not_null()
     calls = trace.select("api_calls", "rank", "api_call_id", "span_id", where=launches & of_ranks)
     for rank, spans_of_rank in by_value(spans, "rank"):
-        parts.append(_of_rank(spans_of_rank, calls.filter(pl.col("rank") == rank)))
+        placed = _of_rank(spans_of_rank, calls.filter(pl.col("rank") == rank))
+        if is_of_torch:
+            earlier = frames_entered_earlier(spans_of_rank)
+            placed = placed.with_columns(mark_lines(placed["what"], earlier))
+        parts.append(placed)
     return pl.concat(parts)
 
 

@@ -1,0 +1,53 @@
+"""What the line in a Python frame's name means, as torch's profiler records it.
+
+A frame that was entered before recording began has the line that ran at that moment; any other one
+has the line where its function begins (torch 2.13, torch/csrc/autograd/profiler_python.cpp). A
+generator that goes on has the line where it was left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import END
+from tracelens.derive.time.call_path import shortened
+
+FRAME = re.compile(r"([^\s()>]+\.py)(?:\((def )?(\d+)\))?: (.+?)(?= > |$)")
+"""A frame in a place: file, whether the line is that of the definition, line, function."""
+DEFINED = ".py(def "
+_AT_ONCE_NS = 1_000_000
+"""The stacks of all threads are written when recording begins, within microseconds."""
+_THREAD = ["process_id", "thread_id"]
+
+
+def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
+    """Return the names, as in places, of Python frames that were entered before recording began.
+
+    They are the outermost frames of a thread that is there when recording begins: each is inside
+    the one before, and no other Python call of the thread has ended yet.
+    """
+    python = spans.filter(pl.col("kind") == "python")
+    first = python.filter(pl.col("start_ns") < pl.col("start_ns").min() + _AT_ONCE_NS)
+    first = first.select(*_THREAD, "name", "start_ns", end_ns=END).sort("start_ns", "end_ns")
+    ended = pl.col("end_ns").cum_min().shift().over(_THREAD)
+    open_frames = first.filter(ended.is_null() | (ended > pl.col("start_ns")))
+    names = open_frames.select(pl.col("name").cast(pl.String).unique())
+    return frozenset(names.select(shortened(pl.col("name")))["name"].to_list())
+
+
+def mark_lines(places: pl.Series, earlier: Collection[str]) -> pl.Series:
+    """Say of each line in places what it is: `a.py(def 3): f`, and `a.py: g` without one."""
+
+    def marked(match: re.Match[str]) -> str:
+        if match[0] in earlier or match[3] is None:
+            return f"{match[1]}: {match[4]}"
+        return f"{match[1].removesuffix('.py')}{DEFINED}{match[3]}): {match[4]}"
+
+    texts = places.drop_nulls().unique().cast(pl.String)
+    names = {text: FRAME.sub(marked, text) for text in texts}
+    if all(text == name for text, name in names.items()):
+        return places
+    return places.cast(pl.String).replace_strict(names, default=None).cast(places.dtype)
