@@ -279,6 +279,23 @@ STEPS = Table(
             I64,
             "Run of consecutive steps, counted from 0; steps between windows were not captured.",
         ),
+        Column(
+            "phase",
+            STR,
+            "What an inference server did in it, by the mark's name: prefill, decode, or both in a"
+            " batch; null where the name tells no requests.",
+            nullable=True,
+            values=("prefill", "decode", "mixed"),
+        ),
+        Column("n_requests", I64, "Requests in a server's batch.", nullable=True),
+        Column("n_tokens", I64, "Tokens that a server's batch put in.", nullable=True),
+        Column(
+            "n_context_tokens",
+            I64,
+            "Keys and values that a server's requests met, summed over them: with what each takes,"
+            " the size of the cache that was read.",
+            nullable=True,
+        ),
     ),
     ("start_ns",),
 )

@@ -39,6 +39,7 @@ from tracelens.analyses.dispatch_depth import dispatch_depth as dispatch_depth
 from tracelens.analyses.stack_alignment import stack_alignment as stack_alignment
 from tracelens.analyses.kernel_grids import kernel_grids as kernel_grids
 from tracelens.analyses.roofline import roofline as roofline
+from tracelens.analyses.serving import serving as serving
 from tracelens.analyses.compare_grids import compare_grids as compare_grids
 from tracelens.analyses.reconcile import reconcile as reconcile
 from tracelens.analyses.copy_cost import copy_cost as copy_cost

@@ -5,6 +5,7 @@ import polars as pl
 from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.capture_edges import CALLS, CaptureEdges, calls_of
+from tracelens.derive.events.serving_marks import batches
 from tracelens.errors import UsageError
 
 FAMILIES = {
@@ -169,7 +170,8 @@ class StepTimes:
         first, after = (
             starts.search_sorted(edges[edge]).cast(pl.Int64) for edge in ("start_ns", "end")
         )
-        return listed.with_columns(n_kernels=after - first)
+        listed = listed.with_columns(n_kernels=after - first)
+        return pl.concat([listed, batches(listed["name"])], how="horizontal")
 
 
 def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:

@@ -1,0 +1,64 @@
+"""What inference servers write into the marks of their steps: the phase and the size of a batch.
+
+vLLM, and SGLang of 2026, name a step execute_T_context_C(sqA skB sqsqE sqskF)_generation_G(…),
+without the spaces: T tokens, C requests in prefill, G in decode, sums of the lengths of their
+queries (sq) and of the keys and values that these meet (sk). Older vLLM writes
+execute_context_C(q_…)_generation_G(n), SGLang also step[DECODE bs=G] and step[EXTEND bs=C toks=T].
+"""
+
+import polars as pl
+
+_LENGTHS = r"\(sq{0}sk{0}sqsq{0}sqsk{0}\)".format(r"(\d{1,15})")
+_SUMMED = (
+    rf"^execute_(\d{{1,15}})_context_(\d{{1,15}}){_LENGTHS}_generation_(\d{{1,15}}){_LENGTHS}$"
+)
+_OLDER = r"^execute_context_(\d{1,15})\((\d{1,15})(?:_\d+)?\)_generation_(\d{1,15})\((\d{1,15})(?:_\d+)?\)$"
+_BRACKETED = r"^step\[(DECODE|EXTEND) bs=(\d{1,15})(?: toks=(\d{1,15}))?"
+PHASES = ("prefill", "decode", "mixed")
+"""Requests' first pass over their prompts, one token more for each request, or both in a batch."""
+
+
+def batches(names: pl.Series) -> pl.DataFrame:
+    """Return phase, n_requests, n_tokens and n_context_tokens of each step by its mark's name.
+
+    They are None where the name does not tell them.
+    """
+    groups = names.to_frame("name").select(
+        summed=pl.col("name").str.extract_groups(_SUMMED),
+        older=pl.col("name").str.extract_groups(_OLDER),
+        bracketed=pl.col("name").str.extract_groups(_BRACKETED),
+    )
+
+    def number(form: str, group: int) -> pl.Expr:
+        return pl.col(form).struct.field(str(group)).cast(pl.Int64)
+
+    kind = pl.col("bracketed").struct.field("1")
+    of_bracket, is_decode = number("bracketed", 2), kind == "DECODE"
+    prefills = pl.coalesce(
+        number("summed", 2), number("older", 1), pl.when(kind == "EXTEND").then(of_bracket)
+    )
+    decodes = pl.coalesce(
+        number("summed", 7), number("older", 3), pl.when(is_decode).then(of_bracket)
+    )
+    n_prefills, n_decodes = prefills.fill_null(0), decodes.fill_null(0)
+    tokens = pl.coalesce(
+        number("summed", 1),
+        number("older", 2) + number("older", 4),
+        number("bracketed", 3),
+        pl.when(is_decode).then(of_bracket),
+    )
+    phase = (
+        pl.when((n_prefills > 0) & (n_decodes > 0))
+        .then(pl.lit("mixed"))
+        .when(n_prefills > 0)
+        .then(pl.lit("prefill"))
+        .when(n_decodes > 0)
+        .then(pl.lit("decode"))
+    )
+    is_batch = prefills.is_not_null() | decodes.is_not_null()
+    return groups.select(
+        phase=phase,
+        n_requests=pl.when(is_batch).then(n_prefills + n_decodes),
+        n_tokens=tokens,
+        n_context_tokens=number("summed", 4) + number("summed", 9),
+    )
