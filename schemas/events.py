@@ -285,7 +285,7 @@ STEPS = Table(
             "What an inference server did in it, by the mark's name: prefill, decode, or both in a"
             " batch; null where the name tells no requests.",
             nullable=True,
-            values=("prefill", "decode", "mixed"),
+            values=("prefill", "decode", "mixed", "unknown"),
         ),
         Column("n_requests", I64, "Requests in a server's batch.", nullable=True),
         Column("n_tokens", I64, "Tokens that a server's batch put in.", nullable=True),
