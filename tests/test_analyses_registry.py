@@ -32,6 +32,7 @@ def samples() -> list[Trace]:
         MEASURED,
         Schedule(2, [Call("allreduce", 4096, 10**6, 10**5)], {(1, 0): 10**6}).trace(),
         make_trace(allocations=[{"size_bytes": 8, "allocated_bytes": 8}]),
+        make_trace(steps=[{"duration_ns": 9, "phase": "decode", "n_requests": 1, "n_tokens": 1}]),
         Trace.open(SAMPLES / "thesis" / "captures" / "alexnet_eager.tracelens"),
     ]
 
