@@ -40,11 +40,11 @@ def collect(
 ) -> Trace:
     """Read sources of one program straight into a Trace in memory.
 
-    `kind` (torch, nsys, gdb, provenance, graph, trace_log) is theirs; if None, it is detected by
-    content. `ranks` are the sources' ranks, `events` the profiler whose events are kept where two
-    captured the same rank (by default torch). With `force_mix`, ranks that contradict each other
-    are put together all the same, with a warning. Raises SourceError for a source that cannot be
-    read, UsageError for a request that does not fit.
+    `kind` says of what kind all sources are (torch, nsys, gdb, provenance, graph, trace_log); None
+    detects it from their content. `ranks` gives the rank of each source. `events` names the
+    profiler whose events are kept where two captured the same rank; by default it is torch. With
+    `force_mix`, ranks that contradict each other are put together all the same, with a warning.
+    Raises SourceError for a source that cannot be read, UsageError for a request that does not fit.
     """
     trace = combine(read_captures(paths, kind), ranks=ranks, events=events, force_mix=force_mix)
     settle_ranks(trace, force_mix=force_mix or bool(ranks))

@@ -66,9 +66,10 @@ class _Node:
 
 @dataclass(slots=True)
 class _Log:
-    """The parts of a log, by compilation and by key.
+    """What a log holds about compiled graphs.
 
-    By compilation: Dynamo's graph, the last lowered graph, and code without a key. By key: all.
+    For each compilation: the graph that Dynamo printed, the last lowered graph, and generated code
+    whose key is not known yet. `graphs` has all three for each graph with a key.
     """
 
     dynamo: dict[_CompileId, str] = field(default_factory=dict)
@@ -132,10 +133,7 @@ def read(path: Path) -> list[Capture]:
 
 
 def _records(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the records of the kinds that are needed, with their payload.
-
-    An empty one for each other record.
-    """
+    """Yield each record with its payload if its kind is needed, and an empty one for any other."""
     about: dict[str, Any] | None = None
     lines: list[str] = []
     with path.open("rb") as stream:

@@ -1,6 +1,6 @@
-"""The errors tracelens raises on purpose, and words for them.
+"""The errors that tracelens raises on purpose, and how messages word them.
 
-The command line turns each into one line on stderr.
+The command line turns each error into one line on stderr.
 """
 
 from collections.abc import Iterable

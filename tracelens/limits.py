@@ -43,7 +43,7 @@ EXPANSION = Limit(
     " that stays below 64 MiB always may.",
 )
 ANY_EXPANSION_BYTES = 64 << 20
-"""The size that any file may expand to, however small it is."""
+"""Any file may expand to this size, however small it is."""
 EVENT_MIB = Limit("TRACELENS_MAX_EVENT_MIB", 16, "Size of one event of a torch trace, in MiB.")
 NESTING = Limit(
     "TRACELENS_MAX_NESTING", 10_000, "Depth of lists and objects inside one event of a torch trace."

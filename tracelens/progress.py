@@ -18,6 +18,6 @@ def log_share(log: logging.Logger, share: Share, text: str) -> None:
 
 
 def share_of(record: logging.LogRecord) -> Share | None:
-    """Return the share that a record tells of; None where it tells of none."""
+    """Return the share of work done that a record of the log holds; None where it holds none."""
     found = getattr(record, "share", None)
     return found if isinstance(found, Share) else None

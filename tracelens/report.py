@@ -300,7 +300,7 @@ def run_section(  # noqa: PLR0913 - one parameter an input
 
 
 def _shared_names(frame: pl.DataFrame, *traces: Trace | None) -> list[str]:
-    """Say what a name is that many share, of each such name in the frame."""
+    """Explain each name in the frame that stands for many names."""
     shared = {
         others for trace in traces if trace is not None for others in trace.shared_names.values()
     }

@@ -47,10 +47,9 @@ _WHY_NEVER = (
         ),
     ),
 )
-"""Why breakpoints were never hit, and the advice.
+"""Reasons why a breakpoint was never hit, each with advice.
 
-The first is for functions that a library defines.
-"""
+Each is for functions that a loaded library defines (True) or none does (False)."""
 _USE_BACKEND = (
     f". {BACKEND_SYMBOL} is loaded, by which PyTorch 2 calls cuDNN instead: break there (--break"
     f" {BACKEND_SYMBOL}, or --preset cudnn), or run the program with TORCH_CUDNN_V8_API_DISABLED=1"

@@ -145,7 +145,7 @@ class _Interruption:
     number: int | None = None
 
     def drain(self) -> None:
-        """Empty the pipe after being woken by a signal that is none of these."""
+        """Empty the pipe: a signal that does not end the program may have filled it."""
         if self.wake is not None:
             with suppress(BlockingIOError):
                 os.read(self.wake, 4096)

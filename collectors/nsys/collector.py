@@ -74,7 +74,10 @@ _WHY_EMPTY = {
 
 @contextmanager
 def ranked_by(choice: str) -> Iterator[None]:
-    """Read files meanwhile with one of RANK_BY. Raises UsageError for any other word."""
+    """Let the body read files with this choice of what a rank is.
+
+    Raises UsageError for a word that is not in RANK_BY.
+    """
     if choice not in RANK_BY:
         raise UsageError(f"--rank-by {choice}: what a rank is can be {', '.join(RANK_BY)}")
     token = CHOSEN.set(choice)
@@ -87,10 +90,11 @@ def ranked_by(choice: str) -> Iterator[None]:
 def by_process(
     raw: dict[str, pl.DataFrame], diagnostics: Diagnostics
 ) -> list[dict[str, pl.DataFrame]]:
-    """Return the raw tables of each rank, ordered by GPU.
+    """Split the raw tables by rank, ordered by GPU.
 
-    Each row is one rank's, but for devices of no process. Rows of processes without kernels
-    (launchers, loaders), and of none, are the first rank's, and counted.
+    A row belongs to the rank of its process; devices without a process belong to every rank. Rows
+    of processes that run no kernel (launchers, loaders), or of no process, go to the first rank and
+    are counted.
     """
     owners = _owners(raw)
     processes = owners["process_id"].unique(maintain_order=True)
@@ -115,9 +119,9 @@ def by_process(
 def _rank_of(
     name: str, frame: pl.DataFrame, processes: pl.Series, owners: pl.DataFrame
 ) -> pl.Series:
-    """Return the rank of each row by its process, and of a sample by its GPU.
+    """Return the rank of each row, by its process or, for a sample, by its GPU.
 
-    It is -1 for none, and _EVERY for a device of no process.
+    It is -1 where there is none, and _EVERY for a device without a process.
     """
     numbers = pl.Series(range(len(processes)), dtype=pl.Int64)
     if name == "counters":
@@ -172,7 +176,7 @@ def sniff(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> list[Capture]:
-    """Return the captures in an export or report, a rank each; see `processes` for what a rank is.
+    """Return the captures in an export or report, one per rank; `by_process` says what a rank is.
 
     Raises SourceError when it is no export or damaged, ToolError when a report cannot be exported
     here.

@@ -234,7 +234,7 @@ def _work(
 ) -> pl.DataFrame:
     """Return device events with the columns that all kinds of work share.
 
-    Process_id is None where the export has none.
+    process_id is None where the export has none.
     """
     frame = session.intervals(table, raw, [*needed, *(["deviceId"] if device else [])])
     return frame.with_columns(

@@ -354,7 +354,10 @@ def _sizes(head: memoryview, body: memoryview) -> int:
 
 
 def _inflated(body: memoryview, offset: int, length: int) -> int:
-    """Return the length that a compressed buffer begins with; -1 there: it is not compressed."""
+    """Return the size of a buffer once inflated, from its prefix of 8 bytes.
+
+    A prefix of -1 means that the buffer is stored without compression.
+    """
     inflated = _int64(body, offset) if length else 0
     return length if inflated == -1 else inflated
 

@@ -13,9 +13,9 @@ from types import FrameType
 
 
 def main(file: str, command: list[str]) -> int:
-    """Run the command with these standard streams.
+    """Run the command with this process's standard streams.
 
-    Its exit code, 128+n for signal n, is returned and written.
+    Write its exit code to the file and return it; it is 128+n for signal n.
     """
     children: list[subprocess.Popen[bytes]] = []
 

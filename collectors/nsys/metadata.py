@@ -273,9 +273,9 @@ def host(export: Export) -> str | None:
 
 
 def _values(export: Export, *tables: str) -> dict[str, str]:
-    """Name-value tables as a dict, from which single values are picked.
+    """Return tables of names and values as one dict.
 
-    It is never copied as a whole.
+    It also holds private values: callers pick single ones and never copy it whole.
     """
     frames = [export.frame(table, wanted(texts=["name", "value"])).drop_nulls() for table in tables]
     return dict(pl.concat(frames).iter_rows())

@@ -106,8 +106,8 @@ class Session:
 def read_names(export: Export, diagnostics: Diagnostics) -> pl.DataFrame:
     """Return the export's strings by id.
 
-    The environment is among them, so only those that names refer to are kept. Each row that
-    refers to a name has it in results, so the end of a very long one is left out.
+    The environment is among them: callers keep only those that events refer to. A very long string
+    loses its end, as every row that refers to it repeats it in results.
     """
     names = (
         export.frame("StringIds", wanted(["id"], ["value"]))

@@ -193,7 +193,7 @@ def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
 
 
 def _with_lines(activities: pl.DataFrame, spans: object, beside: dict[str, Any]) -> pl.DataFrame:
-    """Say of each line in places what it is, and name the lines that were sampled."""
+    """Say whether a place's lines ran or are definitions'; add the lines that were sampled."""
     recorded = spans if isinstance(spans, pl.DataFrame) else None
     earlier = frozenset() if recorded is None else frames_entered_earlier(recorded)
     activities = activities.with_columns(mark_lines(activities["what"], earlier))

@@ -125,9 +125,9 @@ class Recovery:
         return 0
 
     def _next_stop(self) -> int | None:
-        """Return the place where the next event starts, or the list or the text ends.
+        """Return where the next event starts, or where the list or the text ends.
 
-        None after moving on to it, where more lies before it than any event may have.
+        Where more lies before that place than one event may have, move there and return None.
         """
         text, limit = self._text, EVENT_MIB.value << 20
         is_too_long = False
@@ -155,9 +155,10 @@ class Recovery:
 
 
 def _scanned(window: bytearray) -> tuple[int, int, bool]:
-    """Return length of the JSON object that a window begins with, 0 for none.
+    """Measure the JSON object that a window begins with.
 
-    Also how far it was read, and whether more text may complete it.
+    Returns its length (0 for none), how far the window was read, and whether more text may complete
+    it.
     """
     limit = len(window)
     try:

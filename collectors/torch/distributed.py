@@ -46,15 +46,15 @@ _DTYPE_BYTES = {
     "c10::bfloat16": 2,
     "c10::half": 2,
 }
-_UNTOLD = "undefined"
-"""torch's description of a group without one."""
+_NO_DESCRIPTION = "undefined"
+"""The text that torch writes for a group without a description."""
 _MOST_RANKS = 1 << 20
 
 
 def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the collectives of communication kernels.
 
-    Kernel_id is the row number, as `assemble` will assign it.
+    Their kernel_id is the row number, as `assemble` will assign it.
     """
     width = (
         pl.col("dtype")
@@ -74,7 +74,9 @@ def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
     return described.select(
         pl.col("kernel_id", "group_id", "group_size", "sequence", "peer", "dtype"),
         *lists,
-        group=pl.when(group != _UNTOLD).then(group).otherwise(pl.col("group_id").cast(pl.String)),
+        group=pl.when(group != _NO_DESCRIPTION)
+        .then(group)
+        .otherwise(pl.col("group_id").cast(pl.String)),
         name="collective",
         size_in_bytes=pl.when(pl.col("in_elements") < TIME_LIMIT_NS >> 4).then(
             pl.col("in_elements") * width
@@ -127,7 +129,7 @@ def with_group_ranks(collectives: pl.DataFrame, facts: dict[str, Any]) -> pl.Dat
 
 
 def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
-    """Name, description and ranks of each process group that distributedInfo lists whole."""
+    """Return name, description and ranks of each process group that distributedInfo lists whole."""
     config = distributed(facts).get("pg_config")
     groups = []
     for group in config if isinstance(config, list) else ():
@@ -140,7 +142,10 @@ def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
 
 
 def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
-    """Return a group's ranks; PyTorch lists none of the group of all."""
+    """Return a group's ranks.
+
+    PyTorch lists no ranks of the group that holds all of them: these are counted up to its size.
+    """
     ranks = _numbers(group.get("ranks"))
     is_all = (
         ranks == []
@@ -154,7 +159,7 @@ def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
 def place_of(path: Path, facts: dict[str, Any]) -> Place:
     """Return the host's name and the ranks of groups.
 
-    By these, captures of one host and one job are known.
+    They tell which captures are of one host and of one job.
     """
     handlers = _HANDLERS_NAME.match(path.name)
     host = text(facts.get("host_name")) or (handlers[1] if handlers else None)

@@ -66,10 +66,11 @@ class CounterEvent(Event):
     values: dict[str, Any] = {}
 
     def series(self) -> list[Event]:
-        """Return one event per series of a counter, or the event itself without any.
+        """Return one event per series of a counter, or the event itself if it has none.
 
-        Each is named for the counter and, unless it is `value`, the number. Those of a range are
-        named for the number only: the range is a kernel, of the device that its process names.
+        A series is named by counter and number, one called `value` by the counter alone. A range of
+        CUPTI's profiler gives one series per number, named by the number alone; the range's own
+        name is that of the kernel, and its process id that of the device.
         """
         is_range = self.cat == PROFILER_RANGE and self.ph == "X"
         about = {"kernel": self.name, "device": self.pid} if is_range else {}

@@ -384,9 +384,10 @@ class _Parser:
 
 
 def _extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Series:
-    """Return the known strings and the new ones, by how JSON writes them.
+    """Append the new strings to the known ones.
 
-    Each is written as JSON or as the content of a JSON string.
+    `written` are the new strings as they stand in the file: each is JSON, or with `is_json` false
+    the content of a JSON string.
     """
     if not written:
         return known

@@ -52,11 +52,12 @@ class LineSamples:
 def with_sampled_lines(
     activities: pl.DataFrame, samples: LineSamples, spans: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Add to the activities' places the lines that ran most often meanwhile, as far as sampled.
+    """Add to each place the line that most samples found in each of its frames.
 
-    A place without a Python frame gets the program's innermost one. Where a stretch was not
-    sampled, the place has the lines that the same place had elsewhere. Launching has a place where
-    nothing runs on a device, and is cut where the line changes; that takes `spans`.
+    A place without a Python frame gets the innermost frame of the program's own code. A stretch
+    that was not sampled gets the lines that the same place had elsewhere. Launching keeps its place
+    unless the process has no device: then it is also cut where the sampled line changes, which
+    takes `spans`.
     """
     if spans is not None and "op_ns" in activities.columns:
         activities = _cut_where_lines_change(activities, samples, spans)

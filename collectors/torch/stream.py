@@ -70,11 +70,10 @@ class ByteSource:
             yield piece
 
     def _decompressed(self, stream: BinaryIO, block_bytes: int) -> Iterator[bytes]:
-        """Yield the stream's content.
+        """Yield the stream's content; of damaged or cut gzip, all that comes before the damage.
 
-        Of gzip members that are damaged or cut, that before the damage. isal inflates where
-        it is installed, in a third of zlib's time. Only zlib reports how much of a damaged
-        stream is good, so from the damage on it reads the file again.
+        isal inflates where it is installed, in a third of zlib's time. Only zlib reports how much
+        of a damaged stream is good, so from the damage on it reads the file again.
         """
         raw = self._raw(stream, READ_BYTES)
         first = next(raw, b"")
@@ -165,7 +164,7 @@ def _inflated(module: Any, raw: Iterator[bytes], block_bytes: int) -> Iterator[b
 
 
 def _isal() -> Any:
-    """Return Isal's zlib where it is installed, else Python's own."""
+    """Return isal's twin of zlib where it is installed, else Python's own zlib."""
     return importlib.import_module("isal.isal_zlib") if importlib.util.find_spec("isal") else zlib
 
 

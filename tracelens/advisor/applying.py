@@ -125,7 +125,7 @@ class _Rewriting:
             )
 
     def made(self) -> Any:
-        """Return the module, once all calls are in its graph."""
+        """Return the finished module; all calls must be in its graph."""
         for spec in self.program.graph_signature.user_inputs:
             self.have[spec, "NCHW"] = self.graph.placeholder(spec)
         for call in self.plan.calls:
@@ -147,9 +147,9 @@ class _Rewriting:
         return module.eval()
 
     def _any(self, name: str, layout: str = "NCHW") -> Any:
-        """Return the tensor in the layout, or in the one that there is.
+        """Return the tensor in this layout, else in the layout that it was computed in.
 
-        A parameter is kept by the module.
+        A parameter is registered with the new module first.
         """
         for available in (layout, "NCHW", "NHWC"):
             if (name, available) in self.have:

@@ -33,10 +33,10 @@ def time_calls(
 ) -> Trace:
     """Return a trace whose table call_costs has one row per candidate.
 
-    Columns are function, call, dtype and layout, as a plan names them. On a GPU by CUDA events,
-    without what two events alone take, the cache flushed before each call (with `flush` off its
-    inputs may be there, where the call before left them); else by the clock. A call that fails has
-    the problem in place of times.
+    Columns are function, call, dtype and layout, as a plan names them. On a GPU, calls are timed by
+    CUDA events, less the time that two events take by themselves; on a CPU by the clock. The GPU's
+    cache is flushed before each call; without `flush` it holds what the call before left in it. A
+    call that fails has the problem in place of times.
     """
     torch = load_torch("timing calls")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

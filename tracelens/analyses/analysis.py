@@ -95,7 +95,10 @@ def named(frame: pl.DataFrame, *names: str) -> list[str]:
 
 
 class Scope(Enum):
-    """The traces whose report has an analysis; a report that names the analysis has it of any."""
+    """The traces whose report has an analysis.
+
+    A report that is asked for an analysis by name has it of any trace.
+    """
 
     ANY = "any"
     HOST = "those without kernels, as it reads all spans"

@@ -17,10 +17,10 @@ _SIDES = ("base", "other")
 def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
     """Compare kernel time: one row per rank, library and primitive of either trace.
 
-    Most time in both together comes first.
-    Reuse of a side is the sum of its reused_ns over its total, by name; and that of its time where
-    match is both, by library and primitive. Raises MissingTableError when one of the traces holds
-    no kernels.
+    Most time in both together comes first. A run's reuse by name is its share of time in kernels
+    whose names both runs have (reused_ns over the total). Its reuse by library and primitive is its
+    share of time in rows that both have (match is both). Raises MissingTableError when one of the
+    traces holds no kernels.
     """
     sides = []
     for trace in (base, other):

@@ -22,7 +22,7 @@ FAMILY_OF = {
 }
 _KEY = ["rank", "op", "library", "primitive"]
 _TOLD = (0.8, 0.95)
-"""How many pairs of library and primitive make up these shares is said."""
+"""Shares of the time; notes say how many pairs of library and primitive make up each."""
 _BLAS_OPS = r"^aten::_?(addmm|mm|bmm|baddbmm|addbmm|addmv|mv|addr|dot|vdot)_?$"
 _NODE = r"Backward[0-9]*$"
 _BLAS_NAMES = {

@@ -41,9 +41,10 @@ def data_quality(trace: Trace) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The inputs of all checks, by rank: sums, whether its sources are complete, and who has what.
+    """The inputs of all checks, by rank.
 
-    Sums of kernels by link and primitive, of kernels by step, and of spans.
+    They are sums of kernels by link and primitive, of kernels by step, and of spans; whether a
+    rank's sources are complete; which ranks recorded shapes, and limits of their devices.
     """
 
     kernels: dict[int, pl.DataFrame]

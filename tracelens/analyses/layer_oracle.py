@@ -43,15 +43,17 @@ def layer_oracle(
 
     Base is meant to be the eager run and other the compiled one; without evidence for that, the
     choices are called base and other. `method` selects the times as compare_layers names them; by
-    default kernels, else the first measured.
-    `switch_cost_ns` is the cost of each change between eager and compiled, where the model's caller
-    is eager. By default it is half of the measured cost of calling a compiled region (in timings).
-    It is 0 where that was not measured, which is the thesis's recurrence.
-    A layer with a time in one run only keeps that run's choice, and counts in no speedup; rows in
-    brackets of compare_layers are left out. With `beyond_spread`, a layer whose ranges in the two
-    runs overlap counts with its time in base on either side, so that neither choice nor speedup
-    depends on it. Raises MissingTableError where no layer is matched, UsageError for an unknown
-    method or an invalid cost.
+    default they are kernels', else those of the first method that measured both.
+
+    `switch_cost_ns` is the cost of each change between eager and compiled; the model's caller is
+    eager. By default it is half of the measured cost of calling a compiled region (in timings), or
+    0 where that was not measured, which is the thesis's recurrence.
+
+    A layer that has a time in one run only keeps that run's choice and counts in no speedup. Rows
+    of compare_layers that stand in brackets are left out. With `beyond_spread`, a layer whose
+    ranges in the two runs overlap counts with its time in base on either side, so that neither
+    choice nor speedup depends on it. Raises MissingTableError where no layer is matched, UsageError
+    for an unknown method or an invalid cost.
     """
     if method is not None and method not in _METHODS:
         raise UsageError(f"no method is called {method}; the methods are {', '.join(_METHODS)}")

@@ -68,7 +68,7 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def _told(trace: Trace, side: str) -> pl.DataFrame:
-    """List each kernel with its layer, op and shapes, None where the capture does not tell.
+    """List each kernel with its layer, op and shapes, None where they were not recorded.
 
     Columns end with its id and time, named by `side`.
     """

@@ -25,11 +25,11 @@ def roofline(
 ) -> pl.DataFrame:
     """Rate ops against the roofline: one row per op, shapes and element types.
 
-    The longest come first, then `(step)` rows.
-    `(not modelled)` is always there. Of kernels that graphs replayed, the ops are those of the
-    graphs' capture, in the trace or in `base`, or of a base without graphs. Peaks are those given
-    where they are the device's own, else its datasheet's. Raises MissingTableError without kernels
-    or without shapes, SourceError where the peaks given are of no device of the trace.
+    The longest come first, then `(step)` rows, and always `(not modelled)`. Kernels that graphs
+    replayed belong to the ops recorded while the graphs were captured, in the trace or in `base`,
+    or to those of a base without graphs. Peaks are the given ones where they are the device's own,
+    else its datasheet's. Raises MissingTableError without kernels or without shapes, SourceError
+    where the given peaks are of no device of the trace.
     """
     found = modelled(trace, base)
     limits = _limits(trace, peaks)

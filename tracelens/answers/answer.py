@@ -16,7 +16,7 @@ _SMALL = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a bar: its label, its share of the bar between 0 and 1, and its kind."""
+    """A part of a bar: its label, its share of the bar between 0 and 1, and WORK, WAIT or REST."""
 
     label: str
     share: float

@@ -178,7 +178,7 @@ def percent_in(bar: Bar, rank: RankTime, part: str) -> str:
 
 
 def whole_of(rank: RankTime) -> str:
-    """Say what shares of the rank's time are shares of: a step, or the time of the program."""
+    """Name the whole that the rank's shares are of: a step, or the time of the program."""
     step_ns = rank.judged_step_ns
     if step_ns is None:
         return f"the program's {duration(sum(rank.parts.values()) / rank.n_devices)}"

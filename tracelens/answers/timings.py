@@ -25,7 +25,7 @@ _WHOLE = (
     & ~pl.col("synchronized")
     & ~pl.col("is_warmup")
 )
-"""Rows of whole executions of a model, nothing else measured meanwhile."""
+"""Rows of whole executions of a model, during which nothing else was measured."""
 
 
 def answer_timings(trace: Trace) -> Answer:

@@ -35,7 +35,7 @@ PROCESS_SENTENCES = {
     "dependency": "The process waits for earlier work",
     "unknown": "The process does something that was not recorded",
 }
-"""The same for a process without a device."""
+"""The beginning of the sentence on a process without a device, by the part that is largest."""
 PROCESS_LABELS = PART_WORDS | {
     "compute": "arithmetic",
     "launch": "calling ops",

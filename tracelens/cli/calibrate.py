@@ -35,7 +35,7 @@ _STEADY = 1.3
 _TRIES = 3
 """Captures of each kind until steps are steady."""
 _MOST = 7
-"""Costs this many times the usual ones have another reason."""
+"""Costs more than this many times the usual ones have another cause than the profiler."""
 
 
 def calibrate(
@@ -130,7 +130,8 @@ def _measured(python: str) -> dict[str, list[float]]:
 def costs_of_capture(trace: Trace) -> Costs | None:
     """Return the costs that explain how much longer steps took with the profiler.
 
-    None where steps of the same work differed too much to tell, and where no costs explain it.
+    Return None where equal steps differed too much to tell, and where no costs explain the
+    difference.
     """
     settings = next((source.get("settings") or {} for source in trace.manifest.sources), {})
     times = [settings.get(f"{word}_step_ns") or {} for word in ("unprofiled", "profiled")]

@@ -180,8 +180,8 @@ def losses(trace: Trace) -> list[str]:
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
     """Return the terminal's width and colours.
 
-    A pipe has no colour, a file a fixed width. A pipe's width is that of COLUMNS, else of the
-    terminal that standard error goes to.
+    A pipe has no colours, and its width is that of COLUMNS, else of the terminal that standard
+    error goes to. A file has a fixed width.
     """
     if to_file or sys.stdout is None:
         return Screen(rows=rows)
@@ -276,7 +276,7 @@ class _Said(logging.Handler):
         self._say = say
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Hand on the record."""
+        """Draw what a record of the log says."""
         self._say(record)
 
 

@@ -279,9 +279,9 @@ def _write_summary(built: Report, rules: Rules, target: Path) -> None:
 def _asked_apart(
     trace: Trace, base: Trace | None, names: Sequence[str], engine: tuple[str | None, str | None]
 ) -> Mapping[str, pl.DataFrame]:
-    """Return frames of sections that an engine (name, address) runs rank by rank.
+    """Return the frames of sections that an engine (name, address) computes rank by rank.
 
-    The trace keeps what others need.
+    The trace keeps intermediate results that the other sections need.
     """
     from tracelens.jobs.engines import engine_of  # noqa: PLC0415
     from tracelens.jobs.run_by_rank import ask_ranks  # noqa: PLC0415

@@ -20,7 +20,7 @@ from tracelens.trace import Trace
 class Selection:
     """The ranks and steps of a trace that are exported.
 
-    `steps` None for all time, that outside of steps too.
+    With `steps` None, all time is exported, also that outside of steps.
     """
 
     trace: Trace
@@ -85,10 +85,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """One program's format.
+    """A format of another program.
 
-    The word after `--to`, its file's ending, and `write`, which raises TracelensError. `write` puts
-    the selection into a binary stream as it reads it, and returns what was written, in words.
+    `name` is the word after `--to`, `ending` that of its files. `write` puts the selection into a
+    binary stream as it reads it, and returns in words what was written; it raises TracelensError.
     """
 
     name: str

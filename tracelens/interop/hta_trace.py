@@ -97,7 +97,7 @@ def _trace_class(reader: Any) -> Any:
             self.symbol_table = import_module("hta.common.trace_symbol_table").TraceSymbolTable()
 
         def parse_traces(self, *_: Any, **__: Any) -> None:
-            """Do nothing: HTA's TraceDiff asks for it, whether a trace was parsed or not."""
+            """Do nothing: HTA's TraceDiff calls this also on traces that are parsed already."""
 
         def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
             """Return events of a rank as a Chrome trace has them, each where its index says."""
@@ -243,7 +243,7 @@ def _waits(waits: pl.DataFrame) -> pl.DataFrame:
 
 
 def _profiler_ranges(counters: pl.DataFrame) -> pl.DataFrame:
-    """Return a kernel a row with a column for each counter."""
+    """Return one row per kernel, with a column for each counter."""
     keys = ["time_ns", "duration_ns", "device_id", "kernel"]
     if not counters.height:
         return counters.select(keys)

@@ -22,7 +22,7 @@ from tracelens.trace.objects import upload
 from tracelens.trace.rank_topology import RankPlace, rank_rows
 from tracelens.trace.same_run import WORLD_SIZE, RankFacts, refuse_unrelated
 
-_TOLD_OF_ALL = ("ranks", "diagnostics")
+_ABOUT_ALL_RANKS = ("ranks", "diagnostics")
 """Tables whose rows depend on other ranks.
 
 They are written again, beside the output of the ranks' tasks.
@@ -34,13 +34,14 @@ def settled(
 ) -> Manifest:
     """Return the manifest of a job's ranks with their clocks.
 
-    Tables that tell of all ranks are written anew before. `records` are by rank. Raises SourceError
-    where the ranks cannot be of one program; with `force_mix`, the tables say so.
+    `records` are in the order of ranks. First the tables are written again whose rows depend on
+    other ranks. Raises SourceError where the ranks cannot be of one program; with `force_mix`, the
+    tables say so instead.
     """
     if len(records) < 2:
         return manifest
     trace = Trace.of_manifest(target, manifest)
-    before = {name: trace.frame(name) for name in _TOLD_OF_ALL}
+    before = {name: trace.frame(name) for name in _ABOUT_ALL_RANKS}
     known = {
         name: trace.frame(name).partition_by("rank", as_dict=True, include_key=False)
         for name in ("ranks", "devices", "collectives")
@@ -76,7 +77,7 @@ def settled(
     attempt = secrets.token_hex(8)
     settled_manifest = copy.deepcopy(trace.manifest)
     with OwnFolder(PREFIX) as folder:
-        for name in _TOLD_OF_ALL:
+        for name in _ABOUT_ALL_RANKS:
             n_rows = _write_changed(Path(folder), before[name], trace.frame(name), name)
             if n_rows:
                 settled_manifest.n_rows[name] = settled_manifest.n_rows.get(name, {}) | n_rows
@@ -94,10 +95,7 @@ def _with_ranks(name: str, parts: Sequence[tuple[int, pl.DataFrame]]) -> pl.Data
 def _write_changed(
     folder: Path, before: pl.DataFrame, after: pl.DataFrame, name: str
 ) -> dict[str, int]:
-    """Write the rows of the ranks whose rows are others than before.
-
-    Returns their numbers by rank.
-    """
+    """Write the ranks whose rows changed; return their numbers of rows by rank."""
     old, n_rows = before.partition_by("rank", as_dict=True), {}
     for (rank,), rows in after.partition_by("rank", as_dict=True).items():
         if (rank,) not in old or not rows.equals(old[rank,]):

@@ -19,7 +19,7 @@ from tracelens.jobs.ranks import (
     collect_rank,
     made_by,
     read_sources,
-    sources_told,
+    source_facts,
 )
 from tracelens.jobs.target import commit_trace, finished_ranks, prepare
 from tracelens.jobs.tasks import Task, tasks_of
@@ -41,7 +41,7 @@ TargetError is raised."""
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job: its sources with kind and ranks, its target, and how many ranks suffice.
+    """A job: its sources, its target, and how many ranks suffice.
 
     Kind and ranks are given where the sources do not say them.
     """
@@ -93,7 +93,7 @@ def collect_job(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, 
         if records.keys() >= {*record.beside}
         for source in record.sources
     }
-    left = [task for task in tasks if not done.issuperset(sources_told(task.sources))]
+    left = [task for task in tasks if not done.issuperset(source_facts(task.sources))]
     if skipped:
         tell(
             "files that are no traces were skipped:"
@@ -152,7 +152,7 @@ def collect_together(
 def _finished(job: Job, tasks: Sequence[Task]) -> list[RankRecord]:
     """Return the records in the target. Raises TargetError for one of other sources or options."""
     records = finished_ranks(job.target)
-    known = {source for task in tasks for source in sources_told(task.sources)}
+    known = {source for task in tasks for source in source_facts(task.sources)}
     for record in records:
         if record.made_by != made_by(job.options) or not known.issuperset(record.sources):
             raise TargetError(

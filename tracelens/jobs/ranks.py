@@ -86,10 +86,10 @@ def made_by(options: Options) -> dict[str, Any]:
     }
 
 
-def sources_told(sources: Sequence[Listed]) -> list[tuple[str, int, str]]:
-    """Return the sources, as a record has them.
+def source_facts(sources: Sequence[Listed]) -> list[tuple[str, int, str]]:
+    """Return name, size and ETag of the sources, as a record holds them.
 
-    They have no addresses, which may tell who ran the program.
+    Addresses are left out, as they may tell who ran the program.
     """
     return [(source.name, source.size_bytes, source.etag) for source in sources]
 
@@ -122,7 +122,7 @@ def collect_rank(
         alike = {
             "beside": trace.manifest.ranks,
             "attempt": attempt,
-            "sources": sources_told(task.sources),
+            "sources": source_facts(task.sources),
             "made_by": made_by(options),
             "first_ns": min((first for first, _ in bounds), default=None),
             "last_ns": max((last for _, last in bounds), default=None),
@@ -240,10 +240,7 @@ def _create(objects: Objects, record: RankRecord) -> RankRecord:
 
 
 def _place(captures: Sequence[Capture], rank: int, target: str) -> dict[str, Any]:
-    """Return the rank's host, node and groups, as far as the capture of it tells.
-
-    Of several the first one.
-    """
+    """Return the rank's host, node and groups, from the first capture of it that knows them."""
     first = (
         captures[0]
         if len(captures) == 1

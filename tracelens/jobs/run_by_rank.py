@@ -25,11 +25,11 @@ _BYTES_A_ROW = 500
 
 
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:
-    """Return the named analyses' frames that can be put together by rank, by name.
+    """Run the named analyses rank by rank, those that allow it; return their frames by name.
 
-    Their rows of a rank depend on that rank alone. The trace gets the time model that others of
-    them take, put together from the ranks' breakdowns. Raises UsageError for a trace that is not in
-    files, and SourceError where a rank's tables cannot be read.
+    Such an analysis's rows of a rank depend on that rank alone. The trace also gets its time model,
+    merged from the ranks' breakdowns, which the other analyses use. Raises UsageError for a trace
+    that is not in files, and SourceError where a rank's tables cannot be read.
     """
     if trace.path is None or not trace.manifest.n_rows:
         raise UsageError(

@@ -23,12 +23,11 @@ _RANK = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Sources that are read together, and the files beside them.
+    """Sources that are read together, and the files that are read along with them.
 
-    It can be pickled.
-    `folder` is the name of the folder that the sources are as a whole, for sources that are
-    folders. `ranks` are the requested ranks. `position` is the rank where nothing says one: None
-    where the one task has all sources.
+    A task can be pickled. `folder` is the name of the folder where the sources are the files of
+    one, as some exports are. `ranks` are the requested ranks. `position` is the rank if nothing
+    else says one; it is None where the one task has all sources.
     """
 
     sources: tuple[Listed, ...]
@@ -45,7 +44,10 @@ class Task:
 
     @property
     def name(self) -> str:
-        """The name to say: the first source's, and how many more there are."""
+        """What messages call the task.
+
+        It is its folder, else its first source and how many more there are.
+        """
         more = len(self.sources) - 1
         return self.folder or self.sources[0].name + (f" and {more} more" if more else "")
 
@@ -142,7 +144,7 @@ def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Pat
 
 
 def local(path: Path) -> Listed:
-    """Return a local source; its ETag is made of what a file system tells of the content's age."""
+    """Return a local source. Its ETag is the time of its last change and its size."""
     about = path.stat()
     return Listed(
         str(path.absolute()), path.name, about.st_size, f"{about.st_mtime_ns:x}-{about.st_size:x}"

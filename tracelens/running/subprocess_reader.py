@@ -21,7 +21,7 @@ Read: TypeAlias = Callable[[Path, Path], list[Capture]]
 WORTH_A_PROCESS = 32 << 20
 """A smaller file is read faster than a process starts."""
 MANY = 12
-"""So many files take longer, however small, than processes to start: a quarter of a second each."""
+"""So many files are worth processes however small they are: a process starts in 0.25 s."""
 
 # Peak memory of a process that reads a torch trace: measured at 30 MB to 2 GB, and rounded up.
 _BASE_BYTES, _BYTES_A_BYTE = 400_000_000, 0.2
@@ -60,7 +60,10 @@ def needs_of_size(size_bytes: int, name: str) -> int:
 
 
 def needs_bytes(file: Path) -> int:
-    """Return the same of a file, by its content; gzip files end with their uncompressed size."""
+    """Estimate the peak memory of reading a file.
+
+    A gzip file's last bytes hold its uncompressed size.
+    """
     size = file.stat().st_size
     with file.open("rb") as stream:
         if stream.read(2) == b"\x1f\x8b" and size > 4:
@@ -130,10 +133,7 @@ def read_apart(
 
 @contextlib.contextmanager
 def processes(n_workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Make a pool of processes that end with this one, however it ends.
-
-    They end with the body where that fails.
-    """
+    """Make a pool of processes that end with the body if it fails, and always with this process."""
     # As Python has it by itself: Polars (2.1) has an interrupted wait for a lock go on, and Ctrl-C
     # would be heard once everything is read. Windows has no such choice.
     if hasattr(signal, "siginterrupt"):

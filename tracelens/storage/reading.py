@@ -12,7 +12,9 @@ from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
 
 _MANY = 1 << 20
 _LONG = 1 << 13
-"""Texts are counted in columns with a longer one. Names of kernels may be that long."""
+"""A column without a text longer than this needs no count of its bytes.
+
+Kernels' names may be that long."""
 
 
 def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> pl.DataFrame:

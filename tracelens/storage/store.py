@@ -12,8 +12,7 @@ import polars as pl
 from tracelens.storage.table import Stored, Table, n_names
 
 _WAITED_FOR = 1 << 20
-"""A table with this many rows is written before `put` returns, so that its memory is free for
-the next one."""
+"""A table with this many rows is written before `put` returns: its memory is then free again."""
 
 
 class Store:

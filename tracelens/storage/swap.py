@@ -1,4 +1,4 @@
-"""Replacing a folder by another one, so that no signal and no kill leaves nothing in its place."""
+"""Replace a folder by another one, so that after a signal or a kill one of the two is there."""
 
 import ctypes
 import glob

@@ -29,9 +29,8 @@ _UNITS = {"_ns": "ns", "_bytes": "bytes", "_bytes_per_s": "bytes/s", "_frac": "1
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column.
+    """One column: name, Polars dtype, meaning, unit, whether it may be None, and words of an enum.
 
-    Its name, Polars dtype, meaning, unit, whether it may be None, and for enums the words allowed.
     A name that ends in a unit needs no `unit`.
     """
 
@@ -54,7 +53,7 @@ class Column:
 class Stored:
     """Rows of a table, without the rank, in a file that `Table.write` made.
 
-    `n_names` is as of the function of that name.
+    `n_names` is what the function `n_names` returned for them.
     """
 
     path: Path

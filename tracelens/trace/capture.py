@@ -83,8 +83,8 @@ class Diagnostics:
 class Place:
     """Facts that tell whether captures are of one host, and of one job.
 
-    They are never written. `host` is a digest of the source's name for its host; `groups` are the
-    ranks of process groups, by their names.
+    They are never written. `host` is a digest of the host's name in the source; `groups` are the
+    ranks of process groups, by the groups' names.
     """
 
     host: str | None = None
@@ -104,8 +104,8 @@ class Capture:
 
     `tables` holds only what the source filled, as `Table.conform` takes it: integers may be
     narrower than declared and strings Categorical. `stored` holds tables that are already in files.
-    `reasons` has, for the other tables, why they are empty. `rank` is the source's own statement,
-    Return None where it makes none.
+    `reasons` says of each other table why it is empty. `rank` is the rank that the source itself
+    states, None where it states none.
     """
 
     kind: str
@@ -161,12 +161,12 @@ class Manifest:
     def unprofiled_step_ns(self, rank: int) -> int | None:
         """Return the median time of the rank's steps without the profiler.
 
-        A live capture measures it around the profiled steps. A step's time is from the end of the
-        step before to its own end, or, where that is later, the end of the device's work, at both
+        A live capture measures it around the profiled steps. A step lasts from the end of the step
+        before to its own end, or where the device works longer, to the end of that work, at both
         ends. Up to ten steps before the profiler and ten after it count, without the program's
-        first and the first after the profiler. Null where it is unknown, and where it is no less
-        than the mean of the profiled steps: then the profiler cost too little to be seen, or those
-        steps did something else.
+        first and the first after the profiler. Return None where it is unknown, and where it is no
+        less than the mean of the profiled steps: then the profiler cost too little to be seen, or
+        those steps did something else.
         """
         for source in self.sources:
             settings = source.get("settings")

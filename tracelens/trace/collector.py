@@ -16,9 +16,9 @@ Tell: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The result of running a program.
+    """The result of running a program under a collector.
 
-    Captures (the lowest rank's first), exit code as a shell's, and remarks.
+    It has the captures (the lowest rank's first), the exit code as a shell reports it, and remarks.
     """
 
     captures: list[Capture]
@@ -27,7 +27,7 @@ class Run:
 
 
 class Found(NamedTuple):
-    """The result of looking for a tool.
+    """A tool that was looked for.
 
     Whether it is here, its version if known, and advice where it lacks a part.
     """
@@ -40,7 +40,7 @@ class Found(NamedTuple):
 class Tool(NamedTuple):
     """A program or package that tracelens can use.
 
-    What for, how to get it, and the function that looks for it.
+    `find` looks for it; the texts say what it is for and how to get it.
     """
 
     name: str
@@ -95,7 +95,10 @@ for."""
 
 
 def reading_words() -> dict[str, str]:
-    """Return the words that sources are read by at present, by kind of collector."""
+    """Return the user's choice of how sources are read, by kind of collector.
+
+    An example is nsys's `--rank-by`.
+    """
     return {
         kind: collector.reading.get()
         for kind, collector in COLLECTORS.items()
@@ -105,7 +108,7 @@ def reading_words() -> dict[str, str]:
 
 @contextmanager
 def read_by(words: Mapping[str, str]) -> Iterator[None]:
-    """Read sources meanwhile by these words.
+    """Let the body read sources by these choices.
 
     They are as `reading_words` returned them in another process.
     """

@@ -169,9 +169,9 @@ def _tables(
 
 
 def _renumber(kept: Sequence[tuple[int, Capture, dict[str, pl.DataFrame | Stored]]]) -> None:
-    """Raise ids, and what points at them, where a rank has several captures.
+    """Make ids unique within each rank that has several captures; also columns that point at them.
 
-    One counts on where the last one ended.
+    The ids of a capture begin after the last id of the capture before.
     """
     next_ids: dict[tuple[int, str], int] = {}
     n_captures = Counter(rank for rank, *_ in kept)
@@ -199,9 +199,9 @@ _Part: TypeAlias = tuple[int, Capture, pl.DataFrame | Stored]
 
 
 def _provenance_once(parts: list[_Part]) -> list[_Part]:
-    """Return each rank's compiled graphs once.
+    """Return each compiled graph of a rank once.
 
-    They are as recorded at compile time, else as a log describes them.
+    The description recorded at compile time is kept, else the one from a log.
     """
     known: dict[int, list[str]] = {}
     kept: list[_Part] = []

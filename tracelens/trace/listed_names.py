@@ -27,7 +27,7 @@ _PARTS = 16
 
 
 class Source(Protocol):
-    """What is asked of a trace."""
+    """The part of a trace's interface that is used here."""
 
     def height(self, name: str) -> int:
         """Return the number of rows of a table."""
@@ -57,7 +57,7 @@ class ListedNames:
         return pl.when(is_listed).then(name).otherwise(pl.lit(self.others)).alias(self.column)
 
     def share(self, rows: pa.Table) -> pa.Table:
-        """Return Arrow rows, whose strings are dictionaries, with the same done to the column."""
+        """Do the same to Arrow rows, whose strings are dictionaries."""
         place = rows.schema.get_field_index(self.column)
         if place < 0:
             return rows

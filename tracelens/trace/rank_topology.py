@@ -20,14 +20,14 @@ class RankPlace:
     """Where a rank ran, as far as its source tells.
 
     `device_id` is the device that ran most kernels, `n_devices` how many the source describes;
-    `told` are columns of the table `ranks` that it knows.
+    `facts` holds the columns of the table `ranks` that the source knows.
     """
 
     rank: int
     host: str | None
     device_id: int | None
     n_devices: int
-    told: Mapping[str, Any]
+    facts: Mapping[str, Any]
 
     @classmethod
     def of(cls, rank: int, capture: Capture) -> RankPlace:
@@ -44,14 +44,14 @@ class RankPlace:
 def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
     """Return one row of the table `ranks` per rank, in their order.
 
-    It comes from the first place of each. Clocks come later.
+    Of several places of a rank the first one counts. Clocks are added later, by `settle_ranks`.
     """
     places: dict[int, RankPlace] = {}
     for place in known:
         places.setdefault(place.rank, place)
     places = dict(sorted(places.items()))
     rows = {
-        rank: {**dict.fromkeys(_TABLE.names), **place.told, "device_id": place.device_id}
+        rank: {**dict.fromkeys(_TABLE.names), **place.facts, "device_id": place.device_id}
         for rank, place in places.items()
     }
     if all(row["node"] is None for row in rows.values()):
@@ -76,11 +76,11 @@ def _device(capture: Capture) -> int | None:
 
 
 def _nodes(places: Mapping[int, RankPlace]) -> dict[int, int]:
-    """Return the number of each rank's host.
+    """Number the ranks' hosts.
 
-    It is counted by the hosts' names, else from how launchers place ranks. Launchers fill one host
-    after another: rank r runs on device r modulo the devices of a host. Empty where nothing tells,
-    and for one rank, which has no other to be counted with.
+    Hosts are told apart by their names, else by how launchers place ranks: they fill one host after
+    another, so rank r runs on device r modulo the devices of a host. Empty where neither is known,
+    and for one rank alone.
     """
     if len(places) == 1:
         return {}

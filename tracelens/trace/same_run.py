@@ -28,10 +28,10 @@ _TIMED = ("kernels", "api_calls", "spans")
 
 @dataclass(frozen=True, slots=True)
 class RankFacts:
-    """What the source of a rank says by which ranks of one program are known.
+    """What the source of a rank says that shows which ranks are of one program.
 
     `extent` is the start of its first event and the end of its last, None without a common clock;
-    `collectives` are its calls. What is in doubt is counted in `diagnostics`.
+    `collectives` are its calls. Doubts are counted in `diagnostics`.
     """
 
     source: SourceFile
@@ -143,8 +143,8 @@ def _listed(ranks: Sequence[int]) -> str:
 def _far(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
     """Yield the first two ranks that lie hours apart, and why that counts.
 
-    They do not show otherwise that they belong together. Adds a warning to each rank that began
-    after all before it had ended.
+    It does not count where the ranks show otherwise that they are of one program. A rank that began
+    after all others had ended gets a warning.
     """
     extents = [(rank, rank.extent) for rank in ranks if rank.extent is not None]
     extents.sort(key=lambda pair: pair[1])

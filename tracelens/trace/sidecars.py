@@ -14,13 +14,12 @@ from tracelens.trace.collector import Collector
 
 
 class Sidecar(msgspec.Struct, frozen=True, kw_only=True):
-    """The first fields of every sidecar.
+    """The fields that every sidecar begins with.
 
-    A class for each kind says what fills the table of that name.
-
-    `kind` is the table, the collector and the end of the format's name; `option` has a live capture
-    write the sidecar; `about_notes` is the diagnostic code of its notes, and `why_empty` the reason
-    where it has no rows.
+    There is one class for each kind of sidecar. `kind` is the table that it fills, its collector,
+    and the end of its format's name. `option` is the option that has a live capture write it.
+    `about_notes` is the diagnostic code of its notes, and `why_empty` the reason where it has no
+    rows.
     """
 
     kind: ClassVar[str]

@@ -1,7 +1,4 @@
-"""From paths to captures.
-
-Which collector reads a file, by its content, and the files of a folder.
-"""
+"""Turn paths into captures: which collector reads a file, by its content, and a folder's files."""
 
 import errno
 import logging

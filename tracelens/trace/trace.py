@@ -335,7 +335,7 @@ class Trace:
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[None]:
-        """Turn errors of reading the table's files into SourceError."""
+        """Turn an error of reading the table's files into SourceError."""
         try:
             yield
         except (*_UNREADABLE, pl.exceptions.PanicException) as error:

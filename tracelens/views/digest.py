@@ -12,9 +12,9 @@ _MORE = "What else this trace answers, rank by rank"
 
 
 def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]:
-    """Return sections in reading order with how many rows to show.
+    """Return sections in reading order, each with the number of rows to show.
 
-    It is None for all, 0 where notes say them.
+    None stands for all rows, 0 for a section whose notes say enough.
     """
     sections = report.to_read()
     if not report.is_of_many:

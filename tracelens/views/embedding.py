@@ -60,8 +60,8 @@ def embed(
 ) -> list[tuple[str, int]]:
     """Pack each section's named columns, and return how many rows that holds.
 
-    It is all, where the budget allows.
-    `used`: characters of the budget that drawings take.
+    All rows are held where the budget allows. `used` are the characters of the budget that drawings
+    took already.
     """
     made = [
         packed(table_data(section, names, min(section.frame.height, MOST_ROWS)))
@@ -95,9 +95,10 @@ def _share(sizes: Sequence[int], budget: int) -> int:
 def table_data(section: Section, names: Sequence[str], rows: int | None = None) -> dict[str, Any]:
     """Return the first rows of a section's named columns, for tables.js.
 
-    Of equal columns the later ones are the number of the first. `first` are the columns that people
-    need, which are printed; `choices` are those to select rows by: rank, step and those of few
-    declared words. `tree` is the column of paths where the table splits a whole by layer.
+    A column that equals an earlier one has that one's index in place of its values. `first` are the
+    columns that people need, which are printed; `choices` are those to select rows by: rank, step
+    and those of few declared words. `tree` is the column of paths where the table splits a whole by
+    layer.
     """
     frame, result = section.frame, section.analysis.result
     part = frame if rows is None else frame.head(rows)

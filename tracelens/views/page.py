@@ -39,7 +39,7 @@ _SCRIPTS = ("page.js", "tables.js", "bars.js", "timeline.js", "icicle.js", "heat
 def to_html(report: Report, rows: int | None = 25) -> str:
     """Write the page: what was captured, the verdict, sections with charts and tables, and sources.
 
-    Tables show so many `rows` at a time, all where it is None.
+    Tables show `rows` rows at a time; None shows all.
     """
     with ThreadPoolExecutor(1) as pool:  # it waits for another process
         bundling = pool.submit(vega_script)
@@ -149,8 +149,8 @@ def _hash(code: str) -> str:
 def _parts(sections: list[Section], used: int) -> list[dict[str, Any]]:
     """Prepare each section for the template: notes, cards, charts with titles, and its table.
 
-    A note that a section before has is left out.
-    `used`: characters that drawings take of what may be embedded.
+    A note that an earlier section has is left out. `used` are the characters of the embedding
+    budget that drawings took already.
     """
     tables = [
         (one, ordered(one))

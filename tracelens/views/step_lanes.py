@@ -69,9 +69,9 @@ def _unprofiled(report: Report) -> dict[str, int] | None:
 
 
 def _lane(label: str, text: str, edges: Sequence[float | None], longest: float) -> Lane:
-    """Draw one lane from where its work ends, the least it takes, and the most.
+    """Draw one lane from three times: the end of its work, and the least and the most it may take.
 
-    Each is None where unknown.
+    The first is None where it is unknown.
     """
     working, low, high = (
         None if edge is None else round(100 * edge / longest, 3) for edge in edges

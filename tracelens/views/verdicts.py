@@ -1,4 +1,4 @@
-"""The verdicts on ranks, those of which the same can be said together."""
+"""Cards of verdicts; ranks with the same verdict share one."""
 
 from typing import Any
 
@@ -48,12 +48,15 @@ def list_cards(verdict: Section) -> list[dict[str, Any]]:
 
 
 def _words(row: dict[str, Any]) -> str:
-    """Say the row's two parts; a row of `job` has its bound's share in `value`."""
+    """Write the two largest parts of a row with their shares.
+
+    A row of `job` keeps the share of its bound in `value`.
+    """
     share = row.get("bound_frac", row["value"] if row["unit"] == "1" else None)
     return bound_words(row["bound"], share, row.get("second"), row.get("second_frac"))
 
 
 def _evidence(row: dict[str, Any]) -> str:
-    """Give the evidence, with what the trace does not tell of it."""
+    """Write the evidence, and what the trace lacks of it."""
     caveat = row.get("caveat")
     return f"{row['evidence']}; {caveat}" if caveat else str(row["evidence"])

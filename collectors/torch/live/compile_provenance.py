@@ -25,8 +25,8 @@ from .report import own_rank, write_whole
 LEVEL = "provenance_tracking_level"
 """Setting of `trace` that asks Inductor to track nodes.
 
-Torch 2.8 does not have it, and calls the hook only when it writes debug files (`trace.enabled`):
-its callers for generated kernels see that setting as on."""
+Torch 2.8 lacks it and calls the hook only where it writes debug files (`trace.enabled`). So the
+modules in ASKING, which call the hook for generated kernels, are shown that setting as on."""
 ASKING = ("torch._inductor.codegen.cpp", "torch._inductor.codegen.simd")
 HOOK = "set_kernel_post_grad_provenance_tracing"
 CPP_PROFILE = "enable_kernel_profile"

@@ -1,4 +1,4 @@
-"""Having a profiler stopped in the thread that started it, the main one or another that ends."""
+"""Stop a profiler in the thread that started it: the main thread, or another one as it ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def can_wake_main_thread() -> None:
 
 
 def wait_for_main_thread(call: Callable[[], None], seconds: float) -> bool:
-    """Have the main thread call it. False where it does not come to it in so many seconds."""
+    """Have the main thread run the function `call`, and wait for that.
+
+    Returns False if it has not run it within so many seconds; then it never will.
+    """
     is_over = threading.Event()
     is_given_up = threading.Event()
 
@@ -43,16 +46,22 @@ def wait_for_main_thread(call: Callable[[], None], seconds: float) -> bool:
 
 
 def at_thread_end(call: Callable[[], None]) -> None:
-    """Call it in the present thread when that ends; not where the program's end cuts it off."""
+    """Run the function `call` in the present thread when that thread ends.
+
+    It does not run where the end of the program cuts the thread off.
+    """
     _local.end = _End(call)
 
 
 def _woken(_number: int, _frame: object) -> None:
-    """Wake the main thread. What it shall do is done before it goes on."""
+    """Do nothing: a handled signal interrupts a wait, and Python then runs what is pending."""
 
 
 class _End:
-    """A value of one thread. It is dropped in that thread, after the thread's last line."""
+    """A value held by one thread alone.
+
+    Python drops it, and so makes the call, as that thread ends.
+    """
 
     def __init__(self, call: Callable[[], None]) -> None:
         self._call = call

@@ -21,11 +21,12 @@ _NAME = re.compile(rb'"name": *"(nn\.Module: [^"\\]+)"')
 
 
 def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
-    """`module_paths`: path by the name the profiler gives each module; `layers`: facts by path.
+    """Return exact paths and facts of the modules that were recorded.
 
-    Paths are attribute paths below the outermost module (`layer1.0.conv1`), which itself is named
-    by its class; with several models all but the main one's paths begin with the class. `seen` is
-    each module's name in the trace and its address.
+    `module_paths` maps the name that the profiler gives a module to its path, `layers` maps paths
+    to facts. A path is an attribute path below the outermost module (`layer1.0.conv1`), which
+    itself is named by its class; with several models, paths of all but the main one begin with the
+    class. `seen` maps each module's name in the trace to its address.
     """
     alive = _alive()
     paths = _paths(alive, main, set(seen.values()))

@@ -49,7 +49,7 @@ class StepTimes:
         self.began_ns = time.perf_counter_ns()
 
     def end(self, step: int, state: str, *, is_after: bool, note: str = "") -> None:
-        """Note that the step ends. The profiler's state may have changed since its beginning."""
+        """Note that the step ends. The profiler's state may have changed since it began."""
         now = time.perf_counter_ns()
         if self.began_ns is None:
             return

@@ -46,7 +46,7 @@ class Subject:
     ) -> "Subject":
         """Return the model on its device, its layers found by running it once.
 
-        Compiled at the first run after.
+        What is to be compiled is compiled when it runs first.
         """
         if configuration == "custom":
             device = next((p.device for p in model.parameters()), torch.device("cpu"))

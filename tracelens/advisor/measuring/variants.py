@@ -151,9 +151,9 @@ def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
 
 
 def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
-    """Yield the whole model with the wall clock read around each layer, and their times.
+    """Yield the times of each layer, read off the wall clock around it, and of the whole model.
 
-    Arr_sum is their sum.
+    The quantity arr_sum is the sum over the layers.
     """
     starts: dict[str, int] = {}
     durations: Counter[str] = Counter()
@@ -252,9 +252,9 @@ def _profiled_sums(subject: Subject, n: int) -> list[Found]:
 def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str, int]]]:
     """Return nanoseconds of each quantity by layer, for each execution in a profile.
 
-    The layer None is the whole model. CPU_self and CUDA_self are summed over every op and
-    annotation in the layer's range but the ranges themselves, so each moment counts once;
-    CUDA_total over the outermost ones.
+    The layer None is the whole model. The quantities CPU_self and CUDA_self sum every op and
+    annotation in the layer's range except the ranges themselves, so each moment counts once.
+    CUDA_total sums the outermost ones.
     """
     executions = sorted(
         (e for e in events if e.name == _EXECUTION), key=lambda e: e.time_range.start

@@ -28,9 +28,9 @@ GREEDY = "greedy"
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """`parts` are in the order of the graph; `search` is what found their calls.
+    """The advised parts in the order of the graph, and the search that found their calls.
 
-    `launch_ns` is what each call takes the host at least, where launches limit the trace; else 0.
+    `launch_ns` is what each call takes the host at least where launches limit the trace, else 0.
     """
 
     calls: Calls
@@ -158,7 +158,7 @@ def _host_ns(parts: Sequence[Advised], each: float) -> float:
 
 
 def _longest_ns(parts: Sequence[Advised], each: float) -> float:
-    """Return the longer of the launches and the kernels of the calls."""
+    """Return the larger of the calls' total launch time and their total kernel time."""
     return max(_host_ns(parts, each), sum(call.cost.ns for part in parts for call in part.calls))
 
 

@@ -113,9 +113,10 @@ class Costs:
     def _in_other_layout(self, node: Node) -> None:
         """Give a convolution that was measured in NCHW its cost in NHWC.
 
-        It is what its kernels took without the transposes. They stay where channels are not a
-        multiple of 4, which cuDNN pads (16 bytes of float32). Other operators move the same bytes
-        in either layout, so the same time is taken for them until it was measured.
+        That is the time of its kernels without the transposes around them. The transposes stay in
+        where channels are not a multiple of 4, because cuDNN pads these (16 bytes of float32).
+        Other operators move the same bytes in either layout: they keep their time until it is
+        measured.
         """
         if node.device_ns is None or node.layout != NCHW or len(node.shape) != 4:
             return

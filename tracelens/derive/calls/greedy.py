@@ -14,7 +14,7 @@ class Greedy(Search):
     """Covers a sub-graph by the largest match first, in NHWC wherever that is legal."""
 
     def best(self, part: Part, given: Have, wanted: str) -> tuple[float, list[Call]] | None:
-        """Return the calls and their cost; None where the greedy order comes to no end."""
+        """Return the calls and their cost; None where no call fits and something is missing."""
         nodes = {node.name: node for node in (*part.given, *part.nodes)}
         matches = self.matches(part)
         covered: frozenset[str] = frozenset()

@@ -125,10 +125,10 @@ class Search:
         ]
 
     def best(self, part: Part, given: Have, wanted: str) -> _Found:
-        """Return the cheapest calls that compute the part of tensors in the given layouts.
+        """Return the cheapest calls that compute the part from tensors in the given layouts.
 
-        Return None where there are none. What is wanted of it has the layout `wanted` then. None
-        also after MOST_STATES states (`statistics.is_bound`).
+        Tensors that other parts want get the layout `wanted`. Returns None where no calls do this,
+        and also after MOST_STATES states (`statistics.is_bound`).
         """
         names = [node.name for node in (*part.given, *part.nodes)]
         index = {name: position for position, name in enumerate(names)}
@@ -270,10 +270,10 @@ class Search:
         layouts: Sequence[str],
         covered: frozenset[str],
     ) -> list[str]:
-        """Return the layouts that the call may give, as the solver says.
+        """Return the layouts that the call may give, by the solver's answer.
 
-        Each question is asked once.
-        In0 may be live or fixed and have a view, and one of its views may be live.
+        An answer is kept, so that no question is asked twice. The solver is told whether the first
+        input is read again, whether no call may overwrite it, and whether a view shares its memory.
         """
         first = match.inputs[0] if match.inputs else ""
         after = covered | {node.name for node in match.nodes}

@@ -17,7 +17,7 @@ from tracelens.derive.calls.search import MOST_NODES, Call, Have, Part, Search
 class Advised:
     """A part of the graph with the calls that are advised for it.
 
-    Return None where it has a node that was not measured.
+    `is_judged` is false where the part has a node that was not measured.
     """
 
     part: Part

@@ -9,9 +9,9 @@ import polars as pl
 def during(
     frame: pl.DataFrame, intervals: pl.DataFrame, label: str, dtype: pl.DataType | type[pl.DataType]
 ) -> pl.DataFrame:
-    """Return the frame with the label of its process's interval under way at start_ns.
+    """Label each row with its process's interval that is under way at start_ns.
 
-    Of several the latest to start.
+    Where several are, the one that started last counts.
     """
     if not intervals.height or not frame.height:
         return frame.with_columns(pl.lit(None, dtype).alias(label))

@@ -13,8 +13,8 @@ def union(intervals: pl.DataFrame, pause: int = 0, by: str | None = None) -> pl.
     """Return the disjoint pieces that the intervals cover together, by start.
 
     Both have start_ns and end_ns. Intervals that touch, or are less than `pause` apart, make one
-    piece; empty pieces are left out. With `by`, those of each of its values for themselves, by
-    value and start.
+    piece; empty pieces are left out. With `by`, a column of both, intervals of each value are
+    joined by themselves; the pieces are sorted by value and start.
     """
     key = [] if by is None else [by]
     if by is not None or not intervals["start_ns"].is_sorted():

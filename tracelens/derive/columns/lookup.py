@@ -12,7 +12,10 @@ Fresh memory for all would take longer than comparing.
 
 
 def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Yield each value with its rows, by value; nothing is copied where the rows are by value."""
+    """Yield each value of the column with its rows, in sorted order.
+
+    Rows that are sorted by the column already are not copied.
+    """
     values = frame[column]
     if not values.is_sorted():
         for (value,), part in sorted(frame.partition_by(column, as_dict=True).items()):
@@ -55,7 +58,7 @@ def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
 
 
 def are_rows(ids: pl.Series) -> bool:
-    """Return whether these are the numbers from 0 on, each the row that it stands in."""
+    """Return whether the ids are 0, 1, 2 and so on: each one the number of its row."""
     parts = ((first, ids.slice(first, AT_ONCE)) for first in range(0, len(ids), AT_ONCE))
     return all(
         (part == pl.int_range(first, first + len(part), eager=True)).all() for first, part in parts

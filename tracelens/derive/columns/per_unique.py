@@ -78,7 +78,7 @@ def _of_texts(
 def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Return the rows where each distinct number, None included, first stands.
 
-    And each row's index among those rows.
+    Also return, for each row, the index of its number among those.
     """
     # Mostly the first rows have all numbers, and looking a number up is far cheaper than finding
     # all distinct ones.

@@ -37,11 +37,11 @@ def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Take each moment from the first of the layers that covers it: disjoint segments of time.
+    """Combine layers of intervals: each moment belongs to the first layer that covers it.
 
-    Each layer has disjoint start_ns, end_ns and further columns, by start. Returns the same
-    columns, by start; an interval may come back in several pieces. `layer` and `at` are the layer's
-    number and the row in it.
+    Each layer has disjoint intervals (start_ns, end_ns) and further columns, by start. Returns
+    disjoint intervals with the same columns, by start; one interval may come back in several
+    pieces. `layer` is the layer's number, and `at` the row in it.
     """
     edges = (
         pl.concat([part[edge] for part in layers for edge in ("start_ns", "end_ns")])

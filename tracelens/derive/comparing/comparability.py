@@ -45,7 +45,7 @@ _WEIGHTED = (
 )
 """Ops that take a model's weights or inputs: their shapes tell how much work a run did."""
 _PRODUCTS = r"^aten::_?(?:mm|addmm|bmm|baddbmm|conv\w*|\w*scaled_dot_product\w*)$"
-"""Those of them that a compiled run calls, too."""
+"""Ops of _WEIGHTED that a compiled run calls, too."""
 _NO_WORK = (
     r"^aten::(?:as_strided|view|_unsafe_view|reshape|_reshape_alias|expand|t|transpose|permute"
     r"|slice|select|unsqueeze|squeeze|detach|alias|narrow|split\w*|chunk|unbind|flatten|empty\w*"
@@ -71,11 +71,11 @@ def same_steps(base: Trace, other: Trace) -> bool:
 
 
 def shares(base: Trace, other: Trace) -> dict[str, float]:
-    """Return how much both have, by kind, as far as both know it.
+    """Return the share of the two runs that both have, by kind: kernel time and layers, else ops.
 
-    Kinds are kernel time and layers, and ops where neither has kernels. Of kernels and ops the
-    share of the run that has less of it in common, as common code has common kernels; of layers the
-    share of the run that has more, as a compiled one may name its outermost only.
+    A kind that one of them did not record is left out. Of the two runs' shares of kernels or ops
+    the smaller one counts, as all programs have some kernels in common. Of layers the larger one
+    counts, as a compiled run may name its outermost layers only.
     """
     shares_by_kind = {}
     for kind, table, key, weight in (

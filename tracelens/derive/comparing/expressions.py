@@ -42,9 +42,10 @@ _EXAMPLE = "as in gpu_time > +5%, exposed_copy > 1 ms or layer:layer1.*:duration
 class Expression:
     """A gate: `kind` is metric, layer, kernel or op; `name` the metric or the pattern.
 
-    `measure` what of it. `limit` is a share of base (form share), what other may have more
-    (more), or may have at all (most); in ns, bytes or calls. With `each`, every name that the
-    pattern matches is judged by itself; layers always are.
+    `measure` says what is measured of a layer, kernel or op. `form` says what `limit` is: a share
+    of base (share), how much more other may have (more), or how much it may have at all (most), in
+    ns, bytes or calls. With `each`, every name that the pattern matches is judged by itself; layers
+    always are.
     """
 
     text: str

@@ -61,11 +61,11 @@ class Verdict:
 def evaluate(
     base: Trace, other: Trace, /, expressions: Sequence[Expression], *, rules: Rules = DEFAULT
 ) -> list[Verdict]:
-    """Judge each expression: it fails where a row that it asks of is worse, beyond the limit.
+    """Judge each expression: it fails where a row that it names is worse by more than the limit.
 
-    All rows that all expressions ask of are judged together. Runs that did other work are unclear
-    unless the rules say any_work. Raises SourceError where the two cannot be compared, and
-    ExpressionError for what a run lacks: a pattern that finds nothing, or whose ops launch nothing.
+    The rows of all expressions are judged together. Runs that did other work are unclear unless the
+    rules say any_work. Raises SourceError where the two cannot be compared, and ExpressionError for
+    what a run lacks: a pattern that finds nothing, or ops that launch nothing.
     """
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
     traces = [*runs[0], *runs[1]]

@@ -119,10 +119,11 @@ def _launches_by_op(trace: Trace) -> pl.DataFrame:
 
 
 def _work(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
-    """Return the kernels, ops or copies that the expression asks of: rank, name, step, value, n.
+    """Return the kernels, ops or copies that the expression names: rank, name, step, value, n.
 
-    Of ops it is what they launched with all their descendants, each kernel once unless each name
-    is judged by itself; without kernels their time on the host, calls within calls left out.
+    An op's value is the time of the kernels that it and its descendants launched; without kernels
+    it is the op's time on the host. Where ops are nested, kernels and time count once, unless each
+    name is judged by itself.
     """
     if asked.kind == "metric" and asked.name not in ("gpu_time", "kernels"):
         direction, _, _ = asked.name.partition("_")
@@ -144,7 +145,10 @@ def _work(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame
 
 
 def _summed(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
-    """Sum value and n by rank and step, 0 where nothing is; of a rank without steps, all of it."""
+    """Sum value and n by rank and step; a step without rows has 0.
+
+    A rank that marks no steps has one row (step None) for all its work.
+    """
     steps = in_steps(trace)
     unmarked = [rank for rank in trace.manifest.ranks if rank not in set(steps["rank"])]
     no_step = pl.DataFrame({"rank": unmarked, "step": [None] * len(unmarked)}, schema=steps.schema)

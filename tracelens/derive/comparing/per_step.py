@@ -68,9 +68,9 @@ def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -
 
 
 def layer_values(trace: Trace) -> pl.DataFrame:
-    """Time of each layer's and phase's kernels a step: rank, layer, phase, value.
+    """Time each layer's and phase's kernels in a step: rank, layer, phase, value.
 
-    In all where no step is marked.
+    Without marked steps it is their time in the whole trace.
     """
     return each_step(layer_work(trace), in_steps(trace), ("rank", "layer", "phase")).drop("n")
 
@@ -183,7 +183,7 @@ def time_values(trace: Trace) -> pl.DataFrame:
 def memory_values(trace: Trace) -> pl.DataFrame:
     """Return the memory of each step of the program: rank, device (None: host), measure, value.
 
-    Of a rank that marks none, that of the whole trace.
+    A rank that marks no steps has one value for the whole trace.
     """
     rows = allocator_events(trace).filter(in_program(trace))
     device = (pl.col("device_id").rank("dense").over("rank") - 1).cast(pl.Int64)

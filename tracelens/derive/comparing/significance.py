@@ -10,29 +10,25 @@ import polars as pl
 from tracelens.trace import Trace
 
 LEVEL = 0.05
-"""The probability that any of a comparison's rows is judged where nothing differs."""
+"""The chance that two equal runs are told to differ in any row of their comparison."""
 MIN_SAMPLES = 3
-"""With fewer values there is no spread to judge by.
+"""With fewer values than this their spread is unknown, and nothing is judged.
 
-With so many runs, each is judged by one value.
-"""
+With at least as many runs, each run gives one value: the median of its steps."""
 MAX_SAMPLES = 30
-"""Most values of a row.
+"""The most values that a row is judged by.
 
-More are averaged in groups of neighbours, which are more alike than groups are.
-"""
+More are averaged in groups of neighbours, because neighbouring steps resemble each other."""
 TICK_NS = 32
-"""The clock of recent NVIDIA GPUs as CUPTI reports it (H200, driver 580).
+"""The tick of recent NVIDIA GPUs' clocks, as CUPTI reports it (H200, driver 580).
 
-A difference of one tick is none.
-"""
+Times that differ by one tick are equal."""
 TICKS_EQUAL = 2
 """Both ends of an interval are read off the clock, so a length is known to two ticks."""
 _MAX_DEGREES = 20
-"""From here on more degrees of freedom do not help.
+"""More degrees of freedom than this are not counted.
 
-A median's spread rests on the values in the middle.
-"""
+A median's spread rests on the few values in the middle, however many there are."""
 REASON_TOO_FEW = "fewer than three steps (or runs) on a side"
 REASON_SPREAD = "within the spread"
 REASON_SMALL = "less than the least effect"
@@ -178,14 +174,13 @@ def _variance_between_runs(base: pl.DataFrame, rows: pl.DataFrame, key: list[str
 
 @cache
 def _median_weights() -> pl.DataFrame:
-    """Return n, order, weight: how likely the median of a resample is each value.
+    """Return how likely each of n sorted values is the median of a resample: n, order, weight.
 
-    The weight is the probability that the median of n draws from n values is the one at that place
-    of their order. Of an even number it is the mean of two; the probability of either is taken,
-    which spreads a little more. The outermost tenth counts as the value next to it, so that from
-    ten values on an outlier does no harm. Of medians of equal runs (normal, log-normal and
-    exponential values, 3 to 30 of them) 0.1 to 0.9 of the probability that Student's t says lie
-    beyond it, from 5 % to 0.01 %.
+    A resample is n draws from n values. For an even n its median is the mean of two values; half of
+    the chance goes to either, which spreads a little more. The outermost tenth of the values counts
+    as the value next to it, so that from ten values on an outlier does no harm. Tried on pairs of
+    equal runs (normal, log-normal and exponential values, 3 to 30 of them), differences are taken
+    for real 0.1 to 0.9 times as often as Student's t allows, for levels from 5 % to 0.01 %.
     """
     rows = []
     for n in range(1, MAX_SAMPLES + 1):

@@ -14,7 +14,7 @@ from tracelens.native import LIBRARY
 from tracelens.native.columns import memory, series
 
 _NEAREST, _OUTERMOST, _COUNT, _WITHIN = range(4)
-"""The passes of the C library."""
+"""Numbers of the passes over a tree, as the C library knows them."""
 _NONE = -(2**63)
 """The number for no parent in the C library."""
 _I64 = pl.Int64()

@@ -16,11 +16,11 @@ _COMPILED = rf"^(## Call CompiledFxGraph |Torch-Compiled Region)|{COMPILED_GRAPH
 def find_sites(
     spans: pl.DataFrame, enclosing: pl.Series, starts: pl.Series
 ) -> tuple[pl.DataFrame, list[pl.Series]]:
-    """Return the table of sites, without the rank.
+    """Return the table of sites without the rank, and three columns of calls.
 
-    And the columns site_id, op_span_id and op_offset_ns of calls. `enclosing` is the row of the
-    span around each call, which is its span_id; `starts` are the calls' starts. Every span is
-    looked at once, however many calls are made in it.
+    These are site_id, op_span_id and op_offset_ns. `enclosing` is the row of the span around each
+    call, which is its span_id; `starts` are the calls' starts. Every span is looked at once,
+    however many calls are made in it.
     """
     is_around = pl.repeat(False, spans.height, dtype=pl.Boolean, eager=True)
     rows = is_around.scatter(enclosing.drop_nulls(), True).arg_true()
@@ -79,11 +79,11 @@ def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 
 
 def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """Return whether each span lies within an AccumulateGrad node or is one.
+    """Return whether each span is or lies within an AccumulateGrad node, and the roots' paths.
 
-    And the module paths of roots. A root is a module that no module call encloses and that has
-    layers of its own. Layers are known by their calls; those of a compiled model make none, but
-    a wrapper around the model, or a compiled graph that it runs, shows that there are some.
+    A root is a module that no module call encloses and that has layers of its own. Layers are known
+    by their calls. A compiled model's layers make none, but a wrapper around the model, or a
+    compiled graph that it runs, shows that there are some.
     """
     is_module = (tree["kind"] == "module") & tree["module_path"].is_not_null()
     is_node, is_compiled, is_wrapper = matching(tree["name"], "AccumulateGrad", _COMPILED, WRAPPER)

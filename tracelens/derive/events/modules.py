@@ -71,9 +71,9 @@ def _numbered(rows: pl.Series, height: int) -> pl.Series:
 
 
 def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
-    """Return process_id, forward_thread_id, sequence_number.
+    """Return the path of the op that made each autograd node, and whether it is ambiguous.
 
-    Path of the op that made the node, or is_ambiguous.
+    Columns: process_id, forward_thread_id, sequence_number, the path, is_ambiguous.
     """
     makers = (
         keyed.filter(~pl.col("is_backward"))
@@ -97,12 +97,11 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
-    """Return the path of module names around each span.
+    """Return the path of module names around each span, and the number of calls beyond the limit.
 
-    Also return the number of calls that are deeper than the limit. Names are joined with dots,
-    outermost first; an exact path replaces what is above it. The limit bounds memory: all paths
-    together grow with the square of the depth. Wrappers are left out unless the capture gave them
-    the path of what they wrap.
+    Names are joined with dots, outermost first; an exact path replaces what is above it. A wrapper
+    (DDP, torch.compile) is skipped unless its exact path was recorded. The limit on depth bounds
+    memory: all paths together grow with the square of the depth.
     """
     modules = ((spans["kind"] == "module") & spans["name"].is_not_null()).arg_true()
     if len(modules):

@@ -35,7 +35,7 @@ _Formula = Callable[[RecordedCall], _Counted]
 
 
 def _product(first: int, n_dimensions: int) -> _Formula:
-    """Return a product of the matrices, or batches of matrices, at `first` and after it."""
+    """Return the formula of a product of the matrices, or batches, at `first` and after it."""
 
     def count(call: RecordedCall) -> _Counted:
         left, right = call.shape(first), call.shape(first + 1)
@@ -48,7 +48,7 @@ def _product(first: int, n_dimensions: int) -> _Formula:
 
 
 def _vector_product(first: int) -> _Formula:
-    """Return a product of the matrix at `first` and the vector after it."""
+    """Return the formula of a product of the matrix at `first` and the vector after it."""
 
     def count(call: RecordedCall) -> _Counted:
         matrix, vector = call.shape(first), call.shape(first + 1, 1)
@@ -62,7 +62,7 @@ def _vector_product(first: int) -> _Formula:
 def _convolution(
     *, padding: int, stride: int, dilation: int | None, transposed: int | None = None
 ) -> _Formula:
-    """Return a convolution whose arguments have these places."""
+    """Return the formula of a convolution whose arguments stand at these positions."""
 
     def count(call: RecordedCall) -> _Counted:
         x, weight = call.shape(0, 3), call.shape(1, 3)

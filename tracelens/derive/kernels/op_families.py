@@ -141,7 +141,7 @@ def _gathered_reads(bound: Bound) -> int:
 
 
 def _scattered(bound: Bound) -> list[int]:
-    """Return what is written: all of a new tensor, else as much as the sources or indices hold."""
+    """Return the elements written: of a whole new tensor, else of the sources or indices."""
     if "w" not in bound.arguments:
         return [bound.nth(0).n_elements]
     others = bound.all("t")

@@ -40,9 +40,9 @@ _FLOAT8 = ("float8", 1)
 
 
 def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
-    """rank, span_id and `inputs` of those spans (rank, span_id) whose op recorded element types.
+    """Return the element types that the ops at these spans recorded: rank, span_id and `inputs`.
 
-    `inputs` is a list of {dtype, width (bytes an element), elements (None where no shape is
+    `inputs` is a list of {dtype, width (bytes per element), elements (None where no shape is
     known)}, one for each element type and size among the op's tensors: a copy converts, so the type
     of one may come with the size of another.
     """
@@ -83,7 +83,7 @@ def listed(text: str | None) -> list[Any]:
 
 
 def element_type(word: str) -> tuple[str, int] | None:
-    """Name and bytes of an element type as the profiler or torch writes it.
+    """Return name and bytes of an element type as the profiler or torch writes it.
 
     Return None for any other word.
     """

@@ -96,7 +96,7 @@ def attribute_kernels(
 
 
 def layer_step_times(trace: Trace) -> pl.DataFrame:
-    """Time of each layer's and phase's kernels by step: rank, layer, phase, step, duration_ns."""
+    """Time each layer's and phase's kernels by step: rank, layer, phase, step, duration_ns."""
     placed = _placed_work(trace, in_steps=True, base=None, key=("step",))
     return placed.group_by("rank", "layer", "phase", "step").agg(pl.col("duration_ns").sum())
 
@@ -121,9 +121,10 @@ _Replays = list[tuple[pl.DataFrame, pl.DataFrame, str]]
 
 
 def _replays(trace: Trace, base: Trace | None = None) -> _Replays:
-    """Return what is known of replayed kernels.
+    """Return every way to place replayed kernels.
 
-    That is pairs, the parts of what they are paired with, and the evidence's name.
+    Each is the pairs of a replayed kernel and its counterpart, the layers of the counterparts, and
+    the name of this evidence.
     """
     if not has_replays(trace):
         return []
@@ -180,10 +181,10 @@ def _with_open_ranges(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 def place_parts(trace: Trace) -> pl.DataFrame:
     """Return every kernel with layer, class_name, phase and evidence.
 
-    A fused one as a row for each module it was made from. Its duration_ns is then split, and
-    low_ns and high_ns are added. What was recorded at compile time outweighs the module around
-    the launch, which is the one that was compiled; communication and gradient accumulation keep
-    their own layer.
+    A fused kernel has one row for each module that it was made from: its duration_ns is split among
+    them, with low_ns and high_ns. Modules recorded at compile time outweigh the module around the
+    launch, which is the one that was compiled; communication and gradient accumulation keep their
+    own layer.
     """
     placed = name_layers(_located(trace), trace).with_columns(
         low_ns="duration_ns", high_ns="duration_ns"

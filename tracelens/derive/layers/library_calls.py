@@ -24,23 +24,23 @@ _MOST_SKIPPED = 2
 
 # Scores. They only have to rank alignments: what the name of a call tells outweighs all guesses.
 _KNOWN_WORK = 3.0
-"""The kernel computes what the call's name says."""
+"""Score of a kernel that computes what the call's name says."""
 _UNKNOWN_KERNEL = 2.0
-"""The kernel's name tells nothing: it may do any call's work."""
+"""Score of a kernel whose name tells nothing: it may do any call's work."""
 _UNKNOWN_CALL = 1.0
-"""Weight where the call's name tells nothing: any kernel but a main one may belong to it."""
+"""Score within a call whose name tells nothing: any kernel but a main one may belong to it."""
 _PREPARES = 0.25
-"""A kernel that neither does nor finishes work likely begins a call, as a layout change does."""
+"""Score of any other kernel that begins a call, as a layout change does."""
 _FINISHES_WORK = 0.5
-"""A reduction after the main kernel is likely to finish its call."""
+"""Score of a reduction after the main kernel: it is likely to finish its call."""
 _SECOND_OF_BACKWARD = 1.0
-"""A backward call may have two main kernels: one for its input, one for its weight."""
+"""Score of a backward call's second main kernel: it has one for its input, one for its weight."""
 _SECOND_MAIN = -1.0
-"""Any other call has one main kernel."""
+"""Score of a second main kernel in any other call, which has one."""
 _SKIPPED_CALL = -2.0
-"""A call launched nothing."""
+"""Score of a call that launched nothing."""
 _WITHOUT_MAIN = -1.0
-"""A call ended without its main kernel."""
+"""Score of a call that ended without its main kernel."""
 
 
 class _State(NamedTuple):

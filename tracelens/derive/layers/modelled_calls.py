@@ -211,7 +211,7 @@ def _calls(tree: pl.DataFrame, kernels: pl.DataFrame, works: pl.DataFrame) -> pl
 
 
 def _works(found: pl.DataFrame) -> pl.DataFrame:
-    """rank, span_id and work of the spans whose work is known.
+    """Return rank, span_id and work of the spans whose work is known.
 
     Each distinct input is looked at once.
     """

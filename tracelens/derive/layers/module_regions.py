@@ -43,7 +43,7 @@ def _visit(
     below: Mapping[str, dict[str, None]],
     result: Regions,
 ) -> None:
-    """Settle the module and what is below it.
+    """Choose compiled or eager for a module and its children.
 
     `inside` says whether a compiled region surrounds it.
     """

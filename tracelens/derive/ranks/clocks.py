@@ -136,8 +136,8 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
 def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str | None:
     """Say why clocks leave open which rank was waited for; None where they do not.
 
-    Of all matched calls, or of those in which one of the `awaited` ranks is waited for. Clocks
-    tell where most of the time from each start to the last one is longer than their uncertainty.
+    With `awaited`, only calls in which one of these ranks is waited for are looked at. Clocks tell
+    where most of the time from each start to the last one is longer than their uncertainty.
     """
     wait = pl.col("last_start_ns") - pl.col("start_ns")
     is_asked = True if awaited is None else pl.col("awaited_rank").is_in([*awaited])

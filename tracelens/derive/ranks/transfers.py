@@ -16,7 +16,7 @@ _LEAST_NS = 5_000
 _NETWORK = 20.0
 """A network is slow if it carries this many times less than hosts do inside. A tenth is common."""
 _LARGE_BYTES = 1 << 20
-"""Latency rules the time of smaller transfers."""
+"""The time of smaller transfers depends on latency, not on bandwidth."""
 # As nccl-tests' doc/PERFORMANCE.md defines them; names are torch's, and of NCCL's kernels.
 _TWICE = "(?i)all_?reduce"
 _ALL_BUT_OWN = "(?i)gather|scatter|to_?all"
@@ -40,8 +40,8 @@ def each_transfer(trace: Trace) -> pl.DataFrame:
 def group_transfers(trace: Trace, steps: frozenset[int] | None = None) -> pl.DataFrame:
     """Return one row per group, collective, element type and size, with times, rates and `slow`.
 
-    Of some steps, or of all calls. Columns are those of COLLECTIVES_ACROSS but for link_frac, and
-    group_key, ranks as a list.
+    With `steps`, only calls in these steps count. Columns are those of COLLECTIVES_ACROSS without
+    link_frac, and group_key and ranks (a list) besides.
     """
     calls = each_transfer(trace)
     if steps is not None:

@@ -67,9 +67,10 @@ def settle_ranks(trace: Trace, *, force_mix: bool = False) -> None:
 def _foreign(trace: Trace, matched: Matched) -> str | None:
     """Say why the ranks cannot be of one program, None where they can.
 
-    A collective that does not pair may be the mistake that is looked for; a rank of which none
-    pairs, and which issues no kind of collective that others do, is of another program. So is one
-    hours apart, by no clock that runs evenly.
+    A collective that does not pair may be the mistake that is looked for. But a rank is of another
+    program if none of its collectives pairs and none is of a kind that others issue, too. So is a
+    rank whose collectives come hours apart from the others', if no clock that runs evenly explains
+    it.
     """
     if matched.stops.height:
         rows = trace.collectives

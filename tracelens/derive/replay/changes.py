@@ -44,9 +44,10 @@ _SMALL_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """How far a prediction may be off: shares of the time a change takes away, and of the rest.
+    """The error to expect of a prediction, as two shares.
 
-    The shares are chosen. A measurement says how many times their sum a range is wide.
+    One is of the time that the change takes away, one of all other time. They are chosen;
+    CHANGE_WIDTH says how many times their sum a range is wide, which was measured.
     """
 
     of_change: float = 0.1
@@ -202,7 +203,7 @@ def _words_of_calls(subject: Subject) -> list[str]:
 
 
 def _without(subject: Subject, cause: str | None) -> Change:
-    """Let the host spend no time on this any more."""
+    """Let the host spend no time on this cause any more."""
     if cause not in _REMOVABLE:
         raise UsageError(f"without: say one of {', '.join(_REMOVABLE)}, as without=host")
     chosen = subject.of_cause(cause)

@@ -58,11 +58,11 @@ _MOST_NS = 1e9
 """No event costs a second."""
 _SLOWER_HOST = 1.1
 RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
-"""What an error grows with.
+"""Shares that make up the expected error of a step without the profiler.
 
-It is the step itself, the added time on a host slower by a tenth, and the time taken off for the
-profiler. The shares are chosen. A measurement says how many times their sum a range is wide.
-"""
+They are shares of the step itself, of what a slower host would add to it, and of the time taken off
+for the profiler. They are chosen; STEP_WIDTH says how many times their sum a range is wide, which
+was measured."""
 STEP_WIDTH, CHANGE_WIDTH = 2.2, 2.2
 """A range reaches this many times that sum to both sides.
 

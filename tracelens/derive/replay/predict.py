@@ -167,7 +167,7 @@ def fitted_costs(replay: Replay, usual: Costs, wanted_ns: float) -> Costs:
 
 
 def _bound(subject: Subject, weights: Ints) -> tuple[str, str | None]:
-    """Return what most of the changed step waits for, and the thing that takes most of that."""
+    """Return what the changed step waits for most, and the op or kernel that takes most of that."""
     path = steady_path(subject.replay, weights)
     sums: dict[str, int] = {}
     things: dict[tuple[str, str], int] = {}

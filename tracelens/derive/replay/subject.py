@@ -52,7 +52,7 @@ Change = Callable[[Ints], Ints]
 
 
 def picked(flags: Flags, rows: Ints) -> Flags:
-    """Return the flag of each row, False for a number that is no row."""
+    """Return the flag at each of these rows, False where the number is no row."""
     known = (rows >= 0) & (rows < len(flags))
     return np.append(flags, [False])[np.where(known, rows, len(flags))]
 

@@ -18,7 +18,7 @@ _USUAL_RETURN_NS = 8_000
 _IMPLICIT = (
     r"^(cuda|cu|hip)(Mem)?(Free|FreeHost|HostFree|HostUnregister|HostAlloc|HostRegister)(_v\d)?$"
 )
-"""Calls that wait for the device on their way, where it has work."""
+"""API calls that free or register memory, which wait for the device if it has work."""
 _LONG_LAUNCH_NS = 50_000
 _FULL_QUEUE = 128
 """A launch that takes this long with so much work pending waits for room in the queue."""

@@ -19,7 +19,7 @@ _UNFUSED_LAUNCHES = 20
 """More launches per step than this, none of them for many tensors: the optimizer is not fused."""
 _LARGE_SCORES = 128 * 128
 _REPEATED = 10
-"""Without steps, memory that is allocated and released this often is not kept."""
+"""In a trace without steps: memory allocated and released this often is not being cached."""
 _DEVICE_ALLOCATES = r"^(cuda|hip)Malloc$|^hipExtMallocWithFlags$|^cuMem(Alloc|Create)(_v2)?$"
 _DEVICE_RELEASES = r"^(cuda|hip)Free$|^cuMem(Free|Release)(_v2)?$"
 

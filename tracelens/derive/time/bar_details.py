@@ -33,7 +33,10 @@ def _nothing() -> list[pl.Expr]:
 
 
 def _of_rank(trace: Trace, bars: pl.DataFrame, rank: int | None) -> pl.DataFrame:
-    """Return the bars of one rank with their details; nothing is recorded of no rank."""
+    """Return the bars of one rank with their details.
+
+    Bars without a rank have none.
+    """
     if rank is None:
         return bars.with_columns(_nothing())
     spans = [bars.filter(source="spans").select("source", "event_id", span_id="event_id")]

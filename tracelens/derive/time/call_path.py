@@ -44,7 +44,10 @@ class CallPaths:
     frame: pl.DataFrame
 
     def places(self, rows: pl.Series) -> pl.Series:
-        """Give the place of each span, None for one without or outside of `rows`."""
+        """Give the place of each span.
+
+        It is None for a span without one, and for one that is not in `rows`.
+        """
         return self._gather("place", rows)
 
     def enclosing(self, places: pl.Series) -> pl.Series:

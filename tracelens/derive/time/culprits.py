@@ -181,9 +181,9 @@ def _same_steps(steps: frozenset[int] | None, other: frozenset[int] | None) -> b
 
 
 def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> list[Culprit]:
-    """Return the groups on slow links, with the ranks that communicate longer for their sake.
+    """Return the groups on slow links, each with the late ranks that are its members.
 
-    A rank that communicates longer without a slow group takes part in more collectives.
+    A rank that communicates longer and is in no slow group takes part in more collectives.
     """
     culprits = []
     for pool in _pools(late):
@@ -234,10 +234,7 @@ def _name_set(ranks: frozenset[int], sets: Sequence[RankSet]) -> RankSet:
 
 
 def _kind_of(members: RankSet) -> tuple[str, str]:
-    """Return the kind of a set.
-
-    Groups of one kind of parallelism are told from others' by their name.
-    """
+    """Return the kind of a set; for a group also its name, which says the kind of parallelism."""
     return members.kind, members.name if members.kind == "group" else ""
 
 
@@ -288,7 +285,10 @@ def _late_rows(culprit: Culprit) -> pl.Expr:
 
 
 def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
-    """Return the delays to think away; ranks that are late in turn each have their own steps."""
+    """Return the delays that a replay leaves out to learn what the culprit costs.
+
+    Ranks that are late in turn have one each, for their own steps.
+    """
     if culprit.rotates:
         return [Removal(frozenset([rank.rank]), rank.steps, excess_frac) for rank in culprit.late]
     return [Removal(frozenset(culprit.members.ranks), culprit.steps, excess_frac)]

@@ -187,7 +187,10 @@ def _of_threads(
 
 
 def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
-    """Return the rows of a thread. Ids of the frame may be as narrow as its own allow."""
+    """Return the rows of a thread.
+
+    Columns of ids may be too narrow for the ids asked for, so 64-bit numbers are compared.
+    """
     is_mine = (pl.col("process_id") == pl.lit(process, pl.Int64)) & (
         pl.col("thread_id") == pl.lit(thread, pl.Int64)
     )

@@ -1,4 +1,4 @@
-"""The host of each rank: when API calls returned, on which threads, and what the threads did."""
+"""What each rank's host did: when API calls returned, on which threads, and what threads did."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -114,7 +114,7 @@ def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
 
 
 def host_times(trace: Trace, activities: pl.DataFrame, ranks: Iterable[int]) -> dict[int, HostTime]:
-    """Return the hosts of these ranks, by rank.
+    """Return what the host of each of these ranks did.
 
     Calls are read some at a time, and only what is needed of each is kept: see `Trace.chunks`.
     """
@@ -129,7 +129,7 @@ def host_times(trace: Trace, activities: pl.DataFrame, ranks: Iterable[int]) -> 
 
 
 def host_of_calls(trace: Trace, activities: pl.DataFrame, rank: int, ids: pl.Series) -> HostTime:
-    """Return a rank's host, with only the calls of these ids. It serves one step of many."""
+    """Return what a rank's host did, with only the calls of these ids: for one step of many."""
     sites = trace.select("sites", "rank", "site_id", "op", rank=rank)
     reading = _Reading([rank], sites, launch_places(trace))
     near = pl.col("api_call_id").is_between(ids.min(), ids.max()) & pl.col("api_call_id").is_in(

@@ -1,10 +1,10 @@
 """What host threads did, as tracks: one per thread, and one per process with several threads.
 
-A track is disjoint segments sorted by start. A thread may wait for others of its process. What held
-it up at a moment is the first of these that did anything: its own work, the work of any other
-thread of the process, its own Python, the Python of the process's main thread. The work of all
-threads is the same for each of them, so it is one track of the process. So the segments of all
-tracks are at most twice as many as the activities.
+A track is disjoint segments of time, sorted by start. What delays a thread need not be its own
+work: it may wait for another thread of its process. So four tracks explain each moment of a thread,
+and the first one with anything in it counts: the thread's own work, the work of all threads of the
+process, the thread's own Python, the Python of the process's main thread. All threads of a process
+share the second track. So the segments of all tracks are at most twice as many as the activities.
 """
 
 from collections.abc import Iterable, Mapping

@@ -22,7 +22,7 @@ from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
 
 _MOST_ROWS = 1_000_000
-"""Calls of ranks that are replayed: of a longer trace the first ones."""
+"""The most calls of ranks that are replayed: the first ones of a longer trace."""
 _CALL = ["group_key", "call"]
 
 

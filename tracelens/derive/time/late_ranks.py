@@ -143,9 +143,10 @@ def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def _with_host_excess(model: TimeModel, late: pl.DataFrame, delays: pl.DataFrame) -> pl.DataFrame:
-    """Limit delays by causes of idle time to what the host did so more than other ranks' hosts.
+    """Limit delays by idle time of a cause to the time that the rank's host spent more on it.
 
-    On a rank that waits for others, waiting hides what its host does meanwhile.
+    The host is compared with the median of all ranks' hosts. A rank that waits for others hides in
+    that waiting what its own host does, so idle time alone would make others look late.
     """
     idle = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
     if not late.select((idle > _EXPLAINS * pl.col("excess_ns")).any()).item():

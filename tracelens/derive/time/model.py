@@ -81,7 +81,7 @@ class TimeModel:
 
     @property
     def breakdown(self) -> Breakdown:
-        """What the models of other ranks of the same job can be merged with."""
+        """The rank's own part of the model, from which the model of all ranks is merged."""
         return Breakdown(self.device, self.idle)
 
     def idle_intervals(self) -> pl.DataFrame:
@@ -108,7 +108,7 @@ def time_model(trace: Trace) -> TimeModel:
 def merge_breakdowns(trace: Trace, parts: Sequence[Breakdown]) -> None:
     """Make the trace's model from breakdowns computed rank by rank, in the order of ranks.
 
-    Only waiting is of all ranks together.
+    Waiting for other ranks is computed here, as it needs all ranks at once.
     """
     trace.set_derived(_model_of, _assemble(trace, parts))
 

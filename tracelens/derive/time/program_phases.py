@@ -220,7 +220,7 @@ def awaited_from(trace: Trace) -> dict[int, int]:
 
 
 def give_awaited(trace: Trace, awaited: Mapping[int, int]) -> None:
-    """Tell a trace of one rank of a job what `awaited_from` is of the whole job."""
+    """Store the result of `awaited_from` for the whole job in the trace of one of its ranks."""
     trace.set_derived(_awaited_from, dict(awaited))
 
 

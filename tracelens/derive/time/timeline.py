@@ -123,10 +123,10 @@ def draw_timeline(
 ) -> Timeline | None:
     """Draw the bars of the window; None without any.
 
-    Lanes are in the order in which they are drawn: each device's streams and its idle time by
-    cause, as in `time_breakdown` but for code that is loaded at a kernel's first use; then threads,
-    busiest first. `begins` names several ranks, drawn below each other, each from a moment on its
-    own clock.
+    Lanes stand in the order in which they are drawn: each device's streams, then its idle time by
+    cause, then threads, busiest first. Causes are those of `time_breakdown`, except that code
+    loaded at a kernel's first use stays launching. `begins` names several ranks to draw below each
+    other, and the moment on each one's own clock at which its part begins.
     """
     starts = {window.rank: window.start_ns} if begins is None else begins
     parts = [
