@@ -272,7 +272,7 @@ def test_no_rank_is_broken_down_where_its_task_did(
     trace, same = (tl.collect(SAMPLES / "ranks").write(tmp_path / name) for name in ("one", "two"))
     expected = build_report(trace)
     frames = ask_ranks(same, [*ANALYSES], in_turn)
-    monkeypatch.setattr(model, "break_down", pytest.fail)
+    monkeypatch.setattr(model, "times_of_devices", pytest.fail)
     found = build_report(same, frames=frames)
     assert {"time_breakdown", "idle_gaps", "waiting", "job"} < {
         one.analysis.name for one in found.sections if one.frame.height

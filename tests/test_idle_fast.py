@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal, assert_series_equal
 
+from tracelens.derive.time.device_work import DeviceWork
 from tracelens.derive.time.host_time import HostTime
 from tracelens.derive.time.host_tracks import SEGMENTS, TRACKS_OF_THREAD, Tracks
-from tracelens.derive.time.idle import DeviceWork
 from tracelens.derive.time.idle_sums import by_columns, by_pass
 from tracelens.native import LIBRARY
 from tracelens.schemas.events import CAUSES

@@ -8,7 +8,7 @@ from tracelens.derive.comparing.per_step import CAUSE_PARTS, PARTS, time_values
 from tracelens.derive.comparing.rows import Comparison, outcomes_in_words
 from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
-from tracelens.derive.time.cpu_only import require_time
+from tracelens.derive.time.step_table import require_time
 from tracelens.schemas.results.comparing import COMPARE_TIME
 from tracelens.trace import Trace
 

@@ -5,7 +5,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.replay.critical import critical_path_of
 from tracelens.derive.replay.replay import replays
-from tracelens.derive.time.cpu_only import require_time
+from tracelens.derive.time.step_table import require_time
 from tracelens.schemas.results.replay import CRITICAL_PATH, STRETCHES
 from tracelens.trace import Trace
 

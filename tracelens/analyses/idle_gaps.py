@@ -5,10 +5,9 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.activity_places import PROFILER
-from tracelens.derive.time.cpu_only import require_time
 from tracelens.derive.time.frame_lines import DEFINED
-from tracelens.derive.time.model import time_model
-from tracelens.derive.time.rank_time import SLOWED, kept_shares
+from tracelens.derive.time.model import SLOWED, time_model
+from tracelens.derive.time.step_table import require_time
 from tracelens.schemas.results.time import IDLE_GAPS, PARTS
 from tracelens.trace import Trace
 
@@ -32,7 +31,7 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
     key = ["rank", "device_id"]
     model = time_model(trace)
     times = model.by(*key)
-    kept = kept_shares(model, model.by("rank"))
+    kept = model.kept_shares()
     ranks = pl.DataFrame(
         [*kept.items()], schema={"rank": pl.Int32, "kept": pl.Float64}, orient="row"
     )

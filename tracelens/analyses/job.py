@@ -4,8 +4,8 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel, Scope
 from tracelens.derive.ranks.collectives import require_ranks
-from tracelens.derive.time.cpu_only import require_time
 from tracelens.derive.time.model import time_model
+from tracelens.derive.time.step_table import require_time
 from tracelens.derive.time.straggler import judge_job
 from tracelens.schemas.results.ranks import JOB
 from tracelens.trace import Trace

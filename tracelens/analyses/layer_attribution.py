@@ -8,7 +8,7 @@ from tracelens.derive.layers.graph_capture import EVIDENCE as CAPTURE_EVIDENCE
 from tracelens.derive.layers.graph_capture import captured_graphs
 from tracelens.derive.layers.graph_replay import BASE_EVIDENCE, UNATTRIBUTED, has_replays
 from tracelens.derive.layers.open_ranges import EVIDENCE as RANGE_EVIDENCE
-from tracelens.derive.time.cpu_only import process_ranks
+from tracelens.derive.time.step_table import process_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace

@@ -6,7 +6,7 @@ from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.replay.replay import replay_error_frac, replays
 from tracelens.derive.replay.sensitivity import sensitivity_of
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, unprofiled_steps
-from tracelens.derive.time.cpu_only import require_time
+from tracelens.derive.time.step_table import require_time
 from tracelens.schemas.results.replay import SENSITIVITY
 from tracelens.trace import Trace
 

@@ -4,9 +4,8 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
-from tracelens.derive.time.cpu_only import require_time
 from tracelens.derive.time.program_phases import phases, program_steps
-from tracelens.derive.time.step_table import steps_of
+from tracelens.derive.time.step_table import require_time, steps_of
 from tracelens.schemas.results.replay import UNPROFILED_STEP
 from tracelens.trace import Trace
 

@@ -5,18 +5,14 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.ranks.missing import missing_ranks
 from tracelens.derive.replay.advised import advise
+from tracelens.derive.time.bound_places import Places, bound_places, short_kernel
 from tracelens.derive.time.bounds import PART_WORDS, place_phrase
-from tracelens.derive.time.cpu_only import require_time, unseen_device
+from tracelens.derive.time.cpu_only import unseen_device
 from tracelens.derive.time.graph_use import GraphUse, count_captured, graph_use, is_capture_alone
-from tracelens.derive.time.model import TimeModel, time_model
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.phase_sentences import phase_sentences
-from tracelens.derive.time.rank_time import (
-    RankTime,
-    busy_places,
-    rank_times,
-    short_kernel,
-    step_sentences,
-)
+from tracelens.derive.time.rank_time import RankTime, rank_times, step_sentences
+from tracelens.derive.time.step_table import require_time
 from tracelens.schemas.results.time import IDLE_PARTS, VERDICT
 from tracelens.trace import Trace
 
@@ -62,33 +58,32 @@ def verdict(trace: Trace) -> pl.DataFrame:
     to add does not count. A trace whose launches were all captured into a graph is too little to
     judge. Raises MissingTableError without kernels and ops.
     """
-    if is_capture_alone(trace):
-        return VERDICT.conform(pl.DataFrame(_captures(trace), schema=VERDICT.schema))
-    require_time(trace, "verdict")
+    if not trace.has("kernels"):
+        if is_capture_alone(trace):
+            return VERDICT.conform(pl.DataFrame(_captures(trace), schema=VERDICT.schema))
+        require_time(trace, "verdict")
     model = time_model(trace)
     ranks = rank_times(model)
-    places = _places(model)
+    places = bound_places(model)
     order = ["rank", "exposed_ns", "awaited_rank"]
     pairs = model.waits.sort(order, descending=[False, True, False])
     latest = pairs.unique("rank", keep="first", maintain_order=True)
     awaited = dict(latest.select("rank", "awaited_rank").iter_rows())
-    alone = _alone(trace)
-    rows = [_row(trace, rank, places, awaited.get(rank.rank), alone) for rank in ranks]
+    is_alone = len(trace.manifest.ranks) == 1 and bool(missing_ranks(trace))
+    rows = [_row(trace, rank, places, awaited.get(rank.rank), is_alone=is_alone) for rank in ranks]
     return VERDICT.conform(pl.DataFrame(rows, schema=VERDICT.schema))
 
 
 def _row(
-    trace: Trace,
-    rank: RankTime,
-    places: dict[tuple[int, str], str],
-    awaited: int | None,
-    alone: str | None,
+    trace: Trace, rank: RankTime, places: Places, awaited: int | None, *, is_alone: bool
 ) -> dict[str, object]:
+    """Make a rank's row. `is_alone`: the other ranks of its job were not given."""
     if _is_too_little(rank):
         return _too_little(rank, _longest_kernel(trace, rank.rank))
     if rank.is_slowed_beyond_judging:
         return _inconclusive(rank)
-    return _judgement(rank, places, awaited) | {"caveat": _caveat(rank, alone)}
+    caveat = _caveat(rank) if is_alone else None
+    return _judgement(rank, places, awaited) | {"caveat": caveat}
 
 
 def _inconclusive(rank: RankTime) -> dict[str, object]:
@@ -130,7 +125,7 @@ def _is_too_little(rank: RankTime) -> bool:
 
     Several steps need less.
     """
-    scarce = 1 - sum(rank.share(name) for name in IDLE_PARTS) < _SCARCE
+    scarce = 1 - sum(rank.shares[name] for name in IDLE_PARTS) < _SCARCE
     few = rank.n_work < _HANDFUL
     if rank.n_steps < _SEVERAL_STEPS:
         return few or scarce
@@ -163,15 +158,9 @@ def _time(ns: int) -> str:
     return f"{ns / 1e9:.1f} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
 
 
-def _caveat(rank: RankTime, alone: str | None) -> str | None:
-    """Say that one rank of a job cannot tell waiting from transfer, where it communicates."""
-    parts = {rank.bound, rank.second}
-    return alone if alone is not None and parts & {"communication", "waiting"} else None
-
-
-def _alone(trace: Trace) -> str | None:
-    """Say what one rank of a larger job leaves open; None where several ranks were given."""
-    if len(trace.manifest.ranks) > 1 or not missing_ranks(trace):
+def _caveat(rank: RankTime) -> str | None:
+    """Say what one rank of a larger job leaves open, where it communicates."""
+    if not {rank.bound, rank.second} & {"communication", "waiting"}:
         return None
     return (
         "waiting for the other ranks and transfer cannot be told apart, as only this rank of"
@@ -181,7 +170,7 @@ def _alone(trace: Trace) -> str | None:
 
 def _too_little(rank: RankTime, longest: str | None) -> dict[str, object]:
     """Make the row of a rank that did too little to be judged."""
-    busy = 1 - sum(rank.share(name) for name in IDLE_PARTS)
+    busy = 1 - sum(rank.shares[name] for name in IDLE_PARTS)
     counted = "ops" if rank.is_process else "kernels"
     return {
         "rank": rank.rank,
@@ -198,18 +187,16 @@ def _too_little(rank: RankTime, longest: str | None) -> dict[str, object]:
     }
 
 
-def _judgement(
-    rank: RankTime, places: dict[tuple[int, str], str], awaited: int | None
-) -> dict[str, object]:
+def _judgement(rank: RankTime, places: Places, awaited: int | None) -> dict[str, object]:
     """Make the row of a rank, which waits most for the awaited one."""
     bound, second = rank.bound, rank.second
     return {
         "rank": rank.rank,
         "bound": bound,
-        "bound_frac": rank.share(bound),
+        "bound_frac": rank.shares[bound],
         "second": second,
-        "second_frac": None if second is None else rank.share(second),
-        "value": rank.share(bound),
+        "second_frac": None if second is None else rank.shares[second],
+        "value": rank.shares[bound],
         "unit": "1",
         "evidence": _evidence(rank, places, awaited),
         "what": places.get((rank.rank, bound)),
@@ -219,22 +206,22 @@ def _judgement(
     }
 
 
-def _evidence(rank: RankTime, places: dict[tuple[int, str], str], awaited: int | None) -> str:
+def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
     """Say what the bound takes and where, what computing takes, what is next, the step's time."""
     bound = rank.bound
     of_step = "of step time" if rank.n_steps else "of the time"
     place = places.get((rank.rank, bound))
     where = f", mostly {place_phrase(place)}" if place else ""
-    sentence = f"the {rank.subject} computes {rank.share('compute'):.1%} {of_step}{where}"
+    sentence = f"the {rank.subject} computes {rank.shares['compute']:.1%} {of_step}{where}"
     if bound != "compute":
         of_process = _PARTS_OF_PROCESS if rank.is_process else _PARTS
         words = of_process.get(bound, _PARTS[bound]).format(awaited)
-        sentence = f"{words} {rank.share(bound):.1%} {of_step}{where}; it computes"
-        sentence += f" {rank.share('compute'):.1%}"
-    rest = max((part for part in _PARTS if part != bound), key=rank.share)
-    if rest == rank.second or rank.share(rest) >= _LITTLE:
+        sentence = f"{words} {rank.shares[bound]:.1%} {of_step}{where}; it computes"
+        sentence += f" {rank.shares['compute']:.1%}"
+    rest = max((part for part in _PARTS if part != bound), key=rank.shares.__getitem__)
+    if rest == rank.second or rank.shares[rest] >= _LITTLE:
         next_place = places.get((rank.rank, rest))
-        sentence += f"; then {PART_WORDS[rest]} {rank.share(rest):.1%}"
+        sentence += f"; then {PART_WORDS[rest]} {rank.shares[rest]:.1%}"
         sentence += f" ({next_place})" if next_place else ""
     if rank.unprofiled_ns is not None and rank.step_ns is not None:
         profiled = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
@@ -244,27 +231,6 @@ def _evidence(rank: RankTime, places: dict[tuple[int, str], str], awaited: int |
             f" computes {profiled:.1%}"
         )
     return sentence
-
-
-def _places(model: TimeModel) -> dict[tuple[int, str], str]:
-    """Return by rank and part the place that most of that part of the rank's time comes from."""
-    named = model.idle.drop_nulls("what")
-    idle = named.unique(["rank", "cause"], keep="first", maintain_order=True)
-    places = {
-        (rank, cause): what
-        for rank, cause, what in idle.select("rank", "cause", "what").iter_rows()
-    }
-    return busy_places(model.trace) | places | _communication_on_devices(model)
-
-
-def _communication_on_devices(model: TimeModel) -> dict[tuple[int, str], str]:
-    """Return by rank the place of communication where devices do more of it than hosts."""
-    on_host = model.idle.filter(pl.col("cause") == "communication")
-    of_hosts = on_host.group_by("rank").agg(pl.col("idle_ns").sum())
-    both = model.by("rank").join(of_hosts, on="rank")
-    more = both.filter(pl.col("communication_ns") > 2 * pl.col("idle_ns"))
-    keys = {(rank, "communication") for rank in more["rank"]}
-    return {key: what for key, what in busy_places(model.trace).items() if key in keys}
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:

@@ -33,7 +33,7 @@ def waiting(trace: Trace) -> pl.DataFrame:
     most = model.waits.sort(order, descending=[False, True, True, False])
     most = most.unique("rank", keep="first")
     most = most.select("rank", "awaited_rank", awaited_ns="exposed_ns")
-    shares = {rank.rank: rank.share("waiting") for rank in rank_times(model)}
+    shares = {rank.rank: rank.shares["waiting"] for rank in rank_times(model)}
     schema = {"rank": pl.Int32, "exposed_frac": pl.Float64}
     judged = pl.DataFrame([*shares.items()], schema, orient="row")
     rows = (

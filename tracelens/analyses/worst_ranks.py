@@ -4,10 +4,10 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel, Scope
 from tracelens.derive.ranks.collectives import require_ranks
-from tracelens.derive.time.cpu_only import require_time
 from tracelens.derive.time.culprits import LINK, NETWORK, find_culprits
 from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.rank_steps import rank_averages
+from tracelens.derive.time.step_table import require_time
 from tracelens.schemas.results.time import IDLE_PARTS, PARTS
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace

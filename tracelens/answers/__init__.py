@@ -8,8 +8,8 @@ from tracelens.answers.stacks import answer_stacks, answer_two_stacks
 from tracelens.answers.timings import answer_timings
 from tracelens.answers.words import listed
 from tracelens.derive.comparing.significance import DEFAULT, Rules
-from tracelens.derive.time.cpu_only import process_ranks
 from tracelens.derive.time.graph_use import is_capture_alone
+from tracelens.derive.time.step_table import process_ranks
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
 

@@ -168,7 +168,7 @@ def _advice(other: Trace) -> str | None:
     ranks = rank_times(time_model(other))
     if not ranks or ranks[0].is_process or not shows_compilation(other) or has_replays(other):
         return None
-    launching = ranks[0].share("launch")
+    launching = ranks[0].shares["launch"]
     if launching < 0.1:
         return None
     return (

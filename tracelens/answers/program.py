@@ -174,7 +174,7 @@ def percent_in(bar: Bar, rank: RankTime, part: str) -> str:
     label = label_of(part, is_process=rank.is_process)
     percents = rounded_percents([one.share for one in bar.parts])
     shown = [n for one, n in zip(bar.parts, percents, strict=True) if one.label == label]
-    return f"{shown[0] if shown else round(rank.share(part) * 100)} %"
+    return f"{shown[0] if shown else round(rank.shares[part] * 100)} %"
 
 
 def whole_of(rank: RankTime) -> str:
@@ -193,7 +193,7 @@ def program_bar(rank: RankTime, label: str = "step", length: float = 1.0, text: 
     labels = {part: label_of(part, is_process=rank.is_process) for part in rank.parts}
     shares: dict[str, float] = {}
     for part, name in labels.items():
-        shares[name] = shares.get(name, 0.0) + rank.share(part)
+        shares[name] = shares.get(name, 0.0) + rank.shares[part]
     kinds = {name: kind_of(part) for part, name in labels.items()}
     head = label if rank.n_steps or label != "step" else "time"
     return Bar(head, parts_of(shares, kinds), length, text)

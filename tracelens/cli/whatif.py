@@ -11,7 +11,7 @@ from tracelens.cli.io import open_any, progress
 from tracelens.cli.output import emit
 from tracelens.derive.replay.changes import usages
 from tracelens.derive.replay.predict import Prediction, predict
-from tracelens.derive.time.rank_time import short_kernel
+from tracelens.derive.time.bound_places import short_kernel
 from tracelens.errors import printable
 
 

@@ -6,20 +6,17 @@ from itertools import accumulate
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import by_value
-from tracelens.derive.time.cpu_only import break_down_processes, process_idle, process_ranks
-from tracelens.derive.time.host_time import call_rows, host_times
+from tracelens.derive.time.cpu_only import process_idle
+from tracelens.derive.time.device_work import UNIONS, Device, DeviceWork
 from tracelens.derive.time.host_tracks import CAUSE_OF_KIND, IDLE_KINDS, PROFILER_KIND
-from tracelens.derive.time.idle import COPY, PLACES, UNIONS, Device, DeviceWork
-from tracelens.derive.time.idle_sums import idle_of_devices, times_of_devices
+from tracelens.derive.time.idle import PLACES
+from tracelens.derive.time.idle_sums import DeviceTimes, idle_of_devices
+from tracelens.derive.time.step_table import process_ranks
 from tracelens.schemas.events import CAUSES
-from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN
+from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
 
 _KEY = ["rank", "device_id", "step", "phase"]
-_WORK = ("rank", "device_id", "start_ns", "duration_ns", "api_call_id")
-_KERNEL_KIND = pl.col("is_communication").fill_null(value=False).cast(pl.UInt8)
-"""The work's kind by column is_communication: COMMUNICATION, else COMPUTE."""
 _WINDOWS = {
     "device": pl.Int64,
     "rank": pl.Int32,
@@ -29,12 +26,6 @@ _WINDOWS = {
     "start_ns": pl.Int64,
     "end_ns": pl.Int64,
     "window": pl.Int64,
-}
-_OF_DEVICE: dict[str, type[pl.DataType]] = {
-    "start_ns": pl.Int64,
-    "duration_ns": pl.Int64,
-    "call": pl.Int64,
-    "kind": pl.UInt8,
 }
 _CAUSE = pl.Series("cause", CAUSE_OF_KIND)
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
@@ -68,56 +59,21 @@ class Breakdown:
     idle: pl.DataFrame
 
 
-def break_down(
-    trace: Trace, steps: pl.DataFrame, activities: pl.DataFrame, phases: pl.DataFrame
+def merge(parts: Sequence[Breakdown]) -> Breakdown:
+    """Put breakdowns together, by rank."""
+    windows = pl.concat([TIME_BREAKDOWN.empty(), *(part.windows for part in parts)])
+    idle = pl.concat([pl.DataFrame(schema=_IDLE), *(part.idle for part in parts)])
+    return Breakdown(windows.sort("rank", maintain_order=True), idle)
+
+
+def break_down_devices(
+    trace: Trace,
+    devices: Mapping[Device, DeviceWork],
+    times: DeviceTimes,
+    steps: pl.DataFrame,
+    phases: pl.DataFrame,
 ) -> Breakdown:
-    """Break the time of each rank and device down: one row per step and per phase.
-
-    On a rank that marks steps one row more (step and phase None) is from the device's first to its
-    last work. Lengths are of interval unions, so overlapping work counts once; exposed time is what
-    no other work hides. Work counts in the step in whose time it runs. The definitions of compute
-    and idle are those of HTA's temporal breakdown. Ranks without device work are broken down by
-    `break_down_processes`.
-    """
-    parts = [(TIME_BREAKDOWN.empty(), pl.DataFrame(schema=_IDLE))]
-    if trace.has("kernels"):
-        parts.append(_break_down_devices(trace, steps, activities, phases))
-    if process_ranks(trace):
-        parts.append(break_down_processes(trace))
-    windows, idle = zip(*parts, strict=True)
-    return Breakdown(pl.concat(windows).sort("rank", maintain_order=True), pl.concat(idle))
-
-
-def idle_intervals(trace: Trace, activities: pl.DataFrame, phases: pl.DataFrame) -> pl.DataFrame:
-    """List the program's idle time on each device by start, stretch by stretch.
-
-    Columns are rank, device_id, start_ns, end_ns, cause and what. Of the ranks that `process_ranks`
-    names it is that of the process, and device_id is None. Lengths sum to the idle time of
-    `break_down` in the phase program.
-    """
-    parts = [pl.DataFrame(schema=_INTERVALS)]
-    devices = _devices(trace, activities, phases) if trace.has("kernels") else {}
-    idle = idle_of_devices(trace, devices) if devices else []
-    for ((rank, device_id), device), pieces in zip(devices.items(), idle, strict=True):
-        what = pl.Series("what", [*device.host.places, None], dtype=pl.String).gather(
-            pieces["place"]
-        )
-        key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(device_id, pl.Int32).alias("device_id")]
-        parts.append(
-            pieces.select(*key, "start_ns", "end_ns", _CAUSE.gather(pieces["cause"]), what)
-        )
-    for rank in process_ranks(trace):
-        key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(None, pl.Int32).alias("device_id")]
-        parts.append(process_idle(trace, rank).select(*key, pl.all()))
-    return pl.concat(parts)
-
-
-def _break_down_devices(
-    trace: Trace, steps: pl.DataFrame, activities: pl.DataFrame, phases: pl.DataFrame
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return `windows` and `idle` as in a Breakdown, of all devices."""
-    devices = _devices(trace, activities, phases)
-    times = times_of_devices(trace, devices)
+    """Name what was summed of the devices, and make rows of steps and phases."""
     windows = _number_windows(devices, phases)
     rows = _busy_times(trace, pl.concat([_whole(devices, steps, times.ends), windows]), times.busy)
     kinds = _idle_by_kind(times.idle, windows, rows)
@@ -133,54 +89,30 @@ def _break_down_devices(
     )
     order = ["rank", "device_id", "step", pl.col("phase").is_not_null(), "start_ns"]
     frame = TIME_BREAKDOWN.conform(frame.sort(order, nulls_last=False))
-    return frame, _idle_by_place(devices, times.places)
+    return Breakdown(frame, _idle_by_place(devices, times.places))
 
 
-def _devices(
-    trace: Trace, activities: pl.DataFrame, phases: pl.DataFrame
-) -> dict[Device, DeviceWork]:
-    """Return each device's work and windows, by rank and device."""
-    kernels = trace.select("kernels", *_WORK, "is_communication").with_columns(kind=_KERNEL_KIND)
-    others = pl.concat([trace.select(name, *_WORK) for name in ("memcpys", "memsets")])
-    both = kernels, others.with_columns(kind=pl.lit(COPY, pl.UInt8))
-    ranks = {rank for part in both for rank in part["rank"].unique()}
-    hosts = host_times(trace, activities, ranks)
-    parts = [
-        _by_device(
-            part.select(
-                *_WORK[:-1], "kind", call=call_rows(hosts, part.select("rank", "api_call_id"))
-            )
+def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
+    """List the program's idle time on each device by start, stretch by stretch.
+
+    Columns are rank, device_id, start_ns, end_ns, cause and what. Of the ranks that `process_ranks`
+    names it is that of the process, and device_id is None. Lengths sum to the idle time of
+    a Breakdown in the phase program.
+    """
+    parts = [pl.DataFrame(schema=_INTERVALS)]
+    idle = idle_of_devices(trace, devices) if devices else []
+    for ((rank, device_id), device), pieces in zip(devices.items(), idle, strict=True):
+        what = pl.Series("what", [*device.host.places, None], dtype=pl.String).gather(
+            pieces["place"]
         )
-        for part in both
-    ]
-    windows = phases.filter(pl.col("end_ns") > pl.col("start_ns"))
-    windows = windows.with_columns(counted=pl.col("phase") == PROGRAM)
-    of_rank = dict(by_value(windows, "rank"))
-    nothing = pl.DataFrame(schema=_OF_DEVICE)
-    return {
-        key: DeviceWork(
-            hosts[key[0]],
-            (parts[0].get(key, nothing), parts[1].get(key, nothing)),
-            of_rank.get(key[0], windows.clear()),
+        key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(device_id, pl.Int32).alias("device_id")]
+        parts.append(
+            pieces.select(*key, "start_ns", "end_ns", _CAUSE.gather(pieces["cause"]), what)
         )
-        for key in sorted({key for part in parts for key in part})
-    }
-
-
-def _by_device(work: pl.DataFrame) -> dict[Device, pl.DataFrame]:
-    """Return the work of each device by start, by rank and device."""
-    order = ["rank", "device_id", "start_ns"]
-    same, grows = pl.lit(value=True), pl.lit(value=False)
-    for name in order:
-        before = pl.col(name).shift(1)
-        same, grows = same & (pl.col(name) == before), grows | (same & (pl.col(name) > before))
-    if not work.select((same | grows).all()).item():
-        work = work.sort(order, maintain_order=True)
-    by_device, first, columns = {}, 0, work.select(*_OF_DEVICE)
-    for rank, device, n in work.group_by(order[:2], maintain_order=True).len().iter_rows():
-        by_device[rank, device] = columns.slice(first, n)
-        first += n
-    return by_device
+    for rank in process_ranks(trace):
+        key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(None, pl.Int32).alias("device_id")]
+        parts.append(process_idle(trace, rank).select(*key, pl.all()))
+    return pl.concat(parts)
 
 
 def _number_devices(devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:

@@ -19,8 +19,7 @@ from tracelens.derive.time.cpu_work import (
 )
 from tracelens.derive.time.op_times import op_times
 from tracelens.derive.time.program_phases import in_program, phases
-from tracelens.derive.time.step_table import activities_of
-from tracelens.errors import MissingTableError
+from tracelens.derive.time.step_table import activities_of, process_ranks
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
@@ -31,25 +30,6 @@ _WITHIN = " > "
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 _IS_IDLE = pl.col("work").is_null() | (pl.col("work") == CALLS)
 _IS_PROFILER = pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
-
-
-def process_ranks(trace: Trace) -> list[int]:
-    """Return the ranks that run ops but neither run nor launch a kernel.
-
-    Their process's time is judged instead of a device's.
-    """
-    known = activities_of(trace).filter(pl.col("op_ns").is_not_null())["rank"].unique().sort()
-    with_kernels = trace.heights("kernels") if trace.has("kernels") else {}
-    return [rank for rank in known.to_list() if not with_kernels.get(rank)]
-
-
-def require_time(trace: Trace, analysis: str) -> None:
-    """Raise MissingTableError where the trace has neither kernels nor a process that runs ops."""
-    if not trace.has("kernels") and not process_ranks(trace):
-        raise MissingTableError(
-            f"{analysis} needs the table kernels, or spans of ops in a trace that launches nothing;"
-            " tracelens collect torch or nsys gives them"
-        )
 
 
 def process_sentences(trace: Trace) -> list[str]:

@@ -1,6 +1,6 @@
 """What each rank's host did: when API calls returned, on which threads, and what threads did."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import polars as pl
@@ -20,6 +20,7 @@ from tracelens.derive.time.host_tracks import (
     Tracks,
     tracks_by_rank,
 )
+from tracelens.schemas import DEVICE_WORK
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
@@ -73,52 +74,17 @@ class HostTime:
         """The cause of time without any known activity."""
         return HOST if self.mains else UNKNOWN
 
-    def last_thread(self, work: Iterable[pl.DataFrame]) -> int:
-        """Return the thread to blame for time after all work of a device; -1 if none is known.
 
-        `work` has start_ns and call. The thread is the main thread of the process that launched the
-        last work; if that is unknown, the main thread with most known time.
-        """
-        main = next(iter(self.mains.values()), None)
-        if len(self.mains) > 1:
-            launched = [
-                part.filter(pl.col("call").is_between(0, self.calls.height - 1)).tail(1)
-                for part in work
-            ]
-            last = pl.concat(part.select("start_ns", "call") for part in launched).sort(
-                "start_ns", maintain_order=True
-            )
-            for thread in self.calls["thread"].gather(last["call"].tail(1)):
-                main = self.mains.get(self.threads[thread][0], main)
-        return -1 if main is None else self.threads.index(main)
-
-
-def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
-    """Return the row of each wanted (rank, api_call_id) in its host's calls.
-
-    A call that is not there gets a number that is no row, such as -1.
-    """
-    ids = wanted["api_call_id"]
-    known = [
-        pl.DataFrame({"api_call_id": host.ids}).select(
-            pl.lit(rank, pl.Int32).alias("rank"), "api_call_id", row=pl.int_range(pl.len())
-        )
-        for rank, host in hosts.items()
-        if host.ids is not None
-    ]
-    if known:
-        ids = wanted.join(
-            pl.concat(known), on=["rank", "api_call_id"], how="left", maintain_order="left"
-        )["row"]
-    return ids.fill_null(-1) if ids.null_count() else ids
-
-
-def host_times(trace: Trace, activities: pl.DataFrame, ranks: Iterable[int]) -> dict[int, HostTime]:
-    """Return what the host of each of these ranks did.
+def host_times(
+    trace: Trace, activities: pl.DataFrame, ranks: Iterable[int] | None = None
+) -> dict[int, HostTime]:
+    """Return the hosts of these ranks, or of all ranks with work on a device, by rank.
 
     Calls are read some at a time, and only what is needed of each is kept: see `Trace.chunks`.
     """
     sites = trace.select("sites", "rank", "site_id", "op")
+    if ranks is None:
+        ranks = {rank for name in DEVICE_WORK for rank in trace.heights(name)}
     reading = _Reading(ranks, sites, launch_places(trace))
     for calls in trace.chunks("api_calls", *_CALLS):
         reading.take(calls)

@@ -3,20 +3,16 @@
 Each nanosecond gets a cause: what the thread that launches the next work did meanwhile.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Mapping
 
 import polars as pl
 
 from tracelens.derive.columns.split_intervals import cut_rows
-from tracelens.derive.time.host_time import HostTime, call_rows
+from tracelens.derive.time.device_work import Device, DeviceWork, call_rows
+from tracelens.derive.time.host_time import HostTime
 from tracelens.derive.time.host_tracks import UNKNOWN
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
-
-Device: TypeAlias = tuple[int, int]
-"""A rank, and the number of one of its devices."""
 
 LOADING_NS = 1_000_000
 """An op that launches takes microseconds.
@@ -28,76 +24,11 @@ LATENCY_NS = 10_000
 """Work may start this long after its launching call returned before it counts as waiting for
 other work."""
 
-COMPUTE, COMMUNICATION, COPY = range(3)
-"""Kinds of work."""
-UNIONS = {
-    "compute_ns": (COMPUTE,),
-    "communication_ns": (COMMUNICATION,),
-    "copy_ns": (COPY,),
-    "kernels_ns": (COMPUTE, COMMUNICATION),
-    "all_ns": (COMPUTE, COMMUNICATION, COPY),
-}
 PLACES = ("cause", "place", "idle_ns", "n_gaps", "longest_ns", "example_ns")
 _SYNC, _LOADING, LAUNCH, _DEPENDENCY = (
     CAUSES.index(name) for name in ("sync", "loading", "launch", "dependency")
 )
 LENGTH = pl.col("end_ns") - pl.col("start_ns")
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceWork:
-    """A device's work, and the windows of time to break down.
-
-    `work` is its kernels, and all else, each by start: start_ns, duration_ns, call (a row of the
-    host's calls, or no valid row) and kind. `windows` are disjoint, by start: start_ns, end_ns,
-    and `counted`: whether places count the time in it.
-    """
-
-    host: HostTime
-    work: tuple[pl.DataFrame, pl.DataFrame]
-    windows: pl.DataFrame
-
-    @property
-    def from_ns(self) -> int:
-        """The start of the first window or work."""
-        return min(int(part["start_ns"][0]) for part in (self.windows, *self.work) if part.height)
-
-    @property
-    def calls(self) -> pl.Series:
-        """The calls that launched the work, kernels first."""
-        return pl.concat([part["call"] for part in self.work])
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceTimes:
-    """The result for several devices, by number.
-
-    Windows, causes and places are indices; one past the last is none.
-
-    `busy` has a row for each device and window, and a last one for all work: the lengths of UNIONS.
-    `idle` is idle_ns by device, window, whether it lies between the first and the last work
-    (within), and cause; `places` has device and PLACES: longest_ns is the most that one gap has of
-    cause and place, example_ns its start. `launching` is, for all work of one device after another,
-    kernels first, the time that the host was launching in the gap before it. `ends` says when each
-    device's last work ended.
-    """
-
-    busy: pl.DataFrame
-    idle: pl.DataFrame
-    places: pl.DataFrame
-    launching: pl.Series
-    ends: list[int]
-
-
-def joined(parts: Sequence[DeviceTimes]) -> DeviceTimes:
-    """Join the results for some devices with those for others."""
-    return DeviceTimes(
-        pl.concat([part.busy for part in parts]),
-        pl.concat([part.idle for part in parts]),
-        pl.concat([part.places for part in parts]),
-        pl.concat([part.launching for part in parts]),
-        [end for part in parts for end in part.ends],
-    )
 
 
 def mark_lazy_module_loads(
@@ -246,7 +177,7 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
     if high <= last:
         return gaps
     # What comes after all work is judged by a main thread.
-    thread = host.last_thread(device.work)
+    thread = device.last_thread
     end = {
         "gap": work.height,
         "start_ns": last,

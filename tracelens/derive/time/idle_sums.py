@@ -6,28 +6,24 @@
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import polars as pl
 import pyarrow as pa
 
 from tracelens.derive.columns.intervals import covered_by, union
 from tracelens.derive.columns.lookup import last_before
+from tracelens.derive.time.device_work import UNIONS, Device, DeviceWork
 from tracelens.derive.time.host_tracks import IDLE_KINDS, TRACKS_OF_THREAD
 from tracelens.derive.time.idle import (
     LATENCY_NS,
     LAUNCH,
     LENGTH,
     PLACES,
-    UNIONS,
-    Device,
-    DeviceTimes,
-    DeviceWork,
     cut_gaps,
     idle_pieces,
     in_time_order,
     is_counted,
-    joined,
     mark_lazy_module_loads,
     place_of_piece,
     with_loading,
@@ -42,6 +38,27 @@ _SEGMENTS = {"start_ns": _I64, "end_ns": _I64, "cause": _U8, "place": _I32}
 _MEASURES = 7
 _AT_ONCE = 64
 """Devices whose sums, one for each of their places and causes, are in memory at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTimes:
+    """The result for several devices, by number.
+
+    Windows, causes and places are indices; one past the last is none.
+
+    `busy` has a row for each device and window, and a last one for all work: the lengths of UNIONS.
+    `idle` is idle_ns by device, window, whether it lies between the first and the last work
+    (within), and cause; `places` has device and PLACES: longest_ns is the most that one gap has of
+    cause and place, example_ns its start. `launching` is, for all work of one device after another,
+    kernels first, the time that the host was launching in the gap before it. `ends` says when each
+    device's last work ended.
+    """
+
+    busy: pl.DataFrame
+    idle: pl.DataFrame
+    places: pl.DataFrame
+    launching: pl.Series
+    ends: list[int]
 
 
 def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> DeviceTimes:
@@ -92,6 +109,17 @@ def _launched(
 
 def _times(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
     return (by_columns if LIBRARY is None else by_pass)(devices, loaded)
+
+
+def joined(parts: Sequence[DeviceTimes]) -> DeviceTimes:
+    """Join the results for some devices with those for others."""
+    return DeviceTimes(
+        pl.concat([part.busy for part in parts]),
+        pl.concat([part.idle for part in parts]),
+        pl.concat([part.places for part in parts]),
+        pl.concat([part.launching for part in parts]),
+        [end for part in parts for end in part.ends],
+    )
 
 
 # By whole columns.
@@ -207,7 +235,7 @@ def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
         device.from_ns,
         max(windows["end_ns"].tail(1).to_list(), default=device.from_ns),
         LATENCY_NS,
-        host.last_thread(device.work),
+        device.last_thread,
         host.unrecorded,
         busy,
         sums,

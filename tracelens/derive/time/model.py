@@ -12,9 +12,19 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.ranks.collective_wait import waiting_pairs, waits_by_window
-from tracelens.derive.time.breakdown import Breakdown, break_down, idle_intervals
+from tracelens.derive.ranks.collectives import Matched, match_collectives
+from tracelens.derive.time.breakdown import (
+    Breakdown,
+    break_down_devices,
+    idle_intervals,
+    merge,
+)
+from tracelens.derive.time.cpu_only import break_down_processes
+from tracelens.derive.time.device_work import works_of_devices
+from tracelens.derive.time.host_time import host_times
+from tracelens.derive.time.idle_sums import times_of_devices
 from tracelens.derive.time.program_phases import phases
-from tracelens.derive.time.step_table import activities_of, steps_of
+from tracelens.derive.time.step_table import activities_of, process_ranks, steps_of
 from tracelens.schemas.results.time import IDLE_PARTS, PARTS, PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
 
@@ -30,6 +40,8 @@ _PART_OF_WINDOW: dict[str, pl.Expr] = {
     **{cause: pl.col(f"idle_{cause}_ns") for cause in IDLE_PARTS},
 }
 """The time of each of PARTS in a window of `TimeModel.device`; together they are the window."""
+SLOWED = ("launch", "host")
+"""The parts that a profiler slows: it runs inside ops, API calls and Python calls."""
 _USED = 0.1
 """A device that works less than this share of the time of the rank's busiest one is left out."""
 _PLACES = ["rank", "device_id", "idle_ns", "cause", "what"]
@@ -40,18 +52,22 @@ class TimeModel:
     """Where the time of each rank and device went.
 
     `steps` is the table of steps, `host` that of activities: what each host thread did, with cause
-    and call path. `phases` has the windows of time that everything is summed in. `device` has one
+    and call path. `phases` has the windows of time that everything is summed in. `processes` are
+    the ranks without a device, whose process's time is judged. `device` has one
     row per rank, device, step and phase with the columns of TIME_BREAKDOWN, shares left out;
     device_id is None for a process without a device. `idle` has the program's idle time by rank,
     device, cause and call path (what), most first: idle_ns, n_gaps, longest_ns (the most that one
-    gap has of it) and example_ns (the start of that gap). `waits` has the time that one rank waited
-    for another in collectives, one row per pair.
+    gap has of it) and example_ns (the start of that gap). `collectives` says which kernels of
+    different ranks are one call. `waits` has the time that one rank waited for another in them, one
+    row per pair.
     """
 
     trace: Trace
     steps: pl.DataFrame
     host: pl.DataFrame
     phases: pl.DataFrame
+    processes: list[int]
+    collectives: Matched
     waits: pl.DataFrame
     device: pl.DataFrame
     idle: pl.DataFrame
@@ -79,6 +95,22 @@ class TimeModel:
         )
         return sums.sort(keys)
 
+    def kept_shares(self) -> dict[int, float]:
+        """Return by rank the share of launching and of the host's other work that is the program's.
+
+        Where the time of a step without the profiler is known, the rest of the difference to the
+        recorded steps was added by the profiler, beside the work that it recorded of itself.
+        """
+        kept = {}
+        for row in self.by("rank").iter_rows(named=True):
+            unprofiled = self.trace.manifest.unprofiled_step_ns(row["rank"])
+            recorded = sum(row[f"{part}_ns"] for part in PARTS) - row["profiler_ns"]
+            slowed = sum(row[f"{part}_ns"] for part in SLOWED) - row["profiler_ns"]
+            if unprofiled is not None and slowed:
+                added = max(recorded - unprofiled * row["n_windows"], 0)
+                kept[row["rank"]] = max(1 - added / slowed, 0.0)
+        return kept
+
     @property
     def breakdown(self) -> Breakdown:
         """The rank's own part of the model, from which the model of all ranks is merged."""
@@ -90,7 +122,11 @@ class TimeModel:
         Columns are rank, device_id, start_ns, end_ns, cause and what. Lengths sum to the idle time
         of `device` in the phase program. Not kept, as there may be millions.
         """
-        return idle_intervals(self.trace, self.host, self.phases)
+        devices = {}
+        if self.trace.has("kernels"):
+            hosts = host_times(self.trace, self.host)
+            devices = works_of_devices(self.trace, hosts, self.phases)
+        return idle_intervals(self.trace, devices)
 
 
 def _used_devices(windows: pl.DataFrame) -> pl.DataFrame:
@@ -105,34 +141,46 @@ def time_model(trace: Trace) -> TimeModel:
     return trace.derived(_model_of)
 
 
-def merge_breakdowns(trace: Trace, parts: Sequence[Breakdown]) -> None:
-    """Make the trace's model from breakdowns computed rank by rank, in the order of ranks.
+def break_down(trace: Trace) -> Breakdown:
+    """Break the time of each rank and device down: one row per step and per phase.
 
-    Waiting for other ranks is computed here, as it needs all ranks at once.
+    On a rank that marks steps one row more (step and phase None) is from the device's first to its
+    last work. Lengths are of interval unions, so overlapping work counts once; exposed time is what
+    no other work hides. Work counts in the step in whose time it runs. The definitions of compute
+    and idle are those of HTA's temporal breakdown. Ranks without device work are broken down by
+    `break_down_processes`.
     """
-    trace.set_derived(_model_of, _assemble(trace, parts))
+    steps, host, processes = steps_of(trace), activities_of(trace), process_ranks(trace)
+    windows, parts = phases(trace), []
+    if trace.has("kernels"):
+        devices = works_of_devices(trace, host_times(trace, host), windows)
+        times = times_of_devices(trace, devices)
+        parts.append(break_down_devices(trace, devices, times, steps, windows))
+    if processes:
+        parts.append(Breakdown(*break_down_processes(trace)))
+    return merge(parts)
+
+
+def merge_breakdowns(trace: Trace, parts: Sequence[Breakdown]) -> None:
+    """Give a trace the breakdowns that were computed rank by rank, in the order of ranks."""
+    trace.set_derived(break_down, merge(parts))
 
 
 def _model_of(trace: Trace) -> TimeModel:
-    return _assemble(
-        trace, [break_down(trace, steps_of(trace), activities_of(trace), phases(trace))]
-    )
-
-
-def _assemble(trace: Trace, parts: Sequence[Breakdown]) -> TimeModel:
-    """Put together the breakdowns of all ranks and the waiting between them."""
-    windows = phases(trace)
+    breakdown = trace.derived(break_down)
+    windows, collectives = phases(trace), match_collectives(trace)
     waits = waits_by_window(trace, windows)
     key = ["rank", "device_id", "step", "phase"]
-    device = pl.concat([part.windows for part in parts]).drop("collective_wait_ns")
+    device = breakdown.windows.drop("collective_wait_ns")
     device = device.join(waits, on=key, how="left", nulls_equal=True, maintain_order="left")
-    idle = pl.concat([part.idle for part in parts])
     return TimeModel(
         trace=trace,
         steps=steps_of(trace),
         host=activities_of(trace),
         phases=windows,
+        processes=process_ranks(trace),
+        collectives=collectives,
         waits=waiting_pairs(trace),
         device=TIME_BREAKDOWN.conform(device),
-        idle=idle.sort(_PLACES, descending=[False, False, True, False, False]),
+        idle=breakdown.idle.sort(_PLACES, descending=[False, False, True, False, False]),
     )

@@ -111,8 +111,6 @@ class _Rank:
     work: Mapping[str, pl.DataFrame]
     calls: pl.DataFrame
     waits: pl.DataFrame
-    awaited_from: int | None = None
-    """When another rank first waits for this one in a collective, on this one's clock."""
 
     @cached_property
     def edges(self) -> CaptureEdges:
@@ -182,7 +180,6 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
         **{name: trace.select(name, "rank", *_WORK) for name in DEVICE_WORK if name != "kernels"},
     }
     by_rank = {name: dict(by_value(frame, "rank")) for name, frame in tables.items()}
-    awaited = awaited_from(trace)
     rows = []
     for rank in trace.manifest.ranks:
         steps, activities, calls, waits = (
@@ -201,12 +198,12 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
             work,
             calls.sort("start_ns"),
             waits,
-            awaited.get(rank),
         )
         if steps.height:
             rows += [(rank, *row) for row in _of_steps(known)]
         elif activities.height or work:
-            rows += [(rank, *row) for row in _of_recorded(known)]
+            awaited = awaited_from(trace).get(rank)
+            rows += [(rank, *row) for row in _of_recorded(known, awaited)]
     windows = pl.DataFrame(rows, schema=WINDOWS, orient="row")
     return windows.sort("rank", "start_ns", "end_ns")
 
@@ -235,8 +232,11 @@ _Row = tuple[int | None, str, int, int, bool]
 """Step, phase, start_ns, end_ns and is_whole."""
 
 
-def _of_recorded(known: _Rank) -> Iterable[_Row]:
-    """Return the phases that tile all that was recorded of a rank without steps."""
+def _of_recorded(known: _Rank, awaited: int | None) -> Iterable[_Row]:
+    """Return the phases that tile all that was recorded of a rank without steps.
+
+    `awaited`: when another rank first waits for this one in a collective, on this one's clock.
+    """
     if not known.work:
         return [(None, PROGRAM, known.begin, known.end, True)]
     starts = [int(part["start_ns"].min()) for part in known.work.values()]  # type: ignore[arg-type]
@@ -244,7 +244,7 @@ def _of_recorded(known: _Rank) -> Iterable[_Row]:
     earlier, stop = known.edges.earlier_end(), known.later or max(ends)
     first = min(starts) if earlier is None else earlier
     gaps = known.gaps(known.begin if earlier is None else earlier, stop)
-    start = start_up_end(gaps, first, known.awaited_from)
+    start = start_up_end(gaps, first, awaited)
     edges = (known.begin, earlier or known.begin, start, stop, known.later or known.end, known.end)
     parts = zip(PHASES, edges, edges[1:], strict=False)
     return [

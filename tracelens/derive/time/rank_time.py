@@ -1,30 +1,20 @@
 """The judged time of each rank: whole steps, by part, without the time that the profiler adds."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.time.cpu_only import (
-    busiest_places,
-    count_ops,
-    longest_communication,
-    process_ranks,
-)
-from tracelens.derive.time.cpu_work import ARITHMETIC, COPY
-from tracelens.derive.time.model import TimeModel
+from tracelens.derive.time.cpu_only import count_ops
+from tracelens.derive.time.model import SLOWED, TimeModel
 from tracelens.derive.time.program_phases import program_steps
 from tracelens.schemas.results.time import PARTS, TIME_BREAKDOWN
-from tracelens.trace import Trace
 
 WORTH_IT = 0.02
 """A part that takes less than this share of the time is not worth a change, nor a word."""
 _SAME = 0.02
 """A step's mark is as long as the step if it differs by no more than this share."""
-SLOWED = ("launch", "host")
-"""The parts that a profiler slows: it runs inside ops, API calls and Python calls."""
 _UNEVEN, _ROUNDED = 0.05, 0.005
 """Where the mean step differs by more than this share from the median one, an answer says both.
 
@@ -32,7 +22,6 @@ Shares are of all steps together, so that a few long ones count in them. Notes s
 differ by more than rounding.
 """
 _SHARES = ("compute", "exposed_communication", "exposed_copy", "idle")
-_LONGEST = 60
 _BEYOND_JUDGING = 20
 """A process is not judged if the profiler makes its step this many times as long.
 
@@ -76,9 +65,11 @@ class RankTime:
         """The word for what is judged: process or device."""
         return "process" if self.is_process else "device"
 
-    def share(self, part: str) -> float:
-        """Return the part's share of the judged time."""
-        return self.parts[part] / max(sum(self.parts.values()), 1)
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of the judged time that each part takes."""
+        judged_ns = max(sum(self.parts.values()), 1)
+        return {part: ns / judged_ns for part, ns in self.parts.items()}
 
     @property
     def is_slowed_beyond_judging(self) -> bool:
@@ -90,7 +81,7 @@ class RankTime:
     @property
     def bound(self) -> str:
         """The part that takes most of the judged time."""
-        return max(PARTS, key=self.share)
+        return max(PARTS, key=self.shares.__getitem__)
 
     @property
     def second(self) -> str | None:
@@ -98,8 +89,9 @@ class RankTime:
 
         Return None where each takes less than is worth a change.
         """
-        rest = max((part for part in PARTS if part != self.bound), key=self.share)
-        return rest if self.share(rest) >= WORTH_IT else None
+        bound, shares = self.bound, self.shares
+        rest = max((part for part in PARTS if part != bound), key=shares.__getitem__)
+        return rest if shares[rest] >= WORTH_IT else None
 
 
 def rank_times(model: TimeModel) -> list[RankTime]:
@@ -114,10 +106,9 @@ def rank_times(model: TimeModel) -> list[RankTime]:
         row["rank"]: (row["n_steps"], row["median_ns"])
         for row in step_times(model).iter_rows(named=True)
     }
-    n_work = trace.heights("kernels") | count_ops(trace)
-    processes = process_ranks(trace)
+    n_work = trace.heights("kernels") | (count_ops(trace) if model.processes else {})
     times = model.by("rank")
-    kept = kept_shares(model, times)
+    kept = model.kept_shares()
     ranks = []
     for row in times.iter_rows(named=True):
         rank = row["rank"]
@@ -137,7 +128,7 @@ def rank_times(model: TimeModel) -> list[RankTime]:
                 n_steps=n_steps,
                 step_ns=step_ns,
                 unprofiled_ns=unprofiled,
-                is_process=rank in processes,
+                is_process=rank in model.processes,
                 n_devices=row["n_devices"],
             )
         )
@@ -149,36 +140,17 @@ def is_another_time(mean_ns: float, median_ns: float) -> bool:
     return abs(mean_ns - median_ns) > _UNEVEN * median_ns
 
 
-def kept_shares(model: TimeModel, times: pl.DataFrame) -> dict[int, float]:
-    """Return by rank the share of launching and of the host's other work that is the program's own.
-
-    Where the time of a step without the profiler is known, the rest of the difference to the
-    recorded steps was added by the profiler, beside the work that it recorded of itself. `times`
-    are those of the model by rank.
-    """
-    kept = {}
-    for row in times.iter_rows(named=True):
-        unprofiled = model.trace.manifest.unprofiled_step_ns(row["rank"])
-        recorded = sum(row[f"{part}_ns"] for part in PARTS) - row["profiler_ns"]
-        slowed = sum(row[f"{part}_ns"] for part in SLOWED) - row["profiler_ns"]
-        if unprofiled is not None and slowed:
-            added = max(recorded - unprofiled * row["n_windows"], 0)
-            kept[row["rank"]] = max(1 - added / slowed, 0.0)
-    return kept
-
-
 def with_shares(model: TimeModel) -> pl.DataFrame:
     """Return the model's windows with all of TIME_BREAKDOWN.
 
     Shares are of the time without the profiler's.
     """
     marked = model.device.drop_nulls("step")["rank"].unique()
-    times = model.by("rank").filter(pl.col("rank").is_in(marked.implode()))
     kept = pl.DataFrame(
-        [*kept_shares(model, times).items()],
+        [*model.kept_shares().items()],
         schema={"rank": pl.Int32, "kept": pl.Float64},
         orient="row",
-    )
+    ).filter(pl.col("rank").is_in(marked.implode()))
     windows = model.device.join(kept, on="rank", how="left", maintain_order="left")
     slowed = pl.sum_horizontal(f"idle_{part}_ns" for part in SLOWED) - pl.col("profiler_ns")
     added = (slowed * (1 - pl.col("kept").fill_null(1.0))).round().cast(pl.Int64)
@@ -188,52 +160,6 @@ def with_shares(model: TimeModel) -> pl.DataFrame:
     measures["idle"] -= pl.col("profiler_ns")
     shares = {f"{name}_frac": over(ns, unprofiled) for name, ns in measures.items()}
     return TIME_BREAKDOWN.conform(windows.with_columns(**shares))
-
-
-def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
-    """Return by rank and part the kernel, kind of copy or op that takes most of it.
-
-    Parts are compute, communication, waiting and copy.
-    """
-    kernels = trace.select("kernels", "rank", "name", "is_communication", "duration_ns")
-    sums = (
-        kernels.lazy()
-        .group_by("rank", "name", "is_communication")
-        .agg(pl.col("duration_ns").sum())
-        .collect()
-    )
-    most = sums.sort("duration_ns", "name", descending=[True, False]).unique(
-        ["rank", "is_communication"], keep="first", maintain_order=True
-    )
-    by_part: dict[tuple[int, str], str] = {}
-    for rank, name, is_communication, _ in most.iter_rows():
-        parts = ("communication", "waiting") if is_communication else ("compute",)
-        by_part |= dict.fromkeys(((rank, part) for part in parts), short_kernel(name))
-    copies = trace.select(
-        "memcpys", "rank", "direction", "source_memory", "destination_memory", "duration_ns"
-    )
-    by_kind = copies.group_by(pl.exclude("duration_ns")).agg(pl.col("duration_ns").sum())
-    for rank, direction, source, destination, _ in by_kind.sort(
-        "duration_ns", "direction"
-    ).iter_rows():
-        by_part[rank, "copy"] = f"{direction} copies from {source} to {destination} memory"
-    communicates = {
-        (rank, "communication"): op for rank, op in longest_communication(trace).items()
-    }
-    works = {
-        (rank, part): places[0][0]
-        for part, kind in (("compute", ARITHMETIC), ("copy", COPY))
-        for rank, places in busiest_places(trace, kind).items()
-        if places
-    }
-    return by_part | communicates | works
-
-
-def short_kernel(name: str) -> str:
-    """Shorten a kernel's name: no template arguments, no parameters, cut where it is long."""
-    bare = re.sub(r"^void ", "", name).replace("(anonymous namespace)::", "")
-    bare = re.sub(r"[<(].*", "", bare) or name
-    return bare if len(bare) <= _LONGEST else bare[: _LONGEST - 1] + "…"
 
 
 def step_times(model: TimeModel) -> pl.DataFrame:

@@ -1,6 +1,6 @@
-"""Steps and activities of a trace.
+"""Steps and activities of a trace, and whose time can be judged.
 
-Derived from its events if the trace is older than these tables.
+Both tables are derived from events if the trace is older than they are.
 """
 
 from dataclasses import replace
@@ -11,7 +11,7 @@ from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.events.span_trees import refuse_circles
 from tracelens.derive.events.steps import StepTimes, find_marks, mark_steps
 from tracelens.derive.time.host_activity import list_activities
-from tracelens.errors import UsageError
+from tracelens.errors import MissingTableError, UsageError
 from tracelens.schemas import DEVICE_WORK, TABLES
 from tracelens.trace import Trace
 
@@ -48,6 +48,25 @@ def steps_of(trace: Trace) -> pl.DataFrame:
 def activities_of(trace: Trace) -> pl.DataFrame:
     """Return the table of activities; empty where the source records no host."""
     return _table(trace, "activities")
+
+
+def process_ranks(trace: Trace) -> list[int]:
+    """Return the ranks that run ops but neither run nor launch a kernel.
+
+    Their process's time is judged instead of a device's.
+    """
+    known = activities_of(trace).filter(pl.col("op_ns").is_not_null())["rank"].unique().sort()
+    with_kernels = trace.heights("kernels") if trace.has("kernels") else {}
+    return [rank for rank in known.to_list() if not with_kernels.get(rank)]
+
+
+def require_time(trace: Trace, analysis: str) -> None:
+    """Raise MissingTableError where the trace has neither kernels nor a process that runs ops."""
+    if not trace.has("kernels") and not process_ranks(trace):
+        raise MissingTableError(
+            f"{analysis} needs the table kernels, or spans of ops in a trace that launches nothing;"
+            " tracelens collect torch or nsys gives them"
+        )
 
 
 def _table(trace: Trace, name: str) -> pl.DataFrame:

@@ -191,7 +191,7 @@ def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[fl
     of_members = of_members or others
     parts = [part for part in PARTS if part not in ("compute", "waiting")]
     shares = {
-        part: sorted(median(time.share(part) for time in side) for side in (of_members, others))
+        part: sorted(median(time.shares[part] for time in side) for side in (of_members, others))
         for part in parts
     }
     first = max(parts, key=lambda part: shares[part][0])
@@ -203,10 +203,10 @@ def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
     bounds = Counter(time.bound for time in judged)
     bound = max(bounds, key=lambda name: (bounds[name], name))
     ranks = [time for time in judged if time.bound == bound]
-    value = mean(time.share(bound) for time in ranks)
+    value = mean(time.shares[bound] for time in ranks)
     seconds = Counter(time.second for time in ranks if time.second is not None)
     second = max(seconds, key=lambda name: (seconds[name], name), default=None)
-    second_frac = None if second is None else mean(time.share(second) for time in ranks)
+    second_frac = None if second is None else mean(time.shares[second] for time in ranks)
     is_even = len(ranks) == len(judged)
     which = "every rank" if is_even else list_ranks(time.rank for time in ranks)
     of = "a step" if any(time.n_steps for time in ranks) else "the time"
@@ -248,7 +248,7 @@ def _bubble(trace: Trace, judged: list[RankTime]) -> str | None:
     if pipeline is None or pipeline.bubble is None:
         return None
     schedule = f"{pipeline.n_stages} stages and {pipeline.n_microbatches} microbatches"
-    measured = _percent(mean(time.share("waiting") for time in judged))
+    measured = _percent(mean(time.shares["waiting"] for time in judged))
     return (
         f"bubble {_percent(pipeline.bubble)}, what the schedule of {schedule} costs"
         f" (ranks wait for {measured})"

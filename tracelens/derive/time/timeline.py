@@ -7,9 +7,10 @@ from typing import Any
 import polars as pl
 
 from tracelens.derive.events.nesting import nest
-from tracelens.derive.time.host_time import call_rows, host_of_calls
+from tracelens.derive.time.device_work import COMMUNICATION, COMPUTE, COPY, DeviceWork, call_rows
+from tracelens.derive.time.host_time import host_of_calls
 from tracelens.derive.time.host_tracks import CAUSE_OF_KIND
-from tracelens.derive.time.idle import COMMUNICATION, COMPUTE, COPY, DeviceWork, idle_pieces
+from tracelens.derive.time.idle import idle_pieces
 from tracelens.derive.time.model import TimeModel
 from tracelens.derive.time.program_phases import program_steps
 from tracelens.schemas.results.time import PROGRAM

@@ -1,0 +1,145 @@
+"""The work of each device of a trace, with the calls that launched it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import polars as pl
+
+from tracelens.derive.columns.lookup import by_value
+from tracelens.derive.time.host_time import HostTime
+from tracelens.schemas.results.time import PROGRAM
+from tracelens.trace import Trace
+
+Device: TypeAlias = tuple[int, int]
+"""A rank, and the number of one of its devices."""
+
+COMPUTE, COMMUNICATION, COPY = range(3)
+"""Kinds of work."""
+UNIONS = {
+    "compute_ns": (COMPUTE,),
+    "communication_ns": (COMMUNICATION,),
+    "copy_ns": (COPY,),
+    "kernels_ns": (COMPUTE, COMMUNICATION),
+    "all_ns": (COMPUTE, COMMUNICATION, COPY),
+}
+"""What the lengths of unions of work are called, and which kinds of work each covers."""
+_WORK = ("rank", "device_id", "start_ns", "duration_ns", "api_call_id")
+_KERNEL_KIND = pl.col("is_communication").fill_null(value=False).cast(pl.UInt8)
+"""The work's kind by column is_communication: COMMUNICATION, else COMPUTE."""
+_COLUMNS: dict[str, type[pl.DataType]] = {
+    "start_ns": pl.Int64,
+    "duration_ns": pl.Int64,
+    "call": pl.Int64,
+    "kind": pl.UInt8,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceWork:
+    """A device's work, and the windows of time to break down.
+
+    `work` is its kernels, and all else, each by start: start_ns, duration_ns, call (a row of the
+    host's calls, or no valid row) and kind. `windows` are disjoint, by start: start_ns, end_ns,
+    and `counted`: whether places count the time in it.
+    """
+
+    host: HostTime
+    work: tuple[pl.DataFrame, pl.DataFrame]
+    windows: pl.DataFrame
+
+    @property
+    def from_ns(self) -> int:
+        """The start of the first window or work."""
+        return min(int(part["start_ns"][0]) for part in (self.windows, *self.work) if part.height)
+
+    @property
+    def calls(self) -> pl.Series:
+        """The calls that launched the work, kernels first."""
+        return pl.concat([part["call"] for part in self.work])
+
+    @property
+    def last_thread(self) -> int:
+        """The thread to blame for time after all work; -1 if none is known.
+
+        It is the main thread of the process that launched the last work; if that is unknown, the
+        main thread with most known time.
+        """
+        host = self.host
+        main = next(iter(host.mains.values()), None)
+        if len(host.mains) > 1:
+            launched = [
+                part.filter(pl.col("call").is_between(0, host.calls.height - 1)).tail(1)
+                for part in self.work
+            ]
+            last = pl.concat(part.select("start_ns", "call") for part in launched).sort(
+                "start_ns", maintain_order=True
+            )
+            for thread in host.calls["thread"].gather(last["call"].tail(1)):
+                main = host.mains.get(host.threads[thread][0], main)
+        return -1 if main is None else host.threads.index(main)
+
+
+def works_of_devices(
+    trace: Trace, hosts: Mapping[int, HostTime], phases: pl.DataFrame
+) -> dict[Device, DeviceWork]:
+    """Return each device's work and windows, by rank and device. `hosts` are those of the ranks."""
+    kernels = trace.select("kernels", *_WORK, "is_communication").with_columns(kind=_KERNEL_KIND)
+    others = pl.concat([trace.select(name, *_WORK) for name in ("memcpys", "memsets")])
+    both = kernels, others.with_columns(kind=pl.lit(COPY, pl.UInt8))
+    parts = [
+        _by_device(
+            part.select(
+                *_WORK[:-1], "kind", call=call_rows(hosts, part.select("rank", "api_call_id"))
+            )
+        )
+        for part in both
+    ]
+    windows = phases.filter(pl.col("end_ns") > pl.col("start_ns"))
+    windows = windows.with_columns(counted=pl.col("phase") == PROGRAM)
+    of_rank = dict(by_value(windows, "rank"))
+    nothing = pl.DataFrame(schema=_COLUMNS)
+    return {
+        key: DeviceWork(
+            hosts[key[0]],
+            (parts[0].get(key, nothing), parts[1].get(key, nothing)),
+            of_rank.get(key[0], windows.clear()),
+        )
+        for key in sorted({key for part in parts for key in part})
+    }
+
+
+def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
+    """Return the row of each wanted (rank, api_call_id) in its host's calls.
+
+    A call that is not there gets a number that is no row, such as -1.
+    """
+    ids = wanted["api_call_id"]
+    known = [
+        pl.DataFrame({"api_call_id": host.ids}).select(
+            pl.lit(rank, pl.Int32).alias("rank"), "api_call_id", row=pl.int_range(pl.len())
+        )
+        for rank, host in hosts.items()
+        if host.ids is not None
+    ]
+    if known:
+        ids = wanted.join(
+            pl.concat(known), on=["rank", "api_call_id"], how="left", maintain_order="left"
+        )["row"]
+    return ids.fill_null(-1) if ids.null_count() else ids
+
+
+def _by_device(work: pl.DataFrame) -> dict[Device, pl.DataFrame]:
+    """Return the work of each device by start, by rank and device."""
+    order = ["rank", "device_id", "start_ns"]
+    same, grows = pl.lit(value=True), pl.lit(value=False)
+    for name in order:
+        before = pl.col(name).shift(1)
+        same, grows = same & (pl.col(name) == before), grows | (same & (pl.col(name) > before))
+    if not work.select((same | grows).all()).item():
+        work = work.sort(order, maintain_order=True)
+    by_device, first, columns = {}, 0, work.select(*_COLUMNS)
+    for rank, device, n in work.group_by(order[:2], maintain_order=True).len().iter_rows():
+        by_device[rank, device] = columns.slice(first, n)
+        first += n
+    return by_device
