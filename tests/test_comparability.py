@@ -7,6 +7,7 @@ import pytest
 
 import tracelens as tl
 from tests.cases import make_trace
+from tests.command_line import command_line
 from tests.sources import torch_trace
 from tracelens.analyses import compare_setup
 from tracelens.analyses.compare_setup import notes
@@ -161,4 +162,21 @@ def test_the_command_refuses_two_programs(capsys: pytest.CaptureFixture[str]) ->
     assert ended.value.code == 1
     told = capsys.readouterr()
     assert "are two programs: only 8% of kernel time are in both" in told.err
-    assert "speedup" not in told.out
+    assert told.out == ""
+    assert len(told.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("options", [["--all"], ["--section", "compare_time"]])
+def test_two_programs_are_compared_by_force_only(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = []
+    for name in ("gemm", "sort"):
+        rows = [{"name": name, "duration_ns": 9, "start_ns": 10 * i, "step": i} for i in range(3)]
+        files.append(str(tmp_path / f"{name}.tracelens"))
+        make_trace(kernels=rows).write(files[-1])
+    command = ["report", files[0], "--against", files[1], *options]
+    refused = command_line(capsys, *command)
+    assert (refused.code, refused.out) == (1, "")
+    assert "only 0% of kernel time are in both" in refused.err
+    assert "compare_time" in command_line(capsys, *command, "--force").out

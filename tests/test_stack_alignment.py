@@ -287,3 +287,17 @@ def test_the_papers_numbers(base: str, other: str, expected: dict[str, tuple[int
 def test_elsewhere_the_papers_stacks_share_only_cudnn(base: str, other: str) -> None:
     traces = (trace_of(PAPER / f"{name}_stacktrace.txt") for name in (base, other))
     assert totals(stack_alignment(*traces))["entry_to_symbol"][-1] == 1
+
+
+def test_two_stacks_part_where_they_do_from_the_outside(tmp_path: Path) -> None:
+    outer = ("run_conv", "at::conv2d", "call_function", "main")
+    base = stack(tmp_path, "base", "cudnnConvolutionForward", *outer)
+    other = stack(tmp_path, "other", "cudnnBackendExecute", "run_plan", *outer)
+    said = notes(base, other, stack_alignment(base, other))
+    assert (
+        "From the outside they share 4 frames of 5 and 6, to run_conv. Then base calls"
+        " cudnnConvolutionForward; other run_plan."
+    ) in said
+    assert "From the outside they share 5 frames of 5, to cudnnConvolutionForward." in notes(
+        base, base, stack_alignment(base, base)
+    )

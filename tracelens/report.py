@@ -193,7 +193,9 @@ def build_report(  # noqa: PLR0913 - one parameter an input
     chosen = chosen_analyses(trace, base, names)
     refused = (
         unrelated(base, trace)
-        if base is not None and any(a.of_one_program for a in chosen)
+        if base is not None
+        and not rules.any_program
+        and any(analysis.of_one_program for analysis in chosen)
         else None
     )
 

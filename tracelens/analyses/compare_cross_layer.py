@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.columns.ratios import over, percent, which_side
+from tracelens.derive.comparing.comparability import with_one_spelling
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.schemas.events import FAMILIES
 from tracelens.schemas.results.cross_layer import COMPARE_CROSS_LAYER
@@ -25,7 +26,8 @@ def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
     sides = []
     for trace in (base, other):
         trace.require("compare_cross_layer", "kernels")
-        sides.append(trace.select("kernels", "name", *_PAIR, "duration_ns"))
+        kernels = trace.select("kernels", "name", *_PAIR, "duration_ns")
+        sides.append(with_one_spelling(base, other, kernels))
     rows = []
     for side, side_rows, beside in zip(_SIDES, sides, reversed(sides), strict=True):
         again = beside.select("rank", "name", is_reused=pl.lit(value=True)).unique()

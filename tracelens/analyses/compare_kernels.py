@@ -3,6 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
+from tracelens.derive.comparing.comparability import with_one_spelling
 from tracelens.derive.comparing.per_step import kernel_work
 from tracelens.derive.comparing.rows import CALLS_SHOWN, Comparison, outcomes_in_words
 from tracelens.derive.comparing.significance import DEFAULT, TICK_NS, Rules
@@ -10,18 +11,22 @@ from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.schemas.results.comparing import COMPARE_KERNELS
 from tracelens.trace import Trace
 
-_KERNELS = Comparison(("rank", "name"), kernel_work, TICK_NS)
-
 
 @pairs_ranks
 def compare_kernels(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """Compare kernels: one row per rank and kernel name, most time first.
 
-    Raises MissingTableError where a run has no kernels.
+    Names that two profilers recorded are brought to one spelling, see `one_spelling`. Raises
+    MissingTableError where a run has no kernels.
     """
     for trace in (base, other):
         trace.require("compare_kernels", "kernels")
-    return COMPARE_KERNELS.conform(_KERNELS.calls(base, other, rules))
+
+    def spelled_work(trace: Trace) -> pl.DataFrame:
+        return with_one_spelling(base, other, kernel_work(trace))
+
+    comparison = Comparison(("rank", "name"), spelled_work, TICK_NS)
+    return COMPARE_KERNELS.conform(comparison.calls(base, other, rules))
 
 
 @says_ranks

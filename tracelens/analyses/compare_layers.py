@@ -10,6 +10,8 @@ from tracelens.derive.comparing.comparability import not_judged
 from tracelens.derive.comparing.per_step import layer_values, of_runs
 from tracelens.derive.comparing.rows import Comparison
 from tracelens.derive.comparing.significance import DEFAULT, TICK_NS, Rules, judge
+from tracelens.derive.layers.attribution import PRE_WINDOW
+from tracelens.derive.layers.graph_replay import UNATTRIBUTED
 from tracelens.derive.layers.layer_times import (
     are_numbered,
     both_kernel_times,
@@ -27,6 +29,7 @@ _WAY = ("method", "base_configuration", "other_configuration", "compile_mode")
 _KEY = ("rank", "layer", "phase")
 _NONE = pl.lit(None, pl.String)
 _BOUNDS = (("low", "high"), ("high", "low"))
+_JUDGED = ("speedup", "speedup_low", "speedup_high", "outcome")
 _NAMED_LOSERS = 3
 
 
@@ -35,11 +38,11 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
     """Compare layers: one row per layer, phase and way of timing.
 
     Rows are sorted by way, then by time in base, longest first.
-    Layers of one side come last. Kernel times are a step's (the whole trace's where no step is
-    marked), measured ones an execution's. Each way's rows are judged together, see `judge`; a layer
-    whose fused kernels may be split so that it is faster, or else slower, is unclear. Raises
-    MissingTableError where the two have no way of timing in common: neither kernels nor layers
-    measured by the same method.
+    Layers of one side come last. Work of no layer has times, and no speedup. Kernel times are a
+    step's (the whole trace's where no step is marked), measured ones an execution's. Each way's
+    rows are judged together, see `judge`; a layer whose fused kernels may be split so that it is
+    faster, or else slower, is unclear. Raises MissingTableError where the two have no way of timing
+    in common: neither kernels nor layers measured by the same method.
     """
     pairs = layer_pairs(base, other, both_kernel_times(base, other))
     if pairs.is_empty():
@@ -84,6 +87,13 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
         outcome=pl.when(unclear).then(pl.lit("unclear")).otherwise("outcome"),
         reason=pl.when(unclear)
         .then(pl.lit("within the split of fused kernels"))
+        .otherwise("reason"),
+    )
+    is_no_layer = pl.col("layer").is_in([PRE_WINDOW, UNATTRIBUTED])
+    frame = frame.with_columns(
+        pl.when(~is_no_layer).then(pl.col(_JUDGED)),
+        reason=pl.when(is_no_layer & (pl.col("match") == "both"))
+        .then(pl.lit("work of no layer, which may be other work in either run"))
         .otherwise("reason"),
     )
     order = pl.col("method").replace_strict({"kernels": 0}, default=1, return_dtype=pl.Int64)

@@ -9,7 +9,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION
-from tracelens.derive.stacks.stack_listing import pair_stacks
+from tracelens.derive.stacks.stack_listing import n_shared_outer, pair_stacks
 from tracelens.derive.stacks.stack_tables import WELL_KNOWN_ENTRIES, find_function
 from tracelens.errors import TracelensError, UsageError
 from tracelens.schemas.stacks import ROLES
@@ -174,6 +174,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
             f" {row['start_other']} to {row['symbol_other']}. They have the innermost"
             f" {_count(row['n_common'], 'frame')} in common." + _parting(row)
         )
+        texts.append(_from_outside(base_stack["frames"], other_stack["frames"]))
         if base_stack["build_kind"] != other_stack["build_kind"]:
             texts.append(
                 f"The builds differ (base {base_stack['build_kind']}, other"
@@ -211,6 +212,20 @@ def _parting(row: Mapping[str, Any]) -> str:
         row[f"diverges_{side}"] or "nothing, its entry is reached" for side in ("base", "other")
     )
     return f" Then base goes on with {base}; other with {other}."
+
+
+def _from_outside(base: pl.DataFrame, other: pl.DataFrame) -> str:
+    """Say how many of the outermost frames both share, and what each calls from there."""
+    mine, theirs = (
+        frames.sort("level", descending=True)["function"].to_list() for frames in (base, other)
+    )
+    n_shared = n_shared_outer(mine, theirs)
+    if not n_shared:
+        return "From the outside they share no frame."
+    of = " and ".join(dict.fromkeys(f"{len(side):,}" for side in (mine, theirs)))
+    nexts = [side[n_shared] if len(side) > n_shared else "nothing" for side in (mine, theirs)]
+    parting = f" Then base calls {nexts[0]}; other {nexts[1]}." if nexts != ["nothing"] * 2 else ""
+    return f"From the outside they share {n_shared:,} frames of {of}, to {mine[n_shared - 1]}.{parting}"
 
 
 def _doubts(side: str, stack: Mapping[str, Any]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tracelens.answers.answer import Answer, counted
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION
-from tracelens.derive.stacks.stack_listing import first_hits, pair_stacks
+from tracelens.derive.stacks.stack_listing import first_hits, n_shared_outer, pair_stacks
 from tracelens.trace import Trace
 
 _Frame = tuple[str, str, str | None, int | None]
@@ -208,9 +208,8 @@ def _cell(frame: _Frame | None) -> str:
 
 def _same(base: CallPath, other: CallPath) -> int:
     """Count the frames from the outermost in that name the same function."""
-    pairs = enumerate(zip(base.frames, other.frames, strict=False))
-    shorter = min(len(base.frames), len(other.frames))
-    return next((at for at, (a, b) in pairs if a[1] != b[1]), shorter)
+    mine, theirs = ([frame[1] for frame in path.frames] for path in (base, other))
+    return n_shared_outer(mine, theirs)
 
 
 def _about(trace: Trace, n_symbols: int) -> str:

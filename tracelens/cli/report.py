@@ -28,6 +28,7 @@ from tracelens.cli.io import (
 from tracelens.cli.next_step import report_command, suggest, suggest_sections
 from tracelens.cli.output import emit, tell, warn
 from tracelens.cli.panels import COMPARING, GATING, RANKS, READING, SHOWING
+from tracelens.derive.comparing.comparability import unrelated
 from tracelens.derive.comparing.expressions import Expression, parse
 from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict, evaluate
 from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, Rules
@@ -166,6 +167,12 @@ def report(  # noqa: PLR0913 - one parameter an option
             help="Let gates judge runs that did other work all the same.",
         ),
     ] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", rich_help_panel=COMPARING, help="Compare runs of two programs all the same."
+        ),
+    ] = False,
     junit: Annotated[
         Path | None,
         typer.Option(
@@ -209,11 +216,14 @@ def report(  # noqa: PLR0913 - one parameter an option
     measured = None if peaks is None else read_peaks(peaks)
     runs = [open_any([path], step) for path in sources] if against else [open_any(sources, step)]
     bases = [open_any([path], step) for path in base_runs]
-    rules = Rules(min_effect, bases[1:], runs[1:], across_devices, any_work)
+    rules = Rules(min_effect, bases[1:], runs[1:], across_devices, any_work, any_program=force)
     verdicts, blocked = _evaluated(runs, bases, gates, rules)
     base = bases[0] if bases else None
-    answer = None if wanted else _answered(runs[0], base, rules)
-    refused = None if answer is None else answer.refused
+    refused = _refused(runs[0], base, names, rules)
+    if refused is not None:
+        wanted, answer = [], None
+    else:
+        answer = None if wanted else _answered(runs[0], base, rules)
     if wanted or summary is not None:
         with progress("answering"):
             frames = (
@@ -221,7 +231,6 @@ def report(  # noqa: PLR0913 - one parameter an option
             )
             built = build_report(runs[0], base, names, rules, measured, frames=frames)
             built = replace(built, gate=verdicts)
-        refused = built.refused
         for one, target in wanted:
             write_report(built, one, target, rows)
         if summary is not None:
@@ -231,8 +240,21 @@ def report(  # noqa: PLR0913 - one parameter an option
         tell(f"wrote {junit}")
     if blocked is not None:
         raise blocked
-    _suggest(answer, sources, against or [], names, html)
+    if refused is None:
+        _suggest(answer, sources, against or [], names, html)
     _conclude(refused, verdicts, strict=strict)
+
+
+def _refused(trace: Trace, base: Trace | None, names: Sequence[str], rules: Rules) -> str | None:
+    """Return why nothing is shown of a comparison: it is of two programs.
+
+    Named sections that do not need one program are shown.
+    """
+    if base is None or rules.any_program:
+        return None
+    if names and not any(ANALYSES[name].of_one_program for name in names):
+        return None
+    return unrelated(base, trace)
 
 
 def _answered(trace: Trace, base: Trace | None, rules: Rules) -> Answer:

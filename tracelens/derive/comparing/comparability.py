@@ -7,8 +7,9 @@ from re import findall
 import polars as pl
 
 from tracelens.derive.comparing.significance import Rules
+from tracelens.derive.kernels.name_spelling import one_spelling
 from tracelens.derive.layers.compilation import other_device, shows_compilation
-from tracelens.derive.layers.graph_replay import has_replays
+from tracelens.derive.layers.graph_replay import has_replays, tools
 from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
 
@@ -86,6 +87,8 @@ def shares(base: Trace, other: Trace) -> dict[str, float]:
         if kind == "ops" and (base.has("kernels") or other.has("kernels")):
             continue
         sides = [_weights(trace, table, key, weight) for trace in (base, other)]
+        if kind == "kernel time":
+            sides = [_spelled_weights(base, other, side) for side in sides]
         if all(side.height for side in sides):
             of = [
                 float(
@@ -112,6 +115,20 @@ def _weights(trace: Trace, table: str, key: str, weight: str | None) -> pl.DataF
     )
 
 
+def _spelled_weights(base: Trace, other: Trace, weights: pl.DataFrame) -> pl.DataFrame:
+    spelled = with_one_spelling(base, other, weights, "key")
+    return spelled.group_by("key").agg(pl.col("n").sum())
+
+
+def with_one_spelling(
+    base: Trace, other: Trace, kernels: pl.DataFrame, column: str = "name"
+) -> pl.DataFrame:
+    """Return kernels of either run with names in one spelling, where two profilers wrote them."""
+    if tools(base) == tools(other):
+        return kernels
+    return kernels.with_columns(one_spelling(kernels[column]).cast(kernels[column].dtype))
+
+
 def unrelated(base: Trace, other: Trace) -> str | None:
     """Return why two runs are not compared, or None if they are of one program.
 
@@ -131,14 +148,14 @@ def unrelated(base: Trace, other: Trace) -> str | None:
     percentages = " and ".join(f"{share:.0%} of {kind}" for kind, share in shares_by_kind.items())
     return (
         f"{base.name} and {other.name} are two programs: only {percentages} are in both;"
-        " compare runs of one program"
+        " compare runs of one program (--force compares them all the same)"
     )
 
 
 def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]:
     """Return the properties of INVALIDATES of both runs, in words.
 
-    Return None where the capture does not tell.
+    Return None where the capture does not tell. Versions are those that both captures tell.
     """
     alike = shares(base, other)
     percentages = (
@@ -147,6 +164,11 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
     rows = [("program", percentages, base.name if unrelated(base, other) else percentages)]
     for what, about in _ABOUT.items():
         rows.append((what, about(base), about(other)))
+        if what == "gpu":
+            rows += [
+                ("driver", *_versions(base, other, of_driver=True)),
+                ("software", *_versions(base, other, of_driver=False)),
+            ]
         if what == "calls":
             rows += [
                 (column, *_inputs(base, other, f"input_{column}"))
@@ -155,14 +177,28 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
     return rows
 
 
-def _versions(trace: Trace, *, driver: bool) -> str | None:
-    versions = {
-        f"{key} {value}".removeprefix("driver ")
-        for source in trace.manifest.sources
-        for key, value in (source.get("versions") or {}).items()
-        if ("driver" in key) == driver and key not in _TOOLS
-    }
-    return _listed(versions)
+def _versions(base: Trace, other: Trace, *, of_driver: bool) -> tuple[str | None, str | None]:
+    """List the versions of what both captures know, in either run; None where that is nothing."""
+    sides = [_known_versions(trace, of_driver=of_driver) for trace in (base, other)]
+    in_both = sides[0].keys() & sides[1].keys()
+    base_words, other_words = (
+        {
+            f"{key} {value}".removeprefix("driver ")
+            for key in in_both
+            for value in sorted(versions[key])
+        }
+        for versions in sides
+    )
+    return _listed(base_words), _listed(other_words)
+
+
+def _known_versions(trace: Trace, *, of_driver: bool) -> dict[str, set[str]]:
+    versions: dict[str, set[str]] = {}
+    for source in trace.manifest.sources:
+        for key, value in (source.get("versions") or {}).items():
+            if ("driver" in key) == of_driver and key not in _TOOLS:
+                versions.setdefault(key, set()).add(str(value))
+    return versions
 
 
 def _steps(trace: Trace) -> str | None:
@@ -319,8 +355,6 @@ def _between(numbers: Sequence[int]) -> str:
 
 _ABOUT = {
     "gpu": lambda trace: _listed(set(trace.devices["name"]) - {"unknown"}),
-    "driver": lambda trace: _versions(trace, driver=True),
-    "software": lambda trace: _versions(trace, driver=False),
     "ranks": lambda trace: f"{len(trace.manifest.ranks):,}",
     "steps": _steps,
     "calls": _calls,

@@ -100,7 +100,8 @@ def _check(base: Trace, other: Trace, expressions: Sequence[Expression], rules: 
         why = trace.manifest.empty_tables.get("kernels", "the capture holds none")
         if not has_kernels and (any(with_kernels) or not trace.has("spans")):
             raise SourceError(f"{trace.name}: no kernels, so no gate can be judged: {why}")
-    refused = unrelated(base, other) or not_judged(base, other, rules)
+    unlike = None if rules.any_program else unrelated(base, other)
+    refused = unlike or not_judged(base, other, rules)
     if refused:
         raise SourceError(f"no gate can be judged: {refused}")
     for asked in expressions:

@@ -41,6 +41,7 @@ class Rules:
 
     `base_runs` and `other_runs` are more runs of the same two programs. `across_devices`: runs on
     two kinds of GPU are judged too. `any_work`: gates judge runs that did other work, too.
+    `any_program`: runs of two programs are compared.
     """
 
     min_effect: float = 0.01
@@ -48,6 +49,7 @@ class Rules:
     other_runs: Sequence[Trace] = ()
     across_devices: bool = False
     any_work: bool = False
+    any_program: bool = False
 
 
 DEFAULT = Rules()

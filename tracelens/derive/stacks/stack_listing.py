@@ -1,5 +1,6 @@
 """Stacks to be read frame by frame."""
 
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -43,6 +44,12 @@ def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[st
     if shared:
         return [(ones[symbol], twos[symbol]) for symbol in shared]
     return [(next(iter(ones.values())), next(iter(twos.values())))] if ones and twos else []
+
+
+def n_shared_outer(base: Sequence[str], other: Sequence[str]) -> int:
+    """Count the functions, from the outermost in, that two stacks have in common."""
+    pairs = enumerate(zip(base, other, strict=False))
+    return next((at for at, (mine, theirs) in pairs if mine != theirs), min(len(base), len(other)))
 
 
 def side_by_side(

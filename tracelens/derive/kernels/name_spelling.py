@@ -1,0 +1,54 @@
+"""One spelling of kernel names, which two profilers' demanglers write differently.
+
+nsys has `<unnamed>`, `<(int)128, (bool)1>`, `[lambda(float) (instance 1)]` and parameters as
+`T2 *`, where CUPTI through Kineto has `(anonymous namespace)`, `<128, true>`, `{lambda(float)#1}`
+and `float*`.
+"""
+
+import polars as pl
+
+from tracelens.derive.columns.per_unique import each_once
+
+_UNNAMED = r"\(anonymous namespace\)|\{anonymous\}|<unnamed>"
+_RETURN_TYPE = r"\b(void|std::enable_if<[^<>]*>::type) ([A-Za-z_<])"
+_SPELLINGS = (
+    (_UNNAMED, "<unnamed>"),
+    (r"^(__global__|static) ", ""),
+    (r"\(bool\)0\b", "false"),
+    (r"\(bool\)1\b", "true"),
+    (r"\((unsigned )?(int|long|short|char)( long| int)?\)(-?\d)", "${4}"),
+    (r"\b(\d+)(u|l|ul|ll|ull)\b", "${1}"),
+    (r"operator \(\)|operator\(\)", "operator«»"),
+    (r"\[lambda\(([^()]*)\) \(instance (\d+)\)\]", "{lambda«${1}»#${2}}"),
+    (r"\{lambda\(([^()]*)\)#(\d+)\}", "{lambda«${1}»#${2}}"),
+    (r"\(([\w:]+)\)(-?\d)", "«${1}»${2}"),
+    (r"\bconst ([A-Za-z_][\w:]*)", "${1} const"),
+)
+"""Pattern and replacement. What stays in parentheses is put into « and »."""
+_PARAMETERS = r"\([^()]*\)"
+_MOST_NESTED = 12
+
+
+def one_spelling(names: pl.Series) -> pl.Series:
+    """Return each kernel's name as one demangler would write it, without parameters.
+
+    A template's arguments tell its instances apart, so that parameters and types of results are
+    not needed. Mangled names stay as they are. The result is Categorical.
+    """
+    return each_once(names, _spelled)
+
+
+def _spelled(name: pl.Expr) -> pl.Expr:
+    text = name.cast(pl.String)
+    for pattern, replacement in _SPELLINGS:
+        text = text.str.replace_all(pattern, replacement)
+    for _ in range(_MOST_NESTED):
+        text = text.str.replace_all(_PARAMETERS, "")
+    for pattern, replacement in (
+        (_RETURN_TYPE, "${2}"),
+        (r" *([*&>])", "${1}"),
+        ("«", "("),
+        ("»", ")"),
+    ):
+        text = text.str.replace_all(pattern, replacement)
+    return text
