@@ -58,7 +58,7 @@ def test_times_a_step_and_speedups() -> None:
     assert found.select(columns).rows() == [
         ("conv", "Conv2d", "both", 6000, 2000, 3.0, 4000, "faster"),
         ("fc", "Linear", "both", 1000, 1250, 0.8, -250, "slower"),
-        ("(unattributed)", None, "both", 500, 750, None, -250, None),
+        ("(unattributed)", None, "both", 500, 750, None, -250, "slower"),
         ("bn", "BatchNorm2d", "only_base", 3000, None, None, None, None),
     ]
     assert set(found["method"]) == {"kernels"}
@@ -88,8 +88,8 @@ def test_kernels_outside_of_marked_steps_do_not_count() -> None:
 
 def test_without_steps_totals_compare_only_as_many_kernels() -> None:
     kernel = {"duration_ns": 10, "step": None, "span_id": 0}
-    layer = {"module_path": "fc", "phase": "forward"}
-    base, less, same = (make_trace(spans=[layer], kernels=[kernel] * n) for n in (34, 30, 34))
+    op = {"module_path": "fc", "phase": "forward"}
+    base, less, same = (make_trace(spans=[op], kernels=[kernel] * n) for n in (34, 30, 34))
     columns = ["speedup", "n_base", "n_other", "outcome"]
     assert compare_layers(base, less).select(columns).row(0) == (None, 34, 30, "unclear")
     assert compare_layers(base, same).select(columns).row(0) == (1.0, 34, 34, "unclear")

@@ -29,7 +29,7 @@ _WAY = ("method", "base_configuration", "other_configuration", "compile_mode")
 _KEY = ("rank", "layer", "phase")
 _NONE = pl.lit(None, pl.String)
 _BOUNDS = (("low", "high"), ("high", "low"))
-_JUDGED = ("speedup", "speedup_low", "speedup_high", "outcome")
+_SPEEDUPS = ("speedup", "speedup_low", "speedup_high")
 _NAMED_LOSERS = 3
 
 
@@ -90,12 +90,7 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
         .otherwise("reason"),
     )
     is_no_layer = pl.col("layer").is_in([PRE_WINDOW, UNATTRIBUTED])
-    frame = frame.with_columns(
-        pl.when(~is_no_layer).then(pl.col(_JUDGED)),
-        reason=pl.when(is_no_layer & (pl.col("match") == "both"))
-        .then(pl.lit("work of no layer, which may be other work in either run"))
-        .otherwise("reason"),
-    )
+    frame = frame.with_columns(pl.when(~is_no_layer).then(pl.col(_SPEEDUPS)))
     order = pl.col("method").replace_strict({"kernels": 0}, default=1, return_dtype=pl.Int64)
     return COMPARE_LAYERS.conform(frame).sort(
         order,

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import polars as pl
@@ -223,9 +224,10 @@ def _from_outside(base: pl.DataFrame, other: pl.DataFrame) -> str:
     if not n_shared:
         return "From the outside they share no frame."
     of = " and ".join(dict.fromkeys(f"{len(side):,}" for side in (mine, theirs)))
-    nexts = [side[n_shared] if len(side) > n_shared else "nothing" for side in (mine, theirs)]
-    parting = f" Then base calls {nexts[0]}; other {nexts[1]}." if nexts != ["nothing"] * 2 else ""
-    return f"From the outside they share {n_shared:,} frames of {of}, to {mine[n_shared - 1]}.{parting}"
+    rest = [*zip_longest(mine, theirs, fillvalue="nothing")][n_shared:]
+    parting = f" Then base calls {rest[0][0]}; other {rest[0][1]}." if rest else ""
+    last = mine[n_shared - 1]
+    return f"From the outside they share {n_shared:,} frames of {of}, to {last}.{parting}"
 
 
 def _doubts(side: str, stack: Mapping[str, Any]) -> Iterator[str]:
