@@ -32,6 +32,8 @@ ALIKE: dict[str, Callable[[tuple[Any, ...], Any], int]] = {
     "mv": lambda args, _: 2 * args[0].numel(),
     "addmv": lambda args, _: 2 * args[1].numel(),
     "cudnn_convolution_relu": of_convolution,
+    "miopen_convolution": of_convolution,
+    "miopen_depthwise_convolution": of_convolution,
     "cudnn_convolution_add_relu": of_convolution,
     "_conv_depthwise2d": of_convolution,
     "conv_depthwise3d": of_convolution,
@@ -92,6 +94,9 @@ def convolutions(meta: Callable[..., Any], pick: random.Random) -> Iterator[Call
             (*args[:2], padding, stride, dilation, groups, False, False, True),
             out,
         )
+        of_amd = (*args[:3], padding, stride, dilation, groups, False, False)
+        yield "miopen_convolution", of_amd, out
+        yield "miopen_depthwise_convolution", of_amd, out
         x, weight, bias = args[:3]
         fused = x, weight, bias, stride, padding, dilation, groups
         yield "cudnn_convolution_relu", fused, out

@@ -285,6 +285,95 @@ def test_ops_of_other_libraries(name: str, inputs: Inputs, expected: tuple[int, 
     assert moved(name, inputs) == expected
 
 
+ATTENTION = [
+    *[tensor(32, 64, 64, of=H), tensor(32, 8, 64, of=H), tensor(32, 8, 64, of=H)],
+    *[tensor(32, 64, 64, of=H), value("model.layers.0.attn", NONE)],
+]
+QUERIES = 2 * 32 * 64 * 64 * 2
+"""Bytes of queries and results of 32 tokens with 64 heads of 64."""
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [
+        ("vllm::unified_attention_with_output", ATTENTION),
+        # Out, workspace, queries, a cache of 8 heads in pages of one token.
+        (
+            "sglang_profiler::attention_paged_attention_ragged",
+            [
+                *[tensor(32, 64, 64, of=H), tensor(1 << 30, of=BYTE), tensor(32, 64, 64, of=H)],
+                *[tensor(800_000, 1, 8, 64, of=H)] * 2,
+                tensor(33, of="int"),
+            ],
+        ),
+        # Keys in five dimensions: blocks, heads, parts of the width, tokens, width of a part.
+        (
+            "_C::paged_attention_v1",
+            [
+                *[tensor(32, 64, 64, of=H)] * 2,
+                *[tensor(999, 8, 8, 16, 8, of=H), tensor(999, 8, 64, 16, of=H)],
+                value(8),
+            ],
+        ),
+    ],
+)
+def test_attention_to_a_cache_tells_what_a_key_costs(name: str, inputs: Inputs) -> None:
+    """Each of 32 tokens meets itself: 4 * 64 heads * 64. A key and value of 8 heads are 2 KiB."""
+    shapes, words, values = zip(*inputs, strict=True)
+    work = work_of(name, [json.dumps(shapes), json.dumps(words), None, json.dumps(values)])
+    assert work is not None
+    assert (work.flops, work.least_bytes) == (32 * 4 * 64 * 64, QUERIES)
+    assert (work.pair_flops, work.key_bytes) == (4 * 64 * 64, 2 * 8 * 64 * 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "expected"),
+    [
+        # Input and residual are read, result and residual written: 4 * 6 numbers, and 3 weights.
+        (
+            "aiter::rmsnorm2d_fwd_with_add_ck",
+            [*[tensor(2, 3, of=H)] * 4, tensor(3, of=H), value(1e-5), value(0)],
+            (54, 0),
+        ),
+        ("aiter::rms_norm", [tensor(2, 3, of=H), tensor(3, of=H), value(1e-5), value(0)], (30, 42)),
+        # Keys and values of 2 tokens, and 2 slots.
+        (
+            "sglang::store_cache",
+            [*[tensor(2, 8, of=H)] * 2, *[tensor(999, 8, of=H)] * 2, tensor(2, of=L), value(16)],
+            (4 * 32 + 16, 0),
+        ),
+        # 2 of 4 experts with gate, up and down of 6 by 8 for each of 3 tokens.
+        (
+            "aiter::fmoe_fp8_blockscale_g1u1",
+            [
+                *[tensor(3, 8, of=H), tensor(3, 8, of=FP8)],
+                *[tensor(4, 12, 8, of=FP8), tensor(4, 8, 6, of=FP8)],
+                *[tensor(9, of="int")] * 4,
+                value(2),
+            ],
+            (24 + 4 * (96 + 48) + 48, 2 * 3 * 2 * (96 + 48)),
+        ),
+        # Of ops in no catalogue: rows of a table are as many as tokens, 2 * (12 + 6) + 2 * 4.
+        (
+            "mylib::rotary_half",
+            [tensor(2, 6, of=H), tensor(2, 3, of=H), tensor(500, 2, of=H)],
+            (2 * (12 + 6 + 4), 12),
+        ),
+        # A product whose second matrix is transposed, 2x16 by 5x16.
+        (
+            "mylib::w8a8_gemm",
+            [tensor(2, 16, of=FP8), tensor(5, 16, of=FP8), tensor(2, 5, of=H)],
+            (32 + 80 + 20, 320),
+        ),
+        ("mylib::linear", [tensor(2, 16, of=H), tensor(16, 5, of=H)], (64 + 160, 320)),
+        ("mylib::mystery", [tensor(2, 16, of=H), tensor(16, 5, of=H)], None),
+        ("aten::linear", [tensor(2, 16, of=H), tensor(16, 5, of=H)], None),
+    ],
+)
+def test_ops_of_servers(name: str, inputs: Inputs, expected: Any) -> None:
+    assert moved(name, inputs) == expected
+
+
 def test_a_model_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(op_work, "_REGISTERED", {})
     inputs = [tensor(2, 3), tensor(3, 5), value(7)]
@@ -388,9 +477,9 @@ GRADIENT = {"kind": "op", "name": "torch::autograd::AccumulateGrad", "step": 0}
 KERNEL = "multi_tensor_apply_kernel<TensorListMetadata<1>, BinaryOpScalarFunctor<float, 1, 1, 0>>"
 
 
-@pytest.mark.parametrize(("n_blocks", "expected"), [(3, 2 * 4 * 100_010), (2, None)])
-def test_long_lists_are_the_steps_gradients(n_blocks: int, expected: int | None) -> None:
-    """100,000 elements take two chunks of 65,536 and 10 take one: three blocks prove the list."""
+@pytest.mark.parametrize(("n_blocks", "expected"), [(3, 2 * 4 * 100_010), (2, 2 * 4 * 2 * 65_536)])
+def test_long_lists_are_the_steps_gradients(n_blocks: int, expected: int) -> None:
+    """100,000 elements take two chunks of 65,536 and 10 take one: three blocks prove the list, two do not."""
     spans: list[dict[str, Any]] = [
         GRADIENT | {"input_shapes": "[[100, 1000]]", "input_dtypes": '["float"]'},
         GRADIENT | {"input_shapes": "[[10]]", "input_dtypes": '["float"]'},
@@ -399,7 +488,7 @@ def test_long_lists_are_the_steps_gradients(n_blocks: int, expected: int | None)
     kernels = [{"span_id": 2, "duration_ns": 5, "name": KERNEL, "grid_x": n_blocks}]
     found = roofline(make_trace(spans=spans, kernels=kernels))
     rows = found.filter(pl.col("op") == "aten::_foreach_mul_")["least_bytes"].to_list()
-    assert rows == ([] if expected is None else [expected])
+    assert rows == [expected]
 
 
 def test_what_moves_memory_inside_a_product_counts_alone() -> None:

@@ -37,7 +37,7 @@ DECODE = "execute_8_context_0(sq0sk0sqsq0sqsk0)_generation_8(sq8sk8000sqsq8sqsk8
     ],
 )
 def test_names_tell_phase_requests_and_tokens(name: str, expected: tuple[object, ...]) -> None:
-    assert batches(pl.Series("name", [name])).row(0) == expected
+    assert batches(pl.Series("name", [name])).row(0)[:4] == expected
 
 
 def test_time_tokens_and_the_limit_by_phase() -> None:

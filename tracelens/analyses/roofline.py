@@ -42,6 +42,7 @@ def roofline(
         pl.col(*_SUMS, "duration_ns", "n_kernels").sum(),
         pl.len().cast(pl.Int64).alias("n_calls"),
         _all("least_bytes"),
+        pl.col("assumed").drop_nulls().first(),
     )
     rest = found.rest.group_by(_DEVICE).agg(
         pl.col("duration_ns").sum(), n_kernels=pl.len().cast(pl.Int64)
@@ -142,7 +143,7 @@ def _rated(rows: pl.DataFrame) -> pl.DataFrame:
     # it computes a few operations for each number that it moves.
     moves = pl.col("peak_bytes_per_s").is_not_null() & (pl.col("flops") == 0)
     computes = pl.coalesce(pl.col("flops_per_byte") >= ridge, pl.when(moves).then(statement=False))
-    return rows.with_columns(
+    rows = rows.with_columns(
         bound=pl.when(computes)
         .then(pl.lit("compute"))
         .when(computes.not_())
@@ -151,8 +152,10 @@ def _rated(rows: pl.DataFrame) -> pl.DataFrame:
         .then(over(pl.col("flops_per_s"), pl.col("peak_flops_per_s")))
         .when(computes.not_())
         .then(over(pl.col("bandwidth_bytes_per_s"), pl.col("peak_bytes_per_s"))),
-    ).with_columns(
-        evidence=pl.when(pl.col("bound").is_not_null()).then("source").otherwise("evidence"),
+    )
+    source = pl.when(pl.col("bound").is_not_null()).then("source").otherwise("evidence")
+    return rows.with_columns(
+        evidence=pl.coalesce(pl.format("{}; {}", source, "assumed"), source),
         gain_ns=pl.col("duration_ns") * (1 - pl.col("peak_frac").clip(upper_bound=1)),
     )
 

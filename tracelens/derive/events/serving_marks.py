@@ -21,7 +21,8 @@ PHASES = ("prefill", "decode", "mixed")
 def batches(names: pl.Series) -> pl.DataFrame:
     """Return phase, n_requests, n_tokens and n_context_tokens of each step by its mark's name.
 
-    They are None where the name does not tell them.
+    `n_pairs` counts each query with each key of its request, `n_needed_pairs` leaves out keys that
+    come after the query. They are None where the name does not tell them.
     """
     groups = names.to_frame("name").select(
         summed=pl.col("name").str.extract_groups(_SUMMED),
@@ -61,4 +62,7 @@ def batches(names: pl.Series) -> pl.DataFrame:
         n_requests=pl.when(is_batch).then(n_prefills + n_decodes),
         n_tokens=tokens,
         n_context_tokens=number("summed", 4) + number("summed", 9),
+        n_pairs=number("summed", 6) + number("summed", 11),
+        # Of a prompt's own tokens, as many squared, half of the keys come later.
+        n_needed_pairs=number("summed", 6) - number("summed", 5) / 2 + number("summed", 11),
     )

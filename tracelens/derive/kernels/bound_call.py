@@ -35,11 +35,12 @@ ROLES = {
     "1": "size_m",
     "2": "size_n",
     "3": "size_k",
+    "K": "keys, of the batch's tokens or of a whole cache",
     "-": "a tensor of which the call touches a part only, or that is too small to count",
     ".": "any other argument",
 }
 """Letters of a signature, with the argument's name in torch where it is the name that decides."""
-_TENSORS, _LISTS = "two-", "lmn"
+_TENSORS, _LISTS = "two-K", "lmn"
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
 """Bytes per element by torch's number of the type (c10/core/ScalarType.h)."""
 _RANKS = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
@@ -98,7 +99,10 @@ class Family:
     `operations` counts arithmetic for each element of the largest tensor: one for each addition,
     multiplication, comparison or function. `reads` replaces what a call reads, in bytes, where it
     is not each input once. `is_filled`: what is changed in place is not read. `flops` counts those
-    of products and attention; then the first tensor's element type is that of the work.
+    of products and attention; then the first tensor's element type is that of the work. `cache`
+    gives what attention needs for each query with each key, in FLOPs, and for each token of a
+    cache, in bytes: how many there are is not among the call's inputs. `assumed` says what the
+    formulas take for granted.
     """
 
     outputs: Outputs
@@ -106,6 +110,8 @@ class Family:
     reads: Callable[[Bound], int] | None = None
     is_filled: bool = False
     flops: Callable[[Bound], int] | None = None
+    cache: Callable[[Bound], tuple[int, int]] | None = None
+    assumed: str | None = None
 
 
 def bind(known: Sequence[str], call: RecordedCall) -> Bound:

@@ -21,12 +21,19 @@ class Work:
     that only move memory it counts each addition, multiplication and function. `least_bytes` is
     each input's memory read once and each output written once, also where the caller hands the
     output in (`out=`); None where an element type is unknown. `dtype` is that of what is computed.
+
+    Attention to a cache of keys and values adds `pair_flops` for each query with each key that it
+    meets, and `key_bytes` for each token of the cache; neither count is among its inputs.
+    `assumed` says what the numbers take for granted, None where nothing.
     """
 
     flops: int
     needed_flops: int
     least_bytes: int | None
     dtype: str | None
+    pair_flops: int = 0
+    key_bytes: int = 0
+    assumed: str | None = None
 
 
 _Counted = tuple[int, int, Sequence[int], Sequence[int]]
@@ -153,6 +160,8 @@ _FORMULAS: dict[str, tuple[int, _Formula]] = {
     "aten::cudnn_convolution": (0, _convolution(padding=2, stride=3, dilation=4)),
     "aten::cudnn_convolution_relu": (0, _convolution(padding=4, stride=3, dilation=5)),
     "aten::cudnn_convolution_add_relu": (0, _convolution(padding=6, stride=5, dilation=7)),
+    "aten::miopen_convolution": (0, _convolution(padding=3, stride=4, dilation=5)),
+    "aten::miopen_depthwise_convolution": (0, _convolution(padding=3, stride=4, dilation=5)),
     "aten::_conv_depthwise2d": (0, _convolution(padding=5, stride=4, dilation=6)),
     "aten::conv_depthwise3d": (0, _convolution(padding=5, stride=4, dilation=6)),
     "aten::_slow_conv2d_forward": (0, _convolution(padding=5, stride=4, dilation=None)),
@@ -184,6 +193,8 @@ _N_READ = {
     "aten::cudnn_convolution": 2,
     "aten::cudnn_convolution_relu": 3,
     "aten::cudnn_convolution_add_relu": 5,
+    "aten::miopen_convolution": 3,
+    "aten::miopen_depthwise_convolution": 3,
     "aten::_conv_depthwise2d": 4,
     "aten::conv_depthwise3d": 4,
     "aten::_slow_conv2d_forward": 4,

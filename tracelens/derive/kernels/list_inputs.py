@@ -3,7 +3,8 @@
 The element type is read from the kernel's template arguments. Sizes of a list of more than 30
 tensors are left out by the profiler. Where the call is an optimizer's over all gradients of its
 step, they are those that autograd accumulated there; the kernels' blocks prove it, as each block
-takes a chunk of 65,536 elements (kChunkSize in torch's MultiTensorApply.cuh).
+takes a chunk of 65,536 elements (kChunkSize in torch's MultiTensorApply.cuh). Else the blocks tell
+how many elements there are at most.
 """
 
 import json
@@ -31,16 +32,19 @@ _GRADIENT = "torch::autograd::AccumulateGrad"
 
 
 def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls with `list_dtype`, and with sizes of lists where they can be proved.
+    """Return the calls with `list_dtype`, and with sizes of lists where blocks tell them.
+
+    `list_assumed` says so where the sizes are only as many elements as the blocks take at most.
 
     `calls`: rank, span_id, step, input_shapes and input_dtypes, as text; `kernels`: rank, span_id,
     name and grid_x of what they ran. `list_dtype` is None of a
     call without a list, and where the kernel's name tells no type.
     """
+    none = pl.lit(None, pl.String)
     is_list = pl.col("input_dtypes").str.contains("TensorList", literal=True)
     lists = calls.filter(is_list)
     if not lists.height:
-        return calls.with_columns(list_dtype=pl.lit(None, pl.String))
+        return calls.with_columns(list_dtype=none, list_assumed=none)
     ran = (
         kernels.join(lists.select("rank", "span_id"), on=["rank", "span_id"], how="semi")
         .group_by("rank", "span_id")
@@ -55,13 +59,18 @@ def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.D
         "rank", "span_id", "step", "input_shapes", "input_dtypes", "n_blocks", "kernel"
     )
     filled = [
-        (rank, span, _filled(shapes, dtypes, gradients.get((rank, step)), n_blocks), _type(name))
+        (
+            *(rank, span),
+            *_filled(shapes, dtypes, gradients.get((rank, step)), _chunks(name, n_blocks)),
+            _type(name),
+        )
         for rank, span, step, shapes, dtypes, n_blocks, name in rows.iter_rows()
     ]
     schema = {
         "rank": calls.schema["rank"],
         "span_id": calls.schema["span_id"],
         "sizes": pl.String(),
+        "list_assumed": pl.String(),
         "list_dtype": pl.String(),
     }
     known = pl.DataFrame(filled, schema=schema, orient="row")
@@ -82,17 +91,27 @@ def _gradients(trace: Trace) -> dict[tuple[int, int | None], list[list[int]]]:
 
 def _filled(
     shapes: str, dtypes: str, gradients: list[list[int]] | None, n_blocks: int | None
-) -> str:
-    """Return the recorded shapes, with the gradients' for lists of none where the blocks agree."""
+) -> tuple[str, str | None]:
+    """Return the recorded shapes, with sizes for lists of none, and what these take for granted.
+
+    They are the gradients' where the blocks agree, else as many elements as the blocks take.
+    """
     sizes, words = listed(shapes), listed(dtypes)
-    if not gradients or len(sizes) != len(words):
-        return shapes
-    if n_blocks != sum(-(-prod(size) // _CHUNK) for size in gradients):
-        return shapes
-    pairs = zip(sizes, words, strict=True)
-    return json.dumps(
-        [gradients if word == "TensorList" and not size else size for size, word in pairs]
-    )
+    is_unknown = [
+        word == "TensorList" and not size for size, word in zip(sizes, words, strict=False)
+    ]
+    if len(sizes) != len(words) or not any(is_unknown) or not n_blocks:
+        return shapes, None
+    assumed = None
+    if not gradients or n_blocks != sum(-(-prod(size) // _CHUNK) for size in gradients):
+        gradients, assumed = [[n_blocks * _CHUNK]], "at most: sizes by the kernels' blocks"
+    pairs = zip(sizes, is_unknown, strict=True)
+    return json.dumps([gradients if unknown else size for size, unknown in pairs]), assumed
+
+
+def _chunks(kernel: str | None, n_blocks: int | None) -> int | None:
+    """Return how many chunks kernels took; None of kernels that take none."""
+    return n_blocks if "multi_tensor_apply" in (kernel or "") else None
 
 
 def _type(kernel: str | None) -> str | None:

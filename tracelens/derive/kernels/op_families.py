@@ -25,13 +25,16 @@ _CUSTOM = Path(__file__).with_name("custom_ops.toml")
 class Traffic:
     """What a call moves: `dtype` is the element type that it computes in.
 
-    `operations` counts arithmetic, `flops` that of products alone.
+    `operations` counts arithmetic, `flops` that of products alone. Attention to a cache has
+    `pair_flops` for each query with each key, and `key_bytes` for each token of the cache.
     """
 
     flops: int
     operations: int
     least_bytes: int
     dtype: str
+    pair_flops: int = 0
+    key_bytes: int = 0
 
 
 def _broadcast(bound: Bound) -> list[int]:
@@ -312,4 +315,5 @@ def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traf
     if family.flops is None:
         return Traffic(0, family.operations * largest, read + written, dtype)
     flops = family.flops(bound)
-    return Traffic(flops, flops, read + written, dtype)
+    pair, key = (0, 0) if family.cache is None else family.cache(bound)
+    return Traffic(flops, flops, read + written, dtype, pair, key)

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
+import polars as pl
+
 from tracelens.derive.kernels.flops import MODELLED, Work, counted_work
 from tracelens.derive.kernels.op_families import FAMILIES, signatures, traffic_of
+from tracelens.derive.kernels.ops_by_words import NAMED, work_by_words
 from tracelens.derive.kernels.recorded_call import RecordedCall, UnknownWorkError, are_sizes
 from tracelens.derive.kernels.recorded_dtypes import element_type, listed
 from tracelens.derive.kernels.triton_work import TRITON, triton_work
@@ -32,19 +35,26 @@ def roofline_model(op: str) -> Callable[[Model], Model]:
     return register
 
 
-def modelled_names() -> frozenset[str]:
-    """Return the names of all ops whose work is known; those of Triton kernels match `TRITON`."""
-    return frozenset((*MODELLED, *signatures(), *_REGISTERED))
+def is_modelled(name: pl.Expr) -> pl.Expr:
+    """Return whether the work of a call of an op may be known, by the op's name as text."""
+    listed_names = frozenset((*MODELLED, *signatures(), *_REGISTERED))
+    is_other = ~name.str.starts_with("aten::") & name.str.contains(NAMED)
+    return name.is_in(listed_names) | name.str.starts_with(TRITON) | is_other
 
 
-def work_of(name: str, texts: Sequence[str | None], list_dtype: str | None = None) -> Work | None:
+def work_of(
+    name: str,
+    texts: Sequence[str | None],
+    list_dtype: str | None = None,
+    experts: tuple[int, float] | None = None,
+) -> Work | None:
     """Return what a call of the op computes and moves; None where its inputs do not tell.
 
     `texts` are the recorded sizes, element types, strides and values, in JSON. `list_dtype` is the
-    element type of tensors in lists.
+    element type of tensors in lists; `experts` is described at `RecordedCall`.
     """
     try:
-        return _work(name, RecordedCall.parsed(texts, list_dtype))
+        return _work(name, RecordedCall.parsed(texts, list_dtype, experts))
     except UnknownWorkError:
         return None
 
@@ -58,10 +68,18 @@ def _work(name: str, call: RecordedCall) -> Work | None:
     if name.startswith(TRITON):
         return triton_work(name, call)
     if name not in signatures():
-        return None
+        return work_by_words(name, call)
     family, known = signatures()[name]
     traffic = traffic_of(FAMILIES[family], known, call)
-    return Work(traffic.flops, traffic.operations, traffic.least_bytes, traffic.dtype)
+    return Work(
+        traffic.flops,
+        traffic.operations,
+        traffic.least_bytes,
+        traffic.dtype,
+        traffic.pair_flops,
+        traffic.key_bytes,
+        FAMILIES[family].assumed,
+    )
 
 
 def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """Families of products and attention of other libraries than torch."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from tracelens.derive.kernels.bound_call import Bound, Family
@@ -99,8 +99,87 @@ def _attention_of_lengths(bound: Bound) -> int:
     return flops // 2 if bound.value("C") is True else flops
 
 
-def _attended(bound: Bound) -> list[int]:
-    return [bound.nth(0).n_elements] if bound.results else []
+def _cached_keys(bound: Bound) -> tuple[int, int]:
+    """Return the FLOPs of a query with a key, in all heads, and the bytes of a token's cache.
+
+    Queries are (tokens, heads, width) or have a batch before; keys (…, heads, width), or in five
+    dimensions (blocks, heads, width / x, block, x). Values are as wide as keys.
+    """
+    queries, keys = bound.nth(0).shape, bound.all("K")[0]
+    if len(queries) < 3 or len(keys.shape) < 3:
+        raise UnknownWorkError
+    n_heads = keys.shape[1 if len(keys.shape) == 5 else -2]
+    return 4 * queries[-2] * queries[-1], 2 * n_heads * queries[-1] * keys.width
+
+
+def _compressed_keys(bound: Bound) -> tuple[int, int]:
+    """Return the same of latent attention, whose cache holds a compressed row for each token.
+
+    Queries are (tokens, heads, width); the compressed row and its rotated part come after them.
+    """
+    queries, row, rotated = (bound.nth(n) for n in range(3))
+    if len(queries.shape) < 3:
+        raise UnknownWorkError
+    width, more = row.shape[-1], rotated.shape[-1]
+    return 2 * queries.shape[-2] * (2 * width + more), (width + more) * row.width
+
+
+def _own_pairs(bound: Bound) -> int:
+    """Return the fewest operations: each of the batch's tokens meets itself."""
+    return prod(bound.nth(0).shape[:-2]) * _cached_keys(bound)[0]
+
+
+def _own_compressed(bound: Bound) -> int:
+    return prod(bound.nth(0).shape[:-2]) * _compressed_keys(bound)[0]
+
+
+def _queries_read(bound: Bound) -> int:
+    return bound.nth(0).n_bytes
+
+
+def _chosen_experts(bound: Bound) -> int:
+    """Return the operations of experts whose number for each token is a value."""
+    first, second = (tensor.shape for tensor in bound.all("t")[-2:])
+    return 2 * prod(bound.nth(0).shape[:1]) * _n_chosen(bound) * (_each(first) + _each(second))
+
+
+def _unseen_experts(bound: Bound) -> int:
+    """Return the operations of gated experts as wide as the tokens, whose weights are no inputs."""
+    tokens = bound.nth(0).shape
+    if bound.call.experts is None or len(tokens) != 2:
+        raise UnknownWorkError
+    return 6 * prod(tokens) * tokens[1] * bound.call.experts[0]
+
+
+def _unseen_experts_read(bound: Bound) -> int:
+    """Return the bytes of tokens, scores, and as many experts as can be chosen."""
+    tokens, scores = bound.nth(0), bound.nth(1)
+    if bound.call.experts is None:
+        raise UnknownWorkError
+    n_chosen, width = bound.call.experts
+    n_read = min(scores.shape[-1], tokens.shape[0] * n_chosen)
+    return tokens.n_bytes + scores.n_bytes + int(n_read * 3 * tokens.shape[1] ** 2 * width)
+
+
+def _each(weights: Sequence[int]) -> int:
+    if len(weights) != 3:
+        raise UnknownWorkError
+    return prod(weights[1:])
+
+
+def _n_chosen(bound: Bound) -> int:
+    n_chosen = bound.value("q")
+    if type(n_chosen) is not int or n_chosen < 1:
+        raise UnknownWorkError
+    return n_chosen
+
+
+def _chosen_experts_read(bound: Bound) -> int:
+    """Return the bytes of the tokens and of as many experts as can be chosen."""
+    tokens, first, second = bound.nth(0), *bound.all("t")[-2:]
+    n_experts = max(first.shape[0], 1)
+    n_read = min(n_experts, tokens.shape[0] * _n_chosen(bound))
+    return tokens.n_bytes + (first.n_bytes + second.n_bytes) // n_experts * n_read
 
 
 def _three(bound: Bound) -> list[int]:
@@ -112,8 +191,19 @@ PRODUCTS: Mapping[str, Family] = {
     "product_of_pairs": Family(_result, flops=_product_of_pairs),
     "product_of_sizes": Family(_result_of_sizes, flops=_product_of_sizes),
     "experts": Family(_first, reads=_experts_read, flops=_experts),
-    "attention": Family(_attended, flops=_attention),
+    "attention": Family(_first, flops=_attention),
     "attention_backward": Family(_three, flops=_attention_backward),
-    "attention_of_lengths": Family(_attended, flops=_attention_of_lengths),
+    "attention_of_lengths": Family(_first, flops=_attention_of_lengths),
+    "attention_to_cache": Family(_first, reads=_queries_read, flops=_own_pairs, cache=_cached_keys),
+    "latent_attention": Family(
+        _first, reads=_queries_read, flops=_own_compressed, cache=_compressed_keys
+    ),
+    "unseen_experts": Family(
+        _first,
+        reads=_unseen_experts_read,
+        flops=_unseen_experts,
+        assumed="experts are assumed gated and as wide as the hidden size",
+    ),
+    "chosen_experts": Family(_first, reads=_chosen_experts_read, flops=_chosen_experts),
 }
 """The families by name."""

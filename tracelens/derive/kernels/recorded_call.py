@@ -40,6 +40,8 @@ class RecordedCall:
     """The recorded inputs of one call, by position.
 
     `list_type` is the element type of tensors in lists. The profiler records none for these.
+    `experts` is what is seen around a call that records no weights of its experts: how many a token
+    takes, and the bytes of a weight.
     """
 
     shapes: Sequence[Any]
@@ -47,13 +49,19 @@ class RecordedCall:
     words: Sequence[Any]
     values: Sequence[Any]
     list_type: tuple[str, int] | None = None
+    experts: tuple[int, float] | None = None
 
     @classmethod
-    def parsed(cls, texts: Sequence[str | None], list_dtype: str | None = None) -> "RecordedCall":
+    def parsed(
+        cls,
+        texts: Sequence[str | None],
+        list_dtype: str | None = None,
+        experts: tuple[int, float] | None = None,
+    ) -> "RecordedCall":
         """Return the call with these sizes, element types, strides and values, texts in JSON."""
         shapes, dtypes, strides, values = map(listed, texts)
         list_type = None if list_dtype is None else element_type(list_dtype)
-        return cls(shapes, strides, dtypes, values, list_type)
+        return cls(shapes, strides, dtypes, values, list_type, experts)
 
     def shape(self, position: int, n_least: int = 2) -> list[int]:
         """Return the sizes of a tensor of at least so many dimensions.

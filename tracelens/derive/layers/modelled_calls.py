@@ -11,12 +11,14 @@ import polars as pl
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.events.call_tree import nearest_row
+from tracelens.derive.events.serving_marks import batches
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.list_inputs import with_lists
-from tracelens.derive.kernels.op_work import modelled_names, tensors_of, work_of
-from tracelens.derive.kernels.triton_work import TRITON
+from tracelens.derive.kernels.op_work import is_modelled, tensors_of, work_of
+from tracelens.derive.kernels.unseen_experts import with_experts
 from tracelens.derive.layers.graph_capture import captured_graphs
 from tracelens.derive.layers.graph_replay import has_replays, pairs_by_name
+from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
 
@@ -40,6 +42,9 @@ _WORK = pl.Schema(
         "flops": pl.Float64(),
         "needed_flops": pl.Float64(),
         "least_bytes": pl.Float64(),
+        "pair_flops": pl.Float64(),
+        "key_bytes": pl.Float64(),
+        "assumed": pl.String(),
     }
 )
 
@@ -49,8 +54,9 @@ class Modelled:
     """The modelled calls that ran kernels, and the kernels of a trace with what they belong to.
 
     `calls`: rank, device_id, step, op, shapes, dtypes, precision (None for one without a peak),
-    flops, needed_flops, least_bytes, duration_ns and n_kernels of its kernels. `rest`: rank,
-    device_id, step and duration_ns of kernels in no such call, and `why` they are in none.
+    flops, needed_flops, least_bytes (of it cache_bytes), duration_ns and n_kernels of its kernels,
+    and what its work `assumed`. `rest`: rank, device_id, step and duration_ns of kernels in no such
+    call, and `why` they are in none.
     """
 
     calls: pl.DataFrame
@@ -95,7 +101,7 @@ def modelled(trace: Trace, base: Trace | None = None) -> Modelled:
     precision = pl.col("dtype").replace_strict(_PRECISIONS, default=None, return_dtype=pl.String)
     # Kernels that are no products compute in float32, whatever they read, and not by tensor cores.
     is_vector = (pl.col("flops") == 0) & precision.is_not_null()
-    calls = calls.with_columns(
+    calls = _with_contexts(calls, trace).with_columns(
         precision=pl.when(is_vector)
         .then(pl.lit("fp32"))
         .when(is_tf32)
@@ -104,6 +110,34 @@ def modelled(trace: Trace, base: Trace | None = None) -> Modelled:
     )
     rest = _explained(called.filter(~is_known), trace)
     return Modelled(calls, rest.select("rank", "device_id", "step", "duration_ns", "why"))
+
+
+def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+    """Return the calls with what attention to a cache computes and reads in their steps.
+
+    The marks of a server's steps tell how many keys all queries together meet. Where they do not,
+    the work is that of tokens that meet themselves, and `assumed` says so.
+    """
+    calls = calls.with_columns(cache_bytes=pl.lit(0.0))
+    is_cached = pl.col("pair_flops") > 0
+    if not calls.select(is_cached.any()).item():
+        return calls
+    steps = steps_of(trace).select("rank", "step", "name").unique(["rank", "step"], keep="first")
+    contexts = steps.select("rank", "step").hstack(batches(steps["name"]))
+    joined = calls.join(contexts, on=["rank", "step"], how="left", maintain_order="left")
+    is_told = is_cached & pl.col("n_pairs").is_not_null()
+    tokens = pl.col("n_context_tokens") * pl.col("key_bytes")
+    return joined.with_columns(
+        flops=pl.when(is_told).then(pl.col("pair_flops") * pl.col("n_pairs")).otherwise("flops"),
+        needed_flops=pl.when(is_told)
+        .then(pl.col("pair_flops") * pl.col("n_needed_pairs"))
+        .otherwise("needed_flops"),
+        least_bytes=pl.when(is_told).then(pl.col("least_bytes") + tokens).otherwise("least_bytes"),
+        cache_bytes=pl.when(is_told).then(tokens).otherwise("cache_bytes"),
+        assumed=pl.when(is_cached & ~is_told)
+        .then(pl.lit("at least: how long contexts are is not recorded"))
+        .otherwise("assumed"),
+    ).select(calls.columns)
 
 
 def _explained(rest: pl.DataFrame, trace: Trace) -> pl.DataFrame:
@@ -174,14 +208,14 @@ def _called(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
 
     `call` is the span of the nearest op above whose work is known; None where there is none.
     """
-    name = pl.col("name").cast(pl.String)
     is_known = (
         (pl.col("kind") == "op")
-        & (name.is_in(modelled_names()) | name.str.starts_with(TRITON))
+        & is_modelled(pl.col("name").cast(pl.String))
         & pl.col("input_shapes").is_not_null()
     )
     found = trace.select("spans", "rank", "span_id", "step", *_INPUTS, where=is_known)
-    works = _works(with_lists(trace, found.cast({pl.Categorical: pl.String}), kernels))
+    found = with_lists(trace, found.cast({pl.Categorical: pl.String}), kernels)
+    works = _works(with_experts(trace, found, kernels))
     known = dict(by_value(works, "rank"))
     spans = trace.select("spans", "rank", "span_id", "parent_id")
     parts = []
@@ -215,20 +249,33 @@ def _works(found: pl.DataFrame) -> pl.DataFrame:
 
     Each distinct input is looked at once.
     """
-    keys = (*_INPUTS, "list_dtype")
+    keys = (*_INPUTS, "list_dtype", "list_assumed", "n_chosen", "weight_bytes")
     distinct = found.lazy().group_by(keys, maintain_order=True).agg("rank", "span_id").collect()
-    rows: list[tuple[object, ...]] = []
-    for name, *texts, list_dtype in distinct.select(keys).iter_rows():
-        work = work_of(name, texts, list_dtype)
-        if work is None:
-            rows.append((None,) * len(_WORK))
-            continue
-        size = None if work.least_bytes is None else float(work.least_bytes)
-        numbers = float(work.flops), float(work.needed_flops), size
-        rows.append((name, *tensors_of(*texts[:2]), work.dtype, *numbers))
+    rows = [
+        _row(name, texts, of_lists, None if n_chosen is None else (n_chosen, width))
+        for name, *texts, dtype, assumed, n_chosen, width in distinct.select(keys).iter_rows()
+        for of_lists in [(dtype, assumed)]
+    ]
     known = (
         distinct.select("rank", "span_id")
         .hstack(pl.DataFrame(rows, schema=_WORK, orient="row"))
         .drop_nulls("op")
     )
     return known.explode("rank", "span_id")
+
+
+def _row(
+    name: str,
+    texts: list[str | None],
+    of_lists: tuple[str | None, str | None],
+    experts: tuple[int, float] | None,
+) -> tuple[object, ...]:
+    """Return what _WORK declares of a call; None of each where its work is not known."""
+    list_dtype, assumed = of_lists
+    work = work_of(name, texts, list_dtype, experts)
+    if work is None:
+        return (None,) * len(_WORK)
+    size = None if work.least_bytes is None else float(work.least_bytes)
+    numbers = float(work.flops), float(work.needed_flops), size
+    cache = float(work.pair_flops), float(work.key_bytes)
+    return (name, *tensors_of(*texts[:2]), work.dtype, *numbers, *cache, work.assumed or assumed)

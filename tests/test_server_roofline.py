@@ -1,0 +1,104 @@
+"""The roofline of inference servers' steps: contexts by the steps' marks, experts by what is seen.
+
+Shaped as public traces of vLLM are: gpt-oss on an MI300, 32 requests in decode.
+"""
+
+import json
+from typing import Any
+
+import polars as pl
+
+from tests.cases import make_trace
+from tracelens.analyses import roofline
+from tracelens.trace import Trace
+
+H, LONG = "c10::BFloat16", "long int"
+DECODE = "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)"
+MIXED = "execute_40_context_1(sq10sk10sqsq100sqsk100)_generation_30(sq30sk300sqsq30sqsk300)"
+
+
+def op(name: str, *inputs: tuple[list[int], str], parent: int | None = None) -> dict[str, Any]:
+    shapes, words = zip(*inputs, strict=True) if inputs else ((), ())
+    return {
+        "name": name,
+        "kind": "op",
+        "step": 0,
+        "parent_id": parent,
+        "input_shapes": json.dumps(shapes),
+        "input_dtypes": json.dumps(words),
+    }
+
+
+def served(mark: str | None, spans: list[dict[str, Any]], kernels: dict[int, str]) -> Trace:
+    """Make a trace of one step in which each kernel ran for a microsecond in a span."""
+    steps = [{"step": 0, "name": mark}] if mark else []
+    rows = [
+        {"name": name, "span_id": span, "step": 0, "duration_ns": 1000}
+        for span, name in kernels.items()
+    ]
+    return make_trace(steps=steps, spans=spans, kernels=rows)
+
+
+def attention(tokens: int) -> dict[str, Any]:
+    queries, keys = ([tokens, 64, 64], H), ([tokens, 8, 64], H)
+    return op("vllm::unified_attention_with_output", queries, keys, keys, queries, ([], ""))
+
+
+def row(trace: Trace, name: str) -> dict[str, Any]:
+    return roofline(trace).row(by_predicate=pl.col("op") == name, named=True)
+
+
+def test_the_mark_of_a_step_tells_what_attention_reads() -> None:
+    """0.902529024 GFLOP and 108.08984375 MiB are also what AMD TraceLens gives for this call."""
+    trace = served(DECODE, [attention(32)], {0: "kernel_unified_attention_3d"})
+    found = row(trace, "vllm::unified_attention_with_output")
+    assert found["flops"] == found["needed_flops"] == 4 * 64 * 64 * 55086 == 902_529_024
+    assert found["least_bytes"] == 55086 * 2 * 8 * 64 * 2 + 2 * 32 * 64 * 64 * 2
+    assert found["least_bytes"] / 2**20 == 108.08984375
+    assert "at least" not in found["evidence"]
+
+
+def test_half_of_a_prompts_keys_come_later() -> None:
+    trace = served(MIXED, [attention(40)], {0: "kernel_unified_attention_2d"})
+    found = row(trace, "vllm::unified_attention_with_output")
+    assert found["flops"] == 4 * 64 * 64 * 400
+    assert found["needed_flops"] == 4 * 64 * 64 * (50 + 300)
+
+
+def test_without_a_mark_the_work_is_a_lower_bound_and_said() -> None:
+    trace = served(None, [attention(32)], {0: "kernel_unified_attention_3d"})
+    found = row(trace, "vllm::unified_attention_with_output")
+    assert found["flops"] == 4 * 64 * 64 * 32
+    assert found["evidence"].endswith("at least: how long contexts are is not recorded")
+
+
+def test_experts_whose_weights_are_no_inputs() -> None:
+    """32 tokens of 3072 take 4 of 32 experts: 7.25 GFLOP, with weights of half a byte."""
+    spans = [
+        op("vllm::moe_forward", ([32, 3072], H), ([32, 32], H), ([], ""), ([], "")),
+        op("SortTokens", ([32, 4], H), ([32, 4], "short int"), parent=0),
+    ]
+    kernels = {0: "_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1_swiglu", 1: "_sum_bitmatrix_rows"}
+    found = row(served(DECODE, spans, kernels), "vllm::moe_forward")
+    # AMD TraceLens: 4.831838208 up and 2.415919104 down.
+    assert found["flops"] == 2 * 32 * 4 * 3072 * 3072 * 3 == 4_831_838_208 + 2_415_919_104
+    weights = 32 * 3 * 3072 * 3072 // 2
+    assert found["least_bytes"] == weights + 2 * 32 * 3072 * 2 + 32 * 32 * 2
+    assert found["n_kernels"] == 2
+    assert "assumed gated and as wide as the hidden size" in found["evidence"]
+
+
+def test_experts_that_nothing_tells_are_not_modelled() -> None:
+    spans = [op("vllm::moe_forward", ([32, 3072], H), ([32, 32], H), ([], ""), ([], ""))]
+    frame = roofline(served(DECODE, spans, {0: "_matmul_ogs"}))
+    assert frame.filter(op="vllm::moe_forward").is_empty()
+
+
+def test_long_lists_are_as_large_as_their_blocks_take() -> None:
+    """Of more than 30 tensors no sizes are recorded; a block takes 65,536 elements."""
+    spans = [op("aten::_foreach_neg_", ([], "TensorList"))]
+    name = "void at::native::multi_tensor_apply_kernel<UnaryOpFunctor<float, 1, 1, 0>>"
+    kernels = [{"name": name, "span_id": 0, "duration_ns": 9, "grid_x": 3, "grid_y": 1}]
+    found = row(make_trace(spans=spans, kernels=kernels), "aten::_foreach_neg_")
+    assert found["least_bytes"] == 2 * 4 * 3 * 65_536
+    assert found["evidence"].endswith("at most: sizes by the kernels' blocks")
