@@ -479,7 +479,7 @@ KERNEL = "multi_tensor_apply_kernel<TensorListMetadata<1>, BinaryOpScalarFunctor
 
 @pytest.mark.parametrize(("n_blocks", "expected"), [(3, 2 * 4 * 100_010), (2, 2 * 4 * 2 * 65_536)])
 def test_long_lists_are_the_steps_gradients(n_blocks: int, expected: int) -> None:
-    """100,000 elements take two chunks of 65,536 and 10 take one: three blocks prove the list, two do not."""
+    """100,000 elements take two chunks of 65,536 and 10 take one: two blocks prove no list."""
     spans: list[dict[str, Any]] = [
         GRADIENT | {"input_shapes": "[[100, 1000]]", "input_dtypes": '["float"]'},
         GRADIENT | {"input_shapes": "[[10]]", "input_dtypes": '["float"]'},
