@@ -13,12 +13,12 @@ from tests.job_accuracy import KINDS, draw, score, without_rank
 from tests.job_simulator import Job, Layout, Plant
 from tests.schedules import Call, Schedule
 from tracelens.analyses.collectives_across import notes
+from tracelens.analyses.job import _why
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.pipeline import order_stages
 from tracelens.derive.ranks.rank_sets import RankSet
 from tracelens.derive.time.culprits import Culprit, _with_part
 from tracelens.derive.time.late_ranks import LateRank, describe_steps
-from tracelens.derive.time.straggler import _why
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace

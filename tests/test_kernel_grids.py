@@ -10,9 +10,8 @@ from polars.testing import assert_frame_equal
 
 from tests.cases import make_trace
 from tests.conftest import examples
-from tracelens.analyses.kernel_grids import kernel_grids, notes
+from tracelens.analyses.kernel_grids import REASONS, kernel_grids, notes
 from tracelens.derive.kernels.grids import SHAPE
-from tracelens.derive.kernels.occupancy import REASONS
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.grids import KERNEL_GRIDS
 from tracelens.trace import Trace

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tests.cases import make_trace
-from tracelens.derive.kernels.occupancy import REASONS, occupancy
+from tracelens.analyses.kernel_grids import REASONS, occupancy
 
 DATA = Path(__file__).parent / "data"
 

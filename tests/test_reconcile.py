@@ -7,8 +7,7 @@ import pytest
 from tests.cases import make_trace
 from tests.command_line import command_line
 from tests.sources import SAMPLES, collected
-from tracelens.analyses.reconcile import ANALYSIS, reconcile
-from tracelens.derive.comparing.aligned_kernels import aligned_kernels
+from tracelens.analyses.reconcile import ANALYSIS, aligned_kernels, reconcile
 from tracelens.errors import MissingTableError
 from tracelens.report import build_report
 from tracelens.schemas.results.grids import RECONCILE

@@ -1,14 +1,45 @@
 """The bound of the whole job, and who makes its ranks wait."""
 
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from statistics import mean, median
+
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Parallel, Scope
-from tracelens.derive.ranks.collectives import require_ranks
-from tracelens.derive.time.model import time_model
+from tracelens.derive.rank_ranges import list_ranks
+from tracelens.derive.ranks.clocks import doubt_of
+from tracelens.derive.ranks.collectives import match_collectives, require_ranks
+from tracelens.derive.ranks.missing import describe_missing, find_missing_straggler
+from tracelens.derive.ranks.pipeline import find_pipeline
+from tracelens.derive.ranks.rank_sets import tied_ranks
+from tracelens.derive.time.bounds import PART_WORDS
+from tracelens.derive.time.culprits import LINK, NETWORK, Culprit, Culprits, find_culprits
+from tracelens.derive.time.late_ranks import BLAMED, IDLE
+from tracelens.derive.time.model import TimeModel, time_model
+from tracelens.derive.time.rank_time import RankTime, rank_times
 from tracelens.derive.time.step_table import require_time
-from tracelens.derive.time.straggler import judge_job
 from tracelens.schemas.results.ranks import JOB
+from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
+
+_LOST = 0.1
+"""From this share of their time on, a loss of all ranks is named before a straggler."""
+_FEW = 3
+"""Culprits that the job's sentence names."""
+_LATE_BY = {
+    "compute": "computes {} where {peer} computes {}",
+    "communication": "communicates for {} where {peer} does for {}",
+    "copy": "copies for {} where {peer} copies for {}",
+    LINK: "has a slow link: transfers take {} where those of {peer} take {}",
+    NETWORK: "is slow: transfers take {} where they usually take {}",
+}
+_IDLE = "loses {} by {cause} where {peer} loses {}"
+_ON_ITS_CLOCK = {*PARTS, LINK, NETWORK} - {"communication", "waiting", "dependency", "unknown"}
+"""Causes of delays that a rank's own clock shows. Clocks of other hosts do not matter to them."""
+_ALL_OTHERS = "another rank each step"
 
 
 def job(trace: Trace) -> pl.DataFrame:
@@ -19,9 +50,255 @@ def job(trace: Trace) -> pl.DataFrame:
     job loses at least half. Cost is what replaying the job's collectives gains without that delay.
     Raises MissingTableError with one rank, and without kernels and ops.
     """
+    return trace.derived(_judge)
+
+
+def _judge(trace: Trace) -> pl.DataFrame:
     require_ranks(trace, "job")
     require_time(trace, "job")
     return JOB.conform(pl.DataFrame(judge_job(time_model(trace)), schema=JOB.schema))
+
+
+def judge_job(model: TimeModel) -> list[dict[str, object]]:
+    """Return the rows of the analysis `job`: one per culprit, or one without any.
+
+    The first row has the bound of the job and its sentence. The trace must be of several ranks with
+    time to judge.
+    """
+    trace = model.trace
+    judged = rank_times(model)
+    culprits = find_culprits(model)
+    exposed = int(model.waits["exposed_ns"].sum())
+    shared: dict[str, object] = {"n_ranks": len(trace.manifest.ranks), "exposed_ns": exposed}
+    lacking = describe_missing(trace)
+    missing = _missing_straggler(trace, judged)
+    if missing is not None:
+        rows = [missing, *(_row(trace, culprit) for culprit in culprits.each)]
+    elif culprits.each:
+        rows = _rows_of_culprits(trace, culprits, judged)
+    else:
+        rows = [_evenly(model, judged)]
+    if lacking is not None and "not given" not in str(rows[0]["evidence"]):
+        rows[0]["evidence"] = f"{rows[0]['evidence']}; {lacking}, and counts as communication"
+    return [row | shared | {"unit": "1"} for row in rows]
+
+
+def _rows_of_culprits(
+    trace: Trace, culprits: Culprits, judged: list[RankTime]
+) -> list[dict[str, object]]:
+    """Return a row per culprit, the first one with the bound of the job."""
+    rows = [_row(trace, culprit) for culprit in culprits.each]
+    bound, sentence = "straggler", str(rows[0]["evidence"])
+    if len(culprits.each) > 1:
+        sentence = f"{_together(culprits)}; {sentence}"
+    first = culprits.each[0]
+    if first.cause not in _ON_ITS_CLOCK:
+        doubt = doubt_of(match_collectives(trace).calls, first.members.ranks)
+        bound, sentence = ("straggler", sentence) if doubt is None else ("inconclusive", doubt)
+    part, shares = _shared_loss(first, judged)
+    value, second, second_frac = culprits.cost_frac, part, shares[0]
+    if shares[0] >= max(_LOST, value):
+        bound, value, second, second_frac = part, shares[0], "straggler", culprits.cost_frac
+        sentence = f"{PART_WORDS[part]} {_range(shares)} of the ranks' time; {sentence}"
+    rows[0] |= {"bound": bound, "value": value, "evidence": sentence}
+    if second_frac >= _LOST or second == "straggler":
+        rows[0] |= {"second": second, "second_frac": second_frac}
+    return rows
+
+
+def _row(trace: Trace, culprit: Culprit) -> dict[str, object]:
+    """Return the row of a culprit with its sentence."""
+    ranks = culprit.members.ranks
+    return {
+        "bound": "straggler",
+        "value": culprit.cost_frac,
+        "culprit": culprit.members.text if not culprit.rotates else _ALL_OTHERS,
+        "kind": culprit.members.kind,
+        "rank": ranks[0] if len(ranks) == 1 else None,
+        "ranks": list_ranks(ranks),
+        "cause": culprit.cause,
+        "steps": culprit.when or None,
+        "excess_ns": round(culprit.excess_ns),
+        "cost_ns": round(culprit.cost_ns),
+        "cost_frac": culprit.cost_frac,
+        "evidence": _sentence(trace, culprit),
+    }
+
+
+# ---- sentences
+
+
+def _sentence(trace: Trace, culprit: Culprit) -> str:
+    """Say who waits for the culprit, what that costs of a step, and why it is late."""
+    peer = "the other rank" if len(trace.manifest.ranks) == 2 else "the median rank"
+    who, why = culprit.members.text, _why(culprit, peer)
+    if culprit.rotates:
+        return f"each step waits for another rank: {_cost(culprit)}; the late one {why}"
+    if culprit.cause in (LINK, NETWORK):
+        when = "" if culprit.steps is None else f" {culprit.when}"
+        return f"{who} {why}{when}: {_cost(culprit)}"
+    n_others = len(trace.manifest.ranks) - len(culprit.members.ranks)
+    when = "" if culprit.steps is None else f" {culprit.when}"
+    others = "1 rank waits" if n_others == 1 else f"{n_others:,} ranks wait"
+    it = "it" if len(culprit.members.ranks) == 1 else "each of them"
+    tied = tied_ranks(trace, culprit.members.ranks)
+    also_waiting = f"; {list_ranks(tied[1])} of its {tied[0]} only wait for it" if tied else ""
+    return f"{others} for {who}{when}: {_cost(culprit)}; {it} {why}{also_waiting}"
+
+
+def _cost(culprit: Culprit) -> str:
+    """Say what the culprit costs, of a step in which it is late, or of all that was recorded."""
+    share = _percent(culprit.cost_frac)
+    if not culprit.when:
+        return f"{share} of the {_ms(culprit.step_ns)} that were recorded"
+    such = "a step" if culprit.steps is None or culprit.rotates else "such a step"
+    return f"{share} of {such} of {_ms(culprit.step_ns)}"
+
+
+def _why(culprit: Culprit, peer: str) -> str:
+    """Say what the culprit has more of than its peer, a step."""
+    each = " a step" if culprit.when else ""
+    if culprit.cause is None:
+        usual = f"{culprit.usual_ns / 1e6:.2f}"
+        long = (
+            f"is idle for {_ms(culprit.part_ns)}{each} where {peer} is for {usual}"
+            if culprit.measure == IDLE
+            else f"takes {_ms(culprit.part_ns)}{each} besides waiting and communicating where"
+            f" {peer} takes {usual}"
+        )
+        return f"{long}, and no single cause of that was recorded"
+    times = f"{_ms(culprit.part_ns)}{each}", f"{culprit.usual_ns / 1e6:.2f}"
+    return _LATE_BY.get(culprit.cause, _IDLE).format(*times, cause=culprit.cause, peer=peer)
+
+
+def _together(culprits: Culprits) -> str:
+    """Say what several culprits cost together and each alone, in the mean of all steps."""
+    each = [
+        f"{culprit.members.text if not culprit.rotates else _ALL_OTHERS}"
+        f" ({culprit.cause or 'no cause known'}"
+        f"{'' if culprit.steps is None or culprit.rotates else ', ' + culprit.when}:"
+        f" {_percent(culprit.cost_frac)} alone)"
+        for culprit in culprits.each[:_FEW]
+    ]
+    more = len(culprits.each) - _FEW
+    rest = f" and {more:,} more" if more > 0 else ""
+    count = f"{len(culprits.each):,} culprits"
+    of = "all steps' time" if culprits.each[0].when else "the time that was recorded"
+    return f"{count} cost {_percent(culprits.cost_frac)} of {of}: {', '.join(each)}{rest}"
+
+
+def _ms(ns: float) -> str:
+    return f"{ns / 1e6:.2f} ms"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _range(shares: Sequence[float]) -> str:
+    least, most = (f"{100 * share:.1f}" for share in (min(shares), max(shares)))
+    return f"{least} %" if least == most else f"{least} to {most} %"
+
+
+# ---- what all ranks lose
+
+
+def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
+    """Return the part that takes most of the culprit's time and of the others', and its shares."""
+    members = {*culprit.members.ranks}
+    of_members = [time for time in judged if time.rank in members]
+    others = [time for time in judged if time.rank not in members] or of_members
+    of_members = of_members or others
+    parts = [part for part in PARTS if part not in ("compute", "waiting")]
+    shares = {
+        part: sorted(median(time.shares[part] for time in side) for side in (of_members, others))
+        for part in parts
+    }
+    first = max(parts, key=lambda part: shares[part][0])
+    return first, shares[first]
+
+
+def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
+    """Return the row of a job without a culprit: the bound of most ranks, and what comes second."""
+    bounds = Counter(time.bound for time in judged)
+    bound = max(bounds, key=lambda name: (bounds[name], name))
+    ranks = [time for time in judged if time.bound == bound]
+    value = mean(time.shares[bound] for time in ranks)
+    seconds = Counter(time.second for time in ranks if time.second is not None)
+    second = max(seconds, key=lambda name: (seconds[name], name), default=None)
+    second_frac = None if second is None else mean(time.shares[second] for time in ranks)
+    is_even = len(ranks) == len(judged)
+    which = "every rank" if is_even else list_ranks(time.rank for time in ranks)
+    of = "a step" if any(time.n_steps for time in ranks) else "the time"
+    evidence = f"{PART_WORDS[bound]} {_percent(value)} of {of} of {which}"
+    if second is not None and second_frac is not None:
+        evidence += f", then {PART_WORDS[second]} {_percent(second_frac)}"
+    if is_even:
+        nobody = f"no rank's delay is {100 * BLAMED:.0f} % of {of}"
+        evidence = f"{bound}-bound, evenly: {evidence}; {nobody}"
+    bubble = _bubble(model.trace, judged)
+    if bubble is not None and bound == "waiting":
+        evidence = bubble
+    elif bubble is not None:
+        evidence = f"{evidence}; {bubble}"
+    elif bound == "waiting":
+        evidence += _mostly_for(model)
+    return {
+        "bound": bound,
+        "value": value,
+        "second": second,
+        "second_frac": second_frac,
+        "cause": "bubble" if bubble is not None and bound == "waiting" else None,
+        "evidence": evidence,
+    }
+
+
+def _mostly_for(model: TimeModel) -> str:
+    """Say which rank most of the waiting is for, though its own time is not longer."""
+    pairs = model.waits.group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
+    pairs = pairs.sort("exposed_ns", "awaited_rank", descending=[True, False])
+    if pairs.is_empty() or 2 * int(pairs["exposed_ns"][0]) < int(pairs["exposed_ns"].sum()):
+        return ""
+    return f"; most of it is for rank {pairs['awaited_rank'][0]}, which takes no longer by itself"
+
+
+def _bubble(trace: Trace, judged: list[RankTime]) -> str | None:
+    """Say what part of a step the pipeline's schedule costs, None where there is none."""
+    pipeline = trace.derived(find_pipeline)
+    if pipeline is None or pipeline.bubble is None:
+        return None
+    schedule = f"{pipeline.n_stages} stages and {pipeline.n_microbatches} microbatches"
+    measured = _percent(mean(time.shares["waiting"] for time in judged))
+    return (
+        f"bubble {_percent(pipeline.bubble)}, what the schedule of {schedule} costs"
+        f" (ranks wait for {measured})"
+    )
+
+
+def _missing_straggler(trace: Trace, judged: list[RankTime]) -> dict[str, object] | None:
+    """Return the row of a straggler whose trace was not given, None where nothing shows one."""
+    missing = find_missing_straggler(trace)
+    if missing is None:
+        return None
+    total = sum(sum(time.parts.values()) for time in judged) / len(judged)
+    exposed = max(time.parts["communication"] for time in judged)
+    share = min(missing.excess_ns, exposed) / max(total, 1)
+    if share < BLAMED:
+        return None
+    who = missing.text
+    times = f"{_ms(missing.mean_ns)} where {_ms(missing.usual_ns)} would do"
+    return {
+        "bound": "straggler",
+        "value": share,
+        "culprit": who,
+        "kind": "rank" if len(missing.ranks) == 1 else "ranks",
+        "rank": missing.ranks[0] if len(missing.ranks) == 1 else None,
+        "ranks": list_ranks(missing.ranks),
+        "evidence": (
+            f"{len(judged):,} ranks wait for {who}, whose trace was not given, or for a slow link to"
+            f" it: {_percent(share)} of their time; a transfer with it takes {times}"
+        ),
+    }
 
 
 ANALYSIS = Analysis(

@@ -1,15 +1,39 @@
 """The time of each host thread by activity."""
 
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Parallel, Scope, SplitBars, named
+from tracelens.derive.columns.intervals import END, covered_by, union
+from tracelens.derive.columns.lookup import by_value
+from tracelens.derive.columns.per_unique import each_once, matching
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.time.thread_times import thread_times
+from tracelens.derive.events.api_names import waits_for_device
+from tracelens.derive.time.program_phases import program
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.time import THREADS
 from tracelens.trace import Trace
 
-_PARTS = ("wait", "op", "api", "python", "unrecorded")
+_LANE = ("process_id", "thread_id")
+_COLUMNS = [
+    *(pl.col(name).cast(pl.Int64) for name in (*_LANE, "start_ns")),
+    END.cast(pl.Int64).alias("end_ns"),
+]
+_WAITS = (
+    r"^(?:.*/)?(?:threading|selectors|queue|multiprocessing/\w+|concurrent/futures/\w+)\.py\(\d+\): "
+    r"(?:wait|wait_for|join|get|poll|select|recv|_wait_for_tstate_lock|result)$"
+    r"|^<built-in (?:method|function)"
+    r" (?:acquire|wait|sleep|select|poll|epoll_wait|sem_timedwait)\b|^time\.sleep"
+)
+"""Names of Python calls that wait: for a lock, queue, pipe, thread or time."""
+_PARTS = ("wait", "op", "api", "python")
+_OTHER = len(_PARTS)
+
+_SHARES = ("wait", "op", "api", "python", "unrecorded")
 
 
 def threads(trace: Trace) -> pl.DataFrame:
@@ -26,7 +50,7 @@ def threads(trace: Trace) -> pl.DataFrame:
         )
     times = thread_times(trace)
     shares = (
-        over(pl.col(f"{part}_ns"), pl.col("window_ns")).alias(f"{part}_frac") for part in _PARTS
+        over(pl.col(f"{part}_ns"), pl.col("window_ns")).alias(f"{part}_frac") for part in _SHARES
     )
     times = times.with_columns(shares)
     order = ["rank", "op_ns", "api_ns", "python_ns", "process_id", "thread_id"]
@@ -44,6 +68,130 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
     return [
         SplitBars("What each thread did", frame, named(frame, "process_id", "thread_id"), parts)
     ]
+
+
+@dataclass(slots=True)
+class _Thread:
+    """One thread: the pieces of time that its events cover, by part and batch, and how many ops."""
+
+    rank: int
+    process_id: int | None
+    thread_id: int | None
+    pieces: list[list[pl.DataFrame]] = field(
+        default_factory=lambda: [[] for _ in range(_OTHER + 1)]
+    )
+    n_ops: int = 0
+
+    def times(self, windows: pl.DataFrame) -> dict[str, int | None]:
+        """Return the thread's row of `thread_times`."""
+        cover, before = pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64}), 0
+        window = int((windows["end_ns"] - windows["start_ns"]).sum())
+        row = {
+            "rank": self.rank,
+            "process_id": self.process_id,
+            "thread_id": self.thread_id,
+            "window_ns": window,
+        }
+        for name, pieces_of_part in zip(_PARTS, self.pieces, strict=False):
+            # Mostly all pieces but those of waits are in order: then merging is a fraction of
+            # sorting.
+            pieces = pl.concat([cover.clear(), *pieces_of_part])
+            pieces = pieces if pieces["start_ns"].is_sorted() else pieces.sort("start_ns")
+            cover = union(cover.merge_sorted(pieces, "start_ns"))
+            covered = int(covered_by(cover, windows).sum())
+            row[f"{name}_ns"], before = covered - before, covered
+        return {**row, "unrecorded_ns": window - before, "n_ops": self.n_ops}
+
+
+_Threads: TypeAlias = dict[tuple[int, int | None, int | None], _Thread]
+
+
+def thread_times(trace: Trace) -> pl.DataFrame:
+    """List each rank's threads: window_ns, the parts that tile it, and n_ops.
+
+    The parts are wait, op, api, python and unrecorded. Spans and calls are read some rows at a
+    time, those of either table thread by thread. Only the pieces of time that they cover are kept:
+    see `Trace.chunks`.
+    """
+    threads: _Threads = {}
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda read: read(trace, threads), (_read_spans, _read_calls)))
+        windows = {
+            rank: _windows(trace, rank, threads)
+            for rank in {thread.rank for thread in threads.values()}
+        }
+        rows = list(pool.map(lambda thread: thread.times(windows[thread.rank]), threads.values()))
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _read_spans(trace: Trace, threads: _Threads) -> None:
+    for rank, spans in _chunks(trace, "spans", "kind", "name"):
+        waits = matching(spans["name"], _WAITS)[0]
+        part = (
+            pl.when(~pl.col("kind").is_in(["op", "python", "module"]))
+            .then(_OTHER)
+            .when(pl.col("kind") == "op")
+            .then(_PARTS.index("op"))
+            .when(waits)
+            .then(_PARTS.index("wait"))
+            .otherwise(_PARTS.index("python"))
+        )
+        _take(threads, rank, spans.select(*_COLUMNS, part=part))
+
+
+def _read_calls(trace: Trace, threads: _Threads) -> None:
+    for rank, calls in _chunks(trace, "api_calls", "api"):
+        waits = each_once(calls["api"], waits_for_device)
+        part = pl.when(waits).then(_PARTS.index("wait")).otherwise(_PARTS.index("api"))
+        _take(threads, rank, calls.select(*_COLUMNS, part=part))
+
+
+def _chunks(trace: Trace, table: str, *columns: str) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Yield some rows of a table at a time, with their rank."""
+    for rows in trace.chunks(table, "rank", *columns, *_LANE, "start_ns", "duration_ns"):
+        yield from by_value(rows, "rank")
+
+
+def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:
+    """Add a rank's events to its threads."""
+    for alike in _alike(events, ("thread_id", "process_id", "part")):
+        process, lane, _, _, part = alike.row(0)
+        thread = threads.setdefault((rank, process, lane), _Thread(rank, process, lane))
+        thread.pieces[part].append(union(alike.select("start_ns", "end_ns")))
+        if _PARTS[part : part + 1] == ("op",):
+            thread.n_ops += alike.height
+
+
+def _alike(frame: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """Yield one frame per distinct key.
+
+    Columns are split one after another, as most have one value in all rows.
+    """
+    if not keys or not frame.height:
+        yield from [frame] * bool(frame.height)
+        return
+    column = frame[keys[0]]
+    is_one = column.min() == column.max() and not column.null_count()
+    for part in [frame] if is_one else frame.partition_by(keys[0]):
+        yield from _alike(part, keys[1:])
+
+
+def _windows(trace: Trace, rank: int, threads: _Threads) -> pl.DataFrame:
+    """Return the windows (start_ns, end_ns) of a rank's program.
+
+    Without any, one reaches from its first event to its last.
+    """
+    windows = program(trace).filter(pl.col("rank") == rank).select("start_ns", "end_ns")
+    if windows.height:
+        return windows
+    every = pl.concat(
+        frame
+        for thread in threads.values()
+        if thread.rank == rank
+        for part in thread.pieces
+        for frame in part
+    )
+    return every.select(pl.col("start_ns").min(), pl.col("end_ns").max())
 
 
 ANALYSIS = Analysis(

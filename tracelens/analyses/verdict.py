@@ -58,6 +58,10 @@ def verdict(trace: Trace) -> pl.DataFrame:
     to add does not count. A trace whose launches were all captured into a graph is too little to
     judge. Raises MissingTableError without kernels and ops.
     """
+    return trace.derived(_judge)
+
+
+def _judge(trace: Trace) -> pl.DataFrame:
     if not trace.has("kernels"):
         if is_capture_alone(trace):
             return VERDICT.conform(pl.DataFrame(_captures(trace), schema=VERDICT.schema))

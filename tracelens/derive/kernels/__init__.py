@@ -1,1 +1,1 @@
-"""Properties of kernels and copies: library, primitive, grid, occupancy, element type."""
+"""Properties of kernels and copies: library, primitive, grid, element type."""
