@@ -168,8 +168,8 @@ def test_bounds_that_contradict_are_relaxed_and_say_by_how_much() -> None:
         (1, 1, "allreduce", 1_000, 1_020),
     )
     own = estimate_clocks(rows, {0: 0, 1: 1}).row(1, named=True)
-    assert own["strain_ns"] == pytest.approx((30 - 0.2) / 2 * US, abs=10)
-    assert own["uncertainty_ns"] == pytest.approx(own["strain_ns"], abs=2)
+    assert own["residual_ns"] == pytest.approx((30 - 0.2) / 2 * US, abs=10)
+    assert own["uncertainty_ns"] == pytest.approx(own["residual_ns"], abs=2)
 
 
 def with_reduces(nodes: list[int | None], **of_rank_1: object) -> Trace:

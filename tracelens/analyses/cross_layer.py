@@ -21,7 +21,7 @@ FAMILY_OF = {
     primitive: family for family, primitives in FAMILIES.items() for primitive in primitives
 }
 _KEY = ["rank", "op", "library", "primitive"]
-_TOLD = (0.8, 0.95)
+_SHARES_NAMED = (0.8, 0.95)
 """Shares of the time; notes say how many pairs of library and primitive make up each."""
 _BLAS_OPS = r"^aten::_?(addmm|mm|bmm|baddbmm|addbmm|addmv|mv|addr|dot|vdot)_?$"
 _NODE = r"Backward[0-9]*$"
@@ -152,7 +152,7 @@ def _of_rank(name: str, part: pl.DataFrame, what: str) -> Iterator[str]:
         .sort("duration_total_ns", descending=True)
     )
     until = pairs["duration_total_ns"].cum_sum() / total
-    ends = sorted({min(int((until < least).sum()), pairs.height - 1) for least in _TOLD})
+    ends = sorted({min(int((until < least).sum()), pairs.height - 1) for least in _SHARES_NAMED})
     reach = ", ".join(f"{end + 1} carry {until[end]:.1%}" for end in ends)
     yield (
         f"{name}: {family_shares} of {total / 1e6:,.3f} ms of {what}; of {pairs.height}"

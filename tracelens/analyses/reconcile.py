@@ -19,8 +19,8 @@ _PAIRS = {"rank": pl.Int32, "base_id": pl.Int64, "other_id": pl.Int64}
 
 _LEAST = 0.5
 """With a smaller share of the kernels aligned, the captures are of two programs."""
-_TOLD = ("layer", "op", "input_shapes")
-_OWN = (*_TOLD, "name", *SHAPE, "registers_per_thread")
+_WHERE = ("layer", "op", "input_shapes")
+_OWN = (*_WHERE, "name", *SHAPE, "registers_per_thread")
 
 
 @pairs_ranks
@@ -46,7 +46,7 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
         theirs, on=["rank", "other_id"], how="full", coalesce=True, suffix="_other"
     )
     tells = [
-        pl.any_horizontal(pl.col(f"{c}{end}").is_not_null() for c in _TOLD)
+        pl.any_horizontal(pl.col(f"{c}{end}").is_not_null() for c in _WHERE)
         for end in ("", "_other")
     ]
     rows = rows.with_columns(

@@ -18,19 +18,19 @@ static int64_t clip(int64_t value, int64_t low, int64_t high) { return at_most(a
 
 static void add(int64_t *sum, int64_t ns) { *sum = plus(*sum, ns); }
 
-/* Count work of a sort for the time that none of it ran before. */
-static void cover(struct walk *walk, int sort, int64_t start, int64_t end)
+/* Count work of a kind for the time that none of it ran before. */
+static void cover(struct walk *walk, int kind, int64_t start, int64_t end)
 {
     const struct idle *idle = walk->idle;
-    int64_t from = at_least(start, walk->reached[sort]), *busy = idle->busy + (size_t)sort * (idle->n_windows + 1);
-    size_t window = walk->windows[sort];
+    int64_t from = at_least(start, walk->reached[kind]), *busy = idle->busy + (size_t)kind * (idle->n_windows + 1);
+    size_t window = walk->windows[kind];
     if (end <= from)
         return;
-    walk->reached[sort] = end;
+    walk->reached[kind] = end;
     add(&busy[idle->n_windows], minus(end, from));
     while (window < idle->n_windows && idle->window_ends[window] <= from)
         window++;
-    walk->windows[sort] = window;
+    walk->windows[kind] = window;
     for (; window < idle->n_windows && idle->window_starts[window] < end; window++)
         add(&busy[window], minus(at_most(end, idle->window_ends[window]), at_least(from, idle->window_starts[window])));
 }
@@ -173,8 +173,8 @@ int64_t idle_time(const struct idle *idle)
     size_t rows[2] = {0, 0};
     const struct work *kernels = &idle->work[0], *others = &idle->work[1];
     int64_t reached = idle->from, call_before = -1, start_before = 0, ns_before = 0;
-    for (int sort = 0; sort < N_UNIONS; sort++)
-        walk.reached[sort] = INT64_MIN;
+    for (int kind = 0; kind < N_UNIONS; kind++)
+        walk.reached[kind] = INT64_MIN;
     while (rows[0] < kernels->n || rows[1] < others->n) {
         int is_other = rows[0] >= kernels->n ||
                        (rows[1] < others->n && others->starts[rows[1]] < kernels->starts[rows[0]]);

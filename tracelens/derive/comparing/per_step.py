@@ -14,7 +14,7 @@ from tracelens.derive.layers.layer_host import layer_host_times
 from tracelens.derive.time.memory import allocator_events
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.program_phases import in_program, program
-from tracelens.derive.time.self_time import charge
+from tracelens.derive.time.self_time import attribute
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
@@ -105,7 +105,7 @@ def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
         if on_device:
             rank_kernels = of_rank(kernels, tree)
             within = nearest_row(tree["parent_id"], is_op, rank_kernels["span_id"])
-            value = charge(within, rank_kernels["duration_ns"], tree.height)
+            value = attribute(within, rank_kernels["duration_ns"], tree.height)
         frames.append(
             tree.select("rank", "name", "step", value=value.cast(pl.Float64), n=pl.lit(1)).filter(
                 is_op

@@ -20,7 +20,7 @@ class ClockFit:
 
     Every line between the points lies within `low` and `high` at time 0, and within `uncertainty`
     of this one anywhere between the first and the last time. Where no line keeps between all
-    points, `strain` is the least distance by which they have to be moved apart.
+    points, `residual` is the least distance by which they have to be moved apart.
     """
 
     offset: float
@@ -28,7 +28,7 @@ class ClockFit:
     low: float
     high: float
     uncertainty: float
-    strain: float
+    residual: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ def fit_clock(lows: Points, highs: Points, near: Points, until: float) -> ClockF
     corridor = _Corridor(_hull(lows, 1), _hull(highs, -1))
     corners = [-STEEPEST, STEEPEST, *_slopes(corridor.lows), *_slopes(corridor.highs)]
     widest = max(corners, key=corridor.room)
-    strain = max(0.0, -corridor.room(widest) / 2)
-    if strain:
+    residual = max(0.0, -corridor.room(widest) / 2)
+    if residual:
         offset = corridor.middle(widest)
-        return ClockFit(offset, widest, offset - strain, offset + strain, strain, strain)
+        return ClockFit(offset, widest, offset - residual, offset + residual, residual, residual)
     return _fit_inside(corridor, corners, widest, near, until)
 
 

@@ -37,13 +37,13 @@ CLOCKS = {
     "low_ns": pl.Int64,
     "high_ns": pl.Int64,
     "uncertainty_ns": pl.Int64,
-    "strain_ns": pl.Int64,
+    "residual_ns": pl.Int64,
 }
 """One row per rank. Ranks of the same `clock` share one; clock 0 is the job's. `basis`: one host,
 assumed (nothing shows that the hosts' clocks differ), estimated, or unknown (no offset: too few
 collectives shared). The rank's clock minus the job's is `offset_ns` at the job's `origin_ns`,
 within `low_ns` and `high_ns`, and grows by `drift_ppm`; between the first and the last
-collective it is known to `uncertainty_ns`. `strain_ns`: how far its bounds contradict each
+collective it is known to `uncertainty_ns`. `residual_ns`: how far its bounds contradict each
 other."""
 _IDENTITY = {
     "offset_ns": 0,
@@ -51,7 +51,7 @@ _IDENTITY = {
     "low_ns": 0,
     "high_ns": 0,
     "uncertainty_ns": 0,
-    "strain_ns": 0,
+    "residual_ns": 0,
 }
 _CALL = ("group_key", "call")
 _Points: TypeAlias = list[tuple[float, float]]
@@ -298,5 +298,5 @@ def _facts(line: ClockFit, base_ns: int) -> dict[str, float]:
         "low_ns": base_ns + floor(low),
         "high_ns": base_ns + ceil(high),
         "uncertainty_ns": ceil(line.uncertainty) + 1,
-        "strain_ns": round(line.strain),
+        "residual_ns": round(line.residual),
     }

@@ -15,7 +15,7 @@ from tracelens.trace.same_run import FAR_NS, FORCED, HOW_TO_FORCE, NOT_TOGETHER
 
 MISSING = "ranks_missing"
 """Code of the diagnostic that names the ranks of the job that were not given."""
-_STRAINED_NS = 1_000_000
+_UNEVEN_NS = 1_000_000
 """More contradiction between clocks means two runs of a program.
 
 A clock that is set while a job runs may cause it, too.
@@ -86,13 +86,13 @@ def _foreign(trace: Trace, matched: Matched) -> str | None:
         if not {*alone} <= {*matched.calls["rank"].unique()}:
             return str(matched.stops["text"][0])
     far = matched.clocks.filter(
-        (pl.col("offset_ns").abs() >= FAR_NS) & (pl.col("strain_ns") > _STRAINED_NS)
+        (pl.col("offset_ns").abs() >= FAR_NS) & (pl.col("residual_ns") > _UNEVEN_NS)
     )
-    for rank, offset, strain in far.select("rank", "offset_ns", "strain_ns").iter_rows():
+    for rank, offset, residual in far.select("rank", "offset_ns", "residual_ns").iter_rows():
         hours = f"{abs(offset) / FAR_NS:.1f} hours {'later' if offset > 0 else 'earlier'}"
         return (
             f"rank {rank}'s collectives came {hours}, and no clock that runs evenly makes them the"
-            f" others' (bounds contradict each other by {strain / 1e6:.1f} ms)"
+            f" others' (bounds contradict each other by {residual / 1e6:.1f} ms)"
         )
     return None
 
@@ -129,9 +129,9 @@ def _clock_remarks(matched: Matched) -> Iterator[_Row]:
                 "clock_unknown",
                 "too few collectives with other hosts' ranks to know how its clock differs",
             )
-        elif row["strain_ns"] > _STRAINED_NS:
+        elif row["residual_ns"] > _UNEVEN_NS:
             text = (
-                f"its clock did not run evenly, by {row['strain_ns'] / 1e6:.1f} ms, unless it is of"
+                f"its clock did not run evenly, by {row['residual_ns'] / 1e6:.1f} ms, unless it is of"
                 " another run"
             )
             yield _row(*rank_and_severity, "clock_uneven", text)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tracelens.derive.columns.intervals import durations
 from tracelens.derive.events.call_tree import nearest_row, repeats, sum_within
 from tracelens.derive.events.span_trees import of_rank, span_trees
-from tracelens.derive.time.self_time import charge, charge_calls
+from tracelens.derive.time.self_time import attribute, attribute_calls
 from tracelens.native import LIBRARY, random_key
 from tracelens.native.columns import series, values
 from tracelens.schemas import DEVICE_WORK
@@ -56,9 +56,9 @@ def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
     kind = pl.col("kind")
     tree = tree.with_columns(is_op=kind == "op", is_python=kind.is_in(["python", "module"]))
     parent, is_op, word = tree["parent_id"], tree["is_op"], tree["name"]
-    in_calls = charge_calls(calls, tree.height)
+    in_calls = attribute_calls(calls, tree.height)
     innermost = nearest_row(parent, is_op)
-    within = sum_within(parent, charge(work["span_id"], work["duration_ns"], tree.height))
+    within = sum_within(parent, attribute(work["span_id"], work["duration_ns"], tree.height))
     is_repeated = repeats(innermost.gather(parent), word, is_op & (within > 0))
     spans = tree.select(
         "name",

@@ -17,7 +17,7 @@ from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.call_tree import below, joined_paths
 from tracelens.derive.events.nesting import as_rows, nest
 from tracelens.derive.events.steps import STEP_NAME
-from tracelens.derive.time.self_time import charge
+from tracelens.derive.time.self_time import attribute
 from tracelens.schemas import DEVICE_WORK
 from tracelens.trace import Trace
 
@@ -175,7 +175,7 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
     )
     within = pl.repeat(False, launched.height, dtype=pl.Boolean, eager=True)
     within = within.scatter(asked["row"].filter(around.is_not_null()), True)
-    own_ns = charge(around, asked["device_ns"], tree.height)
+    own_ns = attribute(around, asked["device_ns"], tree.height)
     return Ranges(tree, launched.with_columns(within=within), own_ns, edges)
 
 

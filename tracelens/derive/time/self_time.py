@@ -7,7 +7,7 @@ from tracelens.derive.columns.intervals import END
 _LANE = ["process_id", "thread_id"]
 
 
-def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
+def attribute(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
     """Sum the values by row: entry i of the result sums the values whose entry in `rows` is i.
 
     None in `rows` is left out.
@@ -21,7 +21,7 @@ def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
     return pl.repeat(0, n_rows, dtype=pl.Int64, eager=True).scatter(sums["row"], sums["value"])
 
 
-def charge_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
+def attribute_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
     """Sum per span the time of one rank's calls made directly in it.
 
     `span_id` is a span's row number; there are `n_rows`.
@@ -33,4 +33,4 @@ def charge_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
     self_ns = ordered.select(
         (pl.col("ends") - pl.max_horizontal("starts", reached)).clip(0)
     ).to_series()
-    return charge(ordered["span_id"], self_ns, n_rows)
+    return attribute(ordered["span_id"], self_ns, n_rows)
