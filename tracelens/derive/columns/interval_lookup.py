@@ -3,7 +3,13 @@
 It is a step or an annotation, for instance.
 """
 
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
 import polars as pl
+
+_Interval: TypeAlias = tuple[int, int, object]
+"""Start, end and label."""
 
 
 def during(
@@ -31,36 +37,39 @@ def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
     Each has the label of the interval under way that started latest. Intervals nest, so after an
     inner one the outer one goes on.
     """
-    intervals = intervals.with_columns(pl.col("process_id").cast(pl.Int64))
-    ordered = intervals.filter(pl.col("end_ns") > pl.col("start_ns"))
-    ordered = ordered.sort("process_id", "start_ns", "end_ns", descending=[False, False, True])
-    columns = ordered.select("process_id", "start_ns", "end_ns", label)
-    is_disjoint = (pl.col("start_ns") >= pl.col("end_ns").shift()) | pl.col("process_id").diff().ne(
-        0
+    of_process = intervals.with_columns(pl.col("process_id").cast(pl.Int64))
+    with_length = of_process.filter(pl.col("end_ns") > pl.col("start_ns"))
+    outer_first = with_length.sort(
+        "process_id", "start_ns", "end_ns", descending=[False, False, True]
     )
+    columns = outer_first.select("process_id", "start_ns", "end_ns", label)
+    is_new_process = pl.col("process_id").diff().ne(0)
+    is_disjoint = (pl.col("start_ns") >= pl.col("end_ns").shift()) | is_new_process
     if columns.select(is_disjoint.all()).item():
         return columns.sort("start_ns")
-    pieces: list[tuple[int, int, int, object]] = []
-    for (process,), group in ordered.group_by("process_id", maintain_order=True):
-        under_way: list[tuple[int, object]] = []
-        cursor = 0
-        for start, end, word in [
-            *group.select("start_ns", "end_ns", label).iter_rows(),
-            (None, None, None),
-        ]:
-            while under_way and (start is None or under_way[-1][0] <= start):
-                over, its = under_way.pop()
-                if over > cursor:
-                    pieces.append((process, cursor, over, its))
-                    cursor = over
-            if start is None:
-                break
-            if under_way and start > cursor:
-                pieces.append((process, cursor, start, under_way[-1][1]))
-            under_way.append((end, word))
-            cursor = start
-    return pl.DataFrame(
-        pieces,
-        schema=intervals.select("process_id", "start_ns", "end_ns", label).schema,
-        orient="row",
-    ).sort("start_ns")
+    pieces = [
+        (process, *piece)
+        for (process,), group in columns.group_by("process_id", maintain_order=True)
+        for piece in _innermost(group.drop("process_id").iter_rows())
+    ]
+    return pl.DataFrame(pieces, schema=columns.schema, orient="row").sort("start_ns")
+
+
+def _innermost(intervals: Iterable[_Interval]) -> Iterator[_Interval]:
+    """Yield pieces with the label of the innermost interval, of nested ones, the outer first."""
+    open_intervals: list[tuple[int, object]] = []
+    cursor = 0
+    for start, end, label in intervals:
+        while open_intervals and open_intervals[-1][0] <= start:
+            closed_ns, closed_label = open_intervals.pop()
+            if closed_ns > cursor:
+                yield cursor, closed_ns, closed_label
+                cursor = closed_ns
+        if open_intervals and start > cursor:
+            yield cursor, start, open_intervals[-1][1]
+        open_intervals.append((end, label))
+        cursor = start
+    for closed_ns, closed_label in reversed(open_intervals):
+        if closed_ns > cursor:
+            yield cursor, closed_ns, closed_label
+            cursor = closed_ns

@@ -41,18 +41,17 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
     moments = pl.concat([times["end_ns"], times["start_ns"]])
     rows = last_before(starts, moments)
     before = (ends - starts).cum_sum().shift(1, fill_value=0)
-    bounds = pl.DataFrame(
+    last_pieces = pl.DataFrame(
         {
-            "at": moments,
-            "low": starts.gather(rows),
-            "high": ends.gather(rows),
-            "sum": before.gather(rows),
+            "moment": moments,
+            "start_ns": starts.gather(rows),
+            "end_ns": ends.gather(rows),
+            "before_ns": before.gather(rows),
         }
     )
-    bounds = bounds.select(
-        (pl.col("sum") + pl.min_horizontal("at", "high") - pl.col("low")).fill_null(0)
-    )
-    return bounds.to_series().head(times.height) - bounds.to_series().tail(times.height)
+    in_last = pl.min_horizontal("moment", "end_ns") - pl.col("start_ns")
+    until = last_pieces.select((pl.col("before_ns") + in_last).fill_null(0)).to_series()
+    return until.head(times.height) - until.tail(times.height)
 
 
 def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> pl.Series:

@@ -16,10 +16,8 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
     row = last_before(starts, edges)
     inside = (edges > starts.gather(row)) & (edges < ends.gather(row))
     begun = pl.DataFrame({"row": row, "start_ns": edges}).filter(inside.fill_null(value=False))
-    pieces = pl.concat(
-        [starts.to_frame().select(row=pl.int_range(pl.len()), start_ns="start_ns"), begun]
-    )
-    pieces = pieces.sort("start_ns")
+    whole = starts.to_frame().select(row=pl.int_range(pl.len()), start_ns="start_ns")
+    pieces = pl.concat([whole, begun]).sort("start_ns")
     until = pl.min_horizontal("end_ns", pl.col("start_ns").shift(-1))
     return frame[pieces["row"]].with_columns(pieces["start_ns"]).with_columns(end_ns=until)
 
@@ -30,7 +28,8 @@ def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     Segments have start_ns and end_ns, by start, and are disjoint. `at` is the row of the segment
     that a piece lies in, None outside of any.
     """
-    pieces = cut_at(frame, pl.concat([segments["start_ns"], segments["end_ns"]]).unique().sort())
+    edges = pl.concat([segments["start_ns"], segments["end_ns"]]).unique().sort()
+    pieces = cut_at(frame, edges)
     rows = last_before(segments["start_ns"], pieces["start_ns"])
     is_in = (pieces["start_ns"] < segments["end_ns"].gather(rows)).fill_null(value=False)
     return pieces.with_columns(rows.set(~is_in, None).alias("at"))
@@ -43,24 +42,31 @@ def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
     disjoint intervals with the same columns, by start; one interval may come back in several
     pieces. `layer` is the layer's number, and `at` the row in it.
     """
-    edges = (
-        pl.concat([part[edge] for part in layers for edge in ("start_ns", "end_ns")])
-        .unique()
-        .sort()
-    )
+    every_edge = [layer[edge] for layer in layers for edge in ("start_ns", "end_ns")]
+    edges = pl.concat(every_edge).unique().sort()
     begins = edges.head(max(len(edges) - 1, 0)).alias("start_ns")
-    chosen = pl.Series([None], dtype=pl.Int64).new_from_index(
-        0, len(begins)
-    )  # a tenth of the time of pl.repeat
-    offset, number = 0, []
-    for layer, part in enumerate(layers):
-        rows = last_before(part["start_ns"], begins)
-        is_in = (begins < part["end_ns"].gather(rows)).fill_null(value=False)
-        chosen = chosen.zip_with(chosen.is_not_null() | ~is_in, rows + offset)
-        number.append(pl.Series("layer", [layer], pl.Int32).new_from_index(0, part.height))
-        offset += part.height
-    intervals = pl.concat([*layers]).drop("start_ns", "end_ns").with_columns(pl.concat(number))
-    segments = pl.DataFrame(
-        {"start_ns": begins, "end_ns": edges.slice(1), "at": chosen}
-    ).drop_nulls("at")
-    return segments.hstack(intervals[segments["at"]])
+    stretches = pl.DataFrame({"start_ns": begins, "end_ns": edges.slice(1)})
+    rows = stretches.with_columns(_first_cover(layers, begins)).drop_nulls("at")
+    numbers = [
+        pl.Series("layer", [number], pl.Int32).new_from_index(0, layer.height)
+        for number, layer in enumerate(layers)
+    ]
+    intervals = pl.concat([*layers]).drop("start_ns", "end_ns").with_columns(pl.concat(numbers))
+    return rows.hstack(intervals[rows["at"]])
+
+
+def _first_cover(layers: Sequence[pl.DataFrame], moments: pl.Series) -> pl.Series:
+    """Return for each moment the row of the first layer's interval that covers it, else None.
+
+    Rows are counted through all layers, one below the other.
+    """
+    # new_from_index takes a tenth of the time of pl.repeat.
+    cover = pl.Series("at", [None], dtype=pl.Int64).new_from_index(0, len(moments))
+    n_before = 0
+    for layer in layers:
+        rows = last_before(layer["start_ns"], moments)
+        is_in = (moments < layer["end_ns"].gather(rows)).fill_null(value=False)
+        is_settled = cover.is_not_null() | ~is_in
+        cover = cover.zip_with(is_settled, rows + n_before)
+        n_before += layer.height
+    return cover
