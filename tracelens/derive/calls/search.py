@@ -1,4 +1,8 @@
-"""The cheapest sequence of calls that covers a graph, best first, and what the search took."""
+"""The cheapest sequence of calls that covers a graph, and what the search took.
+
+It is found by A* (Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics
+4, 1968): the state with the least cost so far, plus a lower bound of the rest, is looked at first.
+"""
 
 import heapq
 import itertools
@@ -131,21 +135,10 @@ class Search:
         and also after MOST_STATES states (`statistics.is_bound`).
         """
         names = [node.name for node in (*part.given, *part.nodes)]
-        index = {name: position for position, name in enumerate(names)}
-        signature = (
-            tuple(
-                (n.op, tuple(index.get(i, -1) for i in n.inputs), n.shape, n.dtype, n.call)
-                for n in part.nodes
-            ),
-            tuple((n.shape, n.op in GIVEN) for n in part.given),
-            tuple(index[name] for name in part.wanted),
-            tuple(index[name] for name in part.returned),
-            frozenset((index[name], layout) for name, layout in given),
-            wanted,
-        )
-        if signature not in self._found:
-            self._found[signature] = names, self._best_first(part, given, wanted)
-        their_names, cheapest = self._found[signature]
+        shape = _without_names(part, given, wanted)
+        if shape not in self._found:
+            self._found[shape] = names, self._best_first(part, given, wanted)
+        their_names, cheapest = self._found[shape]
         if cheapest is None:
             return None
         name_here = dict(zip(their_names, names, strict=True))
@@ -181,20 +174,12 @@ class Search:
             done.add(state)
             self.statistics.n_states += 1
             covered, have = state
-            if covered == everything and all(
-                any(
-                    (name, layout_of_tensor) in have
-                    for layout_of_tensor in (LAYOUTS if _is_flat(nodes[name]) else (wanted,))
-                )
-                for name in part.wanted
-            ):
+            is_complete = covered == everything
+            if is_complete and _are_there(part.wanted, nodes, have, wanted):
                 return cost, list(calls)
             for call, new in self._next(part, nodes, matches, covered, have):
-                reached = (
-                    covered | frozenset(call.nodes)
-                    if call.function not in ("to_nhwc", "to_nchw")
-                    else covered
-                )
+                is_transform = call.function in ("to_nhwc", "to_nchw")
+                reached = covered if is_transform else covered | frozenset(call.nodes)
                 kept = frozenset(
                     (name, layout)
                     for name, layout in have | new
@@ -352,6 +337,30 @@ def _is_live(name: str, part: Part, covered: frozenset[str] | set[str]) -> bool:
     return name in part.kept or any(
         name in node.inputs and node.name not in covered for node in part.nodes
     )
+
+
+def _without_names(part: Part, given: Have, wanted: str) -> tuple[object, ...]:
+    """Describe a search without names of tensors: equal ones have the same calls."""
+    index = {node.name: number for number, node in enumerate((*part.given, *part.nodes))}
+    read = [tuple(index.get(name, -1) for name in node.inputs) for node in part.nodes]
+    nodes = tuple(
+        (node.op, inputs_of_node, node.shape, node.dtype, node.call)
+        for node, inputs_of_node in zip(part.nodes, read, strict=True)
+    )
+    inputs = tuple((node.shape, node.op in GIVEN) for node in part.given)
+    results = [tuple(index[name] for name in names) for names in (part.wanted, part.returned)]
+    layouts = frozenset((index[name], layout) for name, layout in given)
+    return nodes, inputs, *results, layouts, wanted
+
+
+def _are_there(names: Sequence[str], nodes: dict[str, Node], have: Have, layout: str) -> bool:
+    """Return whether the tensors are there in a layout; that of flat ones does not matter."""
+
+    def is_there(name: str) -> bool:
+        layouts = LAYOUTS if _is_flat(nodes[name]) else (layout,)
+        return any((name, each_layout) in have for each_layout in layouts)
+
+    return all(map(is_there, names))
 
 
 def _fit(

@@ -41,9 +41,10 @@ class Graph:
 
 
 def earliest_times(graph: Graph) -> tuple[Ints, Ints]:
-    """Return the time of each moment, and the edge that decides it.
+    """Return the time of each moment, and the edge that decides it: the critical path method.
 
-    It is -1 without any, and the first of equals.
+    Times are longest paths in an acyclic graph, found in topological order (Kelley and Walker,
+    1959). The deciding edge is -1 without any, and the first of equals.
     """
     if LIBRARY is not None:
         times = np.empty(graph.n_moments, np.int64)

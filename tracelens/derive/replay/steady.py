@@ -16,34 +16,53 @@ def twice(replay: Replay, weights: Ints) -> tuple[Graph, Ints]:
     What ran before the window has no place the second time. Returns the graph, and for each of its
     edges the edge of the window that it repeats, -1 for the joints between the two.
     """
-    graph, work = replay.table.graph, replay.work
-    n, end = graph.n_moments, int(replay.marks[-1])
-    begins = replay.begins
-    later = weights.copy()
-    earlier = np.flatnonzero(work.calls < 0)
-    no_call = np.zeros(n, bool)
-    no_call[begins[earlier]] = no_call[replay.work_ends[earlier]] = True
-    has_begun = (replay.table.kinds == START) & np.isin(replay.table.targets, begins)
-    later[no_call[replay.table.targets] | has_begun] = 0
-    joints: list[tuple[int, int, int]] = [(end, n + replay.origin, 0)]
-    joints += [(last, n + first, 0) for first, last in replay.chain_ends[1:]]
+    table = replay.table
+    n_moments = table.graph.n_moments
+    joints = _joints(replay)
+    from_first, to_second, joint_ns = zip(*joints, strict=True)
+    sources = np.concatenate([table.graph.sources, table.graph.sources + n_moments, from_first])
+    targets = np.concatenate([table.targets, table.targets + n_moments, to_second])
+    both_weights = np.concatenate([weights, _second_weights(replay, weights), joint_ns])
+    numbers = np.arange(len(weights))
+    origins = np.concatenate([numbers, numbers, np.full(len(joints), -1)])
+    by_target = np.argsort(targets, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=2 * n_moments))])
+    graph = Graph(
+        offsets.astype(np.int64),
+        sources[by_target].astype(np.int64),
+        both_weights[by_target].astype(np.int64),
+    )
+    return graph, origins[by_target]
+
+
+def _second_weights(replay: Replay, weights: Ints) -> Ints:
+    """Return the weights of the second copy, in which work without a call takes no time.
+
+    Nor has a chain to wait for the time at which it began in the trace.
+    """
+    table = replay.table
+    without_call = np.flatnonzero(replay.work.calls < 0)
+    is_without_call = np.zeros(table.graph.n_moments, bool)
+    is_without_call[replay.begins[without_call]] = True
+    is_without_call[replay.work_ends[without_call]] = True
+    is_start = (table.kinds == START) & np.isin(table.targets, replay.begins)
+    return np.where(is_without_call[table.targets] | is_start, 0, weights)
+
+
+def _joints(replay: Replay) -> list[tuple[int, int, int]]:
+    """List the edges from the first copy to the second: source, target and time.
+
+    The host, each other chain and each queue goes on where it ended.
+    """
+    n_moments, work = replay.table.graph.n_moments, replay.work
+    joints = [(int(replay.marks[-1]), n_moments + replay.origin, 0)]
+    joints += [(last, n_moments + first, 0) for first, last in replay.chain_ends[1:]]
     for queue in np.unique(work.queues):
         rows = np.flatnonzero(work.queues == queue)
-        last = rows[np.argmax(work.ends[rows])]
-        joints.append((int(replay.work_ends[last]), n + int(begins[rows[0]]), replay.usual.gap_ns))
-    sources = np.concatenate([graph.sources, graph.sources + n, [j[0] for j in joints]])
-    targets = np.concatenate(
-        [replay.table.targets, replay.table.targets + n, [j[1] for j in joints]]
-    )
-    both = np.concatenate([weights, later, [j[2] for j in joints]])
-    order = np.argsort(targets, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=2 * n))])
-    numbers = np.arange(len(weights))
-    origins = np.concatenate([numbers, numbers, np.full(len(joints), -1)])[order]
-    graph = Graph(
-        offsets.astype(np.int64), sources[order].astype(np.int64), both[order].astype(np.int64)
-    )
-    return graph, origins
+        last_work = rows[np.argmax(work.ends[rows])]
+        source, target = int(replay.work_ends[last_work]), int(replay.begins[rows[0]])
+        joints.append((source, n_moments + target, replay.usual.gap_ns))
+    return joints
 
 
 def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:

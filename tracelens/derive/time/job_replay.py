@@ -73,13 +73,12 @@ class Replay:
             return self.rows["own_ns"].to_list()
         is_away, kept = pl.lit(value=False), pl.lit(1.0)
         for removal in removals:
-            is_of = pl.col("rank").is_in([*removal.ranks])
+            is_removed = pl.col("rank").is_in([*removal.ranks])
             if removal.steps is not None:
-                is_of &= pl.col("step").is_in([*removal.steps])
-            is_away, kept = (
-                is_away | is_of,
-                pl.when(is_of).then(kept.clip(upper_bound=1 - removal.excess_frac)).otherwise(kept),
-            )
+                is_removed &= pl.col("step").is_in([*removal.steps])
+            is_away |= is_removed
+            lowered = kept.clip(upper_bound=1 - removal.excess_frac)
+            kept = pl.when(is_removed).then(lowered).otherwise(kept)
         place = ["step", "role", "n_calls", "place"]
         rows = self.rows.with_columns(is_away=is_away.fill_null(value=False), kept=kept)
         peers = rows.filter(~pl.col("is_away")).group_by(place)
@@ -87,11 +86,9 @@ class Replay:
         rows = rows.join(usual, on=place, how="left", nulls_equal=True, maintain_order="left")
         own_ns = pl.col("own_ns")
         shorter = pl.when(own_ns > 0).then(own_ns * pl.col("kept")).otherwise(own_ns)
-        return (
-            rows.select(pl.when("is_away").then(pl.coalesce("usual_ns", shorter)).otherwise(own_ns))
-            .to_series()
-            .to_list()
-        )
+        without_delay = pl.coalesce("usual_ns", shorter)
+        times = rows.select(pl.when("is_away").then(without_delay).otherwise(own_ns))
+        return times.to_series().to_list()
 
 
 def prepare_replay(trace: Trace, ranks: Iterable[int]) -> Replay | None:
@@ -112,12 +109,14 @@ def prepare_replay(trace: Trace, ranks: Iterable[int]) -> Replay | None:
     key = ["rank", "step"]
     pipeline = trace.derived(find_pipeline)
     stages = pipeline.stages if pipeline else {}
+    stage = pl.col("rank").replace_strict(stages, default=-1, return_dtype=pl.Int64)
+    wait_ns = pl.col("last_start_ns") - pl.col("start_ns")
     rows = rows.with_columns(
         own_ns=pl.col("start_ns") - before,
-        hidden_ns=pl.col("last_start_ns") - pl.col("start_ns") - pl.col("exposed_ns"),
+        hidden_ns=wait_ns - pl.col("exposed_ns"),
         n_calls=pl.len().over(key),
         place=pl.int_range(pl.len()).over(key),
-        role=pl.col("rank").replace_strict(stages, default=-1, return_dtype=pl.Int64),
+        role=stage,
     )
     last = rows.group_by("rank").agg(last_ns=goes_on.max())
     edges = edges.join(last, on="rank").with_columns(tail_ns=pl.col("end_ns") - pl.col("last_ns"))
