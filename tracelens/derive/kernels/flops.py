@@ -132,13 +132,20 @@ def _attention(*, causal: int, backward: bool = False) -> _Formula:
     """
 
     def count(call: RecordedCall) -> _Counted:
-        q, k, v = (call.shape(position + backward, 4) for position in range(3))
-        if not len(q) == len(k) == len(v) == 4 or (q[0], q[3]) != (k[0], k[3]) or k[:3] != v[:3]:
+        shapes = [call.shape(position + backward, 4) for position in range(3)]
+        if not all(len(shape) == 4 for shape in shapes):
             raise UnknownWorkError
-        width = 3 * q[3] + 2 * v[3] if backward else q[3] + v[3]
-        flops = 2 * prod(q[:3]) * k[2] * width
+        (batch, n_heads, n_queries, width), keys, values = shapes
+        key_batch, _, n_keys, key_width = keys
+        value_width = values[-1]
+        if (batch, width) != (key_batch, key_width) or keys[:3] != values[:3]:
+            raise UnknownWorkError
+        n_rows = batch * n_heads * n_queries
+        widths = 3 * width + 2 * value_width if backward else width + value_width
+        flops = 2 * n_rows * n_keys * widths
         needed = flops // 2 if call.value(causal) is True else flops
-        return flops, needed, [prod(q), prod(k), prod(v)] if backward else [prod(q[:3]) * v[3]], []
+        written = [prod(shape) for shape in shapes] if backward else [n_rows * value_width]
+        return flops, needed, written, []
 
     return count
 

@@ -70,20 +70,32 @@ def _first(bound: Bound) -> list[int]:
 
 def _attention(bound: Bound) -> int:
     """Return the operations of queries, keys and values of (batch, length, heads, width)."""
-    q, k, v = (bound.nth(n).shape for n in range(3))
-    if not len(q) == len(k) == len(v) == 4 or q[0] != k[0] or q[3] != k[3]:
-        raise UnknownWorkError
-    flops = 2 * prod(q[:3]) * k[1] * (q[3] + v[3])
-    return flops // 2 if bound.value("C") is True and q[1] == k[1] else flops
+    double_pairs, width, value_width = _attention_sizes(bound, first=0)
+    return double_pairs * (width + value_width)
 
 
 def _attention_backward(bound: Bound) -> int:
     """Return the operations of the gradients, which come after that of the result."""
-    q, k, v = (bound.nth(n).shape for n in range(1, 4))
-    if not len(q) == len(k) == len(v) == 4 or q[0] != k[0] or q[3] != k[3]:
+    double_pairs, width, value_width = _attention_sizes(bound, first=1)
+    return double_pairs * (3 * width + 2 * value_width)
+
+
+def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
+    """Return twice the pairs of a query and a key in all heads, and the widths of key and value.
+
+    Each pair is multiplied and added. The tensor `first` are the queries. A causal mask leaves half
+    of the pairs.
+    """
+    queries, keys, values = (bound.nth(first + n).shape for n in range(3))
+    if not len(queries) == len(keys) == len(values) == 4:
         raise UnknownWorkError
-    flops = 2 * prod(q[:3]) * k[1] * (3 * q[3] + 2 * v[3])
-    return flops // 2 if bound.value("C") is True and q[1] == k[1] else flops
+    batch, n_queries, n_heads, width = queries
+    key_batch, n_keys, _, key_width = keys
+    if (batch, width) != (key_batch, key_width):
+        raise UnknownWorkError
+    n_pairs = batch * n_queries * n_heads * n_keys
+    is_causal = bound.value("C") is True and n_queries == n_keys
+    return n_pairs if is_causal else 2 * n_pairs, width, values[-1]
 
 
 def _attention_of_lengths(bound: Bound) -> int:
@@ -92,10 +104,14 @@ def _attention_of_lengths(bound: Bound) -> int:
     Queries, keys and values are (tokens, heads, width). Lengths are values of a tensor, which are
     not recorded; of as many requests as cu_seqlens tells, equally long ones take the fewest.
     """
-    q, k, v, ends = (bound.nth(n).shape for n in range(4))
-    if not len(q) == len(k) == len(v) == 3 or q[0] != k[0] or len(ends) != 1 or ends[0] < 2:
+    queries, keys, values, ends = (bound.nth(n).shape for n in range(4))
+    if not len(queries) == len(keys) == len(values) == 3 or len(ends) != 1:
         raise UnknownWorkError
-    flops = 2 * prod(q[:2]) * k[0] * (q[2] + v[2]) // (ends[0] - 1)
+    n_tokens, n_heads, width = queries
+    n_requests = ends[0] - 1
+    if keys[0] != n_tokens or n_requests < 1:
+        raise UnknownWorkError
+    flops = 2 * n_tokens * n_heads * n_tokens * (width + values[-1]) // n_requests
     return flops // 2 if bound.value("C") is True else flops
 
 

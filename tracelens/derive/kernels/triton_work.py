@@ -48,6 +48,7 @@ def _tensors(call: RecordedCall, place: int) -> list[Tensor]:
 def _product(tensors: list[Tensor]) -> int:
     """Return the operations of the product of the first two matrices that fit each other."""
     for left, right in pairwise(tensor.shape for tensor in tensors[:-1]):
-        if 2 <= len(left) == len(right) <= 3 and left[-1] == right[-2] and left[:-2] == right[:-2]:
+        are_matrices = 2 <= len(left) == len(right) <= 3
+        if are_matrices and left[-1] == right[-2] and left[:-2] == right[:-2]:
             return 2 * prod(left) * right[-1]
     raise UnknownWorkError
