@@ -21,7 +21,11 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("collectors", "schemas", "tracelens")
 WIDTH = 100
 TOKENS_PER_LINE = 13.5
-"""What no package may exceed. The aim is 9: six to nine is what well-kept libraries have."""
+"""What no package may exceed. The aim is 9.
+
+Tokens of docstrings and comments do not count, and a line counts if code stands on it. So measured,
+Holistic Trace Analysis has 6.6.
+"""
 VAGUE_NAMES = frozenset(("at", "found", "made", "one", "own", "said", "told"))
 """Local names that do not say what a value is."""
 VAGUE_SHARE = 0.015
@@ -157,12 +161,17 @@ def main() -> int:
         density = package.n_tokens / max(1, package.n_lines)
         print(f"{name:34} {density:11.1f} {share:11.1%} {counts}")
     totals = {name: sum(len(p.findings[name]) for p in packages.values()) for name in LIMITS}
+    n_tokens, n_lines = (
+        sum(getattr(package, name) for package in packages.values())
+        for name in ("n_tokens", "n_lines")
+    )
     print(
-        f"{'all':46} {vague_share(packages):11.1%} "
+        f"{'all':34} {n_tokens / n_lines:11.1f} {vague_share(packages):11.1%} "
         + " ".join(f"{total:14}" for total in totals.values())
     )
     print(
-        f"{'limit':46} {VAGUE_SHARE:11.1%} " + " ".join(f"{limit:14}" for limit in LIMITS.values())
+        f"{'limit':34} {TOKENS_PER_LINE:11.1f} {VAGUE_SHARE:11.1%} "
+        + " ".join(f"{limit:14}" for limit in LIMITS.values())
     )
     if "--list" in sys.argv:
         for package in packages.values():

@@ -36,14 +36,17 @@ def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
     wanted = wanted.rename(dict(zip(wanted.columns, ("rank", "id"), strict=True)))
     runs = _runs_of_ranks(rank)
     if not _ids_are_rows(runs, ids):
+        key = ["rank", "id"]
         rows = pl.DataFrame({"rank": rank, "id": ids}).with_row_index("row")
-        joined = wanted.join(rows, on=["rank", "id"], how="left", maintain_order="left")
+        joined = wanted.join(rows, on=key, how="left", maintain_order="left")
         return joined["row"].cast(pl.Int64)
     if runs.height > 1:
-        return _row_in_run(wanted.join(runs, on="rank", how="left", maintain_order="left"))
+        in_runs = wanted.join(runs, on="rank", how="left", maintain_order="left")
+        return _row_in_run(in_runs)
     only_rank, n_rows, first = runs.row(0)
-    is_there = (wanted["rank"] == only_rank) & wanted["id"].is_between(0, n_rows - 1)
-    if is_there.all():
+    is_of_rank = wanted["rank"] == only_rank
+    is_row = wanted["id"].is_between(0, n_rows - 1)
+    if (is_of_rank & is_row).all():
         return wanted["id"].cast(pl.Int64).alias("row")
     n_rows_of_rank = pl.when(pl.col("rank") == only_rank).then(n_rows)
     return _row_in_run(wanted.with_columns(n=n_rows_of_rank, first=pl.lit(first)))
@@ -51,29 +54,39 @@ def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
 
 def _runs_of_ranks(rank: pl.Series) -> pl.DataFrame:
     """List the runs of equal ranks: rank, n (rows) and first (the number of the first row)."""
-    runs = rank.rle().struct.unnest().select(rank="value", n=pl.col("len").cast(pl.Int64))
-    return runs.with_columns(first=pl.col("n").cum_sum() - pl.col("n"))
+    runs = rank.rle().struct.unnest()
+    n_rows = pl.col("len").cast(pl.Int64)
+    return runs.select(
+        rank="value",
+        n=n_rows,
+        first=n_rows.cum_sum() - n_rows,
+    )
 
 
 def _ids_are_rows(runs: pl.DataFrame, ids: pl.Series) -> bool:
     """Return whether each rank is one run of rows, numbered from 0 by their ids."""
     if not runs.height or not runs["rank"].is_unique().all():
         return False
-    return all(are_rows(ids.slice(first, n)) for n, first in runs.select("n", "first").iter_rows())
+    bounds = runs.select("first", "n").iter_rows()
+    return all(are_rows(ids.slice(first, n)) for first, n in bounds)
 
 
 def _row_in_run(wanted: pl.DataFrame) -> pl.Series:
     """Return the row of each id in its rank's run (n, first); None for an id beyond it."""
-    is_there = (pl.col("id") >= 0) & (pl.col("id") < pl.col("n"))
-    return wanted.select(row=pl.when(is_there).then(pl.col("id") + pl.col("first"))).to_series()
+    number, n_rows = pl.col("id"), pl.col("n")
+    is_there = (number >= 0) & (number < n_rows)
+    row = pl.when(is_there).then(number + pl.col("first"))
+    return wanted.select(row=row).to_series()
 
 
 def are_rows(ids: pl.Series) -> bool:
     """Return whether the ids are 0, 1, 2 and so on: each one the number of its row."""
-    parts = ((first, ids.slice(first, AT_ONCE)) for first in range(0, len(ids), AT_ONCE))
-    return all(
-        (part == pl.int_range(first, first + len(part), eager=True)).all() for first, part in parts
-    )
+    for first in range(0, len(ids), AT_ONCE):
+        part = ids.slice(first, AT_ONCE)
+        numbers = pl.int_range(first, first + len(part), eager=True)
+        if not (part == numbers).all():
+            return False
+    return True
 
 
 def last_before(starts: pl.Series, moments: pl.Series) -> pl.Series:
@@ -81,7 +94,8 @@ def last_before(starts: pl.Series, moments: pl.Series) -> pl.Series:
 
     Return None before the first.
     """
-    rows = starts.search_sorted(moments, side="right").cast(pl.Int64) - 1
+    n_begun = starts.search_sorted(moments, side="right")
+    rows = n_begun.cast(pl.Int64) - 1
     return rows.set(rows < 0, None)
 
 
@@ -93,8 +107,9 @@ def is_each_once(rows: pl.Series) -> bool:
     highest = rows.max()
     if not isinstance(highest, int):
         return True
-    marks = pl.repeat(0, highest + 1, dtype=pl.UInt8, eager=True).scatter(rows, 1)
-    return bool(marks.sum() == len(rows))
+    unmarked = pl.repeat(0, highest + 1, dtype=pl.UInt8, eager=True)
+    n_different = unmarked.scatter(rows, 1).sum()
+    return bool(n_different == len(rows))
 
 
 def numbered(frame: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.Series, pl.DataFrame]:
@@ -102,10 +117,13 @@ def numbered(frame: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.Series, pl.Da
 
     The frame of keys is sorted.
     """
-    is_one = pl.all_horizontal(pl.col(keys).eq_missing(pl.col(keys).first()).all())
-    if frame.select(is_one).item():
-        return pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True), frame.select(keys).head(1)
+    columns = pl.col(keys)
+    is_one_group = pl.all_horizontal(columns.eq_missing(columns.first()).all())
+    if frame.select(is_one_group).item():
+        zeros = pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True)
+        return zeros, frame.select(keys).head(1)
     rows = frame.lazy().select(keys)
     groups = rows.unique().sort(keys).with_row_index("_number").collect()
-    numbers = rows.join(groups.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
-    return numbers.select("_number").collect().to_series(), groups.drop("_number")
+    joined = rows.join(groups.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
+    numbers = joined.select("_number").collect().to_series()
+    return numbers, groups.drop("_number")

@@ -14,12 +14,15 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
     """
     starts, ends = frame["start_ns"], frame["end_ns"]
     row = last_before(starts, edges)
-    inside = (edges > starts.gather(row)) & (edges < ends.gather(row))
-    begun = pl.DataFrame({"row": row, "start_ns": edges}).filter(inside.fill_null(value=False))
-    whole = starts.to_frame().select(row=pl.int_range(pl.len()), start_ns="start_ns")
-    pieces = pl.concat([whole, begun]).sort("start_ns")
+    is_after_start = edges > starts.gather(row)
+    is_before_end = edges < ends.gather(row)
+    is_inside = (is_after_start & is_before_end).fill_null(value=False)
+    begun_by_cut = pl.DataFrame({"row": row, "start_ns": edges}).filter(is_inside)
+    begun_before = frame.select(row=pl.int_range(pl.len()), start_ns="start_ns")
+    pieces = pl.concat([begun_before, begun_by_cut]).sort("start_ns")
     until = pl.min_horizontal("end_ns", pl.col("start_ns").shift(-1))
-    return frame[pieces["row"]].with_columns(pieces["start_ns"]).with_columns(end_ns=until)
+    cut = frame[pieces["row"]].with_columns(pieces["start_ns"])
+    return cut.with_columns(end_ns=until)
 
 
 def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
@@ -31,8 +34,10 @@ def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     edges = pl.concat([segments["start_ns"], segments["end_ns"]]).unique().sort()
     pieces = cut_at(frame, edges)
     rows = last_before(segments["start_ns"], pieces["start_ns"])
-    is_in = (pieces["start_ns"] < segments["end_ns"].gather(rows)).fill_null(value=False)
-    return pieces.with_columns(rows.set(~is_in, None).alias("at"))
+    ends = segments["end_ns"].gather(rows)
+    is_in = (pieces["start_ns"] < ends).fill_null(value=False)
+    row = rows.set(~is_in, None)
+    return pieces.with_columns(row.alias("at"))
 
 
 def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -65,7 +70,8 @@ def _first_cover(layers: Sequence[pl.DataFrame], moments: pl.Series) -> pl.Serie
     n_before = 0
     for layer in layers:
         rows = last_before(layer["start_ns"], moments)
-        is_in = (moments < layer["end_ns"].gather(rows)).fill_null(value=False)
+        ends = layer["end_ns"].gather(rows)
+        is_in = (moments < ends).fill_null(value=False)
         is_settled = cover.is_not_null() | ~is_in
         cover = cover.zip_with(is_settled, rows + n_before)
         n_before += layer.height

@@ -131,8 +131,8 @@ def _clock_remarks(matched: Matched) -> Iterator[_Row]:
             )
         elif row["residual_ns"] > _UNEVEN_NS:
             text = (
-                f"its clock did not run evenly, by {row['residual_ns'] / 1e6:.1f} ms, unless it is of"
-                " another run"
+                f"its clock did not run evenly, by {row['residual_ns'] / 1e6:.1f} ms, unless it is"
+                " of another run"
             )
             yield _row(*rank_and_severity, "clock_uneven", text)
         elif abs(row["offset_ns"]) >= _SECOND_NS:
