@@ -307,6 +307,19 @@ def test_a_capture_of_a_graph_is_said_to_be_one() -> None:
     assert answer.details == ("2 kernels launched into the graph; no replay is recorded",)
 
 
+@pytest.mark.parametrize(("n_captured", "is_capture"), [(5, True), (2, True), (1, False)])
+def test_a_capture_with_its_warm_up_is_no_run(n_captured: int, is_capture: bool) -> None:
+    """A server runs the work once before it captures it."""
+    captured = [launch(20 + n, 21 + n) for n in range(n_captured)]
+    begin, end = (
+        api(f"cudaStream{what}Capture", at, at + 1) for what, at in (("Begin", 15), ("End", 40))
+    )
+    calls = [launch(0, 1), begin, *captured, end]
+    sentence = make_answer(program([], calls, busy(1, 11))).sentence
+    told = "This is the capture of a CUDA graph, not a run: 5 kernels ran, its warm-up"
+    assert (sentence == told) is is_capture
+
+
 @pytest.mark.parametrize(
     ("high_us", "told"), [(700, "about 500 µs (300 µs to 700 µs)"), (1_100, None)]
 )

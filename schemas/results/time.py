@@ -144,6 +144,21 @@ TOP_KERNELS = Table(
         Column(
             "share_frac", pl.Float64, "duration_total_ns over the rank's sum of kernel durations."
         ),
+        *(
+            Column(
+                name,
+                pl.String,
+                f"{words} with their shares of its time, the largest three; through graphs by"
+                " their capture.",
+                nullable=True,
+            )
+            for name, words in (
+                ("ops", "Innermost ops of its launches"),
+                ("layers", "Layers of its launches, numbers left out"),
+                ("places", "Python lines of its launches"),
+                ("phases", "Phases of its launches: of a server's or of a training step"),
+            )
+        ),
     ),
 )
 

@@ -40,6 +40,7 @@ from tracelens.analyses.stack_alignment import stack_alignment as stack_alignmen
 from tracelens.analyses.kernel_grids import kernel_grids as kernel_grids
 from tracelens.analyses.roofline import roofline as roofline
 from tracelens.analyses.serving import serving as serving
+from tracelens.analyses.work_kinds import work_kinds as work_kinds
 from tracelens.analyses.compare_grids import compare_grids as compare_grids
 from tracelens.analyses.reconcile import reconcile as reconcile
 from tracelens.analyses.copy_cost import copy_cost as copy_cost

@@ -4,10 +4,10 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Points, named
 from tracelens.derive.columns.ratios import over
-from tracelens.derive.kernels.peaks import PRECISIONS, Peaks, peaks_of
+from tracelens.derive.kernels.device_peaks import device_peaks
+from tracelens.derive.kernels.peaks import Peaks
 from tracelens.derive.layers.modelled_calls import modelled
 from tracelens.derive.time.step_table import steps_of
-from tracelens.errors import SourceError
 from tracelens.schemas.results.roofline import ROOFLINE
 from tracelens.trace import Trace
 
@@ -32,7 +32,7 @@ def roofline(
     where the given peaks are of no device of the trace.
     """
     found = modelled(trace, base)
-    limits = _limits(trace, peaks)
+    limits = device_peaks(trace, peaks)
     calls = found.calls.join(
         limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True, maintain_order="left"
     )
@@ -81,54 +81,6 @@ def _reasons(rest: pl.DataFrame) -> pl.DataFrame:
     )
     words = pl.format("{} {}%", "why", (100 * pl.col("share")).round(0).cast(pl.Int64))
     return shares.group_by(_DEVICE).agg(why=words.head(_N_REASONS).str.join(", "))
-
-
-def _limits(trace: Trace, given: Peaks | None) -> pl.DataFrame:
-    """Return the peaks of each device by precision, with their source.
-
-    Unknown ones are None, with the reason.
-    """
-    devices = trace.devices.select(*_DEVICE, "name").unique(
-        _DEVICE, keep="first", maintain_order=True
-    )
-    names = devices["name"].unique(maintain_order=True).to_list()
-    if given is not None and given.device not in names:
-        raise SourceError(
-            f"the peaks are of {given.device}, and the trace is of"
-            f" {', '.join(names) or 'no known device'}; run tracelens measure-peaks there"
-        )
-    rows = []
-    for rank, device, name in devices.iter_rows():
-        peaks = peaks_of(name, given)
-        for precision in (*PRECISIONS, None):
-            rate = None if peaks is None or precision is None else peaks.flops_per_s.get(precision)
-            if peaks is None:
-                why = f"no peaks of {name} are known; measure them with tracelens measure-peaks"
-            elif rate is None:
-                why = f"no peak of {precision or 'this element type'}: {peaks.source}"
-            else:
-                why = peaks.source
-            rows.append(
-                (
-                    rank,
-                    device,
-                    precision,
-                    rate,
-                    None if peaks is None else peaks.bandwidth_bytes_per_s,
-                    why,
-                    None if peaks is None else peaks.source,
-                )
-            )
-    schema = {
-        "rank": pl.Int32,
-        "device_id": pl.Int32,
-        "precision": pl.String,
-        "peak_flops_per_s": pl.Float64,
-        "peak_bytes_per_s": pl.Float64,
-        "evidence": pl.String,
-        "source": pl.String,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _rated(rows: pl.DataFrame) -> pl.DataFrame:

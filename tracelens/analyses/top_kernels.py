@@ -4,19 +4,26 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.columns.intervals import durations
+from tracelens.derive.layers.kernel_origins import kernel_origins
 from tracelens.schemas.results.time import TOP_KERNELS
 from tracelens.trace import Trace
 
 _WORDS = ("name", "library", "primitive")
+_ORIGINS = {"ops": "op", "layers": "layer", "places": "place", "phases": "phase"}
+_N_ORIGINS = 3
+_NUMBER = r"[_.]\d+(\.|$)"
+"""A layer's number, of which a model has many."""
 
 
-def top_kernels(trace: Trace) -> pl.DataFrame:
+def top_kernels(trace: Trace, *, base: Trace | None = None) -> pl.DataFrame:
     """Sum kernel time: one row per kernel name and rank, most time first.
 
-    Raises MissingTableError without kernels.
+    Launches of kernels in replayed graphs are those of the graphs' capture, in the trace or in
+    `base`. Raises MissingTableError without kernels.
     """
     trace.require("top_kernels", "kernels")
-    kernels = trace.select("kernels", "rank", "name", "library", "primitive", "duration_ns")
+    columns = ("rank", "kernel_id", "name", "library", "primitive", "duration_ns")
+    kernels = trace.select("kernels", *columns)
     by_primitive = (
         kernels.lazy().group_by("rank", *_WORDS).agg(pl.col("duration_ns").sum()).collect()
     )
@@ -31,10 +38,29 @@ def top_kernels(trace: Trace) -> pl.DataFrame:
         )
         .sort("rank", "duration_total_ns", "name", descending=[False, True, False])
     )
+    origins = kernels.select("rank", "kernel_id", "name", "duration_ns").join(
+        kernel_origins(trace, base), on=["rank", "kernel_id"], how="left"
+    )
+    layer = pl.col("layer").cast(pl.String).str.replace_all(_NUMBER, "$1")
+    origins = origins.with_columns(layer=pl.when(~layer.str.starts_with("(")).then(layer))
+    for column, origin in _ORIGINS.items():
+        shares = _shares(origins, origin).rename({"text": column})
+        frame = frame.join(shares, on=["rank", "name"], how="left", maintain_order="left")
     return TOP_KERNELS.conform(frame.with_columns(pl.col("share_frac").fill_nan(0.0)))
 
 
-def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
+def _shares(origins: pl.DataFrame, origin: str) -> pl.DataFrame:
+    """Return rank, name and text: the largest origins of each kernel with their shares."""
+    key = ["rank", "name"]
+    sums = origins.group_by(*key, origin).agg(pl.col("duration_ns").sum())
+    share = 100 * pl.col("duration_ns") / pl.col("duration_ns").sum().over(key)
+    named = sums.with_columns(share=share.fill_nan(0.0)).drop_nulls(origin)
+    named = named.sort("share", origin, descending=[True, False])
+    text = pl.format("{} {}%", origin, pl.col("share").round(0).cast(pl.Int64))
+    return named.group_by(key, maintain_order=True).agg(text=text.head(_N_ORIGINS).str.join(", "))
+
+
+def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:  # noqa: ARG001 - every notes function takes them
     """Say how many kernel names make up half of the time."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
@@ -58,7 +84,10 @@ ANALYSIS = Analysis(
     TOP_KERNELS,
     top_kernels,
     notes=notes,
-    shown=("rank", "name", "library", "primitive", "duration_total_ns", "share_frac", "n_calls"),
+    shown=(
+        *("rank", "name", "library", "primitive", "duration_total_ns", "share_frac", "n_calls"),
+        *("places", "ops", "layers", "phases"),
+    ),
     charts=_charts,
     parallel=Parallel.BY_RANK,
 )

@@ -8,7 +8,7 @@ from tracelens.answers.stacks import answer_stacks, answer_two_stacks
 from tracelens.answers.timings import answer_timings
 from tracelens.answers.words import listed
 from tracelens.derive.comparing.significance import DEFAULT, Rules
-from tracelens.derive.time.graph_use import is_capture_alone
+from tracelens.derive.time.graph_use import is_capture
 from tracelens.derive.time.step_table import process_ranks
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
@@ -29,10 +29,10 @@ def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT)
 
 
 def _one(trace: Trace) -> Answer:
+    if is_capture(trace):
+        return answer_capture(trace)
     if has_time(trace):
         return answer_job(trace) if len(trace.manifest.ranks) > 1 else answer_program(trace)
-    if is_capture_alone(trace):
-        return answer_capture(trace)
     if trace.has("timings"):
         return answer_timings(trace)
     if trace.has("stacks"):

@@ -10,6 +10,7 @@ import polars as pl
 
 from tracelens.analyses import verdict
 from tracelens.answers.answer import (
+    LEAST_SHARE,
     WORK,
     Answer,
     Bar,
@@ -27,6 +28,7 @@ from tracelens.answers.words import (
     label_of,
     place_text,
 )
+from tracelens.derive.layers.kind_shares import language_kinds
 from tracelens.derive.replay.unprofiled import unprofiled_steps
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_device
@@ -44,6 +46,7 @@ _SECTIONS = {
 }
 """Sections to read next, by what limits the program; else `idle_gaps`."""
 _MOSTLY = 0.8
+_MOST_KINDS = 4
 
 
 def answer_program(trace: Trace) -> Answer:
@@ -85,6 +88,7 @@ def answer_program(trace: Trace) -> Answer:
             rank, row["bound"], percent_in(bar, rank, row["bound"]), reads=reads_at is not None
         ),
         place=_place(trace, rank, where, row["bound"], reads=reads_at is not None),
+        details=_kinds(trace, rank),
         bars=(bar,),
         unprofiled=_profiler_cost(rank) or _replayed_step(trace, rank) or _beside_mark(model, rank),
         changes=changes,
@@ -96,10 +100,12 @@ def answer_program(trace: Trace) -> Answer:
 
 
 def answer_capture(trace: Trace) -> Answer:
-    """Answer for a trace in which a graph was captured, and nothing ran."""
+    """Answer for a trace in which a graph was captured, and at most its warm-up ran."""
     n_launches = max(count_captured(trace).values())
+    n_ran = trace.height("kernels")
+    ran = f"{counted(n_ran, 'kernel')} ran, its warm-up" if n_ran else "nothing ran on a device"
     return Answer(
-        "This is the capture of a CUDA graph, not a run: nothing ran on a device",
+        f"This is the capture of a CUDA graph, not a run: {ran}",
         details=(
             f"{counted(n_launches, 'kernel')} launched into the graph; no replay is recorded",
         ),
@@ -108,6 +114,15 @@ def answer_capture(trace: Trace) -> Answer:
         doubts=incomplete(trace),
         sections=("data_quality",),
     )
+
+
+def _kinds(trace: Trace, rank: RankTime) -> tuple[str, ...]:
+    """Say what kinds of work a language model's kernels do, the largest ones."""
+    kinds = language_kinds(trace, rank.rank, LEAST_SHARE)
+    words = [
+        f"{kind} {share * 100:.0f} %" for kind, share in kinds[:_MOST_KINDS] if share >= LEAST_SHARE
+    ]
+    return (f"kernels: {', '.join(words)}",) if words else ()
 
 
 def _where(model: TimeModel, row: Mapping[str, Any]) -> str | None:

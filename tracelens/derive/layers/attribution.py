@@ -315,14 +315,14 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     return with_classes(trace, named)
 
 
-def kernel_layers(trace: Trace) -> pl.DataFrame:
+def kernel_layers(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """Return the layer of each kernel: rank, kernel_id, layer.
 
-    A fused kernel's layers are joined by a comma.
+    A fused kernel's layers are joined by a comma. `base` is as in `attribute_kernels`.
     """
     if not trace.has("kernels"):
         return trace.select("kernels", "rank", "kernel_id").with_columns(layer=pl.lit(""))
-    replays = _replays(trace)
+    replays = _replays(trace, base)
     if not trace.has("provenance") and not replays:
         return name_layers(_located(trace), trace).select("rank", "kernel_id", "layer")
     return (

@@ -27,6 +27,8 @@ _KERNEL = (
     *("rank", "device_id", "kernel_id", "span_id", "step", "name", "duration_ns"),
     *("link", "api_call_id", "grid_x", "is_communication"),
 )
+CALL = ("rank", "device_id", "run", "call")
+"""The key of a call: `run` is the replay that ran its kernels, None outside of graphs."""
 _IS_TF32 = r"(?i)tf32|_s1688"
 """CUTLASS names a product after its instruction.
 
@@ -56,11 +58,12 @@ class Modelled:
     `calls`: rank, device_id, step, op, shapes, dtypes, precision (None for one without a peak),
     flops, needed_flops, least_bytes (of it cache_bytes), duration_ns and n_kernels of its kernels,
     and what its work `assumed`. `rest`: rank, device_id, step and duration_ns of kernels in no such
-    call, and `why` they are in none.
+    call, and `why` they are in none. `kernels`: kernel_id of each kernel in a call, with CALL.
     """
 
     calls: pl.DataFrame
     rest: pl.DataFrame
+    kernels: pl.DataFrame
 
 
 def modelled(trace: Trace, base: Trace | None = None) -> Modelled:
@@ -87,7 +90,7 @@ def modelled(trace: Trace, base: Trace | None = None) -> Modelled:
     calls = (
         called.filter(is_known)
         .lazy()
-        .group_by("rank", "device_id", "run", "call", maintain_order=True)
+        .group_by(CALL, maintain_order=True)
         .agg(
             pl.col("step").first(),
             pl.col("duration_ns").sum(),
@@ -109,7 +112,11 @@ def modelled(trace: Trace, base: Trace | None = None) -> Modelled:
         .otherwise(precision)
     )
     rest = _explained(called.filter(~is_known), trace)
-    return Modelled(calls, rest.select("rank", "device_id", "step", "duration_ns", "why"))
+    return Modelled(
+        calls,
+        rest.select("rank", "device_id", "step", "duration_ns", "why"),
+        called.filter(is_known).select("kernel_id", *CALL),
+    )
 
 
 def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
@@ -165,7 +172,7 @@ def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.
 
     `run` is the replay's API call.
     """
-    for side, launches, pairs in _replayed(trace, base):
+    for side, launches, pairs in replayed_launches(trace, base):
         is_open = (pl.col("link") == "graph") & pl.col("op").is_null()
         open_kernels = called.filter(is_open).drop(*_WORK.names(), "call", "run")
         nodes = open_kernels.join(pairs, on=["rank", "kernel_id"]).join(
@@ -184,7 +191,7 @@ def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.
     return called
 
 
-def _replayed(
+def replayed_launches(
     trace: Trace, base: Trace | None
 ) -> Iterator[tuple[Trace, pl.DataFrame, pl.DataFrame]]:
     """Yield what tells the ops of replays: a trace, its launches with spans, and the pairs."""

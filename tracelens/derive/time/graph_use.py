@@ -7,6 +7,8 @@ import polars as pl
 from tracelens.trace import Trace
 
 _CAPTURES = r"^(cuda|hip)Stream(Begin|End)Capture|^cuStream(Begin|End)Capture"
+_LEAST_CAPTURED = 0.2
+"""Captured launches over kernels that ran, from which these are the warm-up of a capture."""
 _COMPILED = r"^Torch-Compiled Region|^## Call CompiledFxGraph|^CompiledFunction$|^CompiledFxGraph$"
 
 
@@ -31,9 +33,26 @@ def is_capture_alone(trace: Trace) -> bool:
     return not trace.has("kernels") and graph_use(trace) == GraphUse.CAPTURED
 
 
+def is_capture(trace: Trace) -> bool:
+    """Return whether the trace records the capture of graphs, and of work no more than warm-up.
+
+    No replay is recorded and no step is marked; a server's warm-up before each capture runs about
+    as many kernels as it captures.
+    """
+    if is_capture_alone(trace):
+        return True
+    if graph_use(trace) != GraphUse.CAPTURED or trace.has("steps"):
+        return False
+    return sum(count_captured(trace).values()) > _LEAST_CAPTURED * trace.height("kernels")
+
+
 def count_captured(trace: Trace) -> dict[int, int]:
-    """Return by rank how many kernels were launched, of a trace that is a capture alone."""
-    calls = trace.select("api_calls", "rank", where=pl.col("kind") == "kernel_launch")
+    """Return by rank how many kernels were launched into graphs: those whose work never ran."""
+    calls = trace.select(
+        "api_calls", "rank", "api_call_id", where=pl.col("kind") == "kernel_launch"
+    )
+    ran = trace.select("kernels", "rank", "api_call_id").unique()
+    calls = calls.join(ran, on=["rank", "api_call_id"], how="anti")
     counts = dict(calls.group_by("rank").len().iter_rows())
     return {rank: counts.get(rank, 0) for rank in trace.manifest.ranks}
 

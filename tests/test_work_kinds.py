@@ -1,0 +1,123 @@
+"""Kinds of work, by layers, ops and kernels; and where kernels come from."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.cases import make_trace
+from tracelens.analyses import top_kernels, work_kinds
+from tracelens.analyses.work_kinds import notes
+from tracelens.answers import make_answer
+from tracelens.derive.kernels.work_kinds import kinds_of
+from tracelens.trace import Trace
+
+
+@pytest.mark.parametrize(
+    ("name", "op", "layer", "primitive", "expected"),
+    [
+        ("nvjet_tst", "aten::mm", "model.layers.0.mlp.down_proj", "gemm", "dense products"),
+        ("sm90_xmma_fprop", "aten::cudnn_convolution", None, "conv", "convolutions"),
+        ("flash_fwd_kernel", "aten::_flash", "model.layers.0.self_attn", "attention", "attention"),
+        # Attention written out: products and softmax inside it, not its projections.
+        ("nvjet_tst", "aten::bmm", "bert.layer.0.attention.self", "gemm", "attention"),
+        ("softmax_warp_forward", "aten::_softmax", "h.0.attn", "softmax", "attention"),
+        ("nvjet_tst", "aten::addmm", "bert.layer.0.attention.self.query", "gemm", "dense products"),
+        ("reshape_and_cache_flash_kernel", None, None, "indexing", "attention"),
+        # A norm written out in multiplications.
+        ("elementwise_kernel", "aten::mul", "model.layers.3.input_layernorm", "elementwise",
+         "normalisation"),
+        ("elementwise_kernel", "aten::mul", "model.layers.3.mlp", "elementwise", "elementwise"),
+        # A mixture of experts: by layers, by an op around, by the kernel alone.
+        ("nvjet_tst", "aten::mm", "model.layers.1.mlp.experts.7.up_proj", "gemm", "MoE experts"),
+        ("nvjet_tst", "aten::mm", "model.layers.1.block_sparse_moe.gate", "gemm", "MoE routing"),
+        ("_topk_forward", "vllm::moe_forward", None, "indexing", "MoE routing"),
+        ("_matmul_ogs_NNT_bf16xbf16xmxfp4", None, None, "gemm", "MoE experts"),
+        ("_finalize_matmul_scatter_bf16", "vllm::moe_forward", None, "unknown", "MoE combine"),
+        ("expandInputRowsKernel", "moe", None, "indexing", "MoE dispatch"),
+        ("silu_and_mul", "sgl_kernel::silu_and_mul", "m.experts", "elementwise", "MoE experts"),
+        ("argmax", "aten::argmax", "sampler", "reduction", "other"),
+    ],
+)  # fmt: skip
+def test_kinds(name: str, op: str | None, layer: str | None, primitive: str, expected: str) -> None:
+    row = {"name": name, "op": op, "layer": layer, "phase": None, "primitive": primitive}
+    text = dict.fromkeys(("name", "op", "layer", "phase", "primitive"), pl.String)
+    kernels = pl.DataFrame([row], schema=text).with_columns(is_communication=pl.lit(value=False))
+    assert kinds_of(kernels).to_list() == [expected]
+
+
+def kernel(span: int, step: int, duration: int, **more: Any) -> dict[str, Any]:
+    common = {"span_id": span, "step": step, "duration_ns": duration, "name": "nvjet_tst"}
+    return {**common, "primitive": "gemm", "device_id": 0, **more}
+
+
+def served() -> Trace:
+    """A prefill and a decode of one linear layer, launched at two lines, and an all-reduce.
+
+    A product of 1024 by 1024 by 1024 in bfloat16 on an H200 takes 2.171 µs at 989 TFLOP/s.
+    """
+    frame = {"kind": "python", "name": "vllm/model_executor/layers/linear.py(134): apply"}
+    frame |= {"duration_ns": 9}
+    product = {
+        "kind": "op",
+        "name": "aten::mm",
+        "input_shapes": "[[1024, 1024], [1024, 1024]]",
+        "input_dtypes": '["c10::BFloat16", "c10::BFloat16"]',
+        "module_path": "model.layers.7.mlp",
+    }
+    spans = [
+        frame,
+        {**product, "parent_id": 0},
+        {"kind": "python", "name": "sampler.py(9): lm_head", "start_ns": 10, "duration_ns": 9},
+        {"kind": "python", "name": "torch/nn/modules/module.py(1): _call_impl", "parent_id": 2},
+        {**product, "parent_id": 3, "module_path": None},
+        {"kind": "op", "name": "c10d::allreduce_"},
+    ]
+    marks = ("execute_context_1(8)_generation_0(0)", "execute_context_0(0)_generation_8(8)")
+    phases = ("prefill", "decode")
+    steps = [{"step": n, "name": marks[n], "phase": phases[n]} for n in range(2)]
+    kernels = [
+        kernel(1, 0, 2_500),
+        kernel(1, 1, 4_500),
+        kernel(4, 1, 3_000),
+        kernel(5, 1, 10_000, name="ncclAllReduce", is_communication=True),
+    ]
+    return make_trace(spans=spans, steps=steps, kernels=kernels, devices=[{"name": "NVIDIA H200"}])
+
+
+def test_time_and_nearness_by_phase_and_kind() -> None:
+    frame = work_kinds(served())
+    assert frame.select("phase", "kind", "n_kernels", "duration_total_ns", "share_frac").rows() == [
+        ("decode", "communication", 1, 10_000, 0.5),
+        ("decode", "dense products", 2, 7_500, 0.375),
+        ("prefill", "dense products", 1, 2_500, 0.125),
+    ]
+    least = 2 * 1024**3 / 989.5e12 * 1e9
+    roofs = frame["roof_frac"].to_list()
+    assert roofs[0] is None
+    # Of the first layer's call a part ran in each step: a call is as long as its kernels.
+    assert roofs[1] == pytest.approx((least * 4.5 / 7 + least) / 7_500, rel=1e-3)
+    assert roofs[2] == pytest.approx(least * 2.5 / 7 / 2_500, rel=1e-3)
+    assert notes(served(), frame)[0] == (
+        "Rank 0, decode, 87.5% of its kernel time: communication 57.1%, dense products 42.9%."
+    )
+
+
+def test_where_a_kernel_is_launched() -> None:
+    row = top_kernels(served()).row(by_predicate=pl.col("name") == "nvjet_tst", named=True)
+    assert row["places"] == "linear.py(def 134): apply 70%, sampler.py(def 9): lm_head 30%"
+    assert row["ops"] == "aten::mm 100%"
+    assert row["layers"] == "model.layers.mlp 70%"
+    assert row["phases"] == "decode 75%, prefill 25%"
+
+
+def test_the_answer_names_the_kinds_of_a_language_models_work() -> None:
+    names = [*["nvjet_tst"] * 9, "flash_fwd_kernel"]
+    kernels = [
+        kernel(0, 0, 100_000, start_ns=100_000 * n, name=name, primitive=primitive)
+        for n, name in enumerate(names)
+        for primitive in ["gemm" if name == "nvjet_tst" else "attention"]
+    ]
+    answer = make_answer(make_trace(kernels=kernels))
+    assert answer.details == ("kernels: dense products 90 %, attention 10 %",)
+    assert make_answer(make_trace(kernels=kernels[:9])).details == ()

@@ -1,0 +1,132 @@
+"""What kind of work takes the device's time: attention, products, experts, normalisation."""
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis, Bars, Chart, named
+from tracelens.derive.columns.ratios import over
+from tracelens.derive.kernels.device_peaks import DEVICE_KEY, device_peaks, roof_ns
+from tracelens.derive.kernels.peaks import Peaks
+from tracelens.derive.kernels.work_kinds import KINDS, kinds_of
+from tracelens.derive.layers.kernel_origins import kernel_origins
+from tracelens.derive.layers.modelled_calls import CALL, modelled
+from tracelens.errors import MissingTableError
+from tracelens.schemas.events import RANK
+from tracelens.storage.table import Column, Table
+from tracelens.trace import Trace
+
+_NEAR = 0.8
+"""Share of its roof from which a call counts as near it, as in the roofline."""
+_LEAST = 0.005
+"""The least share of a kind that notes name."""
+
+WORK_KINDS = Table(
+    "work_kinds",
+    "A kind of work in one phase of one rank.",
+    (
+        RANK,
+        Column(
+            "phase",
+            pl.String,
+            "What a server's step does (prefill, decode, mixed), else the part of a training step"
+            " (forward, backward, optimizer); null where neither is known.",
+            nullable=True,
+        ),
+        Column("kind", pl.String, "Kind of work, by layers, ops and kernels.", values=KINDS),
+        Column("n_kernels", pl.Int64, "Kernels."),
+        Column("duration_total_ns", pl.Int64, "Sum of their durations."),
+        Column("share_frac", pl.Float64, "duration_total_ns over the rank's sum."),
+        Column(
+            "roof_frac",
+            pl.Float64,
+            "The least time that the calls among them need on the device, by operations or bytes,"
+            " over their time; of calls whose work and peaks are known.",
+            nullable=True,
+        ),
+        Column(
+            "near_frac",
+            pl.Float64,
+            "Share of duration_total_ns in calls that come within 20 % of their roof.",
+            nullable=True,
+        ),
+    ),
+)
+
+
+def work_kinds(
+    trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = None
+) -> pl.DataFrame:
+    """Sum kernel time by kind of work: one row per rank, phase and kind, most time first.
+
+    Kernels of replays have what their graph's capture recorded, in the trace or in `base`. Raises
+    MissingTableError without kernels.
+    """
+    trace.require("work_kinds", "kernels")
+    columns = ("rank", "kernel_id", "device_id", "name", "primitive", "is_communication")
+    kernels = trace.select("kernels", *columns, "duration_ns")
+    kernels = kernels.join(
+        kernel_origins(trace, base), on=["rank", "kernel_id"], how="left", maintain_order="left"
+    )
+    kernels = kernels.with_columns(kinds_of(kernels))
+    kernels = kernels.join(_roofs(trace, peaks, base), on=["rank", "kernel_id"], how="left")
+    ns, roof = pl.col("duration_ns"), pl.col("roof_share")
+    rows = kernels.group_by("rank", "phase", "kind").agg(
+        n_kernels=pl.len().cast(pl.Int64),
+        duration_total_ns=ns.sum(),
+        roof_frac=over((roof * ns).sum(), ns.filter(roof.is_not_null()).sum()),
+        near_frac=pl.when(roof.is_not_null().any()).then(
+            over(ns.filter(roof >= _NEAR).sum(), ns.sum())
+        ),
+    )
+    total = pl.col("duration_total_ns").sum().over("rank")
+    return WORK_KINDS.conform(
+        rows.with_columns(share_frac=over(pl.col("duration_total_ns"), total, 0.0)).sort(
+            "rank", "duration_total_ns", "phase", "kind", descending=[False, True, False, False]
+        )
+    )
+
+
+def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFrame:
+    """Return the share of its roof that each kernel's call reaches, at most 1."""
+    try:
+        found = modelled(trace, base)
+    except MissingTableError:
+        schema = {"rank": pl.Int32, "kernel_id": pl.Int64, "roof_share": pl.Float64}
+        return pl.DataFrame(schema=schema)
+    key = [*DEVICE_KEY, "precision"]
+    calls = found.calls.join(device_peaks(trace, peaks), on=key, how="left", nulls_equal=True)
+    share = over(roof_ns(), pl.col("duration_ns")).clip(upper_bound=1)
+    calls = calls.select(*CALL, roof_share=share)
+    joined = found.kernels.join(calls, on=CALL, how="left", nulls_equal=True)
+    return joined.select("rank", "kernel_id", "roof_share")
+
+
+def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:  # noqa: ARG001 - all notes take these
+    """Name the kinds of each rank's phases, largest first."""
+    sentences = []
+    for (rank,), part in frame.group_by("rank", maintain_order=True):
+        total = int(part["duration_total_ns"].sum())
+        for phase in part["phase"].unique(maintain_order=True):
+            own = part.filter(pl.col("phase").eq_missing(pl.lit(phase, pl.String)))
+            whole = int(own["duration_total_ns"].sum())
+            words = [
+                f"{kind} {ns / whole:.1%}"
+                for kind, ns in own.select("kind", "duration_total_ns").iter_rows()
+                if whole and ns / whole >= _LEAST
+            ]
+            where = f"{phase}, {whole / total:.1%} of its kernel time" if phase else "no phase"
+            if words:
+                sentences.append(f"Rank {rank}, {where}: {', '.join(words)}.")
+    return sentences
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    return [
+        Bars(
+            "Kernel time by kind of work", frame, named(frame, "phase", "kind"), "duration_total_ns"
+        )
+    ]
+
+
+ANALYSIS = Analysis(
+    "What kind of work takes the time?", WORK_KINDS, work_kinds, notes=notes, charts=_charts
+)

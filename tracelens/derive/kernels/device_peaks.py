@@ -1,0 +1,70 @@
+"""The peaks of a trace's devices, by precision."""
+
+import polars as pl
+
+from tracelens.derive.kernels.peaks import PRECISIONS, Peaks, peaks_of
+from tracelens.errors import SourceError
+from tracelens.trace import Trace
+
+DEVICE_KEY = ("rank", "device_id")
+
+
+def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
+    """Return the peaks of each device by precision, with their source.
+
+    Unknown ones are None, with the reason.
+    """
+    devices = trace.devices.select(*DEVICE_KEY, "name").unique(
+        DEVICE_KEY, keep="first", maintain_order=True
+    )
+    names = devices["name"].unique(maintain_order=True).to_list()
+    if given is not None and given.device not in names:
+        raise SourceError(
+            f"the peaks are of {given.device}, and the trace is of"
+            f" {', '.join(names) or 'no known device'}; run tracelens measure-peaks there"
+        )
+    rows = []
+    for rank, device, name in devices.iter_rows():
+        peaks = peaks_of(name, given)
+        for precision in (*PRECISIONS, None):
+            rate = None if peaks is None or precision is None else peaks.flops_per_s.get(precision)
+            if peaks is None:
+                why = f"no peaks of {name} are known; measure them with tracelens measure-peaks"
+            elif rate is None:
+                why = f"no peak of {precision or 'this element type'}: {peaks.source}"
+            else:
+                why = peaks.source
+            rows.append(
+                (
+                    rank,
+                    device,
+                    precision,
+                    rate,
+                    None if peaks is None else peaks.bandwidth_bytes_per_s,
+                    why,
+                    None if peaks is None else peaks.source,
+                )
+            )
+    schema = {
+        "rank": pl.Int32,
+        "device_id": pl.Int32,
+        "precision": pl.String,
+        "peak_flops_per_s": pl.Float64,
+        "peak_bytes_per_s": pl.Float64,
+        "evidence": pl.String,
+        "source": pl.String,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def roof_ns() -> pl.Expr:
+    """Return the least time of calls by their work and their device's peaks; None where unknown.
+
+    What is no product moves memory: where its type has no peak, that alone counts.
+    """
+    flops, moved = (
+        1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s"),
+        1e9 * pl.col("least_bytes") / pl.col("peak_bytes_per_s"),
+    )
+    is_known = moved.is_not_null() & (flops.is_not_null() | (pl.col("flops") == 0))
+    return pl.when(is_known).then(pl.max_horizontal(flops, moved))

@@ -1,0 +1,72 @@
+"""What kind of work a kernel does for a model: attention, products, experts, normalisation.
+
+The first rule that holds decides. A layer's name outweighs what its kernels compute one by one: a
+norm written out in multiplications is normalisation, a softmax inside attention is attention.
+"""
+
+import polars as pl
+
+EXPERTS = ("routing", "dispatch", "experts", "combine")
+KINDS = (
+    "attention",
+    "dense products",
+    "convolutions",
+    *(f"MoE {part}" for part in EXPERTS),
+    "normalisation",
+    "elementwise",
+    "optimizer",
+    "communication",
+    "other",
+)
+_NAMED = pl.concat_str("op", "name", separator=" ")
+_LAST = pl.col("layer").str.extract(r"([^.,]+)(?:,|$)")
+_IS_EXPERT = r"(?i)(^|[._])(\w*moe\w*|\w*experts?\w*|\w*mixture\w*)"
+_ROUTER = r"(?i)router|(^|_)gate(_\d+)?$"
+_ATTENTION_LAYER = r"(?i)attn|attention"
+_ATTENTION_OP = r"bmm|softmax|scaled_dot_product|masked_fill|attention"
+_CACHE = (
+    r"(?i)attention|reshape_and_cache|store_(kv_?)?cache|store_kvcache|kv_buffer|concat_and_cache"
+)
+_ROUTING = (
+    r"(?i)top_?k|softmax|sort|bitmatrix|routing|router|gating|align|bincount|histogram|nonzero"
+    r"|cumsum"
+)
+_COMBINE = r"(?i)combine|finalize|unpermute|moe_sum|index_add|scatter_add"
+_DISPATCH = r"(?i)dispatch|permute|expand_?input|gather|index|scatter"
+
+
+def kinds_of(kernels: pl.DataFrame) -> pl.Series:
+    """Return the kind of each kernel.
+
+    `kernels`: name, op, layer, phase (None where unknown), primitive and is_communication.
+    """
+    texts = [
+        pl.col(name).cast(pl.String).fill_null("") for name in ("name", "op", "layer", "phase")
+    ]
+    frame = kernels.select(*texts, pl.col("primitive").cast(pl.String), "is_communication")
+    primitive = pl.col("primitive")
+    is_expert = pl.col("layer").str.contains(_IS_EXPERT) | _NAMED.str.contains(
+        r"(?i)moe|expert|matmul_ogs"
+    )
+    in_attention = pl.col("layer").str.contains(_ATTENTION_LAYER)
+    rules = (
+        (pl.col("is_communication"), "communication"),
+        ((pl.col("phase") == "optimizer") | (primitive == "optimizer"), "optimizer"),
+        (is_expert & _LAST.str.contains(_ROUTER), "MoE routing"),
+        (is_expert & (primitive == "gemm"), "MoE experts"),
+        (is_expert & _NAMED.str.contains(_ROUTING), "MoE routing"),
+        (is_expert & _NAMED.str.contains(_COMBINE), "MoE combine"),
+        (is_expert & _NAMED.str.contains(_DISPATCH), "MoE dispatch"),
+        (is_expert, "MoE experts"),
+        (primitive == "attention", "attention"),
+        (in_attention & pl.col("op").str.contains(_ATTENTION_OP), "attention"),
+        (in_attention & (primitive == "softmax"), "attention"),
+        (_NAMED.str.contains(_CACHE), "attention"),
+        (primitive == "gemm", "dense products"),
+        (primitive == "conv", "convolutions"),
+        (primitive == "normalization", "normalisation"),
+        (_LAST.str.contains(r"(?i)norm"), "normalisation"),
+        (primitive.is_in(["elementwise", "fused", "layout"]), "elementwise"),
+    )
+    kind = pl.coalesce(*(pl.when(rule).then(pl.lit(word)) for rule, word in rules), pl.lit("other"))
+    return frame.select(kind=kind)["kind"]

@@ -1,0 +1,70 @@
+"""Where each kernel comes from: op, layer, Python line and phase, through graphs as well."""
+
+import polars as pl
+
+from tracelens.derive.events.call_tree import nearest_row
+from tracelens.derive.events.span_trees import with_trees
+from tracelens.derive.layers.attribution import kernel_layers
+from tracelens.derive.layers.graph_replay import has_replays
+from tracelens.derive.layers.modelled_calls import replayed_launches
+from tracelens.derive.time.frame_lines import frames_entered_earlier, mark_lines
+from tracelens.derive.time.step_table import steps_of
+from tracelens.trace import Trace
+
+_MACHINERY = r"torch/(?:nn/modules/module|_ops|utils/_contextlib|fx/graph_module)\.py|^triton/"
+"""Python files that every call of a module, an op or a Triton kernel runs through."""
+_ORIGIN = pl.Schema({"op": pl.String(), "place": pl.String(), "phase": pl.String()})
+
+
+def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
+    """Return rank, kernel_id, op, place, layer and phase of each kernel, None where unknown.
+
+    `op` is the innermost one, `place` the innermost Python frame that is not the framework's
+    machinery, `phase` what a server's step does, else the part of a training step. Kernels of
+    replays have what their graph's capture recorded, in the trace itself or in `base`.
+    """
+    kernels = trace.select("kernels", "rank", "kernel_id", "span_id", "step")
+    found = _origins(trace, kernels).drop("span_id")
+    sides = replayed_launches(trace, base) if has_replays(trace) else ()
+    for side, launches, pairs in sides:
+        nodes = pairs.join(launches, on=["base_rank", "base_id"])
+        nodes = nodes.select("rank", "kernel_id", "base_rank", span_id="base_span")
+        of_side = _origins(side, nodes.rename({"rank": "own", "base_rank": "rank"}))
+        placed = of_side.select("kernel_id", *_ORIGIN, rank="own").unique(["rank", "kernel_id"])
+        found = found.join(placed, on=["rank", "kernel_id"], how="left", suffix="_side")
+        found = found.with_columns(
+            pl.coalesce(f"{name}_side", name).alias(name) for name in _ORIGIN
+        ).drop(f"{name}_side" for name in _ORIGIN)
+    steps = steps_of(trace).select("rank", "step", server="phase")
+    found = found.join(steps.unique(["rank", "step"]), on=["rank", "step"], how="left")
+    found = found.with_columns(phase=pl.coalesce("server", "phase")).drop("server", "step")
+    return found.join(kernel_layers(trace, base), on=["rank", "kernel_id"], how="left")
+
+
+def _origins(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
+    """Return the kernels (rank, span_id and others) with op, place and phase."""
+    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "phase")
+    earlier = frames_entered_earlier(
+        trace.select(
+            *("spans", "process_id", "thread_id", "kind", "name", "start_ns", "duration_ns"),
+            where=pl.col("kind") == "python",
+        )
+    )
+    parts = []
+    for tree, of_tree in with_trees(spans, kernels):
+        rows = of_tree["span_id"].cast(pl.Int64)
+        names = tree["name"].cast(pl.String)
+        is_frame = (tree["kind"] == "python") & names.str.contains(r"\.py\(")
+        is_place = is_frame & ~names.str.contains(_MACHINERY)
+        op, place = (
+            names.gather(nearest_row(tree["parent_id"], flags.fill_null(value=False), rows))
+            for flags in (tree["kind"] == "op", is_place)
+        )
+        parts.append(
+            of_tree.with_columns(
+                op=op,
+                place=mark_lines(place.str.extract(r"([^/]+)$"), earlier),
+                phase=tree["phase"].cast(pl.String).gather(rows),
+            )
+        )
+    return pl.concat(parts)
