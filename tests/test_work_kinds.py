@@ -56,7 +56,10 @@ def served() -> Trace:
 
     A product of 1024 by 1024 by 1024 in bfloat16 on an H200 takes 2.171 µs at 989 TFLOP/s.
     """
-    frame = {"kind": "python", "name": "vllm/model_executor/layers/linear.py(134): apply"}
+    frame: dict[str, Any] = {
+        "kind": "python",
+        "name": "vllm/model_executor/layers/linear.py(134): apply",
+    }
     frame |= {"duration_ns": 9}
     product = {
         "kind": "op",
@@ -65,7 +68,7 @@ def served() -> Trace:
         "input_dtypes": '["c10::BFloat16", "c10::BFloat16"]',
         "module_path": "model.layers.7.mlp",
     }
-    spans = [
+    spans: list[dict[str, Any]] = [
         frame,
         {**product, "parent_id": 0},
         {"kind": "python", "name": "sampler.py(9): lm_head", "start_ns": 10, "duration_ns": 9},

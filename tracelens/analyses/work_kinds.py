@@ -16,6 +16,8 @@ from tracelens.trace import Trace
 
 _NEAR = 0.8
 """Share of its roof from which a call counts as near it, as in the roofline."""
+_MOST_RANKS = 1
+"""Ranks that notes name; as a rule all do the same, and the table has the others."""
 _LEAST = 0.005
 """The least share of a kind that notes name."""
 
@@ -101,9 +103,9 @@ def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFram
 
 
 def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:  # noqa: ARG001 - all notes take these
-    """Name the kinds of each rank's phases, largest first."""
+    """Name the kinds of the phases of the first ranks, largest first."""
     sentences = []
-    for (rank,), part in frame.group_by("rank", maintain_order=True):
+    for (rank,), part in [*frame.group_by("rank", maintain_order=True)][:_MOST_RANKS]:
         total = int(part["duration_total_ns"].sum())
         for phase in part["phase"].unique(maintain_order=True):
             own = part.filter(pl.col("phase").eq_missing(pl.lit(phase, pl.String)))
