@@ -60,7 +60,11 @@ def _shares(origins: pl.DataFrame, origin: str) -> pl.DataFrame:
     return named.group_by(key, maintain_order=True).agg(text=text.head(_N_ORIGINS).str.join(", "))
 
 
-def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:  # noqa: ARG001 - every notes function takes them
+def notes(
+    trace: Trace,  # noqa: ARG001 - all notes take these
+    frame: pl.DataFrame,
+    base: Trace | None = None,  # noqa: ARG001
+) -> list[str]:
     """Say how many kernel names make up half of the time."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):

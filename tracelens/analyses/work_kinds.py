@@ -102,7 +102,11 @@ def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFram
     return joined.select("rank", "kernel_id", "roof_share")
 
 
-def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:  # noqa: ARG001 - all notes take these
+def notes(
+    trace: Trace,  # noqa: ARG001 - all notes take these
+    frame: pl.DataFrame,
+    base: Trace | None = None,  # noqa: ARG001
+) -> list[str]:
     """Name the kinds of the phases of the first ranks, largest first."""
     sentences = []
     for (rank,), part in [*frame.group_by("rank", maintain_order=True)][:_MOST_RANKS]:
