@@ -23,19 +23,22 @@ announce:
 	@echo "then ruff, mypy and all tests run, which takes many minutes. make check-fast runs the fast tests only."
 
 # By file, for its tests share what they collect; in the order of tests/conftest.py, which has the longest files first.
-PYTEST := -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Many tests wait for a program: three processes keep two cores busy. Each takes 10 s to import all tests, so CI, which
+# runs other checks at the same time, asks for two.
+WORKERS ?= 3
+PYTEST = -m pytest --dist loadfile --no-loadscope-reorder -n $(WORKERS)
 # First as in a clone that has no captures beside it; then what those add, where they are: the tests that did not pass.
-# Many tests wait for a program: three processes keep two cores busy.
 pytest: $(VENV)/installed-for-tests
-	TRACELENS_CAPTURES=/nowhere $(BIN)/python $(PYTEST) -n 3 -m 'not exhaustive' -p tests.two_runs --note-passed build/passed.txt
-	$(BIN)/python $(PYTEST) -n 3 -m 'not exhaustive' -p tests.two_runs --leave-out build/passed.txt
+	TRACELENS_CAPTURES=/nowhere $(BIN)/python $(PYTEST) -m 'not exhaustive' -p tests.two_runs --note-passed build/passed.txt
+	$(BIN)/python $(PYTEST) -m 'not exhaustive' -p tests.two_runs --leave-out build/passed.txt
 
 # With what takes long and catches nothing that another test misses.
 test-all: $(VENV)/installed-for-tests
-	$(BIN)/python $(PYTEST) -n 3
+	$(BIN)/python $(PYTEST)
 
 # The loop to work in: no processes, no large samples, few examples. pytest caches compiled tests.
 check-fast: export TRACELENS_EXAMPLES := 10
+check-fast: WORKERS := 2
 check-fast: unexport PYTHONDONTWRITEBYTECODE
 check-fast: $(VENV)/installed-for-tests
 	$(BIN)/python $(PYTEST) -q -m fast
@@ -51,7 +54,7 @@ NOT_LOWEST := inlined or tail_calls or forwarded or the_thread_is_the_one or 160
 WITHOUT_LIBRARY := nesting torch_formats
 test-lowest sanitized: export TRACELENS_CAPTURES := /nowhere
 test-lowest: $(VENV)-lowest/installed
-	$(VENV)-lowest/bin/python $(PYTEST) -q -m 'not hypothesis' -k 'not ($(NOT_LOWEST))' $(LOWEST_TESTS:%=tests/test_%.py)
+	$(VENV)-lowest/bin/python -m pytest -q -m 'not hypothesis' -k 'not ($(NOT_LOWEST))' $(LOWEST_TESTS:%=tests/test_%.py)
 	TRACELENS_NATIVE=off $(VENV)-lowest/bin/python -m pytest -q -m 'not hypothesis' $(WITHOUT_LIBRARY:%=tests/test_%.py)
 
 # The tests that reach the native library, and a fuzzer of what it reads, with every access and every sum checked. What

@@ -92,12 +92,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the fast tests, and put the files that take longest first.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the fast tests where these are asked for, and put the longest files first.
 
     Others keep the order of names.
     """
-    for item in items:
+    for item in items if "fast" in config.getoption("markexpr") else ():
         if is_fast(item):
             item.add_marker(pytest.mark.fast)
     items.sort(key=lambda item: not item.path.stem.removeprefix("test_").startswith(LONGEST))

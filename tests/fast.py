@@ -176,7 +176,7 @@ class Watch:
     def begin(self, item: pytest.Item) -> None:
         """Watch a fast test, and no other."""
         self.broken = []
-        self.test = item if item.get_closest_marker("fast") else None
+        self.test = item if is_fast(item) else None
 
     def end(self) -> None:
         """Fail the test that started a process or read a large sample."""

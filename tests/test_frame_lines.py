@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import tracelens as tl
+from tests.never_compiled import NEVER_COMPILED
 from tests.programs import span
 from tracelens.answers.words import frame_text
 from tracelens.derive.time.frame_lines import frames_entered_earlier, mark_lines
@@ -78,7 +79,9 @@ def test_a_trace_without_samples_names_definitions(tmp_path: Path) -> None:
     """A trace of torch.profiler's own: `load` begins in line 2; `train` had been entered before."""
     script, file = tmp_path / "train.py", tmp_path / "run.json"
     script.write_text(SCRIPT)
-    subprocess.run([sys.executable, str(script), str(file)], check=True, capture_output=True)
+    light = f"{NEVER_COMPILED}import runpy\nrunpy.run_path(sys.argv.pop(1), run_name='__main__')"
+    command = [sys.executable, "-c", light, str(script), str(file)]
+    subprocess.run(command, check=True, capture_output=True)
     places = tl.analyses.idle_gaps(tl.collect(file))["what"].drop_nulls().to_list()
     assert "train.py(def 2): load > sleep" in " ".join(places)
     assert not any("train.py(" in place.replace("train.py(def 2)", "") for place in places)

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import tracelens as tl
-from tests.test_live_torch import TRAIN
+from tests.test_live_torch import LIGHT_TRAIN
 from tracelens.errors import SourceError, ToolError, UsageError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -127,7 +127,7 @@ with tl.capture("run.tracelens"):
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
-    begin = TRAIN + "import tracelens as tl\n"
+    begin = LIGHT_TRAIN + "import tracelens as tl\n"
     return one_by_one(
         tmp_path_factory.mktemp("blocks"), {name: begin + code for name, code in PROGRAMS.items()}
     )
@@ -180,7 +180,7 @@ def test_a_capture_within_another_is_refused(
 
 
 CELLS = [
-    TRAIN,
+    LIGHT_TRAIN,
     (
         "import tracelens as tl\nwith tl.capture('run.tracelens') as cap:\n    step()\n   "
         " cap.step()\n    step()"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.never_compiled import NEVER_COMPILED
 from tests.test_live_torch import LiveRun, check_a_capture
 from tracelens.analyses import verdict
 from tracelens.answers import make_answer
@@ -19,7 +20,7 @@ pytestmark = [
     ),
 ]
 
-HEAD = """
+HEAD = f"""{NEVER_COMPILED}
 import time, torch
 torch.set_num_threads(1)
 model = torch.nn.Linear(64, 64)

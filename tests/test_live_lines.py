@@ -9,6 +9,7 @@ import pytest
 
 import tracelens as tl
 from tests.answer_checks import check_answer
+from tests.never_compiled import NEVER_COMPILED
 from tracelens.collectors import run_program
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.collectors.torch.sampled_lines import LineSamples, with_sampled_lines
@@ -51,7 +52,7 @@ for _ in range(2):
 """
 LINE = PROGRAM[: PROGRAM.index("{cause}")].count("\n") + 1
 """The line of every program's cause."""
-ALL = """import runpy, sys, torch
+ALL = f"""{NEVER_COMPILED}import runpy, sys, torch
 import inputs
 torch.set_num_threads(1)
 for program in sys.argv[1:]:
@@ -156,6 +157,6 @@ def test_the_profilers_own_lines_do_not_reach_the_terminal(
     recorded: Trace, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     script = tmp_path / "one.py"
-    script.write_text("import torch\ntorch.nn.Linear(2, 2)(torch.ones(2))\n")
+    script.write_text(f"{NEVER_COMPILED}import torch\ntorch.nn.Linear(2, 2)(torch.ones(2))\n")
     run_program("torch", [sys.executable, str(script)], settings=Settings("", 0, 0, None))
     assert "USDT" not in capfd.readouterr().err

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from tests.command_line import command_line
+from tests.never_compiled import NEVER_COMPILED
 from tests.test_live_torch import (
     LIGHT_TRAIN,
     ROOT,
@@ -182,9 +183,16 @@ def test_what_another_launcher_starts_are_ranks_and_it_is_none(
         (["true"], "started no Python that tracelens could enter"),
         ([sys.executable, "-I", "-c", "import torch"], "-I, -E, -S"),
         ([sys.executable, "-c", "print()"], "never imported torch"),
-        ([sys.executable, "-c", "import torch, os; os._exit(5)"], r"os\._exit.*exit code 5"),
         (
-            [sys.executable, "-c", "import torch.profiler as p\nwith p.profile(): pass"],
+            [sys.executable, "-c", f"{NEVER_COMPILED}import torch, os; os._exit(5)"],
+            r"os\._exit.*exit code 5",
+        ),
+        (
+            [
+                sys.executable,
+                "-c",
+                f"{NEVER_COMPILED}import torch.profiler as p\nwith p.profile(): pass",
+            ],
             "runs torch.profiler itself",
         ),
     ],
@@ -311,12 +319,12 @@ dist.destroy_process_group()
     ].to_list() == [1, 1]
 
 
-SPAWNS = """
+SPAWNS = f"""{NEVER_COMPILED}
 import os, torch, torch.distributed as dist, torch.multiprocessing as mp
 
 def work(rank, folder):
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
+    dist.init_process_group("gloo", init_method=f"file://{{folder}}/meeting", rank=rank, world_size=2)
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(3):

@@ -6,13 +6,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.never_compiled import NEVER_COMPILED
 from tests.test_live_torch import LiveRun, run, steps
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed"
 )
 
-TRAIN = """
+TRAIN = f"""{NEVER_COMPILED}
 import threading, time
 import torch
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import pytest
 
+from tests.never_compiled import NEVER_COMPILED
 from tracelens.collectors import run_program
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.trace import Trace
@@ -48,16 +49,6 @@ class Net(nn.Module):
 
 model = Net()
 """
-# Torch's optimizers import torch.compile, which takes as long as torch itself, only to keep it out
-# of their methods; and its profiler does, only to ask whether compiled graphs are replayed.
-NEVER_COMPILED = """
-import types
-torch._dynamo = sys.modules["torch._dynamo"] = types.ModuleType("torch._dynamo")
-torch._dynamo.disable, torch._dynamo.graph_break = (lambda method, *_, **__: method), (lambda: None)
-torch._inductor = sys.modules["torch._inductor"] = types.ModuleType("torch._inductor")
-torch._inductor.config = types.SimpleNamespace(triton=types.SimpleNamespace(cudagraphs=False))
-sys.modules["torch._inductor.config"] = torch._inductor.config
-"""
 STEPS = """
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 loss_of = nn.CrossEntropyLoss()
@@ -68,7 +59,7 @@ def step():
     loss_of(model(x), y).backward()
     optimizer.step()
 """
-LIGHT_MODEL = MODEL + NEVER_COMPILED
+LIGHT_MODEL = NEVER_COMPILED + MODEL
 LIGHT_TRAIN = LIGHT_MODEL + STEPS
 TRAIN = MODEL + STEPS
 """Training that replaces nothing of torch's own.
@@ -212,12 +203,13 @@ def test_options_are_the_profilers(tmp_path: Path) -> None:
 def test_without_stacks_modules_are_marked_one_by_one(tmp_path: Path) -> None:
     done = run(
         tmp_path,
-        LIGHT_TRAIN + "for _ in range(5): step()",
+        LIGHT_TRAIN + "for _ in range(5): step()\nassert 'sympy' not in sys.modules, 'compiler'",
         wait=1,
         warmup=0,
         active=2,
         stacks=False,
     )
+    assert done.exit_code == 0
     calls = done.trace.spans.filter(pl.col("kind") == "module").group_by("module_path").len()
     paths = ["CrossEntropyLoss", "Net", "fc", "layer1", "stem"]
     paths += [

@@ -311,6 +311,7 @@ def test_no_time_left_starts_nothing(study: Any, tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.exhaustive
 def test_quick_runs_without_a_gpu(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
     command = [

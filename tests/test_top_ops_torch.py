@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 import tracelens as tl
-from tests.test_live_torch import TRAIN
+from tests.test_live_torch import LIGHT_TRAIN
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed"
 )
 PROFILED = (
-    TRAIN
+    LIGHT_TRAIN
     + """
 from torch.profiler import ProfilerActivity, profile
 step()
@@ -30,7 +30,11 @@ print(json.dumps([[e.key, e.count, e.self_cpu_time_total] for e in prof.key_aver
 
 def test_counts_and_self_times_are_torchs(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROFILED], cwd=tmp_path, check=True, capture_output=True, text=True
+        [sys.executable, "-c", PROFILED],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     theirs = {
         key: (n, round(own_us * 1000))
