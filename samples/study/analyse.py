@@ -229,6 +229,11 @@ def _sweeps(measured: pl.DataFrame) -> dict[str, Any]:
             for level in ("torchscript", "eager")
         },
         "points": table,
+        "plain_us": {
+            level: time.middle * HERE[0] * 1e3
+            for level in ("eager", "libtorch")
+            if (time := points.time_of(measured, (level, "infer", *HERE)))
+        },
         "utilisation": {
             level: points.value(measured, (level, "infer", *HERE), "gpu_util_percent")
             for level in paper.LEVELS
