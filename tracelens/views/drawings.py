@@ -8,7 +8,7 @@ from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.rank_ranges import MANY
 from tracelens.derive.stacks.stack_listing import first_hits, pair_stacks, side_by_side
 from tracelens.derive.time.model import TimeModel, time_model
-from tracelens.derive.time.rank_steps import heat_map, ranks_to_draw
+from tracelens.derive.time.rank_steps import HeatMap, heat_map, ranks_to_draw
 from tracelens.derive.time.timeline import first_rank
 from tracelens.report import Report
 from tracelens.trace import Trace
@@ -60,15 +60,16 @@ def draw_events(report: Report) -> Iterator[Drawn]:
         return
     trace = report.trace
     model = time_model(trace)
-    yield from _heat(model)
-    together = ranks_to_draw(model)
+    heat, together = heat_map(model), ranks_to_draw(model)
+    if heat is not None:
+        yield _heat(heat)
     ranks = _chosen(model, together)
-    drawn = [*timelines(report, together, ranks)]
+    drawn = [*timelines(report, model, together, ranks)]
     if drawn:
         views = [View(*view_names(drawing), view_data(report, drawing)) for drawing in drawn]
         notes = [*filter(None, [list_chosen(ranks, len(trace.manifest.ranks))])]
         title = "What ran when?"
-        yield Drawn("timeline", title, notes, views, overviews(report, drawn))
+        yield Drawn("timeline", title, notes, views, overviews(report, model, drawn))
     paths = {rank: kernel_paths(trace, rank) for rank in ranks}
     views = [
         View(f"rank {rank}", "", packed_bars("icicle", found, total, _icicle_note(rank, total)))
@@ -90,10 +91,7 @@ def _chosen(model: TimeModel, together: list[int]) -> list[int]:
     return [*dict.fromkeys((*together, first_rank(model)))]
 
 
-def _heat(model: TimeModel) -> Iterator[Drawn]:
-    heat = heat_map(model)
-    if heat is None:
-        return
+def _heat(heat: HeatMap) -> Drawn:
     notes = [
         "A row is a rank, a column a step. Waiting is for other ranks, while nothing is computed."
     ]
@@ -111,7 +109,7 @@ def _heat(model: TimeModel) -> Iterator[Drawn]:
         "columns": columns,
         "colors": colors,
     }
-    yield Drawn(
+    return Drawn(
         "ranks_by_step",
         "Which ranks wait, compute or idle in which step?",
         notes,

@@ -7,7 +7,7 @@ import polars as pl
 
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.time.bar_details import DETAILS, with_details
-from tracelens.derive.time.model import time_model
+from tracelens.derive.time.model import TimeModel
 from tracelens.derive.time.program_phases import program_steps
 from tracelens.derive.time.rank_steps import same_moment
 from tracelens.derive.time.timeline import BARS, Timeline, Window, draw_timeline, windows
@@ -27,21 +27,21 @@ PATH_LANE = "critical path: what the step waited for"
 _INTERNAL = ("rank", "source", "event_id")
 
 
-def timelines(report: Report, together: list[int], ranks: list[int]) -> Iterator[Timeline]:
+def timelines(
+    report: Report, model: TimeModel, together: list[int], ranks: list[int]
+) -> Iterator[Timeline]:
     """Yield timelines of ranks below each other, then of each rank's steps.
 
     Of a rank there are more than two only where their bars are few.
     """
-    trace = report.trace
-    model = time_model(trace)
     for window in windows(model, together[0]) if len(together) > 1 else []:
-        moment = same_moment(trace, together[0], window.start_ns, together)
+        moment = same_moment(model.collectives.clocks, together[0], window.start_ns, together)
         timeline = draw_timeline(model, window, moment)
         if timeline is not None:
             yield timeline
     for rank in ranks:
         n_bars = 0
-        for window in _windows(report, rank):
+        for window in _windows(report, model, rank):
             if n_bars > _FEW_BARS and not window.place:
                 break
             timeline = draw_timeline(model, window)
@@ -50,9 +50,8 @@ def timelines(report: Report, together: list[int], ranks: list[int]) -> Iterator
                 yield timeline
 
 
-def _windows(report: Report, rank: int) -> list[Window]:
+def _windows(report: Report, model: TimeModel, rank: int) -> list[Window]:
     """Return a rank's steps to draw: median, longest, the critical path's, then the first ones."""
-    model = time_model(report.trace)
     chosen = windows(model, rank)
     path = _critical_path(report, rank)
     on_path = set(path["step"].drop_nulls()) if path.height else set()
@@ -167,9 +166,8 @@ def view_names(timeline: Timeline) -> tuple[str, str]:
     return whose, f"{window.step} ({window.place})" if window.place else f"{window.step}"
 
 
-def overviews(report: Report, drawn: list[Timeline]) -> dict[str, str]:
+def overviews(report: Report, model: TimeModel, drawn: list[Timeline]) -> dict[str, str]:
     """Return all steps of each rank that is drawn alone, packed, by the words it is chosen by."""
-    model = time_model(report.trace)
     steps = program_steps(model.steps, model.phases).sort("start_ns")
     overviews_by_rank = {}
     for rank in dict.fromkeys(view.window.rank for view in drawn if len(view.ranks) == 1):

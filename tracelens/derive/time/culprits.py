@@ -106,7 +106,7 @@ def find_culprits(model: TimeModel) -> Culprits:
     if not groups and shared is None:
         return Culprits((), 0.0, 0.0)
     greatest = sorted(groups, key=lambda culprit: -culprit.excess_ns * culprit.n_steps)[:_MOST]
-    blamed = _with_costs(trace, delays, [_with_part(culprit, delays) for culprit in greatest])
+    blamed = _with_costs(model, delays, [_with_part(culprit, delays) for culprit in greatest])
     total = float(delays.group_by("rank").agg(pl.col("step_ns").sum())["step_ns"].mean() or 1)  # type: ignore[arg-type]
     cost = blamed.cost_ns
     each = [*blamed.each]
@@ -313,9 +313,9 @@ def _with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
     return replace(culprit, measure=measure, part_ns=part_ns, usual_ns=part_ns - excess_ns(measure))
 
 
-def _with_costs(trace: Trace, delays: pl.DataFrame, culprits: list[Culprit]) -> Culprits:
+def _with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) -> Culprits:
     """Return the culprits with their costs, without those whose delays the job hardly feels."""
-    replay = prepare_replay(trace, delays["rank"].unique()) if culprits else None
+    replay = prepare_replay(model, delays["rank"].unique()) if culprits else None
     if replay is None:
         return Culprits((), 0.0, 0.0)
     removals = [_removals(culprit, delays) for culprit in culprits]

@@ -16,10 +16,8 @@ from statistics import median
 import polars as pl
 
 from tracelens.derive.ranks.collective_wait import waits_of
-from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.derive.ranks.pipeline import find_pipeline
-from tracelens.derive.time.step_table import steps_of
-from tracelens.trace import Trace
+from tracelens.derive.time.model import TimeModel
 
 _MOST_ROWS = 1_000_000
 """The most calls of ranks that are replayed: the first ones of a longer trace."""
@@ -91,9 +89,10 @@ class Replay:
         return times.to_series().to_list()
 
 
-def prepare_replay(trace: Trace, ranks: Iterable[int]) -> Replay | None:
-    """Return the replay of a trace's matched collectives, None where there are none."""
-    calls = match_collectives(trace).calls.filter(pl.col("rank").is_in([*ranks]))
+def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
+    """Return the replay of a job's matched collectives, None where there are none."""
+    trace = model.trace
+    calls = model.collectives.calls.filter(pl.col("rank").is_in([*ranks]))
     if calls.is_empty():
         return None
     exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
@@ -102,7 +101,7 @@ def prepare_replay(trace: Trace, ranks: Iterable[int]) -> Replay | None:
         pl.col("exposed_ns").fill_null(0)
     )
     rows = rows.sort("last_start_ns", *_CALL, "rank").head(_MOST_ROWS)
-    edges = _edges(trace, rows)
+    edges = _edges(model, rows)
     rows = rows.join(edges.select("rank", "begin_ns"), on="rank", maintain_order="left")
     goes_on = pl.col("start_ns") + pl.col("exposed_ns")
     before = goes_on.shift().over("rank").fill_null(pl.col("begin_ns"))
@@ -131,12 +130,12 @@ def prepare_replay(trace: Trace, ranks: Iterable[int]) -> Replay | None:
     )
 
 
-def _edges(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
+def _edges(model: TimeModel, rows: pl.DataFrame) -> pl.DataFrame:
     """Return when each rank's steps, or device work, begin and end on the job's clock."""
     end = pl.col("start_ns") + pl.col("duration_ns")
     both = {"begin_ns": pl.col("start_ns").min(), "end_ns": end.max()}
-    steps = steps_of(trace).group_by("rank").agg(**both)
-    kernels = trace.select("kernels", "rank", "start_ns", "duration_ns")
+    steps = model.steps.group_by("rank").agg(**both)
+    kernels = model.trace.select("kernels", "rank", "start_ns", "duration_ns")
     unmarked = kernels.join(steps, on="rank", how="anti").group_by("rank").agg(**both)
     edges = pl.concat([steps.select(unmarked.columns), unmarked])
     # A clock's drift within a trace moves its edges less than what a replay is good for.

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.ranks.collective_wait import waits_in
-from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.derive.time.model import TimeModel
 from tracelens.schemas.results.time import IDLE_PARTS, PARTS, PROGRAM
-from tracelens.trace import Trace
 
 _MOST_ROWS, _MOST_COLUMNS = 128, 500  # so many rows of 5 pixels are seen without scrolling
 
@@ -65,9 +63,11 @@ def ranks_to_draw(model: TimeModel) -> list[int]:
     return [*dict.fromkeys((worst, awaited, median))]
 
 
-def same_moment(trace: Trace, rank: int, moment_ns: int, others: list[int]) -> dict[int, int]:
-    """Return a rank's moment on the clocks of other ranks, by rank."""
-    rows = {row["rank"]: row for row in match_collectives(trace).clocks.iter_rows(named=True)}
+def same_moment(
+    clocks: pl.DataFrame, rank: int, moment_ns: int, others: list[int]
+) -> dict[int, int]:
+    """Return a rank's moment on the clocks of other ranks, by rank; `clocks` as of `clocks_of`."""
+    rows = {row["rank"]: row for row in clocks.iter_rows(named=True)}
 
     def terms(of: int) -> tuple[float, float, float]:
         row = rows.get(of, {})
