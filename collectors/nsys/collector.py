@@ -20,7 +20,7 @@ from tracelens.collectors.nsys.tool import RAW_SUFFIX, REPORT_SUFFIXES, exported
 from tracelens.derive.assemble import assemble
 from tracelens.errors import SourceError, UsageError, first_line
 from tracelens.schemas import TABLES
-from tracelens.trace.capture import Capture, Diagnostics, Place, SourceFile
+from tracelens.trace.capture import Capture, Diagnostics, HostFacts, SourceFile
 from tracelens.trace.cleaning import clean
 
 RANK_BY = ("auto", "process", "file")
@@ -267,7 +267,7 @@ def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
             settings=metadata.settings(export),
             reasons={name: why for name, why in _WHY_EMPTY.items() if name not in tables},
             diagnostics=diagnostics_of_rank,
-            place=Place.on(metadata.host(export) or file.sha256),
+            host_facts=HostFacts.on(metadata.host(export) or file.sha256),
         )
         clean(capture, metadata.owners(export))
         captures.append(capture)

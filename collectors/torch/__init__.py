@@ -17,7 +17,7 @@ from tracelens.collectors.torch import sidecar
 from tracelens.collectors.torch.distributed import (
     describe_rank,
     distributed,
-    place_of,
+    host_facts_of,
     rank_of,
     with_group_ranks,
 )
@@ -36,7 +36,7 @@ from tracelens.limits import TRACES
 from tracelens.running.program import package
 from tracelens.schemas import TABLES
 from tracelens.storage.store import Store
-from tracelens.trace.capture import Capture, Diagnostics, Place
+from tracelens.trace.capture import Capture, Diagnostics, HostFacts
 from tracelens.trace.collector import Collector, Tool
 from tracelens.trace.same_run import WORLD_SIZE
 from tracelens.trace.sidecars import unzipped
@@ -186,7 +186,7 @@ def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
     )
     if capture.rank_origin in {"file name", "launcher"}:
         capture.rank, capture.rank_origin = None, "input order"
-        capture.place = Place(capture.place.host)
+        capture.host_facts = HostFacts(capture.host_facts.host)
     capture.diagnostics.add(
         "info", "several_traces", "traces that stand in one file, one after another; each is a rank"
     )
@@ -259,7 +259,7 @@ def _capture(
     )
     sidecar.mark_rank(capture, beside)
     capture.tables["ranks"] = describe_rank(capture, path.name, facts, beside)
-    capture.place = place_of(path, facts)
+    capture.host_facts = host_facts_of(path, facts)
     return capture
 
 

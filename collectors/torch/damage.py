@@ -110,7 +110,7 @@ class Recovery:
         text = self._text
         if text.data[text.at : text.at + 1] != b"{":
             return 0
-        room = _VAIN_BYTES + _VAIN_BYTES_PER_BYTE_READ * text.place - self._n_vain_bytes
+        room = _VAIN_BYTES + _VAIN_BYTES_PER_BYTE_READ * text.offset - self._n_vain_bytes
         stopped = 0
         for size in (_LITTLE, _NEAR, EVENT_MIB.value << 20):
             if size > max(_LITTLE, room):

@@ -14,7 +14,7 @@ import polars as pl
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.schemas.events import PARALLEL
-from tracelens.trace.capture import Capture, Place
+from tracelens.trace.capture import Capture, HostFacts
 from tracelens.trace.same_run import WORLD_SIZE
 
 _RANK_IN_NAME = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
@@ -156,14 +156,14 @@ def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
     return [*range(size or 0)] if is_all else ranks
 
 
-def place_of(path: Path, facts: dict[str, Any]) -> Place:
+def host_facts_of(path: Path, facts: dict[str, Any]) -> HostFacts:
     """Return the host's name and the ranks of groups.
 
     They tell which captures are of one host and of one job.
     """
     handlers = _HANDLERS_NAME.match(path.name)
     host = text(facts.get("host_name")) or (handlers[1] if handlers else None)
-    return Place.on(host, {name: tuple(ranks) for name, _, ranks in _groups(facts)})
+    return HostFacts.on(host, {name: tuple(ranks) for name, _, ranks in _groups(facts)})
 
 
 def distributed(facts: dict[str, Any]) -> dict[str, Any]:

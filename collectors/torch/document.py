@@ -90,11 +90,11 @@ class Document:
     def events_to(self, end: int | None) -> Iterator[list[Event]]:
         """Yield the list's events, to its end or to the first event after a place in the text."""
         text, self._end = self.text, end
-        while not self.is_closed and (end is None or text.place < end):
+        while not self.is_closed and (end is None or text.offset < end):
             while not self._recovery.has_lost and (batch := self._sound()):
                 self.n_events += len(batch)
                 yield batch
-            if end is not None and text.place >= end:
+            if end is not None and text.offset >= end:
                 return
             if not text.left and not text.more():
                 return
@@ -164,10 +164,10 @@ class Document:
         text = self.text
         if self._is_lines:
             return self._sound_lines()
-        if text.place < self._no_sound_before:
+        if text.offset < self._no_sound_before:
             return []
         size = self._at_once
-        most = LONG if self._end is None else min(LONG, self._end - text.place)
+        most = LONG if self._end is None else min(LONG, self._end - text.offset)
         has_failed = False
         while True:
             size = min(size, most)
@@ -176,7 +176,7 @@ class Document:
             if cut is None:
                 if has_failed or size >= most or text.left <= size:
                     if not has_failed:
-                        self._no_sound_before = text.place + min(size, text.left) - _OVERLAP
+                        self._no_sound_before = text.offset + min(size, text.left) - _OVERLAP
                     return []
                 size *= 4
                 continue
@@ -191,7 +191,7 @@ class Document:
                 if (
                     is_first
                 ):  # what lies before it is read one by one, and no piece of it is tried again
-                    self._no_sound_before = text.place + cut[0] - text.at
+                    self._no_sound_before = text.offset + cut[0] - text.at
                 return []
             has_failed = True
             size = max(_FEWEST_AT_ONCE, min(size, cut[0] - text.at) // 8)
@@ -199,7 +199,7 @@ class Document:
     def _sound_lines(self) -> list[Event]:
         """Return the next events that are on lines of their own, without a list around them."""
         text, size = self.text, self._at_once
-        size = size if self._end is None else min(size, self._end - text.place)
+        size = size if self._end is None else min(size, self._end - text.offset)
         while size > 0:
             text.reach(size)
             end = text.data.rfind(b"\n", text.at, text.at + size) + 1

@@ -127,25 +127,27 @@ def read_native(
     n_threads = n_threads or min(_MOST_THREADS, os.cpu_count() or 1)
     with ThreadPoolExecutor(n_threads) as pool:
         blocks = _Blocks(text, block_bytes, pool, n_threads)
-        place = text.place
+        offset = text.offset
         for block in blocks:
-            if place < block.end:
-                if place <= block.start:
-                    place = _take(block, collected, document)
+            if offset < block.end:
+                if offset <= block.start:
+                    offset = _take(block, collected, document)
                     collected.refuse_other_objects(text.name)
-                    if place == block.end:
+                    if offset == block.end:
                         continue
                     text.resume(
-                        bytes(block.text[place - block.start :]), blocks.text_from(block.end), place
+                        bytes(block.text[offset - block.start :]),
+                        blocks.text_from(block.end),
+                        offset,
                     )
                 for events in document.events_to(block.end):
                     collected.add(events)
                     collected.refuse_other_objects(text.name)
-                place = text.place
+                offset = text.offset
             if document.is_closed:
                 break
         else:
-            text.resume(b"", iter(()), place)
+            text.resume(b"", iter(()), offset)
         blocks.is_parsing = False
     document.finish()
     frames = collected.frames()
@@ -190,7 +192,7 @@ class _Block:
 
 
 def _take(block: _Block, collected: RawEvents, document: Document) -> int:
-    """Take over the parser's result for the block; returns the place where it stopped."""
+    """Take over the parser's result for the block; returns the offset where it stopped."""
     parsed = block.parsed.result() if block.parsed else _Parsed()
     refused = []
     for written, n_before in parsed.refused:
@@ -218,7 +220,7 @@ class _Blocks:
         self, text: Text, block_bytes: int, pool: ThreadPoolExecutor, n_threads: int
     ) -> None:
         self.is_parsing = True
-        self._start = text.place
+        self._start = text.offset
         self._texts = _cut(text.rest(), block_bytes)
         self._pool = pool
         self._n_ahead = n_threads + 1
@@ -235,13 +237,13 @@ class _Blocks:
                 return
             yield self._ahead.popleft()
 
-    def text_from(self, place: int) -> Iterator[memoryview]:
+    def text_from(self, offset: int) -> Iterator[memoryview]:
         """Yield the text from the start of a block on, parsed or not."""
         while (
-            block := next((block for block in self._ahead if block.start == place), None)
+            block := next((block for block in self._ahead if block.start == offset), None)
             or self._read()
         ):
-            place = block.end
+            offset = block.end
             yield block.text
 
     def _read(self) -> _Block | None:

@@ -22,7 +22,7 @@ from tracelens.running.nvml import Sampler
 from tracelens.running.program import run_program
 from tracelens.storage.folders import OwnFolder
 from tracelens.trace import Trace
-from tracelens.trace.capture import Capture, Place
+from tracelens.trace.capture import Capture, HostFacts
 from tracelens.trace.collector import Run
 from tracelens.trace.combine import combine
 from tracelens.trace.directory import check_target
@@ -112,7 +112,7 @@ def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
             "export_ns": report.get("export_ns"),
             "blas": report.get("blas"),
         }
-        capture.place = Place.on("here")
+        capture.host_facts = HostFacts.on("here")
         if report.get("is_opening"):
             capture.diagnostics.add("warning", "opening_only", _OPENING)
         elif n_others := report.get("n_other_trainers"):

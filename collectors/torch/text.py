@@ -10,7 +10,7 @@ _DONE_WITH = 1 << 20
 
 
 class Text:
-    """A window of text that is extended on demand; `at` is the reader's place."""
+    """A window of text that is extended on demand; `at` is where the reader stands in it."""
 
     def __init__(self, pieces: Iterable[bytes], name: str = "the text") -> None:
         """Start with pieces of text; `name` is used in errors."""
@@ -23,8 +23,8 @@ class Text:
         self._pieces: Iterator[bytes | memoryview] = iter(pieces)
 
     @property
-    def place(self) -> int:
-        """The reader's place in the whole text."""
+    def offset(self) -> int:
+        """Where the reader stands in the whole text, in bytes."""
         return self.start + self.at
 
     @property
@@ -91,9 +91,9 @@ class Finder:
 
         Return None where there is none yet.
         """
-        place = text.start + begin
-        if self._match_begin is None or self._match_begin < place:
-            begin = max(place, self._searched) - text.start
+        offset = text.start + begin
+        if self._match_begin is None or self._match_begin < offset:
+            begin = max(offset, self._searched) - text.start
             match = self._pattern.search(text.data, begin)
             if match is None:
                 # A match that more text completes can only start at the last such byte.

@@ -134,7 +134,7 @@ def collect_rank(
                 _create(
                     objects,
                     _record(
-                        rank, trace.manifest, sizes, alike | _place(captures, rank, objects.place)
+                        rank, trace.manifest, sizes, alike | _place(captures, rank, objects.address)
                     ),
                 )
                 for rank in trace.manifest.ranks
@@ -155,9 +155,9 @@ def _read(
     with read_by(reading):
         captures, _ = read_sources(given, task.kind, folder / "read", None, lambda _: None)
     for source in task.sources:
-        if url_of(source.place) is None and local(Path(source.place)).etag != source.etag:
+        if url_of(source.address) is None and local(Path(source.address)).etag != source.etag:
             raise SourceError(
-                f"{source.place}: was changed while it was read; collect it again when it is"
+                f"{source.address}: was changed while it was read; collect it again when it is"
                 " complete"
             )
     if task.position is not None and not task.ranks:
@@ -188,13 +188,13 @@ def _fetched(task: Task, folder: Path) -> dict[Path, str]:
     """
     files = {}
     for number, source in enumerate([*task.sources, *task.beside]):
-        file = Path(source.place)
-        if url_of(source.place) is not None:
+        file = Path(source.address)
+        if url_of(source.address) is not None:
             # Each in a folder of its own, for names may repeat, but with what lies beside it.
             is_alone = task.folder is None and not task.beside
             file = fetch(source, folder / (str(number) if is_alone else "0") / (task.folder or ""))
         if number < len(task.sources):
-            files[file] = source.place
+            files[file] = source.address
     return files
 
 
@@ -228,12 +228,12 @@ def _create(objects: Objects, record: RankRecord) -> RankRecord:
     objects.remove(record.keys)
     if other is None or other.made_by != record.made_by:
         raise TargetError(
-            f"{objects.place}: rank {rank} is there, made with other options; give {BEGIN_ANEW}"
+            f"{objects.address}: rank {rank} is there, made with other options; give {BEGIN_ANEW}"
         )
     if other.sources != record.sources:
         names = other.sources[0][0], record.sources[0][0]
         raise TargetError(
-            f"{objects.place}: {names[0]} and {names[1]} both claim rank {rank}, or one was"
+            f"{objects.address}: {names[0]} and {names[1]} both claim rank {rank}, or one was"
             f" changed; give --rank once for each file, in their order, or {BEGIN_ANEW}"
         )
     return other
@@ -248,13 +248,13 @@ def _place(captures: Sequence[Capture], rank: int, target: str) -> dict[str, Any
     )
     if first is None:
         return {}
-    host, rank_rows = first.place.host, first.tables.get("ranks")
+    host, rank_rows = first.host_facts.host, first.tables.get("ranks")
     return {
         "host": (
             None if host is None else hashlib.sha256(f"{target} {host}".encode()).hexdigest()[:16]
         ),
         "node": None if rank_rows is None or not rank_rows.height else rank_rows["node"][0],
-        "groups": {name: list(ranks) for name, ranks in first.place.groups.items()},
+        "groups": {name: list(ranks) for name, ranks in first.host_facts.groups.items()},
     }
 
 
@@ -270,5 +270,5 @@ def read_record(objects: Objects, key: str) -> RankRecord | None:
         return msgspec.json.decode(content, type=RankRecord)
     except msgspec.MsgspecError:
         raise TargetError(
-            f"{objects.place}/{key}: is no record of a rank; give {BEGIN_ANEW}"
+            f"{objects.address}/{key}: is no record of a rank; give {BEGIN_ANEW}"
         ) from None

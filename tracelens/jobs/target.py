@@ -39,7 +39,7 @@ def prepare(target: str, *, force: bool) -> None:
     objects = Objects(target)
     if objects.about(MANIFEST) is not None and not force:
         raise SourceError(
-            f"{objects.place}: exists already; give another --out, or --force to replace it"
+            f"{objects.address}: exists already; give another --out, or --force to replace it"
         )
     if url_of(target) is None:
         Path(target, RANKS).mkdir(exist_ok=True)  # by which a job that was killed is known
@@ -143,7 +143,7 @@ def clean(target: str, hours: float = 1) -> int:
     content = objects.read(MANIFEST)
     named = {key for record in finished_ranks(target) for key in record.keys}
     if content is not None:
-        named.update(keys_of(manifest_of(content, objects.place)))
+        named.update(keys_of(manifest_of(content, objects.address)))
     before = datetime.now(UTC) - timedelta(hours=hours)
     ours = {key: written for key, written in objects.keys().items() if _OURS.fullmatch(key)}
     left = [key for key, written in ours.items() if key not in named and written <= before]

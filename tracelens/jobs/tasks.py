@@ -157,7 +157,7 @@ def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, 
     They are the object itself, or the objects directly below it, by their first bytes.
     """
     members, more = listed(url)
-    is_itself = members[0].place == url
+    is_itself = members[0].address == url
     name = url.rpartition("/")[2]
     if not is_itself and any(member.name.endswith(_TABLES) for member in members):
         return [(True, Task(tuple(members), (), kind, (), name))]
@@ -183,7 +183,7 @@ def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, 
 
 
 def _fetch_head(member: Listed, folder: Path) -> None:
-    above, _, key = member.place.rpartition("/")
+    above, _, key = member.address.rpartition("/")
     (folder / member.name).write_bytes(
         Objects(above).head(key, HEAD_BYTES) if member.size_bytes else b""
     )

@@ -52,7 +52,7 @@ class Listed(NamedTuple):
     Its address, name, size and ETag, which changes with the content.
     """
 
-    place: str
+    address: str
     name: str
     size_bytes: int
     etag: str
@@ -64,22 +64,22 @@ class Objects:
     Keys are such as `ranks/3.json`.
     """
 
-    def __init__(self, place: str | os.PathLike[str]) -> None:
+    def __init__(self, address: str | os.PathLike[str]) -> None:
         """Open the place; nothing is asked of the store yet.
 
         Raises SourceError without the extra `cloud`.
         """
         if find_spec("obstore") is None:
-            raise SourceError(f"{shown(place)}: {MISSING_EXTRA}")
+            raise SourceError(f"{shown(address)}: {MISSING_EXTRA}")
         import obstore  # noqa: PLC0415 - an extra
         from obstore.store import LocalStore, from_url  # noqa: PLC0415
 
-        self.place = shown(place)
+        self.address = shown(address)
         self._obstore: Any = obstore
-        url = url_of(place)
+        url = url_of(address)
         with self._plain("opened"):
             self._store: Any = (
-                LocalStore(prefix=Path(place).absolute(), mkdir=True)
+                LocalStore(prefix=Path(address).absolute(), mkdir=True)
                 if url is None
                 else from_url(
                     url, client_options=_CLIENT, retry_config=_RETRIES, **_credentials(url)
@@ -125,7 +125,7 @@ class Objects:
     def _listed(self, about: Any) -> Listed:
         key = str(about["path"])
         return Listed(
-            f"{self.place}/{key}",
+            f"{self.address}/{key}",
             key.rpartition("/")[2],
             int(about["size"]),
             str(about["e_tag"] or ""),
@@ -171,7 +171,7 @@ class Objects:
         try:
             yield
         except (OSError, ValueError, self._obstore.exceptions.BaseError) as error:
-            where = f"{self.place}/{key}" if key else self.place
+            where = f"{self.address}/{key}" if key else self.address
             raise SourceError(f"{where}: cannot be {done}: {reason(error)}") from None
 
 

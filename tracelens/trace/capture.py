@@ -80,7 +80,7 @@ class Diagnostics:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HostFacts:
     """Facts that tell whether captures are of one host, and of one job.
 
     They are never written. `host` is a digest of the host's name in the source; `groups` are the
@@ -91,8 +91,8 @@ class Place:
     groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
-    def on(cls, host: str | None, groups: Mapping[str, tuple[int, ...]] | None = None) -> Place:
-        """Return a place on the host of that name, which is not kept."""
+    def on(cls, host: str | None, groups: Mapping[str, tuple[int, ...]] | None = None) -> HostFacts:
+        """Return the facts of the host of that name, which is not kept."""
         return cls(
             None if host is None else hashlib.sha256(host.encode()).hexdigest(), groups or {}
         )
@@ -122,7 +122,7 @@ class Capture:
     reasons: dict[str, str] = field(default_factory=dict)
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     stored: dict[str, Stored] = field(default_factory=dict)
-    place: Place = field(default_factory=Place)
+    host_facts: HostFacts = field(default_factory=HostFacts)
 
     def table(self, name: str) -> pl.DataFrame | Stored | None:
         """Return the table's rows, in a file or in memory.

@@ -55,13 +55,13 @@ def fetch(one: Listed, folder: Path) -> Path:
 
     Raises SourceError where it is not as it was when listed.
     """
-    above, _, key = one.place.rpartition("/")
+    above, _, key = one.address.rpartition("/")
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / one.name
     Objects(above).download(key, file, one.etag)
     if file.stat().st_size != one.size_bytes:
         raise SourceError(
-            f"{one.place}: was changed while it was read; collect it again when it is complete"
+            f"{one.address}: was changed while it was read; collect it again when it is complete"
         )
     return file
 
@@ -80,7 +80,7 @@ def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
         found = [*paths]
         for at, url in urls.items():
             sources, more = listed(url)
-            is_itself = sources[0].place == url
+            is_itself = sources[0].address == url
             found[at] = Path(own, str(at), url.rpartition("/")[2])
             folder = found[at].parent if is_itself else found[at]
             list(pool.map(lambda one, folder=folder: fetch(one, folder), [*sources, *more]))

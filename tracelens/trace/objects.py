@@ -137,7 +137,7 @@ def commit(objects: Objects, manifest: dict[str, object], *, force: bool = False
         objects.remove([MANIFEST])
     if not objects.create(MANIFEST, json_bytes(manifest)):
         raise SourceError(
-            f"{objects.place}: another process wrote it meanwhile, and its trace stays; give"
+            f"{objects.address}: another process wrote it meanwhile, and its trace stays; give"
             " another --out, or --force"
         )
 

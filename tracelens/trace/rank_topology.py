@@ -38,7 +38,7 @@ class RankPlace:
             facts |= _TABLE.conform(rows.lazy().collect()).row(0, named=True)
         devices = capture.table("devices")
         n_devices = 0 if devices is None else devices.lazy().select(pl.len()).collect().item()
-        return cls(rank, capture.place.host, _device(capture), n_devices, facts)
+        return cls(rank, capture.host_facts.host, _device(capture), n_devices, facts)
 
 
 def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:

@@ -50,7 +50,7 @@ class RankFacts:
             capture.source,
             capture.rank,
             size if isinstance(size, int) else None,
-            capture.place.groups,
+            capture.host_facts.groups,
             extent_of(capture),
             None if collectives is None else collectives.lazy(),
             capture.diagnostics,

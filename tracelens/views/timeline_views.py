@@ -42,7 +42,7 @@ def timelines(
     for rank in ranks:
         n_bars = 0
         for window in _windows(report, model, rank):
-            if n_bars > _FEW_BARS and not window.place:
+            if n_bars > _FEW_BARS and not window.length_word:
                 break
             timeline = draw_timeline(model, window)
             if timeline is not None:
@@ -127,8 +127,8 @@ def timeline_note(timeline: Timeline) -> str:
     where = (
         "All that was recorded"
         if window.step is None
-        else f"Step {window.step}, that of {window.place} duration,"
-        if window.place
+        else f"Step {window.step}, that of {window.length_word} duration,"
+        if window.length_word
         else f"Step {window.step}"
     )
     bars = f"{timeline.bars.height:,} bars."
@@ -163,7 +163,10 @@ def view_names(timeline: Timeline) -> tuple[str, str]:
     whose = f"ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"rank {window.rank}"
     if window.step is None:
         return whose, ""
-    return whose, f"{window.step} ({window.place})" if window.place else f"{window.step}"
+    return (
+        whose,
+        f"{window.step} ({window.length_word})" if window.length_word else f"{window.step}",
+    )
 
 
 def overviews(report: Report, model: TimeModel, drawn: list[Timeline]) -> dict[str, str]:

@@ -61,12 +61,12 @@ _BARS_OF_LEVEL = 4
 class Window:
     """A step of a rank, from start_ns on; step None: the program of a rank without steps.
 
-    `place`: which of the steps by duration.
+    `length_word`: which of the steps by duration, "median" or "longest".
     """
 
     rank: int
     step: int | None
-    place: str
+    length_word: str
     start_ns: int
     duration_ns: int
 
