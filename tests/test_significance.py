@@ -185,8 +185,9 @@ def test_the_same_kernels_with_other_copies_are_not_judged() -> None:
 def test_two_kinds_of_gpu_are_shown_and_not_judged() -> None:
     kernels = [{"span_id": 0, "step": step, "duration_ns": 10_000} for step in range(3)]
     slow = [row | {"duration_ns": 20_000} for row in kernels]
-    base = make_trace(devices=[{"name": "NVIDIA A100"}], kernels=kernels)
-    other = make_trace(devices=[{"name": "NVIDIA H200"}], kernels=slow)
+    ops = [{"module_path": "fc", "phase": "forward"}]
+    base = make_trace(devices=[{"name": "NVIDIA A100"}], spans=ops, kernels=kernels)
+    other = make_trace(devices=[{"name": "NVIDIA H200"}], spans=ops, kernels=slow)
     (row,) = compare_layers(base, other).to_dicts()
     assert (row["speedup"], row["outcome"], row["reason"]) == (
         0.5,
