@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := advisor,cloud,gdb,nvml,perfetto,sqlite
+EXTRAS := advisor,cloud,gdb,nvml,sqlite
 # The CPU build is a tenth of what the index of packages gives on Linux; where this one is out of reach, that will do.
 TORCH := torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
@@ -157,7 +157,7 @@ $(VENV)/installed-for-tests: pyproject.toml $(NATIVE) $(VENV)/torch
 	touch $(VENV)/installed $@
 
 $(VENV)-lowest/installed: pyproject.toml tests/lowest.txt $(VENV)-lowest/made
-	$(VENV)-lowest/bin/python -m $(PIP) install --quiet --constraint tests/lowest.txt --editable '.[$(EXTRAS)]' --group test
+	$(VENV)-lowest/bin/python -m $(PIP) install --quiet --constraint tests/lowest.txt --editable '.[$(EXTRAS)]' perfetto --group test
 	touch $@
 
 $(VENV)/installed-for-site: $(VENV)/installed

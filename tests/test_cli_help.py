@@ -46,7 +46,6 @@ def test_doctor_says_what_is_found_and_how_to_get_the_rest(
         "nvidia-ml-py",
         "pygdbmi",
         "adbc-driver-sqlite",
-        "perfetto",
         "z3-solver",
         "obstore",
         "ray",

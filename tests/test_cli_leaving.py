@@ -48,8 +48,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("name", EXPORTS)
 def test_every_export_holds_hostile_names_as_escapes(name: str, run: Run) -> None:
-    if name == "perfetto":
-        pytest.importorskip("perfetto", reason="needs the package perfetto")
     done = run("export", "run.tracelens", "--to", name)
     assert (done.code, done.out) == (0, "")
     file = Path(f"run{EXPORTS[name].ending}")
@@ -109,8 +107,6 @@ def test_an_export_that_cannot_be_is_a_line_and_leaves_nothing(
 
 @pytest.mark.parametrize("name", EXPORTS)
 def test_a_full_disk_leaves_the_file_that_was_there(name: str, run: Run) -> None:
-    if name == "perfetto":
-        pytest.importorskip("perfetto", reason="needs the package perfetto")
     Path("x").write_text("before")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))

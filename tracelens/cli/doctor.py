@@ -100,12 +100,6 @@ _GENERAL = (
         package,
     ),
     Tool(
-        "perfetto",
-        "tracelens export --to perfetto",
-        "pip install perfetto",
-        package,
-    ),
-    Tool(
         "native library",
         "reading torch traces, nesting spans and adding up ops several times faster",
         "install tracelens-toolkit where there is a C compiler, or from a wheel",

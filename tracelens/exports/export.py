@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import BinaryIO
@@ -14,6 +14,10 @@ from tracelens.derive.time.model import time_model
 from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import UsageError
 from tracelens.trace import Trace
+
+ROWS_AT_ONCE = 1 << 18
+"""Rows of a table that are in memory at a time, where they are written as they are read."""
+_LARGE = ("spans", "api_calls", "kernels")
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,11 @@ class Selection:
     @cached_property
     def layers(self) -> pl.DataFrame:
         """The layer of each kernel of the trace: rank, kernel_id, layer."""
-        return kernel_layers(self.trace)
+        return kernel_layers(self.trace.uncached())
+
+    def layers_of(self, rank: int) -> pl.DataFrame:
+        """Return the layer of each of a rank's kernels: kernel_id, layer."""
+        return self.layers.filter(pl.col("rank") == rank).drop("rank")
 
     @cached_property
     def idle(self) -> pl.DataFrame:
@@ -62,12 +70,34 @@ class Selection:
 
         Columns are rank, device_id, start_ns, end_ns, cause and what.
         """
-        return time_model(self.trace).idle_intervals()
+        return time_model(self.trace.uncached()).idle_intervals()
 
-    def rows(self, table: str, rank: int, *columns: str) -> pl.DataFrame:
-        """Return columns of a rank's chosen rows of a table with a step, strings as Categorical."""
-        chosen = None if self.steps is None else pl.col("step").is_in(self.steps)
-        return self.trace.select(table, *columns, where=chosen, rank=rank)
+    def rows(
+        self, table: str, rank: int, *columns: str, where: pl.Expr | None = None
+    ) -> pl.DataFrame:
+        """Return columns of a rank's chosen rows of a table with a step, strings as Categorical.
+
+        With `where`, only those of them that it holds for.
+        """
+        chosen = pl.lit(value=True) if self.steps is None else pl.col("step").is_in(self.steps)
+        both = chosen if where is None else where & chosen
+        return self.trace.select(table, *columns, where=both, rank=rank)
+
+    def windows_of_rows(self, rank: int) -> Iterator[pl.Expr]:
+        """Yield conditions on start_ns that cut a rank's time into windows, in order.
+
+        Of the table with most rows, a window has about ROWS_AT_ONCE.
+        """
+        sizes = {table: self.trace.heights(table).get(rank, 0) for table in _LARGE}
+        largest = max(sizes, key=lambda table: sizes[table])
+        bounds: list[int] = []
+        if sizes[largest] > ROWS_AT_ONCE:
+            starts = self.trace.uncached().select(largest, "start_ns", rank=rank)["start_ns"]
+            bounds = sorted(set(starts.sort().gather_every(ROWS_AT_ONCE).to_list()[1:]))
+        start = pl.col("start_ns")
+        for low, high in zip([None, *bounds], [*bounds, None], strict=True):
+            above = pl.lit(value=True) if low is None else start >= low
+            yield above if high is None else above & (start < high)
 
     def in_time(self, frame: pl.DataFrame, rank: int, at: str = "start_ns") -> pl.DataFrame:
         """Return the rank's rows whose moment `at` lies in a chosen step.

@@ -8,8 +8,9 @@ import polars as pl
 
 from tracelens.errors import printable
 from tracelens.exports.export import Export, Selection
+from tracelens.exports.lanes import Lanes
 from tracelens.exports.stacks import Stacks, kernel_stacks
-from tracelens.exports.tracks import Track, host_tracks, in_lanes
+from tracelens.exports.tracks import Track, host_tracks
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
@@ -46,9 +47,11 @@ def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterat
     for track in host_tracks(selection, rank):
         slices = track.slices
         origin, last = int(slices["start_ns"][0]), int(slices["end_ns"].max())  # type: ignore[arg-type]
-        lanes: dict[int, list[pl.Series]] = {}
-        for lane, events in in_lanes(slices["start_ns"], slices["end_ns"], nested=True):
+        placed, lanes = Lanes(is_nested=True), dict[int, list[pl.Series]]()
+        for lane, events, _ in placed.add(slices["start_ns"], slices["end_ns"]):
             lanes.setdefault(lane, []).append(events)
+        for lane, events, _ in placed.close():
+            lanes[lane].append(events)
         for lane, parts in lanes.items():
             name = f"rank {rank}: {' '.join(track.path)}" + (f", lane {lane + 1}" if lane else "")
             yield _events(track, pl.concat(parts), _head("evented", name, last - origin), frames)

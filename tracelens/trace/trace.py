@@ -202,10 +202,18 @@ class Trace:
             return self
         with _READING:
             if self._of_listed is None:
-                found = Trace(self.manifest, self._tables, self.path)
-                found._files, found._counts, found._listed = self._files, self._counts, listed
-                self._of_listed = found
+                self._of_listed = self.uncached(listed)
             return self._of_listed
+
+    def uncached(self, listed: dict[str, ListedNames] | None = None) -> Trace:
+        """Return the same trace without what was read so far, to be released after some use.
+
+        `listed` are the names that it keeps, where they are others.
+        """
+        fresh = Trace(self.manifest, self._tables, self.path)
+        fresh._files, fresh._counts = self._files, self._counts
+        fresh._listed = self._listed if listed is None else listed
+        return fresh
 
     @property
     def shared_names(self) -> dict[str, str]:

@@ -6,6 +6,7 @@ It is found by nesting in the forward pass, by sequence numbers in the backward 
 import polars as pl
 
 from tracelens.derive.columns.per_unique import each_once
+from tracelens.derive.events.autograd_nodes import NODE, makers_of_nodes
 from tracelens.derive.events.call_tree import count_among, joined_paths, nearest, outermost
 from tracelens.limits import MODULES
 
@@ -21,7 +22,6 @@ _HOLDERS = (
 WRAPPER = f"{_HOLDERS}|{COMPILED_GRAPH}"
 """Calls of modules that only hold another module or its graph: they are no layers and take no
 place in a path."""
-_NODE = ("process_id", "forward_thread_id", "sequence_number")
 
 
 def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int, int]:
@@ -45,13 +45,11 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
     lead = outermost(parent, spans.select(pl.when(is_backward).then(rows)).to_series())
     numbered = pl.col("sequence_number").is_not_null()
     keyed = spans.select(
-        *_NODE, "thread_id", "start_ns", path=forward, is_backward=is_backward
+        *NODE, "thread_id", "start_ns", path=forward, is_backward=is_backward
     ).filter(numbered)
     paths = _paths_of_nodes(keyed)
     leads = lead.drop_nulls().unique()
-    through = spans.select(*_NODE)[leads].join(
-        paths, on=[*_NODE], how="left", maintain_order="left"
-    )
+    through = spans.select(*NODE)[leads].join(paths, on=[*NODE], how="left", maintain_order="left")
     place = _numbered(leads, spans.height).gather(lead)
     n_ambiguous = through["is_ambiguous"].gather(place).sum()
     return (
@@ -75,23 +73,7 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
 
     Columns: process_id, forward_thread_id, sequence_number, the path, is_ambiguous.
     """
-    makers = (
-        keyed.filter(~pl.col("is_backward"))
-        .group_by("process_id", "thread_id", "sequence_number")
-        .agg(pl.col("path").sort_by("start_ns").last(), made_ns=pl.col("start_ns").max())
-    )
-    nodes = keyed.filter("is_backward").group_by(*_NODE).agg(run_ns=pl.col("start_ns").max())
-    pairs = nodes.join(makers, on=["process_id", "sequence_number"]).filter(
-        pl.col("made_ns") <= pl.col("run_ns")
-    )
-    votes = pairs.group_by("process_id", "forward_thread_id", "thread_id").agg(votes=pl.len())
-    best = votes.filter(
-        pl.col("votes") == pl.col("votes").max().over("process_id", "forward_thread_id")
-    )
-    chosen = best.with_columns(is_ambiguous=pl.len().over("process_id", "forward_thread_id") > 1)
-    pairs_of_nodes = pairs.join(
-        chosen, on=["process_id", "forward_thread_id", "thread_id"]
-    ).group_by(*_NODE)
+    pairs_of_nodes = makers_of_nodes(keyed, "path").group_by(*NODE)
     path, is_ambiguous = pl.col("path").first(), pl.col("is_ambiguous").any()
     return pairs_of_nodes.agg(path=pl.when(~is_ambiguous).then(path), is_ambiguous=is_ambiguous)
 

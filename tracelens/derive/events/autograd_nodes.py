@@ -1,0 +1,48 @@
+"""Nodes of autograd: the forward op that made each, and the backward op that ran it."""
+
+import polars as pl
+
+NODE = ("process_id", "forward_thread_id", "sequence_number")
+"""The key of a node in its backward op: the thread is one of torch's own numbers."""
+
+
+def forward_backward(spans: pl.DataFrame) -> pl.DataFrame:
+    """Pair forward ops with their backward ops: span_id, run_id; ambiguous nodes are left out.
+
+    `spans` has span_id, NODE, thread_id and start_ns of a rank.
+    """
+    numbered = spans.filter(pl.col("sequence_number").is_not_null()).with_columns(
+        is_backward=pl.col("forward_thread_id").fill_null(0) > 0
+    )
+    pairs = makers_of_nodes(numbered, "span_id").filter(~pl.col("is_ambiguous"))
+    run = numbered.filter("is_backward").select(*NODE, run_ns="start_ns", run_id="span_id")
+    return pairs.join(run, on=[*NODE, "run_ns"]).select("span_id", "run_id").sort("run_id")
+
+
+def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
+    """Return the forward op of each node, where any is there.
+
+    `numbered` has the spans with a sequence number: NODE, thread_id, start_ns, is_backward and the
+    column `about`. A node's maker is the last op to start with its number, and what ran it the last
+    backward op to start. Numbers are per thread, and a backward op names its forward thread by a
+    number of torch's own: the thread whose ops match most of that number's sequence numbers is
+    taken, and where two match equally many, the node has a row for each and is ambiguous.
+
+    Columns: NODE, run_ns (when it ran), thread_id and `about` of the maker, is_ambiguous.
+    """
+    makers = (
+        numbered.filter(~pl.col("is_backward"))
+        .group_by("process_id", "thread_id", "sequence_number")
+        .agg(pl.col(about).sort_by("start_ns").last(), made_ns=pl.col("start_ns").max())
+    )
+    nodes = numbered.filter("is_backward").group_by(*NODE).agg(run_ns=pl.col("start_ns").max())
+    pairs = nodes.join(makers, on=["process_id", "sequence_number"]).filter(
+        pl.col("made_ns") <= pl.col("run_ns")
+    )
+    votes = pairs.group_by("process_id", "forward_thread_id", "thread_id").agg(votes=pl.len())
+    best = votes.filter(
+        pl.col("votes") == pl.col("votes").max().over("process_id", "forward_thread_id")
+    )
+    chosen = best.with_columns(is_ambiguous=pl.len().over("process_id", "forward_thread_id") > 1)
+    key = ["process_id", "forward_thread_id", "thread_id"]
+    return pairs.join(chosen, on=key).drop("made_ns", "votes")

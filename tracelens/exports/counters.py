@@ -1,0 +1,63 @@
+"""Counters of a timeline that no profiler recorded: queues of work, bandwidth of copies."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from tracelens.exports.export import Selection
+from tracelens.schemas import DEVICE_WORK
+
+_Series = tuple[tuple[object, str], pl.DataFrame]
+"""A device and a counter's name, and its values: time_ns, value."""
+
+
+def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
+    """Yield, for each stream, how much work was launched that had not begun.
+
+    It grows where a call begins and falls where its kernel, copy or fill begins, as in Holistic
+    Trace Analysis.
+    """
+    columns = ("device_id", "stream_id", "start_ns", "api_call_id")
+    work = pl.concat([selection.rows(table, rank, *columns) for table in DEVICE_WORK])
+    if work["api_call_id"].count() == 0:
+        return
+    calls = selection.rows("api_calls", rank, "api_call_id", launched_at := "start_ns")
+    calls = calls.rename({launched_at: "called_ns"})
+    work = work.join(calls, on="api_call_id", maintain_order="left").drop("api_call_id")
+    for (device, stream), part in work.partition_by(
+        "device_id", "stream_id", as_dict=True, include_key=False
+    ).items():
+        values = _running_sum(
+            pl.concat(
+                [
+                    part.select(time_ns="called_ns", change=pl.lit(1.0)),
+                    part.select(time_ns="start_ns", change=pl.lit(-1.0)),
+                ]
+            )
+        )
+        yield (device, f"queue length of stream {stream}"), values
+
+
+def bandwidths(selection: Selection, rank: int) -> Iterator[_Series]:
+    """Yield, for each direction, the bytes that copies under way move in a nanosecond."""
+    columns = ("device_id", "direction", "start_ns", "duration_ns", "size_bytes")
+    copies = selection.rows("memcpys", rank, *columns).filter(
+        (pl.col("duration_ns") > 0) & pl.col("size_bytes").is_not_null()
+    )
+    rate = pl.col("size_bytes") / pl.col("duration_ns")
+    for (device, direction), part in copies.partition_by(
+        "device_id", "direction", as_dict=True, include_key=False
+    ).items():
+        end = pl.col("start_ns") + pl.col("duration_ns")
+        changes = [
+            part.select(time_ns="start_ns", change=rate),
+            part.select(time_ns=end, change=-rate),
+        ]
+        yield (device, f"{direction} bandwidth"), _running_sum(pl.concat(changes))
+
+
+def _running_sum(changes: pl.DataFrame) -> pl.DataFrame:
+    """Return the sum of all changes so far at each moment: time_ns, value."""
+    by_time = changes.group_by("time_ns").agg(pl.col("change").sum()).sort("time_ns")
+    # Sums of floats leave a trace of what was added and taken away again.
+    return by_time.select("time_ns", value=pl.col("change").cum_sum().round(9) + 0.0)

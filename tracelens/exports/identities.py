@@ -1,0 +1,35 @@
+"""Numbers of processes and threads for a viewer that knows them by number only."""
+
+from dataclasses import dataclass, field
+
+_FIRST_MADE_UP, _LAST = 1 << 23, (1 << 31) - 1
+"""Linux numbers processes below 2^22. Perfetto holds 31 bits, and takes 0 for the idle process."""
+
+
+@dataclass(slots=True)
+class Identities:
+    """The numbers given so far.
+
+    They are the recorded ones, where these are free and can be held, else made up: ranks on two
+    machines may have processes of one number.
+    """
+
+    given: dict[tuple[int, ...], int] = field(default_factory=dict)
+    taken: set[tuple[int, int]] = field(default_factory=set)
+
+    def process(self, rank: int, process: int) -> int:
+        """Return a process's number, which no other rank's process has."""
+        return self._number((rank, process), 0, process)
+
+    def thread(self, rank: int, thread: tuple[int, int]) -> int:
+        """Return the number of a thread (its process and number), which no other of them has."""
+        process, number = thread
+        return self._number((rank, process, number), self.process(rank, process), number)
+
+    def _number(self, key: tuple[int, ...], among: int, recorded: int) -> int:
+        if key not in self.given:
+            is_free = 0 < recorded <= _LAST and (among, recorded) not in self.taken
+            number = recorded if is_free else _FIRST_MADE_UP + len(self.given)
+            self.given[key] = number
+            self.taken.add((among, number))
+        return self.given[key]

@@ -1,0 +1,274 @@
+"""Perfetto's packets of one sequence, as a stream.
+
+Numbers of fields are those of Perfetto's protos/perfetto/trace/perfetto_trace.proto.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tracelens.derive.columns.lookup import numbered
+from tracelens.errors import SourceError, printable
+from tracelens.exports import wire
+from tracelens.exports.identities import Identities
+from tracelens.exports.lanes import Lanes
+from tracelens.exports.tracks import Track
+
+_SEQUENCE = 1
+_STATE_CLEARED, _NEEDS_STATE = 1, 2
+_EXPLICIT_ORDER = 3
+_BEGIN, _INSTANT = 1, 3
+_EVENT_NAMES, _CATEGORIES, _ARGUMENT_NAMES, _TEXTS = 2, 1, 3, 29
+"""Fields of InternedData."""
+_FLOW_BEGINS, _FLOW_ENDS = b"\xf9\x02", b"\x81\x03"
+"""Tags of a TrackEvent's flow_ids and terminating_flow_ids."""
+_VALUE = b"\xe1\x02"
+"""Tag of a TrackEvent's double_counter_value."""
+_FLOWS_OF_A_RANK = 1 << 32
+_END_OF_SLICE, _COUNTER = b"\x48\x02", b"\x48\x04"
+_OF_EACH = ("step", "correlation")
+"""Arguments that differ from slice to slice."""
+_NOT_SHARED = {"start_ns", "end_ns", "first_flow", "n_flows", "ends_flow", *_OF_EACH}
+_INTEGER_VALUE = b"\x20"
+_DOUBLE_VALUE = b"\x29"
+"""Tags of a DebugAnnotation's int_value and double_value."""
+_EVENTS_AT_ONCE = 1 << 17
+_SHAPES = {word: tuple(f"{word}_{axis}" for axis in "xyz") for word in ("grid", "block")}
+
+
+@dataclass(slots=True)
+class PacketWriter:
+    """A stream of packets.
+
+    It knows what was interned, which tracks are there, what is open, and what was written.
+    """
+
+    stream: BinaryIO
+    words: dict[tuple[int, str], int] = field(default_factory=dict)
+    tracks: dict[tuple[str, ...], int] = field(default_factory=dict)
+    open_tracks: dict[tuple[int, tuple[str, ...]], tuple[Track, Lanes]] = field(
+        default_factory=dict
+    )
+    processes: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    identities: Identities = field(default_factory=Identities)
+    n_slices: int = 0
+    n_flows: int = 0
+    n_values: int = 0
+    first_ns: int | None = None
+
+    def packet(self, *fields: bytes) -> None:
+        """Write a packet of these fields."""
+        flags = _NEEDS_STATE if self.words or self.tracks else _STATE_CLEARED
+        packet = b"".join([wire.integer(10, _SEQUENCE), wire.integer(13, flags), *fields])
+        self.stream.write(wire.text(1, packet))
+
+    def word(self, kind: int, text: str) -> int:
+        """Return the number of a text, which is written where it is new."""
+        if (kind, text) not in self.words:
+            number = len(self.words) + 1
+            entry = wire.integer(1, number) + wire.text(2, printable(text))
+            self.packet(wire.text(12, wire.text(kind, entry)))
+            self.words[kind, text] = number
+        return self.words[kind, text]
+
+    def rank(self, rank: int, processes: Sequence[int]) -> None:
+        """Describe a rank's processes. Its devices, steps and counters lie in the first of them."""
+        self.processes = {}
+        for process in processes:
+            root = f"rank {rank}"
+            path = (root, f"process {process}") if self.processes else (root,)
+            pid = self.identities.process(rank, process)
+            about = wire.text(3, wire.integer(1, pid) + wire.text(6, " ".join(path)))
+            self._describe(path, None, about, has_name=False)
+            self.processes[process] = path
+
+    def track(self, path: tuple[str, ...], about: bytes = b"", *, has_name: bool = True) -> int:
+        """Return the number of a track.
+
+        A new one is described, with those it lies in. `about` says what kind of track it is.
+        """
+        if path not in self.tracks:
+            parent = self.track(path[:-1]) if len(path) > 1 else None
+            self._describe(path, parent, about, has_name=has_name)
+        return self.tracks[path]
+
+    def _describe(
+        self, path: tuple[str, ...], parent: int | None, about: bytes, *, has_name: bool
+    ) -> None:
+        number = len(self.tracks) + 1
+        descriptor = [
+            wire.integer(1, number),
+            wire.text(2, path[-1]) if has_name else b"",
+            b"" if parent is None else wire.integer(5, parent),
+            wire.integer(11, _EXPLICIT_ORDER),
+            wire.integer(12, number),
+            about,
+        ]
+        self.packet(wire.text(60, b"".join(descriptor)))
+        self.tracks[path] = number
+
+    def _lane(self, rank: int, track: Track, lane: int) -> int:
+        """Return the number of a lane of a track: Perfetto's own of a thread for the first one."""
+        name = track.path[-1]
+        beside = f"{name}, lane {lane + 1}"
+        if track.thread is None:
+            return self.track((f"rank {rank}", *track.path[:-1], beside if lane else name))
+        process = track.thread[0]
+        path = (*self.processes[process], name)
+        ids = self.identities.process(rank, process), self.identities.thread(rank, track.thread)
+        about = wire.integer(1, ids[0]) + wire.integer(2, ids[1]) + wire.text(5, name)
+        number = self.track(path, wire.text(4, about), has_name=False)
+        return self.track((*path, beside)) if lane else number
+
+    def event(self, kind: int, row: Mapping[str, Any]) -> bytes:
+        """Return an event's own bytes: its kind, name, category, and the rest as arguments."""
+        parts = [wire.integer(9, kind)]
+        parts.append(wire.integer(10, self.word(_EVENT_NAMES, str(row["name"]))))
+        if row.get("category") is not None:
+            parts.append(wire.integer(3, self.word(_CATEGORIES, str(row["category"]))))
+        for name, value in _arguments(row):
+            about = wire.integer(1, self.word(_ARGUMENT_NAMES, name))
+            if isinstance(value, int):
+                about += wire.integer(4, value)
+            elif isinstance(value, float):
+                about += _DOUBLE_VALUE + struct.pack("<d", value)
+            else:
+                about += wire.integer(17, self.word(_TEXTS, str(value)))
+            parts.append(wire.text(4, about))
+        return b"".join(parts)
+
+    def slices(self, rank: int, track: Track) -> None:
+        """Write some more slices of a track, lane by lane, as they begin and end."""
+        frame = track.slices
+        is_host = track.thread is not None
+        self._seen(frame["start_ns"])
+        begins = wire.joined([*self._heads(frame), *self._flows(frame, rank, is_host=is_host)])
+        kept, lanes = self.open_tracks.setdefault((rank, track.path), (track, Lanes(is_host)))
+        first = lanes.n_rows
+        for lane, events, times in lanes.add(frame["start_ns"], frame["end_ns"]):
+            number = self._lane(rank, kept, lane)
+            for rows, moments in _parts(events, times):
+                self._write(number, begins, rows - first, rows >= 0, moments)
+
+    def close_slices(self) -> None:
+        """Write the ends of all slices that are open."""
+        for (rank, _), (track, lanes) in self.open_tracks.items():
+            for lane, events, times in lanes.close():
+                number = self._lane(rank, track, lane)
+                self._write(number, wire.texts([b""]), events * 0, events >= 0, times)
+        self.open_tracks.clear()
+
+    def _write(
+        self, track: int, begins: pa.Array, rows: pl.Series, is_begin: pl.Series, times: pl.Series
+    ) -> None:
+        """Write events of a lane. `begins` has a beginning slice's bytes up to its track."""
+        heads = begins.take(rows.zip_with(is_begin, rows * 0).to_arrow())
+        end = wire.constant(wire.packet_head(_END_OF_SLICE, wire.TRACK_BYTES))
+        heads = pc.if_else(is_begin.to_arrow(), heads, end)
+        pieces = [heads, wire.constant(wire.track(track)), *wire.moments(times)]
+        self.stream.write(wire.memory(wire.joined(pieces)))
+        self.n_slices += int(is_begin.sum())
+
+    def _heads(self, frame: pl.DataFrame) -> list[pa.Array]:
+        """Return the bytes of slices up to their flows: what they share, then arguments of each."""
+        each = [name for name in _OF_EACH if name in frame.columns and frame[name].count()]
+        shared = [name for name in frame.columns if name not in _NOT_SHARED]
+        keyed = frame.select(
+            *shared,
+            pl.col("n_flows") if "n_flows" in frame.columns else pl.lit(None).alias("n_flows"),
+            *(pl.col(name).is_not_null().alias(f"has {name}") for name in each),
+        )
+        lengths = {f"has {name}": len(self._argument(name)) + wire.WIDE_BYTES for name in each}
+        kinds, rows = numbered(keyed, keyed.columns)
+        heads = []
+        for row in rows.iter_rows(named=True):
+            n_more = wire.FLOW_BYTES * (row["n_flows"] or 0) + wire.TRACK_BYTES
+            n_more += sum(length for name, length in lengths.items() if row[name])
+            event = self.event(_BEGIN, {name: row[name] for name in shared})
+            heads.append(wire.packet_head(event, n_more))
+        pieces = [wire.texts(heads).take(kinds.to_arrow())]
+        for name in each:
+            values = frame[name].fill_null(0)
+            known = wire.joined([wire.constant(self._argument(name)), *wire.wide_varints(values)])
+            is_there = frame[name].is_not_null().to_arrow()
+            pieces.append(pc.if_else(is_there, known, wire.constant(b"")))
+        return pieces
+
+    def _argument(self, name: str) -> bytes:
+        """Return an integer argument up to its value, which is a varint of `wide_varints`."""
+        about = wire.integer(1, self.word(_ARGUMENT_NAMES, name)) + _INTEGER_VALUE
+        return wire.varint(4 << 3 | 2) + wire.varint(len(about) + wire.WIDE_BYTES) + about
+
+    def _flows(self, frame: pl.DataFrame, rank: int, *, is_host: bool) -> list[pa.Array]:
+        """Return each row's flow ids as bytes; none where no row has any."""
+        if "n_flows" not in frame.columns or not frame["n_flows"].fill_null(0).sum():
+            return []
+        counts = frame["n_flows"].fill_null(0)
+        firsts = frame["first_flow"].fill_null(0)
+        flows = frame.select(
+            id=pl.int_ranges(firsts, firsts + counts), ends=pl.col("ends_flow").fill_null(False)
+        )
+        flows = flows.explode("id").drop_nulls("id")
+        self.n_flows += int((~flows["ends"]).sum()) if is_host else 0
+        tags = wire.texts([_FLOW_BEGINS, _FLOW_ENDS]).take(flows["ends"].cast(pl.Int64).to_arrow())
+        ids = flows["id"].cast(pl.Int64) + rank * _FLOWS_OF_A_RANK
+        return [wire.cut(wire.joined([tags, wire.eight_bytes(ids)]), counts * wire.FLOW_BYTES)]
+
+    def counter(self, rank: int, path: tuple[str, ...], unit: str, values: pl.DataFrame) -> None:
+        """Write a counter's values (time_ns, value)."""
+        if values.is_empty():
+            return
+        number = self.track((f"rank {rank}", *path), wire.text(8, wire.text(6, unit)))
+        head = wire.packet_head(_COUNTER, len(_VALUE) + 8 + wire.TRACK_BYTES)
+        self._seen(values["time_ns"])
+        for part in values.iter_slices(_EVENTS_AT_ONCE):
+            bits = wire.eight_bytes(part["value"])
+            fixed = wire.constant(head + _VALUE), bits, wire.constant(wire.track(number))
+            self.stream.write(wire.memory(wire.joined([*fixed, *wire.moments(part["time_ns"])])))
+        self.n_values += values.height
+
+    def instant(self, rank: int, path: tuple[str, ...], name: str, about: dict[str, Any]) -> None:
+        """Write a moment without a length, at the earliest time written so far."""
+        number = self.track((f"rank {rank}", *path))
+        head = wire.packet_head(self.event(_INSTANT, {"name": name} | about), wire.TRACK_BYTES)
+        moment = wire.moments(pl.Series([self.first_ns or 0]))
+        pieces = [wire.texts([head]), wire.constant(wire.track(number)), *moment]
+        self.stream.write(wire.memory(wire.joined(pieces)))
+
+    def _seen(self, times: pl.Series) -> None:
+        """Note the earliest time.
+
+        Raises SourceError for one before the clock began, which Perfetto cannot hold.
+        """
+        earliest = times.min()
+        assert isinstance(earliest, int)
+        if earliest < 0:
+            raise SourceError(
+                f"an event starts at {earliest:,} ns, before its own clock began; see tracelens"
+                " check"
+            )
+        self.first_ns = earliest if self.first_ns is None else min(self.first_ns, earliest)
+
+
+def _parts(events: pl.Series, times: pl.Series) -> Iterator[tuple[pl.Series, pl.Series]]:
+    """Yield some events and their times at once."""
+    for start in range(0, len(events), _EVENTS_AT_ONCE):
+        yield events[start : start + _EVENTS_AT_ONCE], times[start : start + _EVENTS_AT_ONCE]
+
+
+def _arguments(row: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield the known arguments of a slice; the sizes of a grid and of a block as one each."""
+    sizes = {name for names in _SHAPES.values() for name in names}
+    for name, value in row.items():
+        if value is not None and name not in (*sizes, "name", "category"):
+            yield name, value
+    for word, names in _SHAPES.items():
+        if row.get(names[0]) is not None:
+            yield word, " x ".join(str(row[name]) for name in names)
