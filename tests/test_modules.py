@@ -13,6 +13,7 @@ import pytest
 from tests.torch_files import CAPTURES, codes, needs_captures, read, rows, span, write
 from tracelens.derive.assemble import assemble
 from tracelens.derive.events import modules
+from tracelens.derive.events.autograd_nodes import NODE
 from tracelens.trace.capture import Diagnostics
 
 
@@ -198,7 +199,7 @@ def test_every_flow_of_the_profiler_agrees(name: str) -> None:
     spans = read(path).tables["spans"].filter(pl.col("kind") == "op")
     # Every op is its own module here, so that the mapping is tested and not the modules.
     keyed = spans.select(
-        *modules.NODE,
+        *NODE,
         "thread_id",
         "start_ns",
         path=pl.col("span_id").cast(pl.String),
@@ -208,15 +209,13 @@ def test_every_flow_of_the_profiler_agrees(name: str) -> None:
         tuple(key): (path, odd) for *key, path, odd in modules._paths_of_nodes(keyed).iter_rows()
     }
     at_moment = defaultdict(list)
-    for row in spans.select("thread_id", "start_ns", "span_id", *modules.NODE).iter_rows(
-        named=True
-    ):
+    for row in spans.select("thread_id", "start_ns", "span_id", *NODE).iter_rows(named=True):
         at_moment[row["thread_id"], row["start_ns"]].append(row)
     assert len(ends["s"]) == len(ends["f"]) > 400
     for flow, moment in ends["f"].items():
         makers = {str(row["span_id"]) for row in at_moment[ends["s"][flow]]}
         (node,) = {
-            tuple(row[key] for key in modules.NODE)
+            tuple(row[key] for key in NODE)
             for row in at_moment[moment]
             if row["sequence_number"] is not None
         }
