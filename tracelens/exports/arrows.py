@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from tracelens.derive.events.autograd_nodes import NODE, forward_backward
@@ -25,50 +23,45 @@ class Arrows:
     first_flow, n_flows and ends_flow of forward and backward ops.
     """
 
-    n_of_call: npt.NDArray[np.int64]
-    first_of_call: npt.NDArray[np.int64]
-    n_drawn: npt.NDArray[np.int64]
+    n_of_call: pl.Series
+    first_of_call: pl.Series
+    n_drawn: pl.Series
     pairs: pl.DataFrame
 
     @classmethod
     def of(cls, selection: Selection, rank: int) -> Arrows:
         """Number the arrows between the chosen rows of a rank."""
         calls = [selection.rows(table, rank, "api_call_id")["api_call_id"] for table in DEVICE_WORK]
-        numbers = pl.concat(calls).drop_nulls().to_numpy()
-        n_of_call = np.bincount(numbers) if len(numbers) else np.zeros(0, np.int64)
-        first = np.cumsum(n_of_call) - n_of_call
-        return cls(n_of_call, first, np.zeros_like(n_of_call), _pairs(selection, rank))
+        counted = pl.concat(calls).drop_nulls().value_counts()
+        largest = counted["api_call_id"].max()
+        assert largest is None or isinstance(largest, int)
+        none = pl.zeros(0 if largest is None else largest + 1, pl.Int64, eager=True)
+        n_of_call = none.clone().scatter(counted["api_call_id"], counted["count"].cast(pl.Int64))
+        first = n_of_call.cum_sum() - n_of_call
+        return cls(n_of_call, first, none, _pairs(selection, rank))
 
     def of_calls(self, calls: pl.DataFrame) -> pl.DataFrame:
         """Add first_flow and n_flows to calls: one arrow for each launched kernel, copy or fill."""
-        known = calls["api_call_id"].to_numpy()
-        inside = np.minimum(known, len(self.n_of_call) - 1)
-        counts = (
-            np.where(known < len(self.n_of_call), self.n_of_call[inside], 0)
-            if len(self.n_of_call)
-            else np.zeros(len(known), np.int64)
-        )
-        firsts = self.first_of_call[inside] if len(self.n_of_call) else counts
+        known = calls["api_call_id"]
+        known = known.set(known >= len(self.n_of_call), None)
         return calls.with_columns(
-            first_flow=pl.Series(firsts, dtype=pl.Int64),
-            n_flows=pl.Series(counts, dtype=pl.Int64),
+            first_flow=self.first_of_call.gather(known),
+            n_flows=self.n_of_call.gather(known).fill_null(0),
             ends_flow=pl.lit(value=False),
         )
 
     def of_work(self, work: pl.DataFrame) -> pl.DataFrame:
         """Add first_flow and n_flows to device work: the next arrow from its call."""
-        within = pl.col("api_call_id").cum_count().over("api_call_id") - 1
-        calls = work.select("api_call_id", within=within.cast(pl.Int64))
-        launched = calls["api_call_id"].is_not_null()
-        known = calls.filter(launched)
-        ids = known["api_call_id"].to_numpy()
-        flows = self.first_of_call[ids] + self.n_drawn[ids] + known["within"].to_numpy()
-        np.add.at(self.n_drawn, ids, 1)
-        flow = pl.repeat(None, work.height, dtype=pl.Int64, eager=True).scatter(
-            launched.arg_true(), pl.Series(flows, dtype=pl.Int64)
-        )
+        within = (pl.col("api_call_id").cum_count().over("api_call_id") - 1).cast(pl.Int64)
+        call = work["api_call_id"]
+        first = self.first_of_call.gather(call) + self.n_drawn.gather(call)
+        drawn = call.drop_nulls().value_counts()
+        so_far = self.n_drawn.gather(drawn["api_call_id"]) + drawn["count"].cast(pl.Int64)
+        self.n_drawn = self.n_drawn.scatter(drawn["api_call_id"], so_far)
         return work.with_columns(
-            first_flow=flow, n_flows=launched.cast(pl.Int64), ends_flow=pl.lit(value=True)
+            first_flow=first + work.select(within).to_series(),
+            n_flows=call.is_not_null().cast(pl.Int64),
+            ends_flow=pl.lit(value=True),
         )
 
     def of_spans(self, spans: pl.DataFrame) -> pl.DataFrame:
