@@ -154,7 +154,8 @@ def test_pinned_memory_copies_at_the_speed_of_pinned_copies() -> None:
         ("input_ready", "record with stacks"),
         ("pinned", "no copy in these steps comes from pageable memory"),
         ("batch=64", "one batch size says nothing of another"),
-        ("sdpa", "is not known"),
+        ("sdpa", "no product, softmax and product"),
+        ("compile", "is not known"),
         ("faster softmax by 2", "no op, layer or kernel"),
         ("dtype=int3", "say one of"),
         ("faster gemm by 1.2.3", "1.2.3 is no factor"),
@@ -164,6 +165,11 @@ def test_pinned_memory_copies_at_the_speed_of_pinned_copies() -> None:
         ("workers=" + "9" * 5_000, "say how many"),
         ("pinned=1", "pinned=1: expected pinned"),
         ("cuda_graph=", "expected cuda_graph"),
+        ("straggler_fixed", "one rank was captured"),
+        ("network=X2", "one rank was captured"),
+        ("network", "expected network=X2"),
+        ("network=0", "expected network=X2"),
+        ("straggler_fixed=3", "expected straggler_fixed"),
     ],
 )
 def test_what_cannot_be_answered_says_why(change: str, words: str) -> None:
@@ -191,6 +197,8 @@ def test_the_command_says_before_after_and_range(
     result = command_line(capsys, "whatif", path, "no_sync")
     assert result.out.startswith("a step takes 0.40 ms, with no_sync 0.34 ms (")
     assert "replay misses the recorded step by 0.0%" in result.out
+    # What the profiler of these traces costs is not known.
+    assert "as recorded, the profiler's cost with it" in result.out
     absent = command_line(capsys, "whatif", path, "no_sync", "--rank", 5)
     assert (absent.code, "the trace has no rank 5" in absent.err) == (2, True)
 
@@ -284,3 +292,45 @@ def test_of_an_unknown_profiler_the_answer_gives_a_bound() -> None:
     trace = launching_steps()
     trace.manifest.sources = [source | {"kind": "trace_log"} for source in trace.manifest.sources]
     assert [advised.prediction for advised in advised_changes(trace)] == [None]
+
+
+def attention(middle: str, *, kind: str = "softmax", is_waited: bool = True) -> StepTrace:
+    """Three steps of 400 µs: a product, two kernels, a softmax, and a product, which is waited for.
+
+    The host launches each in 20 µs, and the device takes 30 µs for each.
+    """
+    made = StepTrace()
+    names = ("gemm", "mask", middle, "copy", "gemm")
+    primitives = ("gemm", "elementwise", kind, "elementwise", "gemm")
+    for start in (0, 400, 800):
+        made.step(start, start + 400)
+        for place, (name, primitive) in enumerate(zip(names, primitives, strict=True)):
+            called = start + 20 + 20 * place
+            made.span(f"aten::{name}", called - 2, called + 15)
+            begin = start + 30 + 30 * place
+            made.launch(name, called, begin, begin + 30, primitive=primitive)
+        if is_waited:
+            made.call("cudaDeviceSynchronize", "sync", start + 150, start + 190)
+    return made
+
+
+def test_a_fused_attention_leaves_the_products() -> None:
+    # Three kernels of 30 µs go. Of the host's 60 µs between the products' launches none is left,
+    # but the device is what is waited for.
+    whole = after(attention("softmax_warp_forward").trace("trace_log"), "sdpa")
+    assert whole == pytest.approx(310_000, abs=6_000)
+    backward = after(attention("softmax_warp_backward").trace("trace_log"), "sdpa")
+    assert backward == whole + 30_000  # the scores are computed anew
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("cunn_SoftMaxForward<LogSoftMaxForwardEpilogue>", "softmax"),
+        ("softmax_warp_forward<float, float, float, 7, true, false>", "softmax"),
+        ("layer_norm", "normalization"),
+    ],
+)
+def test_not_every_softmax_is_of_attention(name: str, kind: str) -> None:
+    with pytest.raises(UsageError, match="no product, softmax and product"):
+        tl.whatif(attention(name, kind=kind).trace("trace_log"), "sdpa")

@@ -28,6 +28,7 @@ from tracelens.collectors.torch.running import run
 from tracelens.collectors.torch.sampled_lines import LineSamples, with_sampled_lines
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
+from tracelens.collectors.torch.two_windows import Windows, match_windows
 from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
 from tracelens.derive.time.frame_lines import frames_entered_earlier, mark_lines
@@ -53,6 +54,14 @@ _VERSIONS = (
 )
 _SETTINGS = ("record_shapes", "with_stack", "with_modules", "with_flops", "profile_memory")
 _EPOCH_NS = 10**18
+_TWO_WINDOWS = (
+    "two windows of the program were recorded: times are of the one without stacks, shapes and"
+    " modules; these are of the other one, and moved to the ops around them"
+)
+_WINDOWS_DIFFER = (
+    "a second window was recorded, but its steps did other work than the first one's, or its file"
+    " is damaged: times are those of steps that recording stacks and shapes slowed"
+)
 _WITHOUT_PHASE = "(ph none)"
 """Ending of the diagnostic code that counts objects without a phase, which every event has."""
 _REASONS = {
@@ -208,10 +217,13 @@ def _capture(
     facts = read.facts
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
     raw = raw_tables(read.frames, base_ns, diagnostics)
+    beside = sidecar.read_sidecar(path, diagnostics)
+    windows = _light_window(path, raw, diagnostics)
+    if windows is not None:
+        raw, beside = windows.tables, windows.lines(beside)
     raw["devices"] = devices(facts.get("deviceProperties"), raw.get("kernels"), diagnostics)
     if "collectives" in raw:
         raw["collectives"] = with_group_ranks(raw["collectives"], facts)
-    beside = sidecar.read_sidecar(path, diagnostics)
     if "spans" in raw:
         raw["spans"] = sidecar.exact_paths(raw["spans"], beside, diagnostics)
     starts = [frame["start_ns"].min() for frame in raw.values() if "start_ns" in frame.columns]
@@ -248,6 +260,7 @@ def _capture(
         complete=read.complete,
         settings={key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)}
         | {"reader": read.path, **sidecar.step_times(beside)}
+        | (sidecar.light_step_times(beside) if windows is not None else {})
         | ({} if n_ranks is None else {WORLD_SIZE: n_ranks}),
         reasons={
             name: _REASONS.get(name, "a torch trace does not hold it")
@@ -261,6 +274,29 @@ def _capture(
     capture.tables["ranks"] = describe_rank(capture, path.name, facts, beside)
     capture.host_facts = host_facts_of(path, facts)
     return capture
+
+
+def _light_window(
+    path: Path, raw: dict[str, pl.DataFrame], diagnostics: Diagnostics
+) -> Windows | None:
+    """Return the tables with the times of the light window beside a trace; None without one."""
+    beside = sidecar.light_of(path)
+    if str(path) == "-" or not beside.is_file():
+        return None
+    notes = Diagnostics()
+    try:
+        read, _ = next(read_documents(ByteSource(beside, notes), notes))
+        base_ns = integer(read.facts.get("baseTimeNanoseconds")) or 0
+        windows = (
+            match_windows(raw, raw_tables(read.frames, base_ns, notes)) if read.complete else None
+        )
+    except (SourceError, StopIteration):
+        windows = None
+    if windows is None:
+        diagnostics.add("warning", "windows_differ", _WINDOWS_DIFFER)
+    else:
+        diagnostics.add("info", "two_windows", _TWO_WINDOWS)
+    return windows
 
 
 def read_several(
@@ -298,7 +334,7 @@ COLLECTOR = Collector(
     reads_stdin=True,
     files_of=trace_files,
     begins_as_one=begins_as_trace,
-    beside=lambda path: [sidecar.sidecar_of(path)],
+    beside=lambda path: [sidecar.sidecar_of(path), sidecar.light_of(path)],
     read_several=read_several,
     run=run,
     endings=(".json", ".gz", ".zst", ".pt.trace", ".trace"),

@@ -15,7 +15,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack
 
-from tracelens.collectors.torch.live.report import DONE, RECORDING, SUFFIX, TORCH, Report
+from tracelens.collectors.torch.live.report import (
+    DONE,
+    LIGHT_SUFFIX,
+    RECORDING,
+    SUFFIX,
+    TORCH,
+    Report,
+)
 from tracelens.collectors.torch.live.settings import VARIABLE, Settings
 from tracelens.errors import SourceError, ToolError, UsageError
 from tracelens.running.nvml import Sampler
@@ -123,12 +130,14 @@ def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
             )
     # Sidecars of processes that were left out would tell of graphs that the trace does not hold.
     stems = tuple(f"{report['stem']}." for report, _ in chosen)
-    endings = (SUFFIX, ".part", ".part.json", ".pt.trace.json")
+    endings = (SUFFIX, LIGHT_SUFFIX, ".part", ".part.json", ".pt.trace.json")
     others = [
         p for p in folder.iterdir() if p.name.startswith(stems) and not p.name.endswith(endings)
     ]
     captures = [capture for _, capture in chosen] + (read_captures(others) if others else [])
-    return captures, [*notes, *_of_steps(chosen[0][0], settings)]
+    report, capture = chosen[0]
+    is_light = bool(capture.settings.get("light_window"))
+    return captures, [*notes, *_of_steps(report, settings, is_light=is_light)]
 
 
 def _one_a_rank(
@@ -169,8 +178,11 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
     return "the program never imported torch"
 
 
-def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
-    """Return a sentence on the recorded steps and the cost of recording them."""
+def _of_steps(report: Mapping[str, Any], settings: Settings, *, is_light: bool) -> list[str]:
+    """Return sentences on the recorded steps and the cost of recording them.
+
+    `is_light` says that the trace has the times of the light window.
+    """
     is_kept = not report.get("is_opening")
     steps = [n for n, kind, _ in report.get("step_ns", ()) if kind.startswith("active") and is_kept]
     sentences = []
@@ -180,36 +192,55 @@ def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
             if report.get("source") != "program"
             else "marked by the program"
         )
-        which = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
         # Steps are counted for some time after the window, and not to the end of a program that was
         # killed.
         least = "" if report["stage"] == DONE and report.get("is_counted") else "at least "
         sentences.append(
-            f"recorded {which} of {least}{report.get('n_steps', len(steps))}, {source}"
+            f"recorded {_numbered(steps)} of {least}{report.get('n_steps', len(steps))}, {source}"
         )
+        if is_light:
+            light = [n for n, kind, _ in report.get("step_ns", ()) if kind == "light"]
+            sentences.append(
+                f"recorded {_numbered(light)} again without stacks, shapes and modules: times are of"
+                " these"
+            )
         wanted = settings.active if settings.window_s is None else None
         if wanted is not None and len(steps) < wanted:
             sentences.append(
                 f"the program ended before all {wanted} steps asked for; the last one may be cut"
             )
+    return [*sentences, *filter(None, [_of_cost(report, is_light=is_light)])]
+
+
+def _numbered(steps: Sequence[int]) -> str:
+    return f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
+
+
+def _of_cost(report: Mapping[str, Any], *, is_light: bool) -> str:
+    """Return a sentence on how much longer steps took under the profiler."""
     warning = "do not read end-to-end time from this trace"
-    plain, active = report.get("unprofiled_step_ns"), report.get("profiled_step_ns")
-    if plain and active:
-        ratio = active["mean"] / plain["median"]
-        times = (
-            f"a step took {active['mean'] / 1e6:.3f} ms under the profiler (mean of {active['n']})"
-            f" and {plain['median'] / 1e6:.3f} ms without (median of {plain['n']})"
-        )
-        if ratio > 1:
-            sentences.append(f"{times}: {ratio:.2f} times as long; {warning}")
-        elif plain["n"] >= _FEW_STEPS:
-            sentences.append(f"{times}: the profiler cost less than steps differ")
-    else:
-        sentences.append(
+    deep = report.get("profiled_step_ns")
+    plain, active = (
+        report.get("unprofiled_step_ns"),
+        report.get("light_step_ns") if is_light else deep,
+    )
+    if not plain or not active:
+        return (
             "what the profiler cost is unknown, for no step ran both with and without it;"
             f" {warning}"
         )
-    return sentences
+    ratio = active["mean"] / plain["median"]
+    with_all = f", {deep['mean'] / 1e6:.3f} ms with stacks and shapes" if is_light and deep else ""
+    times = (
+        f"a step took {active['mean'] / 1e6:.3f} ms under the profiler (mean of"
+        f" {active['n']}){with_all} and {plain['median'] / 1e6:.3f} ms without (median of"
+        f" {plain['n']})"
+    )
+    if ratio > 1:
+        return f"{times}: {ratio:.2f} times as long; {warning}"
+    if plain["n"] >= _FEW_STEPS:
+        return f"{times}: the profiler cost less than steps differ"
+    return ""
 
 
 class CaptureOptions(TypedDict, total=False):

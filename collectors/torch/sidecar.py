@@ -16,7 +16,8 @@ from tracelens.errors import SourceError
 from tracelens.trace.capture import Capture, Diagnostics
 from tracelens.trace.cleaning import whole_text
 
-SUFFIX = ".live.json"
+SUFFIX, LIGHT_SUFFIX = ".live.json", ".light.json"
+"""Endings of a trace's sidecar, and of the light window's trace beside it."""
 _ENDINGS = (".gz", ".json", ".trace", ".pt")
 _LAYER_SCHEMA = {
     "module_path": pl.String,
@@ -28,10 +29,19 @@ _LAYER_SCHEMA = {
 
 def sidecar_of(trace: Path) -> Path:
     """Return the path that a trace's sidecar would have."""
+    return _beside(trace, SUFFIX)
+
+
+def light_of(trace: Path) -> Path:
+    """Return the path that the trace of the light window beside a trace would have."""
+    return _beside(trace, LIGHT_SUFFIX)
+
+
+def _beside(trace: Path, suffix: str) -> Path:
     name = trace.name
     for ending in _ENDINGS:
         name = name.removesuffix(ending)
-    return trace.with_name(name + SUFFIX)
+    return trace.with_name(name + suffix)
 
 
 def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
@@ -135,16 +145,32 @@ def step_times(facts: dict[str, Any]) -> dict[str, Any]:
     Return None where they were not both measured.
     """
     recorded = {name: facts.get(name) for name in ("unprofiled_step_ns", "profiled_step_ns")}
-    is_told = all(
-        isinstance(times, dict) and all(type(time) is int for time in times.values())
-        for times in recorded.values()
-    )
-    return recorded if is_told else {}
+    return recorded if all(_are_times(times) for times in recorded.values()) else {}
+
+
+def _are_times(times: Any) -> bool:
+    return isinstance(times, dict) and all(type(time) is int for time in times.values())
+
+
+def light_step_times(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the manifest's settings of a trace with the light window's times.
+
+    `profiled_step_ns` are its steps then, and `deep_step_ns` those of the first window.
+    """
+    settings: dict[str, Any] = {LIGHT: True}
+    if step_times(facts) and _are_times(facts.get("light_step_ns")):
+        deep = facts["profiled_step_ns"]
+        settings |= {"profiled_step_ns": facts["light_step_ns"], "deep_step_ns": deep}
+    return settings
+
+
+LIGHT = "light_window"
+"""A source's setting: its times are of steps that were recorded without stacks and shapes."""
 
 
 def is_sidecar(path: Path) -> bool:
-    """Return whether the file is not a trace but a sidecar of one."""
-    return path.name.endswith(SUFFIX)
+    """Return whether the file is no trace of its own, but stands beside one."""
+    return path.name.endswith((SUFFIX, LIGHT_SUFFIX))
 
 
 def refuse_sidecar(path: Path) -> None:
@@ -152,5 +178,5 @@ def refuse_sidecar(path: Path) -> None:
     if is_sidecar(path):
         raise SourceError(
             f"{path}: stands beside a trace and is read with it; give"
-            f" {path.name.removesuffix(SUFFIX)}.pt.trace.json"
+            f" {path.name.removesuffix(SUFFIX).removesuffix(LIGHT_SUFFIX)}.pt.trace.json"
         )

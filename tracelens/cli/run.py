@@ -60,7 +60,8 @@ def run(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Capture a program, say what limits it, and leave a trace and a page.
 
-    The program is not changed, and its exit code is passed on. Options stand before the COMMAND;
+    The program is not changed, and its exit code is passed on. Its steps are recorded twice, for
+    places and for times, since naming places slows them. Options stand before the COMMAND;
     tracelens collect torch has more of them.
     """
     words = as_command(command, is_module=module)
@@ -73,7 +74,7 @@ def run(  # noqa: PLR0913 - one parameter an option
         raise UsageError(
             f"{page_path}: the page's place is taken; give another --out, or --force to replace it"
         )
-    settings = Settings("", wait, warmup, active, stacks=stacks)
+    settings = Settings("", wait, warmup, active, stacks=stacks, light=True)
     trace, done = capture_program(_KIND, words, trace_path, force=force, settings=settings)
     with progress("answering"):
         answer = make_answer(trace)

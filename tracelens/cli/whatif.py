@@ -11,6 +11,7 @@ from tracelens.cli.io import open_any, progress
 from tracelens.cli.output import emit
 from tracelens.derive.replay.changes import usages
 from tracelens.derive.replay.predict import Prediction, predict
+from tracelens.derive.replay.unprofiled import unprofiled_steps
 from tracelens.derive.time.bound_places import short_kernel
 from tracelens.errors import printable
 
@@ -30,19 +31,26 @@ def whatif(
 ) -> None:
     """Say how long a step would take after a change, by replaying the trace.
 
-    The times are without what the profiler adds. Several changes are made at once. How near
-    predictions came to programs that were really changed: docs/accuracy.md.
+    The times are without what torch.profiler adds; what others add is not known and stays. Several
+    changes are made at once. How near predictions came to programs that were really changed:
+    docs/accuracy.md.
     """
     opened = open_any([trace])
     with progress("replaying"):
         found = predict(opened, changes, rank)
+        known = {r for r, step in unprofiled_steps(opened).items() if step.evidence != "unknown"}
     several = len(found) > 1
-    emit("".join(_sentences(one, changes, several=several) for one in found))
+    emit(
+        "".join(
+            _sentences(one, changes, several=several, is_unprofiled=one.rank in known)
+            for one in found
+        )
+    )
 
 
-def _sentences(one: Prediction, changes: list[str], *, several: bool) -> str:
-    """Describe the answer on one rank, in a few lines."""
-    subject = f"rank {one.rank}: " if several else ""
+def _sentences(one: Prediction, changes: list[str], *, several: bool, is_unprofiled: bool) -> str:
+    """Describe the answer on one rank, or on the job, in a few lines."""
+    subject = "the job: " if one.rank is None else f"rank {one.rank}: " if several else ""
     change = printable(" and ".join(changes))
     low, high = one.low_ns / 1e6, one.high_ns / 1e6
     after = f"{one.after_ns / 1e6:.2f} ms ({low:.2f} to {high:.2f})"
@@ -51,7 +59,10 @@ def _sentences(one: Prediction, changes: list[str], *, several: bool) -> str:
     if one.bound == "compute":
         thing = short_kernel(thing)
     place = f": {printable(thing)}" if thing else ""
-    return (
-        f"{first}  without the profiler; then most of it is {one.bound}{place}\n"
-        f"  the replay misses the recorded step by {one.replay_error_frac:.1%}\n"
+    of_what = (
+        "without the profiler" if is_unprofiled else "as recorded, the profiler's cost with it"
     )
+    then = f"{first}  {of_what}; then most of it is {one.bound}{place}\n"
+    if one.replay_error_frac is None:
+        return then
+    return f"{then}  the replay misses the recorded step by {one.replay_error_frac:.1%}\n"

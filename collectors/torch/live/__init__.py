@@ -10,6 +10,7 @@ program has imported it.
 - `steps`: where a step begins, found from the optimizer, the data loader or the outermost module's
   calls.
 - `recorder`: torch.profiler over the chosen steps or time, and the end of the program.
+- `light`: a second window of steps, in which little is recorded.
 - `window`: that profiler, between idle devices, and time on them.
 - `step_times`: the time of steps with the profiler and without.
 - `modules`: marks of modules' calls, their exact paths, parameters and hyperparameters.

@@ -15,6 +15,7 @@ import torch
 from torch.profiler import ProfilerAction, ProfilerActivity, profile
 
 from .at_exit import at_end, before_fork, held_interrupts, is_importing, is_main_thread, later
+from .light import LightWindow
 from .main_thread import at_thread_end, can_wake_main_thread, wait_for_main_thread
 from .modules import ModuleCalls, describe_modules, numbered_modules
 from .report import DONE, RECORDING, Report
@@ -64,6 +65,11 @@ class Recorder:
         self._is_saved = False
         self._is_finished = False
         self._owns = False
+        # Steps of a time window are not counted to an end, and those of a block are all recorded.
+        is_light = settings.light and settings.window_s is None and settings.active is not None
+        self._light = (
+            LightWindow(settings, report.light_trace, self._light_saved) if is_light else None
+        )
         self._others: list[Any] = []
         self._undo: list[Callable[[], None]] = []
 
@@ -107,13 +113,14 @@ class Recorder:
         if self._is_finished or self.times.began_ns is None:
             return
         self.times.end(self.n, self._state(), is_after=self._is_done)
+        self._n_after += self._is_done and self._state() in (PLAIN, SETTLING)
         self.n += 1
-        self._n_after += self._is_done
         with self._telling():
             if self._window is not None and not self._is_done:
                 self._step()
             elif self.settings.window_s is None and not self._is_done:
                 self._follow(self.n)
+        self._follow_light()
         if self._n_after > TIMED:
             self.finder.remove()
         self.times.begin(self._state())
@@ -121,7 +128,8 @@ class Recorder:
     def _state(self) -> str:
         """Return the profiler's state in step `self.n`."""
         if self._is_done:
-            return PLAIN if self._n_after else SETTLING
+            light = self._light.state(self.n) if self._light is not None else None
+            return light or (PLAIN if self._n_after else SETTLING)
         if self.settings.window_s is not None:
             # The mark of step 0 begins where the window does, which may be long before the step.
             action = (
@@ -240,6 +248,36 @@ class Recorder:
             self._count()
             self.report.write()
 
+    # ---- the light window, after the first one
+
+    def _follow_light(self) -> None:
+        """Switch the light window on or off at the beginning of step `self.n`."""
+        if self._light is None or not self._is_done:
+            return
+        if not self._is_saved or not is_main_thread():
+            self._drop_light()
+            return
+        if not self._n_after:
+            self._light.plan(self.n)
+        try:
+            with self._own():
+                self._light.boundary(self.n)
+        except Exception as error:  # noqa: BLE001 - the program must go on
+            self._light = None
+            self.report.note(f"the second window failed: {type(error).__name__}: {error!s:.300}")
+
+    def _light_saved(self, stopped_ns: int | None) -> None:
+        """Report the times of the light window, whose trace was written."""
+        self.times.wait_ended(stopped_ns)
+        self._count()
+        self.report.write()
+
+    def _drop_light(self) -> None:
+        light, self._light = self._light, None
+        if light is not None and light.is_recording:
+            with contextlib.suppress(Exception), self._own():
+                light.drop()
+
     def _seen(self, profiler: Any) -> dict[str, int]:
         """Return the address of each module by its name in the trace."""
         if self._calls is None:
@@ -322,6 +360,7 @@ class Recorder:
             self.times.end(self.n, self._state(), is_after=self._is_done, note=", to the end")
             self.n += 1
         self._end()
+        self._drop_light()
         with self._telling():
             self._close_opening()
             if not self._is_saved and self._opening is not None:
@@ -393,6 +432,8 @@ class Recorder:
         original = profile.start
 
         def start(profiler: Any) -> None:
+            if not self._owns:
+                self._drop_light()
             if not self._owns and not self._is_finished and not self._is_done:
                 self.report.note(FOREIGN)
                 self._is_done = True

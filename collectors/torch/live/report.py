@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-SUFFIX = ".live.json"
+SUFFIX, LIGHT_SUFFIX = ".live.json", ".light.json"
 PYTHON, TORCH, RECORDING, DONE = "python", "torch", "recording", "done"
 
 
@@ -60,6 +60,11 @@ class Report:
     def trace(self) -> Path:
         """The path of the process's Chrome trace."""
         return Path(f"{self.stem}.pt.trace.json")
+
+    @property
+    def light_trace(self) -> Path:
+        """The path of the light window's Chrome trace."""
+        return Path(f"{self.stem}{LIGHT_SUFFIX}")
 
     def reach(self, stage: str) -> None:
         """Record that the process has reached this stage."""

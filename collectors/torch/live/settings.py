@@ -17,8 +17,9 @@ class Settings:
     without being kept, the next `active` are kept (None: all to the end). With `window_s`, (start,
     length) in seconds since torch was imported, time decides instead; a length of None is the rest
     of the run. `opening`: also keep, in case no step is found or the program ends before the active
-    ones, the ops of its beginning. `recorders` names modules of this package that record beside the
-    profiler.
+    ones, the ops of its beginning. `light`: record a second window, of ops and kernels only, whose
+    times are nearer to the program's own. `recorders` names modules of this package that record
+    beside the profiler.
     """
 
     folder: str
@@ -32,6 +33,7 @@ class Settings:
     memory: bool = False
     cuda_sync: bool = False
     opening: bool = True
+    light: bool = False
     recorders: list[str] = field(default_factory=list)
 
     def to_text(self) -> str:

@@ -10,18 +10,19 @@ from .window import Moment
 
 TIMED = 10
 """The most steps that are timed before the window, and after it."""
-FIRST, PLAIN, WARMUP, ACTIVE, PARTLY, SETTLING = (
+FIRST, PLAIN, WARMUP, ACTIVE, LIGHT, PARTLY, SETTLING = (
     "first",
     "plain",
     "warmup",
     "active",
+    "light",
     "partly",
     "settling",
 )
 """States of the profiler in a step.
 
-It is off in the program's first step, in a plain one, and in the first one after the window; else
-it warms up, is active, or is active in a part of the step.
+It is off in the program's first step, in a plain one, and in the first one after a window; else it
+warms up, is active, is active in a part of the step, or records little (light).
 """
 
 
@@ -70,17 +71,21 @@ class StepTimes:
             self.step_ns[-1] = (step, state, stopped_ns - self.began_ns)
 
     def facts(self) -> dict[str, dict[str, int] | None]:
-        """Return `unprofiled_step_ns` and `profiled_step_ns`: n, mean, median, min and max of each.
+        """Return n, mean, median, min and max of `unprofiled_step_ns` and `profiled_step_ns`.
 
-        Either is None where no such step was timed.
+        `light_step_ns` has those of the light window. Each is None where no such step was timed.
         The profiled ones are by the host's clock, which is right for their mean: no device is busy
         at the beginning of the first and at the end of the last.
         """
         plain = [began.until(ended) for began, ended in [*self._before, *self._after]]
-        active = [duration for _, state, duration in self.step_ns if state == ACTIVE]
+        active, light = (
+            [duration for _, state, duration in self.step_ns if state == wanted]
+            for wanted in (ACTIVE, LIGHT)
+        )
         return {
             "unprofiled_step_ns": _spread([duration for duration in plain if duration]),
             "profiled_step_ns": _spread(active),
+            "light_step_ns": _spread(light),
         }
 
     def whole(self) -> set[int]:

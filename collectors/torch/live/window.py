@@ -124,6 +124,7 @@ class Window(profile):  # type: ignore[misc]
     """
 
     stopped_ns: int | None = None
+    samples_lines = True
     lines: LineSampler | None = None
 
     @classmethod
@@ -151,8 +152,9 @@ class Window(profile):  # type: ignore[misc]
         """
         drain()
         super().start_trace()
-        self.lines = LineSampler()
-        self.lines.start()
+        if self.samples_lines:
+            self.lines = LineSampler()
+            self.lines.start()
 
     def stop_trace(self) -> None:
         """End the recording."""

@@ -36,6 +36,7 @@ _OPTIONS = (
     "with_modules",
     "profile_memory",
     "with_flops",
+    "light_window",
     "traced",
     "cuda_graph_trace",
 )

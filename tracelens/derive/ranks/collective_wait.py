@@ -123,6 +123,32 @@ def waiting_pairs(trace: Trace) -> pl.DataFrame:
     return WAITING_FOR.conform(pairs.with_columns(pl.col("exposed_ns").fill_null(0)).sort(pair))
 
 
+def exposed_transfers(trace: Trace) -> pl.DataFrame:
+    """Return the time of each matched call after its last start that no computing hides.
+
+    Columns: rank, group_key, call, transfer_ns.
+    """
+    calls = match_collectives(trace).calls
+    since = pl.col("own_start_ns") - pl.col("start_ns")
+    transfers = calls.select(
+        "rank",
+        "group_key",
+        "call",
+        start_ns=pl.col("last_start_ns") + since,
+        end_ns=pl.max_horizontal("last_start_ns", "end_ns") + since,
+    )
+    computing = _computing(trace, transfers["rank"].unique())
+    hidden = _covered(computing, transfers, "end_ns") - _covered(computing, transfers, "start_ns")
+    length = pl.col("end_ns") - pl.col("start_ns")
+    return transfers.select("rank", "group_key", "call", transfer_ns=length - hidden)
+
+
+def computing_ns(trace: Trace, ranks: pl.Series) -> int:
+    """Return how long ranks run a kernel that does not communicate, summed over the ranks."""
+    computing = _computing(trace, ranks)
+    return int(computing.select((pl.col("end_ns") - pl.col("start_ns")).sum()).item() or 0)
+
+
 def waits_in(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
     """Return the exposed time of waits that begin in windows: awaited_rank, exposed_ns.
 

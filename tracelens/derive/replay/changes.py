@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tracelens.derive.replay.attention_changes import sdpa
 from tracelens.derive.replay.edges import (
     CALL,
     COPY,
@@ -19,6 +20,7 @@ from tracelens.derive.replay.edges import (
 )
 from tracelens.derive.replay.graph import Flags, Ints
 from tracelens.derive.replay.input_changes import dtype, input_ready, pinned, workers
+from tracelens.derive.replay.job_changes import USAGES as JOB_USAGES
 from tracelens.derive.replay.kernel_changes import (
     capturable_ns,
     channels_last,
@@ -79,7 +81,7 @@ def parse_change(subject: Subject, text: str) -> Change:
     if word in _UNANSWERED:
         raise UsageError(f"{word}: {_UNANSWERED[word]}")
     if word not in KINDS_OF_CHANGE:
-        known = [*KINDS_OF_CHANGE, "faster"]
+        known = [*KINDS_OF_CHANGE, "faster", *JOB_USAGES]
         raise UsageError(
             f"no change is called {text!r}; {near(word, known)} (changes: {', '.join(usages())})"
         )
@@ -91,7 +93,8 @@ def parse_change(subject: Subject, text: str) -> Change:
 
 def usages() -> list[str]:
     """Say how each change is written."""
-    return [*(kind.usage for kind in KINDS_OF_CHANGE.values()), "faster OP|LAYER|KERNEL by X"]
+    of_rank = (kind.usage for kind in KINDS_OF_CHANGE.values())
+    return [*of_rank, "faster OP|LAYER|KERNEL by X", *JOB_USAGES.values()]
 
 
 def _cuda_graph(subject: Subject, layer: str | None) -> Change:
@@ -261,15 +264,15 @@ KINDS_OF_CHANGE = {
         "an optimizer that goes parameter by parameter is fused",
         fused_optimizer,
     ),
+    "sdpa": Kind(
+        "sdpa", "attention that is written out is one fused kernel", sdpa, Doubt(0.3, 0.0)
+    ),
     "pinned": Kind("pinned", "batches are copied from pinned memory, without waiting", pinned),
     "dtype": Kind("dtype=[OLD:]bf16", "batches are copied with fewer bytes an element", dtype),
 }
 _NO_COST = "what its kernels would cost is not known, so there is no number"
 _UNANSWERED = {
-    "sdpa": _NO_COST,
     "compile": _NO_COST + "; cuda_graph says what launching costs, which compiling may take away",
     "batch": "one batch size says nothing of another",
-    "straggler_fixed": "ranks are replayed one by one, each with its collectives as recorded",
-    "network": "ranks are replayed one by one, each with its collectives as recorded",
 }
 """Changes that are known by name, and why a replay gives no number for them."""

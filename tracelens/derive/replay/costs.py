@@ -74,11 +74,13 @@ programs there.
 def kind_of_profile(trace: Trace, rank: int) -> str:
     """Return what torch.profiler recorded beside ops and kernels: stacks, shapes, memory, or plain.
 
-    Memory counts as shapes.
+    Memory counts as shapes. Where a capture has the times of a light window, these are plain.
     """
     for source in trace.manifest.sources:
         settings = source.get("settings")
         if source.get("rank") == rank and isinstance(settings, dict):
+            if settings.get("light_window"):
+                return "plain"
             if settings.get("with_stack"):
                 return "stacks"
             if settings.get("record_shapes") or settings.get("profile_memory"):

@@ -20,6 +20,7 @@ from tracelens.derive.replay.costs import (
 )
 from tracelens.derive.replay.edges import KINDS
 from tracelens.derive.replay.graph import Flags, Ints
+from tracelens.derive.replay.job_changes import is_of_job, predict_job
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
 from tracelens.derive.replay.steady import steady_path, steady_step_ns
 from tracelens.derive.replay.subject import Subject
@@ -45,16 +46,19 @@ _BOUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A rank's step before and after changes, with a range, its bound, and what limits it next."""
+    """A rank's step before and after changes, with a range, its bound, and what limits it next.
 
-    rank: int
+    Without a rank it is a job's mean step, as recorded, and nothing of it was replayed twice.
+    """
+
+    rank: int | None
     before_ns: int
     after_ns: int
     low_ns: int
     high_ns: int
     bound: str
     next: str | None
-    replay_error_frac: float
+    replay_error_frac: float | None
 
 
 _COLUMNS = {
@@ -72,7 +76,9 @@ _COLUMNS = {
 def whatif(trace: Trace, *changes: str) -> pl.DataFrame:
     """Predict each rank's step after the changes, made at once, with a range: one row per rank.
 
-    `tl.whatif(trace, "cuda_graph", "no_sync")`. The times are without what the profiler adds.
+    `tl.whatif(trace, "cuda_graph", "no_sync")`. The times are without what the profiler adds. Of
+    changes to a job, such as `straggler_fixed`, one row is of the job, as recorded: its rank is
+    None.
     Raises as `predict` does.
     """
     rows = [astuple(prediction) for prediction in predict(trace, changes)]
@@ -87,6 +93,9 @@ def predict(trace: Trace, changes: Sequence[str], rank: int | None = None) -> li
     """
     if rank is not None and rank not in trace.manifest.ranks:
         raise UsageError(f"whatif: the trace has no rank {rank}")
+    of_job = [change for change in changes if is_of_job(change)]
+    if of_job:
+        return [_of_job(trace, changes, of_job)]
     chosen = {r: replay for r, replay in replays(trace).items() if rank in {None, r}}
     if not chosen:
         raise MissingTableError(
@@ -94,6 +103,26 @@ def predict(trace: Trace, changes: Sequence[str], rank: int | None = None) -> li
         )
     steps = unprofiled_steps(trace)
     return [_of_rank(trace, replay, changes, steps.get(r)) for r, replay in chosen.items()]
+
+
+def _of_job(trace: Trace, changes: Sequence[str], of_job: Sequence[str]) -> Prediction:
+    if len(of_job) < len(changes):
+        other = next(change for change in changes if change not in of_job)
+        raise UsageError(
+            f"{other}: is replayed rank by rank, {of_job[0]} for the job as a whole; ask for each"
+            " alone"
+        )
+    step = predict_job(trace, of_job)
+    return Prediction(
+        None,
+        round(step.before_ns),
+        round(step.after_ns),
+        max(round(step.after_ns - step.margin_ns), 0),
+        round(step.after_ns + step.margin_ns),
+        step.bound,
+        step.next,
+        None,
+    )
 
 
 def _of_rank(

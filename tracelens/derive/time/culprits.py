@@ -318,7 +318,7 @@ def _with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit])
     replay = prepare_replay(model, delays["rank"].unique()) if culprits else None
     if replay is None:
         return Culprits((), 0.0, 0.0)
-    removals = [_removals(culprit, delays) for culprit in culprits]
+    removals = [delays_of(culprit, delays) for culprit in culprits]
     whole = replay.duration_ns()
     kept = []
     for place, (culprit, removal) in enumerate(zip(culprits, removals, strict=True)):
@@ -339,7 +339,8 @@ def _gain(replay: Replay, others: list[Removal], removal: list[Removal]) -> floa
     return replay.duration_ns(others) - replay.duration_ns([*others, *removal])
 
 
-def _removals(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
+def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
+    """Return the culprit's delays to think away, with their share of the ranks' time."""
     rows = delays.filter(_late_rows(culprit))
     excess = rows[COMMUNICATION if culprit.part == "communication" else OWN].sum()
     share = float(excess) / max(float((rows["step_ns"] - rows["waiting_ns"]).sum()), 1)

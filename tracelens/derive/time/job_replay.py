@@ -15,7 +15,7 @@ from statistics import median
 
 import polars as pl
 
-from tracelens.derive.ranks.collective_wait import waits_of
+from tracelens.derive.ranks.collective_wait import exposed_transfers, waits_of
 from tracelens.derive.ranks.pipeline import find_pipeline
 from tracelens.derive.time.model import TimeModel
 
@@ -38,19 +38,27 @@ class Replay:
     """The calls of a job in the order in which they completed, one row per rank's call.
 
     Columns of `rows`: rank, step, role (stage), own_ns (the rank's own time since the call before),
+    transfer_ns (the part of it in which that call transferred and the rank did not compute),
     hidden_ns (waiting that the rank's computing hides). `bounds` are the first rows of calls, and
     the number of rows. `begins` and `tails`: by rank the start on the job's clock and the own time
-    after the last call.
+    after the last call; `last_transfers` are the parts of the latter in which it transferred.
     """
 
     rows: pl.DataFrame
     bounds: list[int]
     begins: Mapping[int, int]
     tails: Mapping[int, int]
+    last_transfers: Mapping[int, int]
 
-    def duration_ns(self, removals: Collection[Removal] = ()) -> float:
-        """Return the job's duration without the removed delays, the median of its ranks."""
-        owns = self._owns(removals)
+    def duration_ns(self, removals: Collection[Removal] = (), network: float = 1.0) -> float:
+        """Return the job's duration without the removed delays, the median of its ranks.
+
+        Transfers take their time divided by `network`.
+        """
+        owns, less = self._owns(removals), 1 - 1 / network
+        if less:
+            transfers = self.rows["transfer_ns"].to_list()
+            owns = [own - less * transfer for own, transfer in zip(owns, transfers, strict=True)]
         ranks, hidden = self.rows["rank"].to_list(), self.rows["hidden_ns"].to_list()
         clock: dict[int, float] = {**self.begins}
         for first, end in pairwise(self.bounds):
@@ -59,7 +67,10 @@ class Replay:
             for row, start in zip(range(first, end), starts, strict=True):
                 exposed = last - start - hidden[row]
                 clock[ranks[row]] = start + exposed if exposed > 0 else start
-        return median(clock[rank] + self.tails[rank] - begin for rank, begin in self.begins.items())
+        return median(
+            clock[rank] + self.tails[rank] - less * self.last_transfers[rank] - begin
+            for rank, begin in self.begins.items()
+        )
 
     def _owns(self, removals: Collection[Removal]) -> list[float]:
         """Return each row's own time; removed ranks take their peers' in the same place of a step.
@@ -97,12 +108,17 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
         return None
     exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
     waits = waits_of(trace).pieces.group_by("rank", *_CALL).agg(exposed_ns=exposed.sum())
+    transfers = exposed_transfers(trace)
     rows = calls.join(waits, on=["rank", *_CALL], how="left").with_columns(
         pl.col("exposed_ns").fill_null(0)
     )
+    rows = rows.join(transfers, on=["rank", *_CALL], how="left")
     rows = rows.sort("last_start_ns", *_CALL, "rank").head(_MOST_ROWS)
     edges = _edges(model, rows)
     rows = rows.join(edges.select("rank", "begin_ns"), on="rank", maintain_order="left")
+    # What was launched before the first step is no part of the steps.
+    is_inside = pl.col("last_start_ns") >= pl.col("begin_ns")
+    rows = rows.with_columns(transfer_ns=pl.col("transfer_ns") * is_inside)
     goes_on = pl.col("start_ns") + pl.col("exposed_ns")
     before = goes_on.shift().over("rank").fill_null(pl.col("begin_ns"))
     key = ["rank", "step"]
@@ -112,6 +128,8 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
     wait_ns = pl.col("last_start_ns") - pl.col("start_ns")
     rows = rows.with_columns(
         own_ns=pl.col("start_ns") - before,
+        transfer_ns=pl.col("transfer_ns").shift().over("rank").fill_null(0),
+        last_ns=pl.col("transfer_ns").last().over("rank"),
         hidden_ns=wait_ns - pl.col("exposed_ns"),
         n_calls=pl.len().over(key),
         place=pl.int_range(pl.len()).over(key),
@@ -122,11 +140,12 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
     firsts = rows.select(pl.struct(_CALL).rle_id().alias("id")).to_series()
     bounds = firsts.is_first_distinct().arg_true().to_list()
     return Replay(
-        rows.select(*key, "role", "n_calls", "place", "own_ns", "hidden_ns"),
+        rows.select(*key, "role", "n_calls", "place", "own_ns", "transfer_ns", "hidden_ns"),
         [*bounds, rows.height],
         # Counted from the job's begin: a float holds times since 1970 to 256 ns only.
         dict(edges.select("rank", pl.col("begin_ns") - pl.col("begin_ns").min()).iter_rows()),
         dict(edges.select("rank", "tail_ns").iter_rows()),
+        dict(rows.select("rank", "last_ns").iter_rows()),
     )
 
 

@@ -1,0 +1,101 @@
+"""A second window of the program, in which the profiler records little, for times.
+
+The first window records Python calls, shapes and modules, and slows the host by that. This one
+records ops, API calls and kernels only. `collectors.torch.two_windows` makes one trace of both.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from torch.profiler import ProfilerAction
+
+from .settings import Settings
+from .step_times import LIGHT, SETTLING, WARMUP
+from .window import Window, rename_parts
+
+BETWEEN = 3
+"""Steps without the profiler between the two windows, beside the one that settles."""
+
+
+class LightWindow:
+    """The window of `settings.active` steps that begins `BETWEEN` plain steps after the first one.
+
+    `plan` says where the first window ended, `boundary` that a step begins. A window that is not
+    complete when the program ends is dropped. Needs the main thread: only the thread that starts a
+    profiler can stop it.
+    """
+
+    def __init__(
+        self, settings: Settings, trace: Path, on_save: Callable[[int | None], None]
+    ) -> None:
+        self._settings = replace(settings, shapes=False, stacks=False, modules=False, memory=False)
+        self._trace = trace
+        self._on_save = on_save
+        self._first: int | None = None
+        self._window: Any = None
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether its profiler is on."""
+        return self._window is not None
+
+    def plan(self, settling: int) -> None:
+        """Note that the first window is over; this step is the first one after it."""
+        self._first = settling + 1 + BETWEEN
+
+    def state(self, n: int) -> str | None:
+        """Return the state of the profiler in step n; None before this window and after it."""
+        place = self._place(n)
+        if place is None or place < 0:
+            return None
+        if place < self._settings.warmup:
+            return WARMUP
+        after = place - self._settings.warmup - (self._settings.active or 0)
+        return LIGHT if after < 0 else SETTLING if after == 0 else None
+
+    def boundary(self, n: int) -> None:
+        """Begin step n: switch the profiler on or off where the window begins or ends."""
+        if self._window is not None:
+            self._window.step()
+            if self.state(n) == SETTLING:
+                self._stop()
+        elif self._place(n) == 0:
+            self._window = Window.of(
+                self._settings, schedule=self._action, on_trace_ready=self._save
+            )
+            self._window.step_num = n
+            self._window.samples_lines = False
+            self._window.start()
+
+    def drop(self) -> None:
+        """Stop without keeping anything: the program ends, or starts a profiler of its own."""
+        self._first = None
+        if self._window is not None:
+            self._window.on_trace_ready = None
+            self._stop()
+
+    def _stop(self) -> None:
+        window, self._window = self._window, None
+        window.stop()
+
+    def _place(self, n: int) -> int | None:
+        return None if self._first is None else n - self._first
+
+    def _action(self, n: int) -> ProfilerAction:
+        state = self.state(max(n, self._first or 0))
+        if state == LIGHT:
+            is_last = self.state(n + 1) != LIGHT
+            return ProfilerAction.RECORD_AND_SAVE if is_last else ProfilerAction.RECORD
+        return ProfilerAction.WARMUP if state == WARMUP else ProfilerAction.NONE
+
+    def _save(self, profiler: Any) -> None:
+        part = Path(f"{self._trace}.{time.perf_counter_ns()}.part.json")
+        profiler.export_chrome_trace(str(part))
+        rename_parts(part, [profiler.step_num])
+        part.replace(self._trace)
+        self._on_save(profiler.stopped_ns)

@@ -1,0 +1,227 @@
+"""One trace of a program's two windows: the times of a light one, all else of a deep one.
+
+The deep window recorded Python calls, modules and shapes, which slows the host several times; the
+light one recorded ops, API calls and kernels only. Steps are matched by their kernels and ops. What
+the light window recorded stays as it is. Ops get the shapes of the ops that they are matched with,
+and the deep window's Python calls are moved to where the ops around them ran.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+
+from tracelens.collectors.torch.matched_steps import (
+    THREAD,
+    is_module_mark,
+    matched,
+    ops_in_steps,
+    partners_of,
+    steps_of,
+    waits_in_steps,
+    work_of_steps,
+)
+
+Thread = tuple[int, int]
+Tables = dict[str, pl.DataFrame]
+_SHAPES = ("input_shapes", "input_dtypes", "input_strides", "concrete_inputs")
+_END = pl.col("start_ns") + pl.col("duration_ns")
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Steps of the deep window that follow each other, and those of the light one matched to them.
+
+    `begin` and `end` limit the stretch on the deep window's clock. `anchors` has moments of the
+    deep window, and the same ones of the light window, by thread; None is for any other thread.
+    """
+
+    begin: int
+    end: int
+    anchors: dict[Thread | None, tuple[pl.Series, pl.Series]]
+
+    def moved(self, thread: Thread | None, moments: pl.Series) -> pl.Series:
+        """Return moments of the deep window on the light one's clock, in proportion to anchors.
+
+        Before the first anchor and after the last one the clocks run alike.
+        """
+        deep, light = self.anchors.get(thread, self.anchors[None])
+        last = deep.len() - 1
+        before = (deep.search_sorted(moments, "right").cast(pl.Int64) - 1).clip(0, last)
+        after = (before + 1).clip(0, last)
+        frame = pl.DataFrame(
+            {
+                "since": moments - deep.gather(before),
+                "deep": deep.gather(after) - deep.gather(before),
+                "light": light.gather(after) - light.gather(before),
+                "begin": light.gather(before),
+            }
+        )
+        is_between = (pl.col("since") >= 0) & (pl.col("deep") > 0)
+        rate = pl.when(is_between).then(pl.col("light") / pl.col("deep")).otherwise(1.0)
+        since = (pl.col("since") * rate).round().cast(pl.Int64)
+        return frame.select(pl.col("begin") + since).to_series()
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The tables of both windows as one, and the stretches that they were matched in."""
+
+    tables: Tables
+    stretches: list[Stretch]
+
+    def lines(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return a sidecar's facts with the sampled lines at the light window's times."""
+        recorded = facts.get("lines")
+        if not isinstance(recorded, dict) or not isinstance(recorded.get("samples"), list):
+            return facts
+        samples = [sample for sample in recorded["samples"] if _has_time(sample)]
+        moved: list[list[Any]] = []
+        for stretch in self.stretches:
+            inside = [pair for pair in samples if stretch.begin <= pair[0] < stretch.end]
+            times = pl.Series([time_ns for time_ns, _ in inside], dtype=pl.Int64)
+            stacks = [stack for _, stack in inside]
+            moved += map(list, zip(stretch.moved(None, times), stacks, strict=True))
+        return facts | {"lines": recorded | {"samples": sorted(moved, key=lambda pair: pair[0])}}
+
+
+def _has_time(sample: Any) -> bool:
+    return isinstance(sample, list) and len(sample) == 2 and type(sample[0]) is int
+
+
+def match_windows(deep: Tables, light: Tables) -> Windows | None:
+    """Return the raw tables of both windows as one; None where their steps do different work."""
+    if "spans" not in deep or "spans" not in light:
+        return None
+    both = deep, light
+    steps = steps_of(deep["spans"]), steps_of(light["spans"])
+    partners = partners_of(work_of_steps(deep, steps[0]), work_of_steps(light, steps[1]))
+    if not partners:
+        return None
+    ops = [ops_in_steps(window["spans"], marks) for window, marks in zip(both, steps, strict=True)]
+    waits = [
+        waits_in_steps(window.get("api_calls"), marks)
+        for window, marks in zip(both, steps, strict=True)
+    ]
+    same_ops = [matched(ops[0], ops[1], partner, place) for place, partner in enumerate(partners)]
+    edges = [
+        pl.concat([same, matched(waits[0], waits[1], partner, place)])
+        for place, (partner, same) in enumerate(zip(partners, same_ops, strict=True))
+    ]
+    stretches = [
+        _stretch(steps, [(place, partners[place]) for place in places], edges)
+        for places in _in_a_row(partners)
+    ]
+    spans = _with_python(
+        deep["spans"], _with_shapes(deep["spans"], light["spans"], pl.concat(same_ops)), stretches
+    )
+    tables = light | {"spans": spans}
+    if "allocations" in deep and "allocations" not in light:
+        tables["allocations"] = _moved_allocations(deep["allocations"], stretches)
+    return Windows(tables, stretches)
+
+
+def _in_a_row(partners: list[int]) -> list[list[int]]:
+    """Group the places of light steps whose deep steps follow each other."""
+    groups = [[0]]
+    for before, place in pairwise(range(len(partners))):
+        if partners[place] == partners[before] + 1:
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    return groups
+
+
+def _stretch(
+    steps: tuple[pl.DataFrame, pl.DataFrame],
+    pairs: list[tuple[int, int]],
+    edges: list[pl.DataFrame],
+) -> Stretch:
+    """Return the stretch of these steps: pairs of light and deep."""
+    deep, light = steps
+    marks = [
+        (deep[column][partner], light[column][place])
+        for place, partner in pairs
+        for column in ("start_ns", "end_ns")
+    ]
+    events = pl.concat(edges[place] for place, _ in pairs)
+    anchors: dict[Thread | None, tuple[pl.Series, pl.Series]] = {}
+    for thread, own in events.partition_by(THREAD, as_dict=True).items():
+        moments = [*marks, *own.select("start_ns_deep", "start_ns").iter_rows()]
+        moments += own.select("end_ns_deep", "end_ns").iter_rows()
+        anchors[thread[0], thread[1]] = _in_order(moments)
+    main = deep.select(pl.col(*THREAD).cast(pl.Int64)).row(0)
+    anchors[None] = anchors.get((main[0], main[1]), _in_order(marks))
+    is_first, is_last = pairs[0] == (0, 0), pairs[-1] == (light.height - 1, deep.height - 1)
+    return Stretch(0 if is_first else marks[0][0], 2**63 - 1 if is_last else marks[-1][0], anchors)
+
+
+def _in_order(moments: list[tuple[int, int]]) -> tuple[pl.Series, pl.Series]:
+    """Return moments of the deep window, each once and in order, and those of the light one."""
+    pairs = pl.DataFrame(moments, {"deep": pl.Int64, "light": pl.Int64}, orient="row")
+    once = pairs.sort("deep", "light").unique("deep", keep="first", maintain_order=True)
+    return once["deep"], once["light"].cum_max()
+
+
+def _with_shapes(deep: pl.DataFrame, light: pl.DataFrame, same_ops: pl.DataFrame) -> pl.DataFrame:
+    """Return the light window's spans with the shapes of the ops that they are matched with."""
+    shapes = [name for name in _SHAPES if name in deep.columns]
+    known = same_ops.select("row").with_columns(
+        deep[name].gather(same_ops["row_deep"]).alias(name) for name in shapes
+    )
+    rows = light.drop(shapes, strict=False).with_row_index("row").cast({"row": pl.Int64})
+    return rows.join(known, on="row", how="left", maintain_order="left").drop("row")
+
+
+def _with_python(deep: pl.DataFrame, light: pl.DataFrame, stretches: list[Stretch]) -> pl.DataFrame:
+    """Return the light window's spans and the deep one's calls of Python and modules, moved."""
+    is_module = (pl.col("kind") == "op") & is_module_mark()
+    rows = deep.with_row_index("row").filter(pl.col("kind").is_in(["python", "module"]) | is_module)
+    parts, n_before = [light], light.height
+    for stretch in stretches:
+        inside = (pl.col("start_ns") < stretch.end) & _END.gt(stretch.begin)
+        part = _moved(rows.filter(inside), stretch)
+        places = pl.int_range(n_before, n_before + part.height, dtype=pl.UInt32, eager=True)
+        if "parent_hint" in part.columns:
+            parents = part["parent_hint"].replace_strict(
+                part["row"], places, default=None, return_dtype=pl.UInt32
+            )
+            part = part.with_columns(parents.alias("parent_hint"))
+        parts.append(part.drop("row"))
+        n_before += part.height
+    return pl.concat(parts, how="diagonal_relaxed")
+
+
+def _moved(spans: pl.DataFrame, stretch: Stretch) -> pl.DataFrame:
+    """Return spans cut at the stretch's limits, on the light window's clock."""
+    begin = pl.col("start_ns").clip(lower_bound=stretch.begin)
+    end = _END.clip(upper_bound=stretch.end)
+    cut = spans.with_columns(begin_ns=begin, end_ns=end)
+    begins, ends = (_moved_column(cut, name, stretch) for name in ("begin_ns", "end_ns"))
+    return spans.with_columns(
+        begins.alias("start_ns"), (ends - begins).cast(pl.Int64).alias("duration_ns")
+    )
+
+
+def _moved_column(events: pl.DataFrame, name: str, stretch: Stretch) -> pl.Series:
+    """Return a column of moments on the light window's clock, each by the clock of its thread."""
+    rows = events.select(pl.col(*THREAD).cast(pl.Int64), moment=name).with_row_index("row")
+    parts = [
+        part.select("row", stretch.moved((thread[0], thread[1]), part["moment"]).alias(name))
+        for thread, part in rows.partition_by(THREAD, as_dict=True).items()
+    ]
+    empty = pl.DataFrame(schema={"row": pl.get_index_type(), name: pl.Int64})
+    return pl.concat([empty, *parts]).sort("row")[name]
+
+
+def _moved_allocations(allocations: pl.DataFrame, stretches: list[Stretch]) -> pl.DataFrame:
+    """Return the deep window's allocations on the light window's clock."""
+    parts = []
+    for stretch in stretches:
+        time = pl.col("time_ns")
+        inside = allocations.filter((time >= stretch.begin) & (time < stretch.end))
+        parts.append(inside.with_columns(_moved_column(inside, "time_ns", stretch)))
+    return pl.concat(parts)

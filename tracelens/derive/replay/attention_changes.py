@@ -1,0 +1,130 @@
+"""Attention that is written out, as one fused kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from tracelens.derive.replay.edges import KERNEL, LAUNCH, QUEUE
+from tracelens.derive.replay.graph import Flags, Ints
+from tracelens.derive.replay.replay import Replay
+from tracelens.derive.replay.subject import Change, Subject, picked, require
+from tracelens.errors import UsageError
+
+_BETWEEN = {"elementwise", "layout", "memory", "indexing", "rng", "softmax"}
+"""What a softmax of scores, scaled, masked and dropped out, is made of."""
+_LOG_SOFTMAX = r"(?i)log_?softmax|softmax_warp_(?:for|back)ward<.*, \d+, true"
+"""Of losses. The last one's template says that it is a logarithm's."""
+_NONE_IS_WRITTEN_OUT = "sdpa: no product, softmax and product follow each other in these steps"
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Work between two products around a softmax: rows of `gone` that a fused kernel leaves out.
+
+    `first` and `last` are the products' rows. A backward one computes the scores anew, which takes
+    as long as its last product.
+    """
+
+    first: int
+    last: int
+    gone: list[int]
+    is_backward: bool
+
+
+def sdpa(subject: Subject, _: str | None) -> Change:
+    """Take away what is between the products of attention, and their tensors' copies.
+
+    A fused kernel does the same products; the scores stay on the chip. The host calls one op.
+    """
+    replay, table = subject.replay, subject.replay.table
+    found = list_attention(replay)
+    if not found:
+        is_fused = (replay.window.work["primitive"] == "attention").any()
+        fused = "; its attention is fused already" if is_fused else ""
+        raise UsageError(f"{_NONE_IS_WRITTEN_OUT}{fused}")
+    gone = np.zeros(replay.window.work.height, bool)
+    doubled = np.zeros(replay.window.work.height, bool)
+    on_host = np.zeros(len(table.kinds), bool)
+    for attention in found:
+        gone[attention.gone] = True
+        doubled[attention.last] = attention.is_backward
+        on_host |= _issued(subject, attention)
+    is_gone = np.isin(table.kinds, (KERNEL, LAUNCH, QUEUE)) & picked(gone, table.items)
+    require(is_gone, _NONE_IS_WRITTEN_OUT)
+    is_doubled = (table.kinds == KERNEL) & picked(doubled, table.items)
+
+    def change(weights: Ints) -> Ints:
+        changed = np.where(is_gone | on_host, 0, weights)
+        return np.where(is_doubled, 2 * changed, changed)
+
+    return change
+
+
+def list_attention(replay: Replay) -> list[Attention]:
+    """Find softmaxes with a product before and one after, and only small work between."""
+    work = replay.work
+    names = replay.window.work["name"].fill_null("")
+    is_moved = (pl.col("kind") == "fill") | pl.col("name").str.starts_with("d2d")
+    primitive = (
+        pl.when(is_moved).then(pl.lit("memory")).otherwise(pl.col("primitive").fill_null(""))
+    )
+    primitives = replay.window.work.select(primitive).to_series().to_list()
+    is_log = names.str.contains(_LOG_SOFTMAX).to_list()
+    is_backward = names.str.contains("(?i)backward").to_list()
+    found = []
+    for queue in np.unique(work.queues):
+        rows = np.flatnonzero(work.queues == queue)[np.argsort(work.starts[work.queues == queue])]
+        kinds = [primitives[row] for row in rows]
+        for place in [n for n, kind in enumerate(kinds) if kind == "softmax"]:
+            first, last = _reach(kinds, place, -1), _reach(kinds, place, 1)
+            if first is None or last is None or is_log[rows[place]]:
+                continue
+            if replay.work_steps[rows[first]] != replay.work_steps[rows[last]]:
+                continue
+            gone = [*range(first + 1, last)]
+            gone += _copies(kinds, first, -1) + _copies(kinds, last, 1)
+            found.append(
+                Attention(
+                    int(rows[first]),
+                    int(rows[last]),
+                    [int(rows[n]) for n in sorted(gone)],
+                    is_backward[rows[place]],
+                )
+            )
+    return found
+
+
+def _reach(kinds: list[str], place: int, direction: int) -> int | None:
+    """Return the nearest product in a direction; None where other work comes before it."""
+    place += direction
+    while 0 <= place < len(kinds) and kinds[place] in _BETWEEN - {"softmax"}:
+        place += direction
+    return place if 0 <= place < len(kinds) and kinds[place] == "gemm" else None
+
+
+def _copies(kinds: list[str], place: int, direction: int) -> list[int]:
+    """Return the copies into another layout next to a product, in a direction."""
+    copies = []
+    while 0 <= place + direction < len(kinds) and kinds[place + direction] == "layout":
+        place += direction
+        copies.append(place)
+    return copies
+
+
+def _issued(subject: Subject, attention: Attention) -> Flags:
+    """Return the host's own time from the first call that goes to the last, but for one launch."""
+    replay, table = subject.replay, subject.replay.table
+    calls = replay.work.calls[[*attention.gone, attention.first, attention.last]]
+    first = replay.work.calls[attention.first]
+    if (calls < 0).any():
+        return np.zeros(len(table.kinds), bool)
+    begins = replay.window.calls["start"].to_numpy()
+    ends = replay.window.calls["end"].to_numpy()
+    sources, targets = table.recorded[table.graph.sources], table.recorded[table.targets]
+    inside = (sources >= begins[calls].min()) & (targets <= ends[calls].max())
+    of_launch = (sources >= begins[first]) & (targets <= ends[first])
+    issued: Flags = inside & ~of_launch & subject.is_host
+    return issued

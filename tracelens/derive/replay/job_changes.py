@@ -1,0 +1,124 @@
+"""Changes to a job of several ranks: its collectives are replayed together, on the job's clock."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.ranks.collective_wait import computing_ns, waits_of
+from tracelens.derive.replay.costs import CHANGE_WIDTH, RUN_SHARE
+from tracelens.derive.time.culprits import LINK, NETWORK, Culprit, delays_of, find_culprits
+from tracelens.derive.time.job_replay import Removal, Replay, prepare_replay
+from tracelens.derive.time.late_ranks import own_delays
+from tracelens.derive.time.model import TimeModel, time_model
+from tracelens.errors import UsageError
+from tracelens.trace import Trace
+
+USAGES = {
+    "straggler_fixed": "straggler_fixed",
+    "network": "network=XN",
+}
+"""How each change of a job is written."""
+_NETWORK = re.compile(r"network[ =][xX]?([0-9]{1,6}(?:\.[0-9]{1,6})?)")
+_LEAST_FACTOR = 0.01
+_DOUBT_OF_DELAY, _DOUBT_OF_NETWORK = 0.1, 0.3
+"""How far the time that a change takes away may be off: chosen shares.
+
+A network of twice the bandwidth does not halve what latency makes of a transfer.
+"""
+_ALONE = "one rank was captured; collect the ranks of a job together: tracelens collect torch FILES"
+
+
+@dataclass(frozen=True, slots=True)
+class JobStep:
+    """A job's mean step before and after changes, with a range, its bound, and who is next."""
+
+    before_ns: float
+    after_ns: float
+    margin_ns: float
+    bound: str
+    next: str | None
+
+
+def is_of_job(change: str) -> bool:
+    """Return whether the change is one of a job, not of each rank by itself."""
+    return re.split("[ =]", change.strip(), maxsplit=1)[0] in USAGES
+
+
+def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
+    """Replay a job's collectives with the changes made at once.
+
+    Raises UsageError for a change that is none, and where the trace cannot answer.
+    """
+    factors = [_factor_of(change) for change in changes]
+    model = time_model(trace)
+    replay = prepare_replay(model, trace.manifest.ranks)
+    if len(trace.manifest.ranks) < 2 or replay is None:
+        why = "no collective of its ranks could be matched; tracelens check says why"
+        raise UsageError(f"{changes[0]}: {why if len(trace.manifest.ranks) > 1 else _ALONE}")
+    network = 1.0
+    for factor in factors:
+        network *= factor or 1.0
+    rank_culprits = _late_ranks(model)
+    fixed = rank_culprits[:1] if None in factors else []
+    if None in factors and not fixed:
+        raise UsageError("straggler_fixed: no rank makes the others wait in this trace")
+    delays = own_delays(model)
+    removals = [removal for culprit in fixed for removal in delays_of(culprit, delays)]
+    n_steps = max(trace.steps.group_by("rank").len()["len"].to_list(), default=1)
+    before, without, after = (
+        replay.duration_ns(gone, speed) / n_steps
+        for gone, speed in (((), 1.0), (removals, 1.0), (removals, network))
+    )
+    margin = RUN_SHARE * after + _DOUBT_OF_DELAY * abs(before - without)
+    margin += _DOUBT_OF_NETWORK * abs(without - after)
+    others = rank_culprits[len(fixed) :]
+    return JobStep(
+        before,
+        after,
+        CHANGE_WIDTH * margin,
+        "straggler" if others else _bound(trace, replay, removals, network),
+        others[0].members.name if others else None,
+    )
+
+
+def _factor_of(change: str) -> float | None:
+    """Return how many times as fast the network is; None for a straggler that is fixed."""
+    if change.strip() == "straggler_fixed":
+        return None
+    number = _NETWORK.fullmatch(change.strip())
+    factor = float(number[1]) if number else 0.0
+    if factor < _LEAST_FACTOR:
+        wanted = "straggler_fixed" if change.strip().startswith("straggler") else "network=X2"
+        raise UsageError(f"{change[:60]}: expected {wanted}, a job's change")
+    return factor
+
+
+def _late_ranks(model: TimeModel) -> list[Culprit]:
+    """Return the culprits that are ranks, not links, the most costly first."""
+    culprits = find_culprits(model).each
+    return [culprit for culprit in culprits if culprit.cause not in (LINK, NETWORK)]
+
+
+def _bound(trace: Trace, replay: Replay, removals: list[Removal], network: float) -> str:
+    """Return what takes most of the ranks' time: computing, transfers, waiting or the rest."""
+    whole = replay.duration_ns(removals, network)
+    n_ranks = len(replay.begins)
+    transfers = int(replay.rows["transfer_ns"].sum()) + sum(replay.last_transfers.values())
+    ranks = pl.Series([*replay.begins])
+    parts = {
+        "communication": transfers / network / n_ranks,
+        "compute": computing_ns(trace, ranks) / n_ranks,
+        "waiting": _waiting_ns(trace) / n_ranks if not removals else 0.0,
+    }
+    parts["host"] = whole - sum(parts.values())
+    return max(parts, key=lambda part: parts[part])
+
+
+def _waiting_ns(trace: Trace) -> int:
+    """Return how long ranks wait in collectives while they compute nothing, summed over them."""
+    exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
+    return int(waits_of(trace).pieces.select(exposed.sum()).item() or 0)
