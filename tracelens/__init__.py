@@ -85,7 +85,16 @@ def _open_trace(path: Any) -> Any:
     return package.open(path) if is_trace else package.collect(path)
 
 
+def _open_base(path: Any, trace: Any) -> Any:
+    """Open what a trace is compared with; of a folder of graphs' captures that of its batch."""
+    if not Path(path).is_dir() or import_module("tracelens.trace.objects").is_trace(Path(path)):
+        return _open_trace(path)
+    captures = import_module("tracelens.collectors.graph_captures")
+    return _open_trace(captures.capture_of(path, trace))
+
+
 HOOKS.open_trace = _open_trace
+HOOKS.open_base = _open_base
 HOOKS.list_collectors = lambda: import_module("tracelens.collectors")
 HOOKS.report_view = _report_view
 

@@ -18,6 +18,8 @@ class Hooks:
         """Imports all collectors, so that each is listed in `COLLECTORS`."""
         self.open_trace: Callable[[Any], Any] = _missing
         """Opens a trace, or reads a source into one, by its path."""
+        self.open_base: Callable[[Any, Any], Any] = _missing
+        """Opens what a trace is compared with by its path; of a folder of graphs' captures, one."""
         self.report_view: Callable[..., Any] = _missing
         """Builds the report of a trace, its sections and a base or None, as notebooks show it."""
 

@@ -17,14 +17,18 @@ def taking_paths(analysis: Callable[..., pl.DataFrame]) -> Callable[..., pl.Data
     It has no row for each of very many names, see `Trace.with_listed_names`.
     """
 
-    def opened(value: Any) -> Any:
-        found = HOOKS.open_trace(value) if isinstance(value, (str, os.PathLike)) else value
+    def opened(value: Any, open_path: Callable[[Any], Any] | None = None) -> Any:
+        open_path = open_path or HOOKS.open_trace
+        found = open_path(value) if isinstance(value, (str, os.PathLike)) else value
         return found.with_listed_names() if isinstance(found, Trace) else found
 
     @functools.wraps(analysis)
     def run(*traces: Any, **options: Any) -> pl.DataFrame:
+        opened_traces = [opened(trace) for trace in traces]
         if "base" in options:
-            options["base"] = opened(options["base"])
-        return analysis(*map(opened, traces), **options)
+            options["base"] = opened(
+                options["base"], lambda path: HOOKS.open_base(path, opened_traces[0])
+            )
+        return analysis(*opened_traces, **options)
 
     return run

@@ -30,6 +30,7 @@ from rich.text import Text
 from tracelens.cli.output import OPENED, emit, tell, warn
 from tracelens.cli.panels import RANKS, READING, SHOWING
 from tracelens.collectors import collect
+from tracelens.collectors.graph_captures import capture_of
 from tracelens.derive.ranks.validate_ranks import MISSING
 from tracelens.derive.time.step_table import mark_anew
 from tracelens.errors import UsageError
@@ -104,6 +105,14 @@ def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
         return trace
     with progress("marking steps"):
         return mark_anew(trace, step)
+
+
+def open_base(path: Path, trace: Trace, step: str | None = None) -> Trace:
+    """Open what a trace is compared with; of a folder of graphs' captures that of its batch size.
+
+    `step` replaces its marks of steps. Raises SourceError or UsageError.
+    """
+    return open_any([path if is_trace(path) else capture_of(path, trace)], step)
 
 
 def _opened(paths: Sequence[Path]) -> Trace:

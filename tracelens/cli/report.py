@@ -21,6 +21,7 @@ from tracelens.cli.io import (
     format_of,
     keep_sources,
     open_any,
+    open_base,
     progress,
     screen,
     write_report,
@@ -63,7 +64,8 @@ def report(  # noqa: PLR0913 - one parameter an option
             metavar="BASE",
             rich_help_panel=COMPARING,
             help="Trace or source to compare with; speedups "
-            "are BASE / TRACE. Several TRACEs are then runs of one program, and several BASEs of"
+            "are BASE / TRACE. Of a folder of captures of CUDA graphs, that of TRACE's batch size."
+            " Several TRACEs are then runs of one program, and several BASEs of"
             " the other; baseline:NAME are the runs that tracelens baseline keeps.",
         ),
     ] = None,
@@ -215,7 +217,7 @@ def report(  # noqa: PLR0913 - one parameter an option
     keep_sources([*sources, *base_runs, *([peaks] if peaks else [])], [html, out, summary, junit])
     measured = None if peaks is None else read_peaks(peaks)
     runs = [open_any([path], step) for path in sources] if against else [open_any(sources, step)]
-    bases = [open_any([path], step) for path in base_runs]
+    bases = [open_base(path, runs[0], step) for path in base_runs]
     rules = Rules(min_effect, bases[1:], runs[1:], across_devices, any_work, any_program=force)
     verdicts, blocked = _evaluated(runs, bases, gates, rules)
     base = bases[0] if bases else None

@@ -1,0 +1,93 @@
+"""A folder of captures of graphs as the base of a trace: the capture of its batch size.
+
+Inference servers record the capture of their CUDA graphs in a trace for each batch size, in one
+folder. A replay runs the graph of the smallest size that its tokens fit into.
+"""
+
+import gzip
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from tracelens.collectors import collect
+from tracelens.derive.layers.graph_capture import captured_graphs
+from tracelens.derive.time.step_table import steps_of
+from tracelens.trace import Trace
+
+_MARK = re.compile(rb'"capture_(\d{1,9})_[A-Z]+')
+"""The mark around a server's capture, with its batch size."""
+_RANK = re.compile(r"(?i)rank[-_]?(\d{1,9})(?!\d)|-TP-(\d{1,9})(?!\d)")
+_AT_ONCE, _LONGEST_MARK = 1 << 20, 64
+
+
+def capture_of(path: str | os.PathLike[str], trace: Trace) -> Path:
+    """Return the file of a folder that holds the capture of a trace's graphs; else the path itself.
+
+    Of captures of several batch sizes it is the one of the trace's rank and size; where the trace's
+    steps tell no size, the first whose launches fit a replay.
+    """
+    folder = Path(path)
+    files = _files_of_rank(folder, min(trace.manifest.ranks)) if folder.is_dir() else []
+    sizes = {file: _batch_sizes(file) for file in files} if len(files) > 1 else {}
+    by_size = sorted((size, file) for file, own in sizes.items() for size in own)
+    if not by_size:
+        return folder
+    wanted = _batch_size(trace)
+    fitting = (file for size, file in by_size if wanted is not None and size >= wanted)
+    return next(fitting, None) or _first_that_fits([file for _, file in by_size], trace)
+
+
+def _files_of_rank(folder: Path, rank: int) -> list[Path]:
+    """Return the traces of a folder whose names are of a rank; all where none is."""
+    files = sorted(file for file in folder.iterdir() if file.name.endswith((".json", ".json.gz")))
+    of_rank = [
+        file
+        for file in files
+        if (match := _RANK.search(file.name)) and int(match[1] or match[2]) == rank
+    ]
+    return of_rank or files
+
+
+def _batch_sizes(file: Path) -> set[int]:
+    """Return the batch sizes of the captures in a file, by their marks."""
+    sizes: set[int] = set()
+    tail = b""
+    for part in _parts(file):
+        sizes.update(int(match[1]) for match in _MARK.finditer(tail + part))
+        tail = part[-_LONGEST_MARK:]
+    return sizes
+
+
+def _parts(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as plain:
+        is_packed = plain.read(2) == b"\x1f\x8b"
+    try:
+        with gzip.open(file) if is_packed else file.open("rb") as stream:
+            while part := stream.read(_AT_ONCE):
+                yield part
+    except (OSError, EOFError):
+        return  # what is damaged is said when the file is read
+
+
+def _batch_size(trace: Trace) -> int | None:
+    """Return the number of tokens of the steps that replay graphs: of those with most work."""
+    kernels = trace.select("kernels", "rank", "step", "link", "duration_ns")
+    replayed = kernels.filter(pl.col("link") == "graph").group_by("rank", "step")
+    steps = replayed.agg(pl.col("duration_ns").sum()).join(
+        steps_of(trace).select("rank", "step", "n_tokens"), on=["rank", "step"]
+    )
+    by_size = steps.drop_nulls("n_tokens").group_by("n_tokens").agg(pl.col("duration_ns").sum())
+    largest = by_size.sort("duration_ns", "n_tokens", descending=[True, False])["n_tokens"]
+    return int(largest[0]) if len(largest) else None
+
+
+def _first_that_fits(files: Sequence[Path], trace: Trace) -> Path:
+    """Return the first capture whose launches fit a replay of the trace, else the last one."""
+    for file in files:
+        captured = captured_graphs(collect(file))
+        if captured is not None and captured.pairs(trace).height:
+            return file
+    return files[-1]

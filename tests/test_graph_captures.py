@@ -1,0 +1,94 @@
+"""A folder of captures of CUDA graphs, one file per batch size, as the base of a trace."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracelens as tl
+from tests.cases import make_trace
+from tests.command_line import command_line
+from tests.torch_files import call, kernel, span, write
+from tracelens.collectors.graph_captures import capture_of
+from tracelens.trace import Trace
+
+SIZES = (8, 16, 32)
+
+
+def captured(size: int) -> list[dict[str, Any]]:
+    """The capture of a graph of one product of so many tokens; AMD's launches name kernels."""
+    shapes = {"Input Dims": [[size, 64], [64, 32]], "Input type": ["float", "float"]}
+    launch = call("hipModuleLaunchKernel", 35, 5, 2)
+    launch["args"] |= {"kernel": f"Cijk_{size}", "grid": [1, 1, 1], "block": [64, 1, 1]}
+    return [
+        span(f"capture_{size}_FULL", 10, 90, cat="user_annotation"),
+        call("hipStreamBeginCapture", 20, 2, 1),
+        span("aten::mm", 30, 20, args=shapes),
+        launch,
+        call("hipStreamEndCapture", 60, 2, 3),
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "captures").mkdir()
+    for size in SIZES:
+        name = f"graph_capture_rank_0.17{99 - size}.pt.trace.json.gz"
+        write(tmp_path / "captures" / name, captured(size))
+    (tmp_path / "captures" / "notes.txt").write_text("no trace")
+    return tmp_path / "captures"
+
+
+def size_in(file: Path) -> int:
+    document = json.loads(gzip.decompress(file.read_bytes()))
+    marks = [event["name"] for event in document["traceEvents"] if "capture_" in event["name"]]
+    return int(marks[0].split("_")[1])
+
+
+def replayed(n_tokens: int | None, name: str = "Cijk_8") -> Trace:
+    steps = [{"step": 0, "n_tokens": n_tokens}]
+    return make_trace(
+        steps=steps,
+        kernels=[{"link": "graph", "step": 0, "duration_ns": 9, "name": name, "api_call_id": 0}],
+        api_calls=[{"kind": "graph_launch", "api": "hipGraphLaunch"}],
+    )
+
+
+@pytest.mark.parametrize(("n_tokens", "expected"), [(1, 8), (8, 8), (9, 16), (32, 32)])
+def test_the_smallest_size_that_the_tokens_fit_into(
+    folder: Path, n_tokens: int, expected: int
+) -> None:
+    assert size_in(capture_of(folder, replayed(n_tokens))) == expected
+
+
+def test_without_a_size_the_first_whose_launches_fit(folder: Path) -> None:
+    assert size_in(capture_of(folder, replayed(None, "Cijk_16"))) == 16
+
+
+def test_other_folders_are_themselves(folder: Path, tmp_path: Path) -> None:
+    only = next(folder.glob("*.gz"))
+    assert capture_of(only, replayed(8)) == only
+    for file in sorted(folder.glob("*.gz"))[1:]:
+        file.unlink()
+    assert capture_of(folder, replayed(8)) == folder
+
+
+def test_the_roofline_takes_a_folder(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The replay of 12 tokens ran the graph of 16: 2 * 16 * 64 * 32 operations."""
+    step = "execute_12_context_0(sq0sk0sqsq0sqsk0)_generation_12(sq12sk99sqsq12sqsk99)"
+    events = [
+        span(step, 0, 100, cat="user_annotation"),
+        call("hipGraphLaunch", 10, 5, 7),
+        kernel("Cijk_16", 30, 50, 7, grid=[1, 1, 1], block=[64, 1, 1]),
+    ]
+    source = write(tmp_path / "decode.pt.trace.json.gz", events)
+    roofline: Any = tl.analyses.roofline
+    frame = roofline(source, base=str(folder))
+    assert frame.filter(op="aten::mm").select("flops", "n_kernels").rows() == [(65_536.0, 1)]
+    asked = ("--against", folder, "--section", "roofline", "--format", "csv")
+    result = command_line(capsys, "report", source, *asked)
+    assert "aten::mm,16x64 64x32" in result.out
