@@ -46,7 +46,13 @@ def test_time_tokens_and_the_limit_by_phase() -> None:
     Each decode reads weights and numbers of 120 kB, and 8,000 tokens of 2 · 2 · 4 · 2 bytes from
     the cache: 376 kB in all, which take 376 ns at 1 TB/s.
     """
-    mark = {"phase": "decode", "n_requests": 8, "n_tokens": 8, "n_context_tokens": 8000}
+    mark = {
+        "name": DECODE,
+        "phase": "decode",
+        "n_requests": 8,
+        "n_tokens": 8,
+        "n_context_tokens": 8000,
+    }
     prompt = {"phase": "prefill", "n_requests": 1, "n_tokens": 512, "n_context_tokens": 512}
     product = {
         "kind": "op",
@@ -68,7 +74,7 @@ def test_time_tokens_and_the_limit_by_phase() -> None:
             {"step": 2, "duration_ns": 400_000} | prompt,
         ],
         spans=[one | {"step": step} for step in (0, 1) for one in (product, attention)],
-        kernels=[{"span_id": 2 * step, "step": step, "duration_ns": 50} for step in (0, 1)],
+        kernels=[{"span_id": n, "step": n // 2, "duration_ns": 50} for n in range(4)],
     )
     found = serving(trace, peaks=Peaks("GPU", {}, 1e12, "measured"))
     shown = ("phase", "n_steps", "duration_total_ns", "share_frac", "duration_median_ns")
@@ -78,8 +84,10 @@ def test_time_tokens_and_the_limit_by_phase() -> None:
     ]
     rates = ("requests_mean", "n_tokens", "least_bytes", "cache_bytes", "limit_frac")
     cached = 2 * 8000 * 2 * (2 * 4) * 2
+    # Queries and results of 8 tokens with 4 heads of 4, twice.
+    moved = 240_000 + 2 * 2 * 8 * 4 * 4 * 2 + cached
     assert found.select(rates).rows() == [
-        (8.0, 16, 240_000.0, cached, pytest.approx((240_000 + cached) / 1e12 / 400e-6)),
+        (8.0, 16, moved, cached, pytest.approx(moved / 1e12 / 400e-6)),
         (1.0, 512, None, None, None),
     ]
     assert found["tokens_per_s"].to_list() == pytest.approx([16 / 400e-6, 512 / 400e-6])
@@ -93,3 +101,38 @@ def test_time_tokens_and_the_limit_by_phase() -> None:
 def test_steps_of_training_are_no_serving() -> None:
     with pytest.raises(MissingTableError, match="name their batch"):
         serving(make_trace(steps=[{"step": 0, "name": "ProfilerStep#0"}]))
+
+
+def test_the_host_between_replays() -> None:
+    """Work ends at 40 and the next launch is at 100: of 60 ns a scheduler takes 30, a sampler 10.
+
+    The third launch comes before the second one's work is over, so the host is ahead.
+    """
+    mark = {"name": DECODE, "phase": "decode", "n_requests": 8, "duration_ns": 70}
+    steps = [mark | {"step": n} for n in range(3)]
+    launches = [
+        {"kind": "graph_launch", "start_ns": start, "duration_ns": 5, "step": n}
+        for n, start in enumerate((0, 100, 150))
+    ]
+    kernels = [
+        {"link": "graph", "api_call_id": n, "start_ns": start, "duration_ns": 30, "step": n}
+        for n, start in enumerate((10, 140, 180))
+    ]
+    python = {"kind": "python"}
+    spans = [
+        {"name": "vllm/v1/core/sched/scheduler.py(9): schedule", "start_ns": 45, "duration_ns": 40,
+         "self_ns": 30},
+        {"name": "vllm/v1/sample/sampler.py(9): forward", "start_ns": 50, "duration_ns": 10,
+         "self_ns": 10},
+        # It goes on while the next graph runs, so only a part of it lies between.
+        {"name": "engine.py(9): loop", "start_ns": 90, "duration_ns": 99, "self_ns": 59},
+    ]  # fmt: skip
+    trace = make_trace(
+        steps=steps, api_calls=launches, kernels=kernels, spans=[python | one for one in spans]
+    )
+    found = serving(trace)
+    assert found["between_ns"].to_list() == [60]
+    assert notes(trace, found)[-1] == (
+        "Rank 0: between replays of graphs the host takes 0.00 ms, 0.000 ms in the median of 1:"
+        " scheduler 75%, sampling 25%."
+    )

@@ -16,7 +16,10 @@ from tracelens.analyses.roofline import NOT_MODELLED, STEP
 from tracelens.errors import MissingTableError
 
 SAMPLES = Path(__file__).resolve().parents[1]
-BASES = {"graphs/vit_replay": "graphs/vit_capture"}
+BASES = {
+    "graphs/vit_replay": "graphs/vit_capture",
+    "serving/decode_graph": "serving/capture_8_FULL",
+}
 """Captures of replays, with the capture of their graph."""
 _ENDING = ".pt.trace.json.gz"
 _INTRO = """\

@@ -1,14 +1,12 @@
 """Steps of inference servers by phase: time, tokens, and how near decoding comes to its limit."""
 
-from math import prod
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.peaks import Peaks, peaks_of
-from tracelens.derive.kernels.recorded_call import RecordedCall, UnknownWorkError
 from tracelens.derive.layers.modelled_calls import modelled
+from tracelens.derive.time.replay_gaps import replay_gaps
 from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import MissingTableError
 from tracelens.schemas.events import RANK
@@ -17,8 +15,8 @@ from tracelens.trace import Trace
 
 F64, I64, STR = pl.Float64, pl.Int64, pl.String
 _PHASES = ("prefill", "decode", "mixed")
-_ATTENTION = r"^(vllm|sglang)::unified_attention(_with_output)?$"
-"""Ops that take queries, keys and values of a batch's tokens, and read the cache beside them."""
+_MOST_REST = 0.1
+"""The most time of a step that may be in no modelled call, over that in such calls."""
 
 SERVING = Table(
     "serving",
@@ -36,30 +34,39 @@ SERVING = Table(
         Column(
             "least_bytes",
             F64,
-            "Bytes that the steps had to move, weights among them, as far as ops with sizes ran.",
+            "Bytes that the steps had to move, weights and cache among them; null where a tenth of"
+            " their kernels' time is not modelled.",
             nullable=True,
         ),
         Column(
             "cache_bytes",
             F64,
-            "Keys and values that attention read of the cache: the context's tokens times what each"
-            " takes in all layers.",
+            "Of these the keys and values that attention read of the cache: the context's tokens"
+            " times what each takes in all layers.",
             nullable=True,
         ),
         Column(
             "limit_frac",
             F64,
-            "Time that these bytes take at the device's bandwidth over duration_total_ns.",
+            "Time that least_bytes take at the device's bandwidth over duration_total_ns.",
+            nullable=True,
+        ),
+        Column(
+            "between_ns",
+            I64,
+            "Host time between replays of CUDA graphs: from the end of one's work to the next"
+            " launch, counted in the step of that launch.",
             nullable=True,
         ),
     ),
 )
 
 
-def serving(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
+def serving(trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = None) -> pl.DataFrame:
     """Sum an inference server's steps by phase: one row per rank and phase.
 
-    Raises MissingTableError where no step's mark names its requests, as vLLM's and SGLang's do.
+    What replays of graphs move is that of the graphs' capture, in the trace or in `base`. Raises
+    MissingTableError where no step's mark names its requests, as vLLM's and SGLang's do.
     """
     trace.require("serving", "steps")
     steps = steps_of(trace).drop_nulls("phase")
@@ -70,10 +77,8 @@ def serving(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
             " what it writes)"
         )
     key = ["rank", "step"]
-    steps = steps.join(_bytes_of_steps(trace), on=key, how="left")
-    steps = steps.join(_cache_of_tokens(trace), on=key, how="left").with_columns(
-        cache_bytes=pl.col("token_bytes") * pl.col("n_context_tokens")
-    )
+    steps = steps.join(_bytes_of_steps(trace, base), on=key, how="left")
+    steps = steps.join(replay_gaps(trace).by_step, on=key, how="left")
     limits = _bandwidths(trace, peaks)
     phases = steps.group_by("rank", "phase").agg(
         pl.len().cast(I64).alias("n_steps"),
@@ -81,45 +86,42 @@ def serving(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
         pl.col("duration_ns").median().alias("duration_median_ns"),
         pl.col("n_requests").mean().alias("requests_mean"),
         *(_all(name) for name in ("n_tokens", "least_bytes", "cache_bytes")),
+        between_ns=pl.when(pl.col("between_ns").count() > 0).then(pl.col("between_ns").sum()),
     )
     total = pl.col("duration_total_ns").sum().over("rank")
-    moved = pl.col("least_bytes") + pl.col("cache_bytes").fill_null(0)
     rated = phases.join(limits, on="rank", how="left").with_columns(
         share_frac=over(pl.col("duration_total_ns"), total),
         tokens_per_s=over(pl.col("n_tokens") * 1e9, pl.col("duration_total_ns")),
-        limit_frac=over(moved * 1e9 / pl.col("bandwidth"), pl.col("duration_total_ns")),
+        limit_frac=over(
+            pl.col("least_bytes") * 1e9 / pl.col("bandwidth"), pl.col("duration_total_ns")
+        ),
     )
     return SERVING.conform(
         rated.sort("rank", "duration_total_ns", "phase", descending=[False, True, False])
     )
 
 
-def _bytes_of_steps(trace: Trace) -> pl.DataFrame:
-    """Return the least bytes of each rank's steps; no rows where no sizes were recorded."""
+def _bytes_of_steps(trace: Trace, base: Trace | None) -> pl.DataFrame:
+    """Return the least bytes of each rank's steps; no rows where no sizes were recorded.
+
+    A step of which a tenth of the kernels' time is not modelled has none.
+    """
     try:
-        calls = modelled(trace).calls
+        found = modelled(trace, base)
     except MissingTableError:
-        return pl.DataFrame(schema={"rank": pl.Int32, "step": I64, "least_bytes": F64})
-    return calls.drop_nulls("step").group_by("rank", "step").agg(pl.col("least_bytes").sum())
-
-
-def _cache_of_tokens(trace: Trace) -> pl.DataFrame:
-    """Return the bytes that a token's keys and values take in all layers, by rank and step."""
-    is_attention = pl.col("name").cast(STR).str.contains(_ATTENTION)
-    spans = trace.select(
-        "spans", "rank", "step", "input_shapes", "input_dtypes", where=is_attention
-    ).cast({pl.Categorical: STR})
-    rows = []
-    for rank, step, shapes, dtypes in spans.iter_rows():
-        call = RecordedCall.parsed((shapes, dtypes, None, None))
-        try:
-            tensors = [*call.tensors(1), *call.tensors(2)]
-        except UnknownWorkError:
-            continue
-        rows.append((rank, step, sum(prod(t.shape[1:]) * t.width for t in tensors)))
-    schema = {"rank": pl.Int32, "step": I64, "token_bytes": I64}
-    frame = pl.DataFrame(rows, schema=schema, orient="row").drop_nulls("step")
-    return frame.group_by("rank", "step").agg(pl.col("token_bytes").sum())
+        schema = {"rank": pl.Int32, "step": I64, "least_bytes": F64, "cache_bytes": F64}
+        return pl.DataFrame(schema=schema)
+    key = ["rank", "step"]
+    sums = (
+        found.calls.drop_nulls("step")
+        .group_by(key)
+        .agg(pl.col("least_bytes", "cache_bytes", "duration_ns").sum())
+    )
+    rest = found.rest.group_by(key).agg(rest_ns=pl.col("duration_ns").sum())
+    sums = sums.join(rest, on=key, how="left").with_columns(pl.col("rest_ns").fill_null(0))
+    return sums.filter(pl.col("rest_ns") <= _MOST_REST * pl.col("duration_ns")).select(
+        *key, "least_bytes", cache_bytes=pl.when(pl.col("cache_bytes") > 0).then("cache_bytes")
+    )
 
 
 def _bandwidths(trace: Trace, given: Peaks | None) -> pl.DataFrame:
@@ -135,8 +137,15 @@ def _all(column: str) -> pl.Expr:
     return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
 
 
-def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all notes take these
-    """Return a sentence for each phase: its share, tokens a second, and nearness to its limit."""
+def notes(
+    trace: Trace,
+    frame: pl.DataFrame,
+    base: Trace | None = None,  # noqa: ARG001 - all notes take these
+) -> list[str]:
+    """Return a sentence for each phase: its share, tokens a second, and nearness to its limit.
+
+    And what the host does between replays of graphs.
+    """
     sentences = []
     for row in frame.iter_rows(named=True):
         words = [
@@ -151,7 +160,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all
                 f"what has to be read takes {row['limit_frac']:.1%} of it at the device's bandwidth"
             )
         sentences.append(", ".join(words) + ".")
-    return sentences
+    return sentences + replay_gaps(trace).sentences
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
