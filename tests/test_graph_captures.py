@@ -11,7 +11,7 @@ import tracelens as tl
 from tests.cases import make_trace
 from tests.command_line import command_line
 from tests.torch_files import call, kernel, span, write
-from tracelens.collectors.graph_captures import capture_of
+from tracelens.jobs.graph_captures import capture_of
 from tracelens.trace import Trace
 
 SIZES = (8, 16, 32)

@@ -39,7 +39,7 @@ def test_operations_of_prefill_and_decode(name: str, base: str | None) -> None:
     assert steps["share_frac"].min() == 1.0
 
 
-def test_decode_by_graphs_needs_its_capture_to_know_what_it_reads() -> None:
+def test_decode_by_graphs_needs_its_capture() -> None:
     trace = sample("serving/decode_graph")
     alone, told = serving(trace), serving(trace, base=sample("serving/capture_8_FULL"))
     assert alone.filter(phase="decode")["least_bytes"].to_list() == [None]

@@ -89,7 +89,7 @@ def _open_base(path: Any, trace: Any) -> Any:
     """Open what a trace is compared with; of a folder of graphs' captures that of its batch."""
     if not Path(path).is_dir() or import_module("tracelens.trace.objects").is_trace(Path(path)):
         return _open_trace(path)
-    captures = import_module("tracelens.collectors.graph_captures")
+    captures = import_module("tracelens.jobs.graph_captures")
     return _open_trace(captures.capture_of(path, trace))
 
 

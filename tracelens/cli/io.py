@@ -30,10 +30,10 @@ from rich.text import Text
 from tracelens.cli.output import OPENED, emit, tell, warn
 from tracelens.cli.panels import RANKS, READING, SHOWING
 from tracelens.collectors import collect
-from tracelens.collectors.graph_captures import capture_of
 from tracelens.derive.ranks.validate_ranks import MISSING
 from tracelens.derive.time.step_table import mark_anew
 from tracelens.errors import UsageError
+from tracelens.jobs.graph_captures import capture_of
 from tracelens.progress import share_of
 from tracelens.report import Report
 from tracelens.storage.addresses import shown
