@@ -1,5 +1,6 @@
 """The answer to a trace: sentence, place, bar and changes by hand; its shape for all captures."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,10 +19,12 @@ from tracelens.answers.answer import WAIT, WORK, Change, duration, parts_of, rou
 from tracelens.answers.words import place_text
 from tracelens.derive.replay.unprofiled import UnprofiledStep
 from tracelens.derive.time.advice import list_changes
+from tracelens.derive.time.advice_rules import is_wait
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.rank_time import step_sentences
 from tracelens.trace import Trace
 from tracelens.views.answer_text import answer_text
+from tracelens.views.values import ELLIPSIS
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 CONSTRUCTED = SAMPLES / "planted" / "constructed"
@@ -99,8 +102,7 @@ def test_shares_and_times_are_of_the_same_step() -> None:
     assert change.saving_ns == pytest.approx(0.545 * 20_000_000)
     (sentence,) = step_sentences(time_model(trace))
     assert (
-        "(median of 5; 10.00 to 60.00 ms; 20.00 ms on average, which percentages are of)"
-        in sentence
+        "(median of 5; 10.00 to 60.00 ms). Percentages are of the mean step, 20.00 ms." in sentence
     )
 
 
@@ -288,7 +290,7 @@ def test_a_mark_of_another_length_than_its_step_is_shown() -> None:
     marks = [mark(n, n * 2_000, (n + 1) * 2_000) for n in range(3)]
     launches = [launch(n * 2_000 + 1, n * 2_000 + 2) for n in range(3)]
     kernels = [one for n in range(3) for one in busy(n * 10_000 + 5, (n + 1) * 10_000, n)]
-    text = "its mark on the host, which a viewer shows, is 2.00 ms long"
+    text = "the host's part of it, its mark, took 2.00 ms"
     assert text in str(make_answer(program(marks, launches, kernels)).unprofiled)
     assert make_answer(faster(5_000, 4_000)).unprofiled is None
 
@@ -321,7 +323,7 @@ def test_a_capture_with_its_warm_up_is_no_run(n_captured: int, is_capture: bool)
 
 
 @pytest.mark.parametrize(
-    ("high_us", "told"), [(700, "about 500 µs (300 µs to 700 µs)"), (1_100, None)]
+    ("high_us", "told"), [(700, "about 500 µs (300 to 700 µs)"), (1_100, None)]
 )
 def test_a_step_that_is_surely_shorter_without_the_profiler(
     monkeypatch: pytest.MonkeyPatch, high_us: int, told: str | None
@@ -330,7 +332,38 @@ def test_a_step_that_is_surely_shorter_without_the_profiler(
     found = {0: UnprofiledStep(0, 1_000_000, 500_000, 300_000, high_us * 1_000, 0.0, "table")}
     monkeypatch.setattr("tracelens.answers.program.unprofiled_steps", lambda _: found)
     answer = make_answer(arithmetic())
-    assert answer.unprofiled == (f"without the profiler {told}" if told else None)
+    assert answer.unprofiled == (f"without the profiler a step takes {told}" if told else None)
+
+
+def test_no_word_is_cut_and_the_least_change_gives_way() -> None:
+    """Each change takes three lines and its place two: three of them are too many for 25 lines."""
+    text = "use a much longer sentence than any rule has today, so that it takes three lines in its column"
+    place = "in prepare (defined at preprocessing/images.py:129) > augment (defined at images.py:7)"
+    change = Change(text, 0.5, 2_000_000, 1_900_000, 2_400_000, place=place)
+    answer = make_answer(waiting_for_input())
+    facts = ("a first fact " * 8, "a second fact " * 8)
+    few, many = (answer_text(replace(answer, changes=(change,) * n, doubts=facts)) for n in (2, 3))
+    assert few == many
+    assert ELLIPSIS not in few
+    assert len(few.splitlines()) <= 25
+
+
+def test_of_a_word_longer_than_a_line_both_ends_are_shown() -> None:
+    answer = replace(make_answer(waiting_for_input()), place=f"in {'a' * 90}tail.py:12")
+    assert "tail.py:12" in answer_text(answer)
+
+
+@pytest.mark.parametrize(
+    ("place", "waits"),
+    [
+        ("a.py(6): f > subprocess.py(550): run", True),
+        ("a.py(6): f > subprocess.py(defined at 550): check_call", True),
+        ("a.py(6): f > sleep", True),
+        ("a.py(6): f > threading.py(defined at 950): run", False),
+    ],
+)
+def test_places_where_a_program_only_waits(place: str, waits: bool) -> None:
+    assert is_wait(place) == waits
 
 
 def test_what_a_change_leaves_is_not_said_where_it_is_nothing() -> None:

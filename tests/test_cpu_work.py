@@ -128,4 +128,42 @@ def test_a_step_made_twenty_times_as_long_is_not_judged(plain_us: int, bound: st
     if bound == "inconclusive":
         answer = make_answer(trace)
         assert answer.sentence == "The profiler made a step of 40.0 µs take 1.00 ms"
-        assert "--no-stacks" in str(answer.no_change)
+        assert "larger steps" in str(answer.no_change)
+
+
+def test_who_recorded_stacks_is_advised_to_leave_them() -> None:
+    """A step of 40 µs took 1 ms under the profiler, and reads two values at one line."""
+    reads = [
+        op(1_000 * i + 10 * j, 1_000 * i + 10 * j + 8, "aten::item", "[[]]", step=i)
+        for i in range(6)
+        for j in range(2)
+    ]
+    made = process(
+        *(step(i, 1_000 * i, 1_000 * i + 1_000) for i in range(6)),
+        span(0, 6_000, "toy.py(14): <module>", "python"),
+        *reads,
+    )
+    times = {"unprofiled_step_ns": {"median": 40 * US}, "profiled_step_ns": {"mean": 1_000_000}}
+    manifest = replace(made.manifest, sources=[{"rank": 0, "settings": times}])
+    answer = make_answer(Trace(manifest, {name: made.frame(name).lazy() for name in TABLES}))
+    assert "--no-stacks" in str(answer.no_change)
+    assert answer.details[1:] == (
+        "it shows that single values are read back in aten::item, 2 times a step",
+    )
+
+
+def test_a_program_that_only_sleeps_is_said_to_sleep() -> None:
+    """Two steps of 10 ms: 1 ms computes, the rest sleeps in one place."""
+    trace = process(
+        *(step(i, 10_000 * i, 10_000 * i + 10_000) for i in range(2)),
+        span(0, 20_000, "train.py(4): <module>", "python"),
+        *(op(10_000 * i, 10_000 * i + 1_000, "aten::mm", LARGE) for i in range(2)),
+        *(
+            span(10_000 * i + 1_000, 10_000 * i + 9_990, "<built-in function sleep>", "python")
+            for i in range(2)
+        ),
+    )
+    answer = make_answer(trace)
+    assert answer.sentence == "The program sleeps or waits: 90 % of a step of 10.0 ms"
+    assert answer.place == "at train.py:4 <module> > sleep"
+    assert answer.changes[0].text.startswith("the program only waits (sleep")

@@ -54,15 +54,19 @@ def test_frames_that_were_open_when_recording_began() -> None:
     ("place", "marked", "said"),
     [
         ("train.py(90): <module>", "train.py: <module>", "train.py <module>"),
-        ("load.py(9): decode", "load.py(def 9): decode", "decode (defined at load.py:9)"),
+        ("load.py(9): decode", "load.py(defined at 9): decode", "decode (defined at load.py:9)"),
         (
             "cuda/__init__.py(8): sync",
-            "cuda/__init__.py(def 8): sync",
+            "cuda/__init__.py(defined at 8): sync",
             "sync (defined at cuda/__init__.py:8)",
         ),
         ("aten::mm", "aten::mm", "aten::mm"),
         ("between a and b", "between a and b", "between a and b"),
-        ("load.py(def 9): decode", "load.py(def 9): decode", "decode (defined at load.py:9)"),
+        (
+            "load.py(defined at 9): decode",
+            "load.py(defined at 9): decode",
+            "decode (defined at load.py:9)",
+        ),
     ],
 )
 def test_a_line_is_left_out_or_called_the_definition(place: str, marked: str, said: str) -> None:
@@ -83,5 +87,5 @@ def test_a_trace_without_samples_names_definitions(tmp_path: Path) -> None:
     command = [sys.executable, "-c", light, str(script), str(file)]
     subprocess.run(command, check=True, capture_output=True)
     places = tl.analyses.idle_gaps(tl.collect(file))["what"].drop_nulls().to_list()
-    assert "train.py(def 2): load > sleep" in " ".join(places)
-    assert not any("train.py(" in place.replace("train.py(def 2)", "") for place in places)
+    assert "train.py(defined at 2): load > sleep" in " ".join(places)
+    assert not any("train.py(" in place.replace("train.py(defined at 2)", "") for place in places)

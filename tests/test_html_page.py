@@ -155,7 +155,7 @@ def test_the_page_opens_with_what_was_captured() -> None:
 def test_sentences_lead_to_the_sections_that_they_name() -> None:
     page = to_html(
         report(
-            section(TOP_KERNELS, ROWS, "Launch less (see idle_gaps, top_kernels)."),
+            section(TOP_KERNELS, ROWS, "Launch fewer kernels (see idle_gaps, top_kernels)."),
             section(VERDICT, []),
         )
     )

@@ -96,7 +96,7 @@ def test_a_culprit_costs_what_the_job_gains_without_it() -> None:
     assert several["evidence"][0].startswith(
         "2 culprits cost 82.0 % of the time that was recorded: rank 3 (compute: 49.2 % alone),"
         " rank 1 (compute: 0.0 % alone); 3 ranks wait for rank 3: 49.2 % of the 6.10 ms that were"
-        " recorded; it computes 6.00 ms where the median rank computes 1.00"
+        " recorded; rank 3 computes 6.00 ms where the median rank computes 1.00"
     )
 
 

@@ -44,7 +44,7 @@ CAUSES = {
     "small": (
         "for _ in range(1500): loss = loss.detach() * 2",
         "launch",
-        "The process calls ops that do little work",
+        "The program calls many small ops",
     ),
 }
 

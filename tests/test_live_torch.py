@@ -167,7 +167,8 @@ print(json.dumps({n or type(m).__name__: [type(m).__name__, own(m)] for n, m in 
     settings = manifest_settings(done)
     # On a busy machine the three steps without the profiler may have taken longer than those with
     # it.
-    is_slower = settings["profiled_step_ns"]["mean"] > settings["unprofiled_step_ns"]["median"]
+    times = settings["profiled_step_ns"]["mean"], settings["unprofiled_step_ns"]["median"]
+    is_slower = times[0] > 1.05 * times[1]
     warned = "do not read end-to-end time from this trace" in done.notes[-1]
     assert warned == is_slower, done.notes
     assert (settings["step_source"], settings["n_active"], settings["wait"]) == ("optimizer", 3, 2)

@@ -1,11 +1,23 @@
 """Colours: work is cool, waiting is warm, and each can be seen on a light and on a dark page."""
 
 import colorsys
+from typing import Any
 
 import pytest
 
 from tracelens.schemas.events import CAUSES, PRIMITIVES
-from tracelens.views.palette import COLORS, COOL, PALE, PARTS, WAITS, WORKS, part_color, style
+from tracelens.views.charts import _color
+from tracelens.views.palette import (
+    COLORS,
+    COOL,
+    PALE,
+    PARTS,
+    WAITS,
+    WORKS,
+    part_color,
+    role_colors,
+    style,
+)
 
 WHITE, DARK = (255, 255, 255), (0x14, 0x18, 0x1D)
 
@@ -56,3 +68,12 @@ def test_a_part_of_the_answer_is_coloured_as_in_charts() -> None:
     assert part_color("launches", "wait") == COLORS["idle: launch"] == WAITS["launch"]
     assert part_color("copies", "work") == COLORS["exposed copy"]
     assert f"fill: {WAITS['input']};" in style()
+
+
+def test_a_role_has_one_colour_in_lists_of_calls_and_in_charts() -> None:
+    roles = ["dispatcher", "aten_native", "vendor_glue", "autograd"]
+    rules = style()
+    for role, color in role_colors(roles).items():
+        assert f".stack .{role} {{ border-color: {color}; }}" in rules
+    encoding: Any = _color("role", roles).to_dict()
+    assert encoding["scale"]["range"] == [*role_colors(roles).values()]

@@ -357,7 +357,7 @@ def test_a_late_rank_is_named_with_what_makes_it_late() -> None:
     row = tl.analyses.job(trace).row(0, named=True)
     assert (row["bound"], row["rank"], round(row["value"], 3)) == ("straggler", 1, 0.6)
     assert row["evidence"].startswith(
-        "2 ranks wait for rank 1: 60.0 % of the 1.00 ms that were recorded; it loses 0.60 ms by "
+        "2 ranks wait for rank 1: 60.0 % of the 1.00 ms that were recorded; rank 1 "
     )
 
 

@@ -20,7 +20,7 @@ def report(low_ns: int | None, high_ns: int | None) -> Report:
 
 
 def test_lanes_share_one_scale_and_work_stays() -> None:
-    change = Change("launch less", 0.5, low_ns=6_000_000, high_ns=8_000_000)
+    change = Change("launch fewer kernels", 0.5, low_ns=6_000_000, high_ns=8_000_000)
     lanes = step_lanes(report(10_000_000, 15_000_000), Answer("x", bars=(BAR,), changes=(change,)))
     assert [(lane.label, lane.text) for lane in lanes] == [
         ("as recorded", "20.0 ms"),

@@ -26,8 +26,8 @@ def test_median_and_spread_of_a_rank() -> None:
     said = step_sentences(model(steps(10_000, 30_000, 12_000)))
     assert said == [
         (
-            "A step takes 12.00 ms (median of 3; 10.00 to 30.00 ms; 17.33 ms on average, which"
-            " percentages are of)."
+            "A step takes 12.00 ms (median of 3; 10.00 to 30.00 ms). Percentages are of the mean"
+            " step, 17.33 ms."
         )
     ]
 

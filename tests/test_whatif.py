@@ -267,7 +267,7 @@ def test_the_verdict_promises_what_a_replay_gives() -> None:
         f"{row[name] / 1e6:.2f}" for name in ("before_ns", "after_ns", "low_ns", "high_ns")
     )
     assert float(before) < 1
-    (advice,) = (note for note in notes(trace, verdict(trace)) if note.startswith("Launch less"))
+    (advice,) = (note for note in notes(trace, verdict(trace)) if note.startswith("Launch fewer"))
     promised = f": {before} → {after_ms} ms a step without the profiler ({low} to {high}; "
     assert promised in advice
     assert "up to" not in advice

@@ -34,7 +34,7 @@ GALLERY = {
     "waits for the device": CAPTURE.format("sync_item.stacks"),
     "allocation": CAPTURE.format("alloc_empty_cache.stacks"),
     "loading and compiling": CAPTURE.format("loading_recompiles"),
-    "other work of the program": CAPTURE.format("host_sleep.stacks"),
+    "the program's other work": CAPTURE.format("host_sleep.stacks"),
     "two stages that take turns": CAPTURE.format("dependency_stages"),
     "another rank": "samples/ranks",
     "too little work": CAPTURE.format("little_work"),

@@ -40,6 +40,8 @@ R = TypeVar("R")
 _SITE = Path(__file__).parent / "live" / "on-start"
 _FEW_STEPS = 3
 """With fewer timed steps, a profiler that seems to cost nothing proves nothing."""
+_SLOWED = 1.05
+"""Steps that take less than so many times as long as others may do so by chance."""
 COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
 """Modules of `live` that record beside the profiler where they are asked for."""
 _OPENING = (
@@ -225,21 +227,16 @@ def _of_cost(report: Mapping[str, Any], *, is_light: bool) -> str:
         report.get("light_step_ns") if is_light else deep,
     )
     if not plain or not active:
-        return (
-            "what the profiler cost is unknown, for no step ran both with and without it;"
-            f" {warning}"
-        )
+        return f"what the profiler cost is unknown, as no step ran without it; {warning}"
     ratio = active["mean"] / plain["median"]
+    step = f"a step takes {plain['median'] / 1e6:.3f} ms without it (median of {plain['n']})"
     with_all = f", {deep['mean'] / 1e6:.3f} ms with stacks and shapes" if is_light and deep else ""
-    times = (
-        f"a step took {active['mean'] / 1e6:.3f} ms under the profiler (mean of"
-        f" {active['n']}){with_all} and {plain['median'] / 1e6:.3f} ms without (median of"
-        f" {plain['n']})"
-    )
-    if ratio > 1:
-        return f"{times}: {ratio:.2f} times as long; {warning}"
+    if ratio > _SLOWED:
+        return (
+            f"the profiler made steps take {ratio:.2f} times as long: {step}{with_all}; {warning}"
+        )
     if plain["n"] >= _FEW_STEPS:
-        return f"{times}: the profiler cost less than steps differ"
+        return f"the profiler cost too little to be measured: {step}{with_all}"
     return ""
 
 

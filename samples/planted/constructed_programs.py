@@ -252,7 +252,7 @@ def server_without_requests() -> Case:
             run.span(f"ProfilerStep#{number}", "user_annotation"),
         ):
             compute(run, 10, 480.0, 0.0)
-    return run, Truth("host", 0.95, second="compute", says="waits here for a request")
+    return run, Truth("host", 0.95, second="compute", says="program only waits")
 
 
 @case

@@ -167,16 +167,13 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         )
         for row in stacks.iter_rows(named=True)
     ]
+    lacking = []
     if spans.height and not spans["python_depth_max"].max():
-        sentences.append(
-            "No Python calls were recorded, so python_depth is 0; profile with with_stack=True to"
-            " see them."
-        )
+        lacking.append("Python calls (profile with with_stack=True)")
     if not trace.has("stacks"):
-        sentences.append(
-            "Native frames between op and driver are not in a profiler trace; tracelens collect gdb"
-            " adds them."
-        )
+        lacking.append("native frames between op and driver (tracelens collect gdb adds them)")
+    if lacking:
+        sentences.append(f"Not recorded, so not counted: {' and '.join(lacking)}.")
     return sentences
 
 

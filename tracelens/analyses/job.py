@@ -36,7 +36,15 @@ _LATE_BY = {
     LINK: "has a slow link: transfers take {} where those of {peer} take {}",
     NETWORK: "is slow: transfers take {} where they usually take {}",
 }
-_IDLE = "loses {} by {cause} where {peer} loses {}"
+_WAITS_FOR = {
+    "input": "waits {} for input where {peer} waits {}",
+    "sync": "waits {} for its device where {peer} waits {}",
+    "launch": "waits {} for launches where {peer} waits {}",
+    "host": "does {} of other work where {peer} does {}",
+    "loading": "loads or compiles code for {} where {peer} does for {}",
+    "allocation": "allocates memory for {} where {peer} does for {}",
+}
+_OTHER = "loses {} by {cause} where {peer} loses {}"
 _ON_ITS_CLOCK = {*PARTS, LINK, NETWORK} - {"communication", "waiting", "dependency", "unknown"}
 """Causes of delays that a rank's own clock shows. Clocks of other hosts do not matter to them."""
 _ALL_OTHERS = "another rank each step"
@@ -140,7 +148,7 @@ def _sentence(trace: Trace, culprit: Culprit) -> str:
     n_others = len(trace.manifest.ranks) - len(culprit.members.ranks)
     when = "" if culprit.steps is None else f" {culprit.when}"
     others = "1 rank waits" if n_others == 1 else f"{n_others:,} ranks wait"
-    it = "it" if len(culprit.members.ranks) == 1 else "each of them"
+    it = who if len(culprit.members.ranks) == 1 else "each of them"
     tied = tied_ranks(trace, culprit.members.ranks)
     also_waiting = f"; {list_ranks(tied[1])} of its {tied[0]} only wait for it" if tied else ""
     return f"{others} for {who}{when}: {_cost(culprit)}; {it} {why}{also_waiting}"
@@ -168,7 +176,11 @@ def _why(culprit: Culprit, peer: str) -> str:
         )
         return f"{long}, and no single cause of that was recorded"
     times = f"{_ms(culprit.part_ns)}{each}", f"{culprit.usual_ns / 1e6:.2f}"
-    return _LATE_BY.get(culprit.cause, _IDLE).format(*times, cause=culprit.cause, peer=peer)
+    return (
+        (_LATE_BY | _WAITS_FOR)
+        .get(culprit.cause, _OTHER)
+        .format(*times, cause=culprit.cause, peer=peer)
+    )
 
 
 def _together(culprits: Culprits) -> str:

@@ -6,7 +6,7 @@ from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.ranks.missing import missing_ranks
 from tracelens.derive.replay.advised import advise
 from tracelens.derive.time.bound_places import Places, bound_places, short_kernel
-from tracelens.derive.time.bounds import PART_WORDS, place_phrase
+from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS, place_phrase
 from tracelens.derive.time.cpu_only import unseen_device
 from tracelens.derive.time.graph_use import GraphUse, count_captured, graph_use, is_capture_alone
 from tracelens.derive.time.model import time_model
@@ -225,14 +225,15 @@ def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
     rest = max((part for part in _PARTS if part != bound), key=rank.shares.__getitem__)
     if rest == rank.second or rank.shares[rest] >= _LITTLE:
         next_place = places.get((rank.rank, rest))
-        sentence += f"; then {PART_WORDS[rest]} {rank.shares[rest]:.1%}"
+        nouns = PROCESS_WORDS if rank.is_process else PART_WORDS
+        sentence += f"; then {nouns[rest]} {rank.shares[rest]:.1%}"
         sentence += f" ({next_place})" if next_place else ""
     if rank.unprofiled_ns is not None and rank.step_ns is not None:
         profiled = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
         sentence += (
-            f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, which this is"
-            f" judged by, and {rank.step_ns / 1e6:.2f} ms with it, of which the {rank.subject}"
-            f" computes {profiled:.1%}"
+            f". This judges a step of {rank.unprofiled_ns / 1e6:.2f} ms, as without the profiler;"
+            f" with it one takes {rank.step_ns / 1e6:.2f} ms, and the {rank.subject} computes"
+            f" {profiled:.1%} of it"
         )
     return sentence
 

@@ -123,6 +123,15 @@ def duration(ns: float) -> str:
     raise AssertionError
 
 
+def span_text(low_ns: int, high_ns: int) -> str:
+    """Write a range of times, with one unit where both have the same."""
+    if not low_ns:
+        return f"up to {duration(high_ns)}"
+    low, high = duration(low_ns), duration(high_ns)
+    unit = high.rpartition(" ")[2]
+    return high if low == high else f"{low.removesuffix(f' {unit}')} to {high}"
+
+
 def three_digits(value: float) -> str:
     """Write a number with three digits, or with all before the point."""
     decimals = 0 if value >= 100 else 1 if value >= 10 else 2

@@ -18,9 +18,10 @@ from tracelens.answers.answer import (
     duration,
     parts_of,
     rounded_percents,
+    span_text,
 )
 from tracelens.answers.changes import changes_of
-from tracelens.answers.recorded import about
+from tracelens.answers.recorded import about, has_stacks
 from tracelens.answers.words import (
     DEVICE_SENTENCES,
     PROCESS_SENTENCES,
@@ -31,6 +32,7 @@ from tracelens.answers.words import (
 from tracelens.derive.layers.kind_shares import language_kinds
 from tracelens.derive.replay.unprofiled import unprofiled_steps
 from tracelens.derive.time.activity_places import PROFILER
+from tracelens.derive.time.advice_rules import is_wait
 from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_device
 from tracelens.derive.time.graph_use import count_captured
 from tracelens.derive.time.model import TimeModel, time_model
@@ -69,15 +71,7 @@ def answer_program(trace: Trace) -> Answer:
             sections=("data_quality",),
         )
     if row["bound"] == "inconclusive":
-        return Answer(
-            f"The profiler made a step of {duration(row['unprofiled_step_ns'])} take"
-            f" {duration(row['step_ns'])}",
-            details=("what limits the program without it cannot be told from this recording",),
-            no_change="What would help: record without stacks: tracelens run --no-stacks python train.py",
-            about=about(trace),
-            doubts=doubts,
-            sections=("unprofiled_step",),
-        )
+        return _slowed_beyond_judging(model, rank, row, doubts)
     calls = rank.is_process and row["bound"] == "launch"
     reads_at = _read_place(model, rank) if calls else None
     where = reads_at or _where(model, row)
@@ -85,12 +79,18 @@ def answer_program(trace: Trace) -> Answer:
     bar = program_bar(rank)
     return Answer(
         program_sentence(
-            rank, row["bound"], percent_in(bar, rank, row["bound"]), reads=reads_at is not None
+            rank,
+            row["bound"],
+            percent_in(bar, rank, row["bound"]),
+            special=_special_words(model, rank, row["bound"], where, reads=reads_at is not None),
         ),
         place=_place(trace, rank, where, row["bound"], reads=reads_at is not None),
         details=_kinds(trace, rank),
         bars=(bar,),
-        unprofiled=_profiler_cost(rank) or _replayed_step(trace, rank) or _beside_mark(model, rank),
+        unprofiled=_profiler_cost(rank)
+        or _replayed_step(trace, rank)
+        or _profiler_work(rank)
+        or _beside_mark(model, rank),
         changes=changes,
         no_change=None if changes else no_change(rank),
         about=about(trace),
@@ -125,6 +125,31 @@ def _kinds(trace: Trace, rank: RankTime) -> tuple[str, ...]:
     return (f"kernels: {', '.join(words)}",) if words else ()
 
 
+def _slowed_beyond_judging(
+    model: TimeModel, rank: RankTime, row: Mapping[str, Any], doubts: tuple[str, ...]
+) -> Answer:
+    """Say that nearly all of a step is the profiler's, what was recorded most, and what to do."""
+    trace = model.trace
+    reads = reads_of(_called_places(model, rank))
+    most = _place(trace, rank, reads[0][0], "launch", reads=True) if reads else None
+    return Answer(
+        f"The profiler made a step of {duration(row['unprofiled_step_ns'])} take"
+        f" {duration(row['step_ns'])}",
+        details=(
+            "what limits the program without it cannot be told from this recording",
+            *([f"it shows that single values are read back {most}"] if most else []),
+        ),
+        no_change=(
+            "What would help: record without stacks: tracelens run --no-stacks python train.py"
+            if has_stacks(trace)
+            else "What would help: larger steps, in which recording weighs less"
+        ),
+        about=about(trace),
+        doubts=doubts,
+        sections=("unprofiled_step",),
+    )
+
+
 def _where(model: TimeModel, row: Mapping[str, Any]) -> str | None:
     """Return the place of the bound.
 
@@ -144,14 +169,19 @@ def _where(model: TimeModel, row: Mapping[str, Any]) -> str | None:
 
 def _read_place(model: TimeModel, rank: RankTime) -> str | None:
     """Say where a process reads single values, if that is nearly all of its calling of ops."""
-    places = model.idle.filter(pl.col("rank") == rank.rank, pl.col("cause") == "launch")
-    times = places.select(pl.col("what").fill_null(""), "idle_ns").rows()
+    times = _called_places(model, rank)
     reads = reads_of(times)
     read_ns, all_ns = (sum(ns for _, ns in part) for part in (reads, times))
     if read_ns < _MOSTLY * all_ns:
         return None
     with_line = [what for what, _ in reads if what != READS]
     return (with_line or [READS])[0]
+
+
+def _called_places(model: TimeModel, rank: RankTime) -> list[tuple[str, int]]:
+    """List the places where a rank calls ops, with their times."""
+    places = model.idle.filter(pl.col("rank") == rank.rank, pl.col("cause") == "launch")
+    return places.select(pl.col("what").fill_null(""), "idle_ns").rows()
 
 
 def _place(
@@ -168,17 +198,36 @@ def _place(
 def no_change(rank: RankTime) -> str:
     """Say that nothing is to be changed, of a step or of the time that is judged."""
     whole = "a step" if rank.n_steps else "the time"
-    return f"What would help: this trace shows no change that would save 2 % of {whole} or more"
+    if rank.bound == "compute" and not rank.is_process:
+        return f"What would help: faster kernels; no change around them would save 2 % of {whole}"
+    return f"What would help: nothing seen here would save 2 % of {whole}"
 
 
-def program_sentence(rank: RankTime, bound: str, share: str, *, reads: bool = False) -> str:
+def _special_words(
+    model: TimeModel, rank: RankTime, bound: str, where: str | None, *, reads: bool
+) -> str | None:
+    """Say what a program does that nearly only reads single values, or only waits, else None."""
+    if reads:
+        return "The program reads single values back"
+    if bound != "host" or where is None or not is_wait(where):
+        return None
+    places = model.idle.filter(pl.col("rank") == rank.rank, pl.col("cause") == bound)
+    there_ns = int(places.filter(pl.col("what") == where)["idle_ns"].sum())
+    if there_ns < _MOSTLY * int(places["idle_ns"].sum()):
+        return None
+    return (
+        "The program sleeps or waits"
+        if rank.is_process
+        else "The GPU is idle while the program sleeps or waits"
+    )
+
+
+def program_sentence(rank: RankTime, bound: str, share: str, *, special: str | None = None) -> str:
     """Say what limits the rank, with its share of a step, or of the time where none is marked.
 
-    `reads`: a process mostly calls ops to read single values.
+    `special` are words that say more of a program than its bound does.
     """
-    words = (PROCESS_SENTENCES if rank.is_process else DEVICE_SENTENCES)[bound]
-    if reads:
-        words = "The program reads single values back"
+    words = special or (PROCESS_SENTENCES if rank.is_process else DEVICE_SENTENCES)[bound]
     if rank.n_devices > 1:
         words = words.replace("The GPU ", f"Each of {rank.n_devices} GPUs ")
     return f"{words}: {share} of {whole_of(rank)}"
@@ -197,10 +246,13 @@ def whole_of(rank: RankTime) -> str:
     step_ns = rank.judged_step_ns
     if step_ns is None:
         return f"the program's {duration(sum(rank.parts.values()) / rank.n_devices)}"
-    median_ns = rank.step_ns if rank.unprofiled_ns is None else rank.unprofiled_ns
-    if median_ns is not None and is_another_time(step_ns, median_ns):
-        return f"a step of {duration(step_ns)} on average ({duration(median_ns)} in the median)"
-    return f"a step of {duration(step_ns)}"
+    step = f"a step of {duration(step_ns)}"
+    if rank.unprofiled_ns is not None:
+        return f"{step} on average" if is_another_time(step_ns, rank.unprofiled_ns) else step
+    mean_ns, median_ns = rank.recorded_step_ns, rank.step_ns
+    if mean_ns is None or median_ns is None or not is_another_time(mean_ns, median_ns):
+        return step
+    return f"{step} on average ({duration(median_ns)} in the median)"
 
 
 def program_bar(rank: RankTime, label: str = "step", length: float = 1.0, text: str = "") -> Bar:
@@ -218,8 +270,16 @@ def _profiler_cost(rank: RankTime) -> str | None:
     """Describe the step under the profiler, where the time of one without it was measured."""
     if rank.unprofiled_ns is None or rank.step_ns is None:
         return None
-    plain = duration(rank.unprofiled_ns)
-    return f"measured without the profiler: {plain}; under it a step took {duration(rank.step_ns)}"
+    plain, recorded = duration(rank.unprofiled_ns), duration(rank.step_ns)
+    return f"a step took {plain} without the profiler and {recorded} under it (medians)"
+
+
+def _profiler_work(rank: RankTime) -> str | None:
+    """Give the recorded step, where the profiler's own work, which is left out, made it longer."""
+    recorded_ns, judged_ns = rank.recorded_step_ns, rank.judged_step_ns
+    if recorded_ns is None or judged_ns is None or not is_another_time(recorded_ns, judged_ns):
+        return None
+    return f"a recorded step took {duration(recorded_ns)}, with what the profiler did itself"
 
 
 def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
@@ -230,8 +290,8 @@ def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
     if step.high_ns >= step.recorded_ns:
         return None
     return (
-        f"without the profiler about {duration(step.unprofiled_ns)}"
-        f" ({duration(step.low_ns)} to {duration(step.high_ns)})"
+        f"without the profiler a step takes about {duration(step.unprofiled_ns)}"
+        f" ({span_text(step.low_ns, step.high_ns)})"
     )
 
 
@@ -240,11 +300,9 @@ def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
     marks = mark_times(model)
     if rank.rank not in marks or rank.step_ns is None:
         return None
-    until = "its last op is over" if rank.is_process else "the device has done its work"
-    return (
-        f"until {until}; its mark on the host, which a viewer shows, is"
-        f" {duration(marks[rank.rank])} long"
-    )
+    end = "its last op" if rank.is_process else "its last work on the GPU"
+    shown = duration(marks[rank.rank])
+    return f"a step lasts until {end} is done; the host's part of it, its mark, took {shown}"
 
 
 def next_sections(rank: RankTime, bound: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from tracelens.answers.answer import WAIT, WORK
-from tracelens.derive.time.bounds import PART_WORDS
+from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
 
 DEVICE_SENTENCES = {
     "compute": "The GPU is busy computing",
@@ -16,7 +16,7 @@ DEVICE_SENTENCES = {
     "sync": "The GPU runs dry because the program waits for it",
     "loading": "The GPU waits while code is loaded or compiled",
     "launch": "The GPU waits for launches",
-    "host": "The GPU waits for other work of the program",
+    "host": "The GPU waits for the program's other work",
     "dependency": "The GPU waits for its own earlier work: another stream, copy or device",
     "unknown": "The GPU is idle, and the trace does not tell why",
 }
@@ -30,22 +30,16 @@ PROCESS_SENTENCES = {
     "allocation": "The process allocates or frees memory",
     "sync": "The process waits for a device",
     "loading": "The process loads or compiles code",
-    "launch": "The process calls ops that do little work",
-    "host": "The process does other work than ops, or none",
+    "launch": "The program calls many small ops",
+    "host": "The program runs no torch op",
     "dependency": "The process waits for earlier work",
     "unknown": "The process does something that was not recorded",
 }
 """The beginning of the sentence on a process without a device, by the part that is largest."""
-PROCESS_LABELS = PART_WORDS | {
-    "compute": "arithmetic",
-    "launch": "calling ops",
-    "host": "other work or none",
-}
-"""Labels of a bar's parts where a process has no device."""
 KINDS = {"compute": WORK, "communication": WORK, "copy": WORK}
 """Parts that are work; all others are waiting."""
 _FRAME = re.compile(r"([^\s():]+\.py)\((\d+)\): ?(.*)")
-_DEFINED = re.compile(r"([^\s():]+\.py)\(def (\d+)\): (.*)")
+_DEFINED = re.compile(r"([^\s():]+\.py)\(defined at (\d+)\): (.*)")
 _WITHOUT_LINE = re.compile(r"([^\s():]+\.py): (.*)")
 _SEPARATOR = " > "
 _MOST_FRAMES = 3
@@ -53,7 +47,7 @@ _MOST_FRAMES = 3
 
 def label_of(part: str, *, is_process: bool) -> str:
     """Return the part's label in a bar."""
-    return (PROCESS_LABELS if is_process else PART_WORDS).get(part, part)
+    return (PROCESS_WORDS if is_process else PART_WORDS).get(part, part)
 
 
 def kind_of(part: str) -> str:

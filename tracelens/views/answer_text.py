@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from textwrap import wrap
 
@@ -19,14 +20,15 @@ from tracelens.answers.answer import (
     Part,
     duration,
     rounded_percents,
+    span_text,
 )
 from tracelens.views.palette import part_color
 from tracelens.views.values import ELLIPSIS, printable
 
 WIDTH, MOST_LINES = 80, 25
 _BAR = 56
-_MOST_OF = {"sentence": 2, "place": 2, "detail": 2, "change": 2, "fact": 2}
-"""Most lines of each kind of text. More are cut."""
+_MOST_OF = {"sentence": 2, "place": 2, "detail": 2, "change": 3, "fact": 2}
+"""Most lines of each kind of text. More are cut after a word."""
 _GLYPHS = {WORK: "█▓▆▂", WAIT: "░▒▚▖", REST: "·"}
 """Characters that draw a bar, by kind of part.
 
@@ -36,7 +38,11 @@ The first part of a kind gets the first character.
 
 def answer_text(answer: Answer, *, color: bool = False) -> str:
     """Draw the answer; with `color` for a terminal that shows colours."""
-    lines = [*_lines(answer)][:MOST_LINES]
+    lines = [*_lines(answer)]
+    while len(lines) > MOST_LINES and len(answer.changes) > 1:  # the least one gives way
+        answer = replace(answer, changes=answer.changes[:-1])
+        lines = [*_lines(answer)]
+    lines = lines[:MOST_LINES]
     stream = io.StringIO()
     console = Console(
         file=stream,
@@ -84,15 +90,21 @@ def _wrapped(text: str, kind: str, indent: str = "", *, style: str = "") -> list
 
 
 def _cut(text: str, width: int, most: int) -> list[str]:
-    """Cut the text into lines of the width, at most so many.
+    """Break the text into lines of the width, at most so many.
 
-    The last one says by an ellipsis that more was left out.
+    The last one says by an ellipsis that more words were left out, and so does the middle of a
+    word that fits on no line.
     """
-    lines = wrap(text, width, break_on_hyphens=False) or [""]
-    if len(lines) > most:
-        last = " ".join(lines[most - 1 :])
-        lines = [*lines[: most - 1], set_cell_size(last, width - 1).rstrip() + ELLIPSIS]
+    text = " ".join(_fitted(word, width) for word in text.split())
+    lines = wrap(text, width, break_on_hyphens=False, max_lines=most, placeholder=f" {ELLIPSIS}")
+    lines = lines or [""]
     return [line if cell_len(line) <= width else set_cell_size(line, width) for line in lines]
+
+
+def _fitted(word: str, width: int) -> str:
+    """Leave out the middle of a word that is longer than a line, as a file's name may be."""
+    half = (width - 1) // 2
+    return word if cell_len(word) <= width else f"{word[:half]}{ELLIPSIS}{word[-half:]}"
 
 
 def _drawn_bars(bars: Sequence[Bar]) -> Iterator[Text]:
@@ -182,7 +194,7 @@ def _drawn_changes(answer: Answer) -> Iterator[Text]:
         first, *more = _cut(printable(change.text), width - 3, _MOST_OF["change"])
         yield Text(f"  {number}  {set_cell_size(first, width - 3)}  {after:>{column}}")
         if change.place is not None:
-            more += _cut(printable(change.place), WIDTH - 5, 1)
+            more += _cut(printable(change.place), WIDTH - 5, _MOST_OF["place"])
         for line in more:
             yield Text(f"     {line}")
 
@@ -211,12 +223,3 @@ def after_text(change: Change) -> str:
     if change.after_ns is not None:
         return f"at least {duration(change.after_ns)}"
     return f"{change.saved_frac * 100:.0f} %"
-
-
-def span_text(low_ns: int, high_ns: int) -> str:
-    """Write a range of times, with one unit where both have the same."""
-    if not low_ns:
-        return f"up to {duration(high_ns)}"
-    low, high = duration(low_ns), duration(high_ns)
-    unit = high.rpartition(" ")[2]
-    return high if low == high else f"{low.removesuffix(f' {unit}')} to {high}"

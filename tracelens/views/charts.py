@@ -12,7 +12,7 @@ from altair.utils.schemapi import debug_mode
 from tracelens.analyses.analysis import TOP, Bars, Chart, Density, Lines, Points, SplitBars
 from tracelens.report import Section
 from tracelens.storage.table import Table
-from tracelens.views.palette import COOL, GREY, colors_of
+from tracelens.views.palette import COOL, GREY, colors_of, role_colors
 from tracelens.views.values import (
     Scale,
     columns_of,
@@ -349,7 +349,7 @@ def _color(name: str, words: Sequence[str]) -> alt.Color:
         title=None,
         scale=alt.Scale(
             domain=words,
-            range=[*colors_of([*words]).values()],
+            range=[*(role_colors if name == "role" else colors_of)([*words]).values()],
         ),
         legend=alt.Legend(
             orient="top", columns=8, symbolLimit=40, labelLimit=400, symbolType="square"

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from tracelens.derive.time.step_table import process_ranks
 from tracelens.report import Report, Section
 from tracelens.views.columns import UNANSWERED
 from tracelens.views.verdicts import list_cards
@@ -21,7 +22,12 @@ def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]
         return [(section, rows) for section in sections]
     by_name = {section.analysis.name: section for section in sections}
     kept = [by_name[name] for name in _OF_JOB if name in by_name]
-    return [_shortened(section) if section.absent is None else (section, rows) for section in kept]
+    return [
+        _shortened(section, process_ranks(report.trace))
+        if section.absent is None
+        else (section, rows)
+        for section in kept
+    ]
 
 
 def endings(report: Report) -> list[tuple[str, list[str]]]:
@@ -54,12 +60,12 @@ def title(report: Report) -> str:
     return report.title if report.headline is None else f"{report.title}: {report.headline}"
 
 
-def _shortened(section: Section) -> tuple[Section, int | None]:
+def _shortened(section: Section, processes: list[int]) -> tuple[Section, int | None]:
     """Shorten a section of many ranks: one sentence per verdict that ranks share, few rows."""
     if section.analysis.name != "verdict":
         return section, _MOST_ROWS.get(section.analysis.name)
     sentences = [
         f"{card['where'].capitalize()}: {card['words']}: {card['evidence']}."
-        for card in list_cards(section)
+        for card in list_cards(section, processes)
     ]
     return replace(section, notes=[*sentences, *section.notes]), 0

@@ -17,6 +17,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from tracelens.derive.rank_ranges import merge_rows
+from tracelens.derive.time.step_table import process_ranks
 from tracelens.report import Report, Section
 from tracelens.views import palette
 from tracelens.views.answer_block import answer_block
@@ -46,7 +47,9 @@ def to_html(report: Report, rows: int | None = 25) -> str:
         sections, empty = _split(report)
         drawings = [*draw_events(report)]
         parts = _parts(
-            sections, sum(len(view.data) for drawing in drawings for view in drawing.views)
+            sections,
+            sum(len(view.data) for drawing in drawings for view in drawing.views),
+            process_ranks(report.trace),
         )
         style = palette.style() + _file("style.css")
         script, vega = "".join(map(_file, _SCRIPTS)), bundling.result()
@@ -146,11 +149,12 @@ def _hash(code: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
 
 
-def _parts(sections: list[Section], used: int) -> list[dict[str, Any]]:
+def _parts(sections: list[Section], used: int, processes: list[int]) -> list[dict[str, Any]]:
     """Prepare each section for the template: notes, cards, charts with titles, and its table.
 
     A note that an earlier section has is left out. `used` are the characters of the embedding
-    budget that drawings took already.
+    budget that drawings took already. `processes` are
+    the ranks without a device.
     """
     tables = [
         (one, ordered(one))
@@ -165,7 +169,7 @@ def _parts(sections: list[Section], used: int) -> list[dict[str, Any]]:
             "name": one.analysis.name,
             "section": one,
             "notes": [note for note in one.notes if first[note] == one.analysis.name],
-            "cards": list_cards(one) if one.analysis.name in _IN_CARDS else [],
+            "cards": list_cards(one, processes) if one.analysis.name in _IN_CARDS else [],
             "charts": [
                 (made.title, made.chart.properties(description=made.title).to_dict(validate=False))
                 for made in draw(one)

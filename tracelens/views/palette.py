@@ -7,8 +7,7 @@ contrast of at least 3 to white and to the dark page.
 import re
 
 from tracelens.answers.answer import REST, WAIT, WORK
-from tracelens.answers.words import PROCESS_LABELS
-from tracelens.derive.time.bounds import PART_WORDS
+from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 
 _GREEN, _TEAL, _BLUE, _INDIGO, _VIOLET = "#2a9461", "#1f9292", "#3b7dd8", "#6a6fdb", "#9065d6"
@@ -122,7 +121,7 @@ COLORS: dict[str, str] = {
 
 def part_color(label: str, kind: str) -> str:
     """Return the colour of a part of an answer's bar, by its label, else by its kind."""
-    for labels in (PART_WORDS, PROCESS_LABELS):
+    for labels in (PART_WORDS, PROCESS_WORDS):
         for part, word in labels.items():
             if word == label:
                 return PARTS[part]
@@ -150,3 +149,8 @@ def style() -> str:
 def colors_of(words: list[str]) -> dict[str, str]:
     """Return a colour for each word. Words without one get the colours of work in order."""
     return {word: COLORS.get(word, COOL[number % len(COOL)]) for number, word in enumerate(words)}
+
+
+def role_colors(words: list[str]) -> dict[str, str]:
+    """Return the colour of each role of frames, as lists of calls have it."""
+    return {word: _ROLES.get(word, PALE) for word in words}

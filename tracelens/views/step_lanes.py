@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracelens.answers.answer import WORK, Answer, duration
+from tracelens.answers.answer import WORK, Answer, duration, span_text
 from tracelens.report import Report
-from tracelens.views.answer_text import after_text, span_text
+from tracelens.views.answer_text import after_text
 
 _WORKS, _WAITS, _AFTER, _RANGE = "lane-works", "lane-waits", "step-after", "range"
 

@@ -133,8 +133,8 @@ function drawOverview(told, choose) {
     marks.push(group);
     svg.append(group);
   });
-  const about = element("p", {class: "about"}, `${total > n ? `The first ${count(n)} of ${count(total)} steps` : `All ${count(n)} steps`}, ` +
-    `as high as they take time (the longest ${duration(most)}): the device works at the foot, and is idle above. Stronger ones can be clicked.`);
+  const about = element("p", {class: "about"}, `${total > n ? `The first ${count(n)} of ${count(total)} steps` : `All ${count(n)} steps`}: ` +
+    `a higher column is a longer step (the longest ${duration(most)}), its lower part is work and its upper part idle time. Click one in full colour to see it below.`);
   return {
     parts: [element("div", {class: "overview"}, svg), about],
     mark: (choice) => marks.forEach((group, i) => group.classList.toggle("now", choices[i] !== null && choices[i] === choice)),

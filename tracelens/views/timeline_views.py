@@ -127,7 +127,7 @@ def timeline_note(timeline: Timeline) -> str:
     where = (
         "All that was recorded"
         if window.step is None
-        else f"Step {window.step}, that of {window.length_word} duration,"
+        else f"Step {window.step}, the {window.length_word} one,"
         if window.length_word
         else f"Step {window.step}"
     )

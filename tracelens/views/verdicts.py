@@ -1,5 +1,6 @@
 """Cards of verdicts; ranks with the same verdict share one."""
 
+from collections.abc import Collection
 from typing import Any
 
 from tracelens.derive.rank_ranges import group_ranks, list_ranks
@@ -17,11 +18,11 @@ _CAUSES = ("input", "allocation", "sync", "loading", "launch", "host")
 _MOST_CARDS = 16
 
 
-def list_cards(verdict: Section) -> list[dict[str, Any]]:
+def list_cards(verdict: Section, processes: Collection[int] = ()) -> list[dict[str, Any]]:
     """Make one card for each pair of parts and its evidence, with the ranks that share it.
 
     `words` says the largest part of the time and the next one with their shares. Rows of single
-    steps are left to the table.
+    steps are left to the table. `processes` are the ranks that use no device.
     """
     frame = verdict.frame
     if "step" in frame.columns and frame["step"].null_count():
@@ -29,7 +30,8 @@ def list_cards(verdict: Section) -> list[dict[str, Any]]:
     several = frame.height > 1
     rows = {row["rank"]: row for row in frame.iter_rows(named=True)}
     texts = (
-        (rank, f"{row['bound']}\n{_words(row)}\n{_evidence(row)}") for rank, row in rows.items()
+        (rank, f"{row['bound']}\n{_words(row, is_process=rank in processes)}\n{_evidence(row)}")
+        for rank, row in rows.items()
     )
     cards = []
     for ranks, text in group_ranks(texts)[:_MOST_CARDS]:
@@ -47,13 +49,14 @@ def list_cards(verdict: Section) -> list[dict[str, Any]]:
     return cards
 
 
-def _words(row: dict[str, Any]) -> str:
+def _words(row: dict[str, Any], *, is_process: bool) -> str:
     """Write the two largest parts of a row with their shares.
 
     A row of `job` keeps the share of its bound in `value`.
     """
     share = row.get("bound_frac", row["value"] if row["unit"] == "1" else None)
-    return bound_words(row["bound"], share, row.get("second"), row.get("second_frac"))
+    parts = row["bound"], share, row.get("second"), row.get("second_frac")
+    return bound_words(*parts, is_process=is_process)
 
 
 def _evidence(row: dict[str, Any]) -> str:

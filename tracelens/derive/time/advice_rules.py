@@ -26,9 +26,9 @@ _DEVICE_RELEASES = r"^(cuda|hip)Free$|^cuMem(Free|Release)(_v2)?$"
 _BY_CAUSE = {
     "input": "Have input ready before it is asked for",
     "allocation": "Allocate outside the loop, and keep what is allocated",
-    "sync": "Avoid the wait for the device",
+    "sync": "Do not wait for the device, or only once at the end",
     "loading": "Load and compile before the steps: warm up, keep shapes fixed",
-    "host": "Do this elsewhere, less often, or at the same time as the work",
+    "host": "Shorten this work of the host, or do it while the device works",
 }
 _EXPRESSIONS = {
     "input": "input_ready",
@@ -44,27 +44,40 @@ _BY_LOADER = {
 }
 _WAITS = (
     r"(?:^|> )(?:queue|threading|selectors|socket|ssl|select|subprocess|asyncio)(?:/\w+)?\.py"
-    r"(?:\((?:def )?\d+\))?: "
+    r"(?:\((?:defined at )?\d+\))?: "
     r"(?:get|wait|wait_for|join|select|poll|accept|recv\w*|read\w*|acquire|communicate)$"
+    r"|(?:^|> )subprocess\.py(?:\((?:defined at )?\d+\))?: (?:run|call|check_call|check_output)$"
     r"|(?:^|> )(?:sleep|select\.\w+|lock\.acquire|_thread\.lock\.acquire)$"
 )
 """Places at which the host does nothing: it waits for a message, a lock or a time."""
-_FOR_OTHERS = "Give it work sooner: the host waits here for a request, a queue, a lock or a time"
-_OF_PROCESS = (
-    "Call fewer ops from Python: torch.compile removes most of the time between them, larger"
-    " batches help"
+_FOR_OTHERS = "The program only waits (sleep, lock, queue, request): wait less, or work meanwhile"
+_BY_TORCH = "Let torch do less on the host between ops: torch.compile, or a fused optimizer"
+_INSIDE_TORCH = (
+    r"(?:^|> )(?:backward|Optimizer\.\w+#\S+|(?:_tensor|optim/\w+|autograd/\w+|nn/modules/\w+)\.py"
+    r"(?:\((?:defined at )?\d+\))?: \S+)$"
 )
-_LAUNCHES = {
-    GraphUse.NONE: (
-        "Launch less: a CUDA graph or torch.compile removes launches, larger batches make them"
-        " matter less"
+"""Places of the host's time that are torch's own code, which a program cannot shorten itself."""
+_BY_WAIT = {
+    r"aten::(?:item|_local_scalar_dense)\b": "Read the value later or less often (.item(), float(), if)",
+    r"aten::(?:nonzero|masked_select|index\w*|unique\w*)\b": (
+        "Do not ask the device how many elements a mask selects: torch.where keeps the shape"
     ),
+    r"aten::(?:_?to(?:_copy)?|copy_|cpu)\b": (
+        "Copy without waiting: pinned memory and non_blocking=True, and read it later"
+    ),
+    r"\bsynchronize\b|cudaDeviceSynchronize": (
+        "Leave out torch.cuda.synchronize(), or wait once at the end"
+    ),
+}
+"""What to do about a wait for the device, by what stands in its place."""
+_OF_PROCESS = "Call fewer ops from Python: torch.compile, or larger batches"
+_LAUNCHES = {
+    GraphUse.NONE: ("Launch fewer kernels: a CUDA graph, torch.compile or larger batches"),
     GraphUse.COMPILED: (
-        'Launch less: torch.compile(mode="reduce-overhead") replays a CUDA graph, larger batches'
-        " make launches matter less"
+        'Launch fewer kernels: torch.compile(mode="reduce-overhead"), or larger batches'
     ),
     GraphUse.REPLAYED: (
-        "Launch less between the replays: larger batches, or fewer kernels outside of them"
+        "Launch fewer kernels between the replays of the graph, or use larger batches"
     ),
 }
 
@@ -95,8 +108,12 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
         if cause == "input" and places:
             loaders = (say for loader, say in _BY_LOADER.items() if loader in places[0][0])
             text = next(loaders, words)
-        if cause == "host" and places and re.search(_WAITS, places[0][0]):
-            text = _FOR_OTHERS
+        main_place = _main_place(places)
+        if cause == "host" and main_place:
+            text = _of_host(main_place)
+        if cause == "sync" and main_place:
+            waits = (say for wait, say in _BY_WAIT.items() if re.search(wait, main_place))
+            text = next(waits, words)
         if cause == "allocation":
             text = _uncached(program) or words
         yield Rule(
@@ -108,6 +125,25 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
             places=places,
             expression=_EXPRESSIONS.get(cause),
         )
+
+
+def _main_place(places: list[tuple[str, int]]) -> str | None:
+    """Return the place that has at least half of the time of all, None where none has."""
+    if places and 2 * places[0][1] >= sum(ns for _, ns in places):
+        return places[0][0]
+    return None
+
+
+def _of_host(place: str) -> str:
+    """Say what to do about the host's own time at a place."""
+    if is_wait(place):
+        return _FOR_OTHERS
+    return _BY_TORCH if re.search(_INSIDE_TORCH, place) else _BY_CAUSE["host"]
+
+
+def is_wait(place: str) -> bool:
+    """Return whether the host does nothing at a place but wait for a message, a lock or a time."""
+    return re.search(_WAITS, place) is not None
 
 
 def _uncached(program: JudgedProgram) -> str | None:
@@ -125,13 +161,12 @@ def _uncached(program: JudgedProgram) -> str | None:
             return None
     n = max(program.n_steps, 1)
     counts_in_words = [
-        f"{part['api'].mode().sort()[0]} {part.height / n:,.3g} times"
-        for part in (allocates, releases)
+        f"{part['api'].mode().sort()[0]} {part.height / n:,.3g}" for part in (allocates, releases)
     ]
     every = "a step" if program.n_steps else "in all"
     return (
-        "The caching allocator seems off, or is emptied again and again"
-        f" (torch.cuda.empty_cache): {counts_in_words[0]} and {counts_in_words[1]} {every}"
+        f"Keep memory: {counts_in_words[0]} and {counts_in_words[1]} times {every};"
+        " is the caching allocator off, or emptied by empty_cache()?"
     )
 
 
@@ -167,10 +202,7 @@ def _reads(program: JudgedProgram) -> Rule | None:
     reads = reads_of(program.places_of("launch"))
     if not reads:
         return None
-    text = (
-        "Read values back less often: add up tensors and call .item() once a step, or take many at"
-        " once with .tolist()"
-    )
+    text = "Read values back less often: .item() once a step, or .tolist() for many at once"
     ns = sum(ns for _, ns in reads)
     return Rule(ns, text, "launch", "idle_gaps", is_of_host=True, places=reads)
 
@@ -209,10 +241,7 @@ def _copies(program: JudgedProgram) -> Iterator[Rule]:
         exposed=pl.col("duration_ns") - covered_ns(copies, kernels, ["rank", "device_id"])
     )
     pageable = copies.filter(pl.col("source_memory") == "pageable")["exposed"].sum()
-    words = (
-        "Pin the host memory of copies to the device, and copy with non_blocking=True, so that"
-        " kernels hide them"
-    )
+    words = "Pin the host memory of copies to the device, and copy with non_blocking=True"
     yield Rule(int(pageable), words, "copy", "copy_cost", expression="pinned")
     casts = casts_after_copies(program.trace).join(copies, on=["rank", "memcpy_id"])
     wide = 1 - pl.col("written_bytes") / pl.col("read_bytes")

@@ -15,6 +15,12 @@ PART_WORDS = {
     "unknown": "unknown idle time",
 }
 """Each part of the time as a noun, as sentences, cards and pages print it."""
+PROCESS_WORDS = PART_WORDS | {
+    "compute": "arithmetic",
+    "launch": "calling ops",
+    "host": "no torch op",
+}
+"""The same where a process has no device."""
 
 
 def bound_words(
@@ -22,17 +28,20 @@ def bound_words(
     bound_frac: float | None,
     second: str | None = None,
     second_frac: float | None = None,
+    *,
+    is_process: bool = False,
 ) -> str:
     """Say both parts with their shares: "compute 66 %, then launches 19 %".
 
     A bound without a share stays as it is, and so does one that is no part.
     """
-    words = PART_WORDS.get(bound)
+    nouns = PROCESS_WORDS if is_process else PART_WORDS
+    words = nouns.get(bound)
     if words is None or bound_frac is None:
         return words or bound
     sentence = f"{words} {bound_frac:.0%}"
     if second is not None and second_frac is not None:
-        sentence += f", then {PART_WORDS.get(second, second)} {second_frac:.0%}"
+        sentence += f", then {nouns.get(second, second)} {second_frac:.0%}"
     return sentence.replace("%", " %")
 
 

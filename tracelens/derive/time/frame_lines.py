@@ -15,9 +15,9 @@ import polars as pl
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.time.call_path import shortened
 
-FRAME = re.compile(r"([^\s()>]+\.py)(?:\((def )?(\d+)\))?: (.+?)(?= > |$)")
+FRAME = re.compile(r"([^\s()>]+\.py)(?:\((defined at )?(\d+)\))?: (.+?)(?= > |$)")
 """A frame in a place: file, whether the line is that of the definition, line, function."""
-DEFINED = ".py(def "
+DEFINED = ".py(defined at "
 _AT_ONCE_NS = 1_000_000
 """The stacks of all threads are written when recording begins, within microseconds."""
 _THREAD = ["process_id", "thread_id"]
@@ -39,7 +39,7 @@ def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
 
 
 def mark_lines(places: pl.Series, earlier: Collection[str]) -> pl.Series:
-    """Say of each line in places what it is: `a.py(def 3): f`, and `a.py: g` without one."""
+    """Say of each line in places what it is: `a.py(defined at 3): f`, and `a.py: g` without one."""
 
     def marked(match: re.Match[str]) -> str:
         if match[0] in earlier or match[3] is None:

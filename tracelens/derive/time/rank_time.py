@@ -61,6 +61,13 @@ class RankTime:
         return round(sum(self.parts.values()) / (self.n_steps * self.n_devices))
 
     @property
+    def recorded_step_ns(self) -> int | None:
+        """The mean of its recorded steps, with the profiler's work. None without steps."""
+        if not self.n_steps:
+            return None
+        return round(sum(self.recorded.values()) / (self.n_steps * self.n_devices))
+
+    @property
     def subject(self) -> str:
         """The word for what is judged: process or device."""
         return "process" if self.is_process else "device"
@@ -222,9 +229,7 @@ def _beside_mark(median: float, mark: float | None, *, is_process: bool = False)
     if mark is None or not _differs(median, mark):
         return ""
     until = "its last op is over" if is_process else "the device has done the step's work"
-    return (
-        f", until {until}; its mark on the host, which a viewer shows, is {mark / 1e6:.2f} ms long"
-    )
+    return f", until {until}; the host's part of it, its mark, is {mark / 1e6:.2f} ms long"
 
 
 def _differs(median: float, mark: float) -> bool:
@@ -242,8 +247,11 @@ def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:
     low, high = row["low_ns"] / 1e6, row["high_ns"] / 1e6
     spread = f"median of {row['n_steps']}; {low:.2f} to {high:.2f} ms"
     judged = None if rank is None else rank.judged_step_ns
+    shares = ""
     if judged is not None and abs(judged - row["median_ns"]) > _ROUNDED * judged:
         added = round(row["mean_ns"]) - judged
-        own = "" if added < _SAME * judged else f" without {added / 1e6:.2f} ms of the profiler's"
-        spread += f"; {judged / 1e6:.2f} ms on average{own}, which percentages are of"
-    return f"{words} ({spread}){beside}."
+        own = (
+            "" if added < _SAME * judged else f", without {added / 1e6:.2f} that the profiler adds"
+        )
+        shares = f" Percentages are of the mean step, {judged / 1e6:.2f} ms{own}."
+    return f"{words} ({spread}){beside}.{shares}"
