@@ -13,7 +13,6 @@ from tests.test_live_block import Ended, one_by_one
 from tests.test_live_torch import (
     LIGHT_MODEL,
     LIGHT_TRAIN,
-    TRAIN,
     LiveRun,
     check_a_capture,
     manifest_settings,
@@ -186,7 +185,7 @@ def test_devices_are_idle_around_a_window_of_time(
         "    begun.append(1); step(); time.sleep(0.01)\n"
         "    if len(waits) > 1: end = min(end, time.monotonic() + 0.5)\n"
     )
-    code = f"{TRAIN}{USED}import time\nend = time.monotonic() + 30\n{loop}print(len(waits))"
+    code = f"{LIGHT_TRAIN}{USED}import time\nend = time.monotonic() + 30\n{loop}print(len(waits))"
     (tmp_path / "script.py").write_text(code)
 
     def check(done: LiveRun) -> None:

@@ -64,7 +64,7 @@ LIGHT_TRAIN = LIGHT_MODEL + STEPS
 TRAIN = MODEL + STEPS
 """Training that replaces nothing of torch's own.
 
-It is for programs that compile, and for windows that import it themselves.
+It is for programs that compile.
 """
 EVERY_SECOND = """
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -128,7 +128,7 @@ def test_a_training_script_gives_steps_and_exact_layers(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     code = (
-        TRAIN
+        LIGHT_TRAIN
         + """
 for _ in range(9):
     step()
@@ -287,7 +287,10 @@ print(counters["stats"]["unique_graphs"], dict(counters["graph_break"]))
 @pytest.mark.parametrize(
     "code",
     [
-        'model.compile(backend="eager")\nfor _ in range(9): model(x)',
+        pytest.param(
+            'model.compile(backend="eager")\nfor _ in range(9): model(x)',
+            marks=pytest.mark.exhaustive,  # another program compiles a model, too
+        ),
         # The model is known for what marks steps by then, and is called by what is compiled in one
         # graph.
         (
@@ -345,7 +348,10 @@ with torch.no_grad():
 
 
 def test_a_program_without_steps_keeps_its_beginning_and_says_so(tmp_path: Path) -> None:
-    done = run(tmp_path, "import torch\na = torch.ones(8, 8)\nfor _ in range(3): a = a @ a\n")
+    done = run(
+        tmp_path,
+        f"{NEVER_COMPILED}import torch\na = torch.ones(8, 8)\nfor _ in range(3): a = a @ a\n",
+    )
     assert done.trace.spans.filter(pl.col("name") == "aten::mm").height == 3
     (row,) = done.trace.diagnostics.filter(pl.col("code") == "opening_only").to_dicts()
     assert row["severity"] == "warning"
@@ -358,7 +364,7 @@ def test_a_program_without_steps_keeps_its_beginning_and_says_so(tmp_path: Path)
 
 def test_a_window_without_an_end_lasts_to_the_programs_end(tmp_path: Path) -> None:
     """It begins soon after torch is imported, so that the first step may be missing."""
-    code = f"{TRAIN}import time\nfor _ in range(4): step(); time.sleep(0.2)\n"
+    code = f"{LIGHT_TRAIN}import time\nfor _ in range(4): step(); time.sleep(0.2)\n"
     end = "with torch.profiler.record_function('last'): pass"
     done = run(tmp_path, code + end, window_s=(0.0, None))
     calls = done.trace.spans.filter(pl.col("kind") == "module")
