@@ -9,21 +9,27 @@ import re
 import shlex
 import signal
 import statistics
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from types import FrameType
 
 from tracelens.collectors.gdb.breakpoints import DEFAULT_SYMBOL, Breakpoints
+from tracelens.collectors.gdb.ending import (
+    Interruption,
+    Outcome,
+    borrowed_terminal,
+    failed_to_start,
+    interruptible,
+    outcome_of,
+)
 from tracelens.collectors.gdb.logs import KIND, count_losses
 from tracelens.collectors.gdb.mi import GdbGoneError, Record, RefusedError, Session
 from tracelens.collectors.gdb.stops import StopReader
 from tracelens.collectors.gdb.targets import find_gdb, find_py_spy, resolve
 from tracelens.derive.stacks.stack_tables import Stop, find_function, stack_tables
 from tracelens.errors import ToolError, UsageError
-from tracelens.running.program import LAUNCH, SIGNAL_BASE, handling, program_at, script_name
+from tracelens.running.program import LAUNCH, SIGNAL_BASE, program_at, script_name
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.collector import Run
@@ -62,11 +68,6 @@ class Limits:
 
 
 _GRACE_S = 10.0
-_PTRACE_DENIED = (
-    "ptrace: Operation not permitted",
-    "Could not trace the inferior process",
-    "Cannot PTRACE_TRACEME",
-)
 _SETTINGS = (
     "confirm off",
     "pagination off",
@@ -80,123 +81,6 @@ _SETTINGS = (
     "follow-fork-mode parent",
     "cuda api_failures ignore",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """The program's exit code as a shell reports it, and what went wrong, if anything.
-
-    A program that signal n ended has exit code 128+n. `was_cut`: it did not end by itself, or by a
-    signal.
-    """
-
-    exit_code: int
-    reason: str | None = None
-    was_cut: bool = False
-
-    def in_words(self) -> str:
-        """Return the program's end as a clause of a sentence."""
-        return self.reason or f"the program ended with exit code {self.exit_code}"
-
-
-def _outcome_of(stop: Record) -> _Outcome | None:
-    """Return the program's end, if the stop is one.
-
-    Return None otherwise. gdb prints exit codes in octal.
-    """
-    match stop.get("reason"):
-        case "exited-normally":
-            return _Outcome(0)
-        case "exited":
-            return _Outcome(int(str(stop.get("exit-code", "1")), 8))
-        case "exited-signalled":
-            name = str(stop.get("signal-name", ""))
-            number = (
-                getattr(signal, name, signal.SIGKILL) if name.startswith("SIG") else signal.SIGKILL
-            )
-            return _Outcome(
-                SIGNAL_BASE + int(number), f"the program was ended by {name}", was_cut=True
-            )
-    return None
-
-
-def _failed_to_start(reason: str, printed: str) -> str:
-    """Return the message for a program that gdb could not start.
-
-    `printed` is the output of gdb and the program.
-    """
-    if any(words in f"{reason} {printed}" for words in _PTRACE_DENIED):
-        return (
-            "gdb may not trace programs here (ptrace: Operation not permitted): in a container,"
-            " start it with --cap-add=SYS_PTRACE; else see /proc/sys/kernel/yama/ptrace_scope,"
-            " which must not be 3"
-        )
-    return f"gdb could not start the program: {reason} ({printed})"
-
-
-@dataclass(slots=True)
-class _Interruption:
-    """The first signal that asked this process to end, None before.
-
-    `wake` is readable after one.
-    """
-
-    wake: int | None = None
-    number: int | None = None
-
-    def drain(self) -> None:
-        """Empty the pipe: a signal that does not end the program may have filled it."""
-        if self.wake is not None:
-            with suppress(BlockingIOError):
-                os.read(self.wake, 4096)
-
-
-@contextmanager
-def _interruptible() -> Iterator[_Interruption]:
-    """Record SIGINT, SIGTERM and SIGHUP while the body runs, instead of ending by them.
-
-    In the main thread only.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield _Interruption()
-        return
-    ends = os.pipe()
-    for end in ends:
-        os.set_blocking(end, False)
-    interruption = _Interruption(ends[0])
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        interruption.number = interruption.number or number
-
-    kept = signal.set_wakeup_fd(ends[1], warn_on_full_buffer=False)
-    try:
-        with handling({signal.SIGINT: note, signal.SIGTERM: note, signal.SIGHUP: note}):
-            yield interruption
-    finally:
-        signal.set_wakeup_fd(kept)
-        for end in ends:
-            os.close(end)
-
-
-@contextmanager
-def _borrowed_terminal() -> Iterator[None]:
-    """Take the terminal back after the body, if this process had it.
-
-    gdb gives it to the program to read from.
-    """
-    try:
-        had_it = os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()
-    except OSError:
-        had_it = False
-    try:
-        yield
-    finally:
-        if had_it:
-            kept = signal.getsignal(signal.SIGTTOU)
-            with suppress(OSError, ValueError):
-                signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-                os.tcsetpgrp(0, os.getpgrp())
-                signal.signal(signal.SIGTTOU, kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +116,7 @@ def run(
     if not symbols or not command:
         raise UsageError("a live gdb capture needs a command and at least one symbol to break at")
     debugger = find_gdb(gdb)
-    with _interruptible() as interruption, _borrowed_terminal():
+    with interruptible() as interruption, borrowed_terminal():
         live = _Live(symbols, limits, Diagnostics())
         outcome = live.drive(debugger, resolve(command), interruption)
     _LOG.debug("the program has ended")
@@ -254,7 +138,7 @@ class _Live:
         self.breakpoints = Breakpoints(self.symbols)
         self.reader = StopReader(self.limits.where_frame, self.limits.frames, self.diagnostics)
 
-    def drive(self, debugger: str, command: list[str], interruption: _Interruption) -> _Outcome:
+    def drive(self, debugger: str, command: list[str], interruption: Interruption) -> Outcome:
         """Run the program to its end, or to the end of its time."""
         limit = self.limits.timeout_s
         deadline = None if limit is None else time.monotonic() + limit
@@ -273,7 +157,7 @@ class _Live:
                 raise ToolError(
                     f"{debugger} failed: {error}; try it alone: {debugger} --args PROGRAM"
                 ) from error
-            return _Outcome(1, f"gdb failed: {error}", was_cut=True)
+            return Outcome(1, f"gdb failed: {error}", was_cut=True)
         finally:
             self._signal(signal.SIGKILL)  # what still runs, with the children in its process group
             session.close()
@@ -305,13 +189,11 @@ class _Live:
         session.ask_console(f"set exec-wrapper {shlex.join(words)}")
         self.breakpoints.insert(session)
 
-    def _run(
-        self, session: Session, deadline: float | None, interruption: _Interruption
-    ) -> _Outcome:
+    def _run(self, session: Session, deadline: float | None, interruption: Interruption) -> Outcome:
         try:
             session.ask("-exec-run")
         except RefusedError as error:
-            raise ToolError(_failed_to_start(str(error), session.last_words())) from error
+            raise ToolError(failed_to_start(str(error), session.last_words())) from error
         while True:
             stop = session.wait_stop(deadline)
             if (
@@ -323,13 +205,13 @@ class _Live:
                 continue
             if stop is None:
                 return self._end(session, interruption.number)
-            outcome = _outcome_of(stop)
+            outcome = outcome_of(stop)
             if outcome is not None:
                 return outcome
             if stop.get("reason") == "breakpoint-hit":
                 self._take(session, stop)
             elif str(stop.get("signal-name", "")).startswith("CUDA_EXCEPTION"):
-                return _Outcome(1, f"the program stopped with {stop['signal-name']} on the GPU")
+                return Outcome(1, f"the program stopped with {stop['signal-name']} on the GPU")
             session.ask("-exec-continue")
 
     def _take(self, session: Session, stop: Record) -> None:
@@ -359,7 +241,7 @@ class _Live:
             breakpoint_.remove(session)
         self.hit_seconds.append(time.perf_counter() - began)
 
-    def _end(self, session: Session, number: int | None) -> _Outcome:
+    def _end(self, session: Session, number: int | None) -> Outcome:
         """End the program when its time is over or this process got a signal.
 
         It gets the same signal, then SIGKILL. Its last seconds are not captured.
@@ -373,12 +255,12 @@ class _Live:
             self._signal(sent)
             end = time.monotonic() + _GRACE_S
             while (stop := session.wait_stop(end, wakeable=False)) is not None:
-                ended = _outcome_of(stop)
+                ended = outcome_of(stop)
                 if ended is not None:
-                    return _Outcome(ended.exit_code, why, was_cut=True)
+                    return Outcome(ended.exit_code, why, was_cut=True)
                 self.breakpoints.remove_all(session)
                 session.ask("-exec-continue")
-        return _Outcome(SIGNAL_BASE + signal.SIGKILL, why, was_cut=True)
+        return Outcome(SIGNAL_BASE + signal.SIGKILL, why, was_cut=True)
 
     def _notice(self, message: str, payload: Record) -> None:
         if message == "library-loaded":
@@ -398,7 +280,7 @@ class _Live:
             with suppress(OSError):
                 os.killpg(self.reader.process_id, number)
 
-    def result(self, outcome: _Outcome, implementation: str) -> LiveStacks:
+    def result(self, outcome: Outcome, implementation: str) -> LiveStacks:
         """Return the captured stacks and remarks. Raises ToolError without a stack."""
         unreached = self.breakpoints.unreached()
         if not self.stops:

@@ -1,0 +1,135 @@
+"""How a run under gdb ends: the program's outcome, signals to this process, and the terminal."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from types import FrameType
+
+from tracelens.collectors.gdb.mi import Record
+from tracelens.running.program import SIGNAL_BASE, handling
+
+_PTRACE_DENIED = (
+    "ptrace: Operation not permitted",
+    "Could not trace the inferior process",
+    "Cannot PTRACE_TRACEME",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The program's exit code as a shell reports it, and what went wrong, if anything.
+
+    A program that signal n ended has exit code 128+n. `was_cut`: it did not end by itself, or by a
+    signal.
+    """
+
+    exit_code: int
+    reason: str | None = None
+    was_cut: bool = False
+
+    def in_words(self) -> str:
+        """Return the program's end as a clause of a sentence."""
+        return self.reason or f"the program ended with exit code {self.exit_code}"
+
+
+def outcome_of(stop: Record) -> Outcome | None:
+    """Return the program's end, if the stop is one.
+
+    Return None otherwise. gdb prints exit codes in octal.
+    """
+    match stop.get("reason"):
+        case "exited-normally":
+            return Outcome(0)
+        case "exited":
+            return Outcome(int(str(stop.get("exit-code", "1")), 8))
+        case "exited-signalled":
+            name = str(stop.get("signal-name", ""))
+            number = (
+                getattr(signal, name, signal.SIGKILL) if name.startswith("SIG") else signal.SIGKILL
+            )
+            return Outcome(
+                SIGNAL_BASE + int(number), f"the program was ended by {name}", was_cut=True
+            )
+    return None
+
+
+def failed_to_start(reason: str, printed: str) -> str:
+    """Return the message for a program that gdb could not start.
+
+    `printed` is the output of gdb and the program.
+    """
+    if any(words in f"{reason} {printed}" for words in _PTRACE_DENIED):
+        return (
+            "gdb may not trace programs here (ptrace: Operation not permitted): in a container,"
+            " start it with --cap-add=SYS_PTRACE; else see /proc/sys/kernel/yama/ptrace_scope,"
+            " which must not be 3"
+        )
+    return f"gdb could not start the program: {reason} ({printed})"
+
+
+@dataclass(slots=True)
+class Interruption:
+    """The first signal that asked this process to end, None before.
+
+    `wake` is readable after one.
+    """
+
+    wake: int | None = None
+    number: int | None = None
+
+    def drain(self) -> None:
+        """Empty the pipe: a signal that does not end the program may have filled it."""
+        if self.wake is not None:
+            with suppress(BlockingIOError):
+                os.read(self.wake, 4096)
+
+
+@contextmanager
+def interruptible() -> Iterator[Interruption]:
+    """Record SIGINT, SIGTERM and SIGHUP while the body runs, instead of ending by them.
+
+    In the main thread only.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield Interruption()
+        return
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    interruption = Interruption(ends[0])
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        interruption.number = interruption.number or number
+
+    kept = signal.set_wakeup_fd(ends[1], warn_on_full_buffer=False)
+    try:
+        with handling({signal.SIGINT: note, signal.SIGTERM: note, signal.SIGHUP: note}):
+            yield interruption
+    finally:
+        signal.set_wakeup_fd(kept)
+        for end in ends:
+            os.close(end)
+
+
+@contextmanager
+def borrowed_terminal() -> Iterator[None]:
+    """Take the terminal back after the body, if this process had it.
+
+    gdb gives it to the program to read from.
+    """
+    try:
+        had_it = os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        had_it = False
+    try:
+        yield
+    finally:
+        if had_it:
+            kept = signal.getsignal(signal.SIGTTOU)
+            with suppress(OSError, ValueError):
+                signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+                os.tcsetpgrp(0, os.getpgrp())
+                signal.signal(signal.SIGTTOU, kept)
