@@ -64,9 +64,9 @@ def calibrate(
 ) -> None:
     """Measure what torch.profiler adds to each op, Python call and API call on this machine.
 
-    A small training loop runs with the profiler and without, half a minute in all. Steps without
-    the profiler, whatif and sensitivity of the TRACEs are then said by these costs, not by those of
-    another machine.
+    A small training loop runs with the profiler and without it, half a minute in all. The costs are
+    kept in the TRACEs: whatif, sensitivity and the step without the profiler then use these costs,
+    not those of another machine.
     """
     keep_sources([*(traces or []), *([costs] if costs else [])], [out])
     if costs is not None and not traces:

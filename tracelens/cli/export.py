@@ -43,8 +43,9 @@ def export(
 ) -> None:
     """Write a trace's timeline, or its kernels by call stack, for another program's viewer.
 
-    What is written is streamed, but the tables of a rank are held, whole for its layers and idle
-    time: `--ranks` takes less memory, `--steps` writes less.
+    The file is written piece by piece, but the tables of one rank are in memory meanwhile, for
+    layers and idle time also outside of the steps. `--ranks` takes less memory; `--steps` makes the
+    file smaller.
     """
     if to not in EXPORTS:
         raise UsageError(f"no export is called {to}; {near(to, EXPORTS)}")

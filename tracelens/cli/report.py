@@ -94,11 +94,10 @@ def report(  # noqa: PLR0913 - one parameter an option
             min=1,
             metavar="N",
             rich_help_panel=SHOWING,
-            help="Rows a table, in formats for people (in html, "
-            "at a time); by default "
+            help="Rows that each table shows, in formats for people (html shows so many at a time);"
+            " by default "
             f"{', '.join(f'{form.rows} in {form.name}' for form in FORMATS.values() if form.rows)},"
-            " all in "
-            "others.",
+            " all in others.",
         ),
     ] = None,
     out: Annotated[
@@ -186,18 +185,16 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             metavar="local|ray",
             rich_help_panel=RANKS,
-            help="Look at each rank in a task of its own, as "
-            "far as sections look at ranks by themselves: in processes of this machine, or on a Ray"
-            " cluster. For a trace "
-            "that was collected.",
+            help="Run each rank as a task of its own, for sections that look at one rank at a time:"
+            " in processes of this machine, or on a Ray cluster. The trace must be one that tracelens collect wrote.",
         ),
     ] = None,
     address: Address = None,
 ) -> None:
     """Say what limits a program and what would help, in 25 lines; --all and --section show more.
 
-    Options that are of tables (--section, --format, --out, --rows, --peaks, --engine) show every
-    section, or those named.
+    With an option for tables (--section, --format, --out, --rows, --peaks, --engine), tables are
+    shown in place of the answer: those of all sections, or of the named ones.
     """
     names = section or []
     base_runs = with_runs(against or [])

@@ -21,7 +21,7 @@ def whatif(
     changes: Annotated[
         list[str],
         typer.Argument(
-            metavar="CHANGE…", help=f"What is changed, all at once: {', '.join(usages())}."
+            metavar="CHANGE…", help=f"What is changed, all together: {', '.join(usages())}."
         ),
     ],
     *,
@@ -32,8 +32,8 @@ def whatif(
     """Say how long a step would take after a change, by replaying the trace.
 
     The times are without what torch.profiler adds; what others add is not known and stays. Several
-    changes are made at once. How near predictions came to programs that were really changed:
-    docs/accuracy.md.
+    changes are made together. docs/accuracy.md says how near predictions came to programs that were
+    really changed.
     """
     opened = open_any([trace])
     with progress("replaying"):
