@@ -186,7 +186,8 @@ def report(  # noqa: PLR0913 - one parameter an option
             metavar="local|ray",
             rich_help_panel=RANKS,
             help="Run each rank as a task of its own, for sections that look at one rank at a time:"
-            " in processes of this machine, or on a Ray cluster. The trace must be one that tracelens collect wrote.",
+            " in processes of this machine, or on a Ray cluster. The trace must be one that"
+            " tracelens collect wrote.",
         ),
     ] = None,
     address: Address = None,
