@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from tracelens.derive.ranks.validate_ranks import settle_ranks
+from tracelens.derive.ranks.validate_ranks import validate_ranks
 from tracelens.errors import UsageError
 from tracelens.running.nvml import Sampler
 from tracelens.trace import Trace
@@ -47,7 +47,7 @@ def collect(
     Raises SourceError for a source that cannot be read, UsageError for a request that does not fit.
     """
     trace = combine(read_captures(paths, kind), ranks=ranks, events=events, force_mix=force_mix)
-    settle_ranks(trace, force_mix=force_mix or bool(ranks))
+    validate_ranks(trace, force_mix=force_mix or bool(ranks))
     return trace
 
 
@@ -67,5 +67,5 @@ def run_program(
     trace = combine(
         [*done.captures, sampler.capture(done.captures[0].rank)], ranks=ranks, is_one_run=True
     )
-    settle_ranks(trace, force_mix=True)
+    validate_ranks(trace, force_mix=True)
     return trace, done

@@ -9,7 +9,7 @@ import tracelens as tl
 from tests.cases import make_trace
 from tests.torch_files import call, kernel, span, write
 from tracelens.cli.app import app
-from tracelens.derive.time.step_table import activities_of, mark_anew, steps_of
+from tracelens.derive.time.step_table import activities_of, mark_steps_by, steps_of
 from tracelens.errors import UsageError
 
 EVENTS = [
@@ -25,7 +25,7 @@ EVENTS = [
 def test_steps_are_the_spans_that_a_pattern_names(tmp_path: Path) -> None:
     trace = tl.collect(write(tmp_path / "t.json", EVENTS))
     assert not trace.has("steps")
-    marked = mark_anew(trace, "one_batch$")
+    marked = mark_steps_by(trace, "one_batch$")
     # The first ends where the second call begins, the second with its last kernel.
     steps = marked.steps.select("step", "start_ns", "duration_ns", "host_ns", "n_kernels")
     assert steps.rows() == [(0, 0, 50_000, 50_000, 1), (1, 50_000, 60_000, 40_000, 1)]
@@ -45,7 +45,7 @@ def test_a_group_tells_the_number(tmp_path: Path) -> None:
             tmp_path / "t.json", [*events, call("cudaLaunchKernel", 1, 1, 1), kernel("k", 3, 1, 1)]
         )
     )
-    assert mark_anew(trace, r"^batch=(\d+)$").steps["step"].to_list() == [7, 8]
+    assert mark_steps_by(trace, r"^batch=(\d+)$").steps["step"].to_list() == [7, 8]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_group_tells_the_number(tmp_path: Path) -> None:
 def test_what_names_no_step_is_refused(tmp_path: Path, pattern: str, said: str) -> None:
     trace = tl.collect(write(tmp_path / "t.json", EVENTS))
     with pytest.raises(UsageError, match=said):
-        mark_anew(trace, pattern)
+        mark_steps_by(trace, pattern)
 
 
 def test_collecting_and_reporting_with_a_pattern(tmp_path: Path) -> None:

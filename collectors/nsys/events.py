@@ -7,7 +7,7 @@ from itertools import chain
 
 import polars as pl
 
-from tracelens.collectors.nsys import codes
+from tracelens.collectors.nsys import enums
 from tracelens.collectors.nsys.session import Session, narrow, process_of, thread_of, together
 
 API_TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER")
@@ -52,9 +52,9 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
     name = session.named(raw["nameId"]).fill_null("unknown").alias("raw_api")
     # Without eventClass (early schema 2.x) the name decides: cuLaunchKernel, but cudaLaunchKernel.
     is_driver = pl.col("raw_api").cast(pl.String).str.contains("^cu[A-Z]")
-    by_name = pl.when(is_driver).then(codes.constant("driver")).otherwise(codes.constant("runtime"))
-    source = codes.word(pl.col("eventClass"), codes.API_CLASSES, default=None)
-    if not raw["eventClass"].is_in(list(codes.API_CLASSES)).all(ignore_nulls=False):
+    by_name = pl.when(is_driver).then(enums.constant("driver")).otherwise(enums.constant("runtime"))
+    source = enums.word(pl.col("eventClass"), enums.API_CLASSES, default=None)
+    if not raw["eventClass"].is_in(list(enums.API_CLASSES)).all(ignore_nulls=False):
         source = pl.coalesce(source, by_name)
     calls = session.intervals(table, raw.with_columns(name).with_columns(source_api=source))
     return narrow(
@@ -157,7 +157,7 @@ def memcpys(session: Session) -> pl.DataFrame:
     needed = ["start", "end", "deviceId", "bytes", "copyKind"]
     parts = (
         _work(session, table, raw, "bytes").select(
-            codes.word(pl.col("copyKind"), codes.DIRECTIONS).alias("direction"),
+            enums.word(pl.col("copyKind"), enums.DIRECTIONS).alias("direction"),
             _end_of_copy("srcKind").alias("source_memory"),
             _end_of_copy("dstKind").alias("destination_memory"),
             pl.col("bytes").alias("size_bytes"),
@@ -173,11 +173,11 @@ def _end_of_copy(column: str) -> pl.Expr:
 
     A migration moves managed memory to managed memory.
     """
-    is_migration = pl.col("copyKind").is_in(codes.MIGRATIONS)
+    is_migration = pl.col("copyKind").is_in(enums.MIGRATIONS)
     return (
         pl.when(is_migration)
-        .then(codes.constant("managed"))
-        .otherwise(codes.word(pl.col(column), codes.MEMORIES))
+        .then(enums.constant("managed"))
+        .otherwise(enums.word(pl.col(column), enums.MEMORIES))
     )
 
 
@@ -189,7 +189,7 @@ def memsets(session: Session) -> pl.DataFrame:
         _work(session, table, raw, "bytes").select(
             pl.col("bytes").alias("size_bytes"),
             "value",
-            pl.when(has_kind).then(codes.word(pl.col("memKind"), codes.MEMORIES)).alias("memory"),
+            pl.when(has_kind).then(enums.word(pl.col("memKind"), enums.MEMORIES)).alias("memory"),
             *_WORK_COLUMNS,
         )
         for raw in session.chunks(
@@ -213,16 +213,16 @@ def _waits(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
     code = pl.coalesce("syncType", "deprecatedSyncType")
     # nsys 2025.3 writes cudaStreamSynchronize with the code of a stream's wait for an event, but
     # without an event.
-    code = pl.when(code == 2, pl.col("eventId") == codes.NONE_U32).then(3).otherwise(code)
+    code = pl.when(code == 2, pl.col("eventId") == enums.NONE_U32).then(3).otherwise(code)
     absent = {
-        name: pl.col(name).replace(codes.NONE_U32, None)
+        name: pl.col(name).replace(enums.NONE_U32, None)
         for name in ("deviceId", "contextId", "streamId")
     }
     work = _work(
         session, table, raw.with_columns(**absent, graphNodeId=pl.lit(None, pl.Int64)), device=False
     )
     return work.select(
-        codes.word(code, codes.SYNCHRONIZATIONS).alias("kind"),
+        enums.word(code, enums.SYNCHRONIZATIONS).alias("kind"),
         *_WORK_COLUMNS[:4],
         "stream_id",
         "correlation_id",

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.collectors.nsys import codes
+from tracelens.collectors.nsys import enums
 from tracelens.collectors.nsys.events import API_TABLES, WHOLE_GRAPHS
 from tracelens.collectors.nsys.export import Export, wanted
 from tracelens.collectors.nsys.session import TIME_LIMIT_NS, Session, together
@@ -225,13 +225,13 @@ def note_losses(export: Export, diagnostics: Diagnostics) -> None:
     private = owners(export)
     events = export.frame("DIAGNOSTIC_EVENT", wanted(["severity"], ["text"]))
     for severity, message in events.filter(
-        pl.col("severity").is_in(list(codes.SEVERITIES))
+        pl.col("severity").is_in(list(enums.SEVERITIES))
     ).iter_rows():
         text = scrub(message or "", private)
         name = (
             "_".join(re.findall(r"[a-z]+", text.lower())[:6]) or "message"
         )  # stable: without numbers
-        diagnostics.add(codes.SEVERITIES[severity], f"nsys_{name}", f"nsys: {text}")
+        diagnostics.add(enums.SEVERITIES[severity], f"nsys_{name}", f"nsys: {text}")
 
 
 def scrub(text: str, private: frozenset[str] = frozenset()) -> str:

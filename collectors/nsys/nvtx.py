@@ -15,13 +15,13 @@ from collections.abc import Callable
 
 import polars as pl
 
-from tracelens.collectors.nsys import codes
+from tracelens.collectors.nsys import enums
 from tracelens.collectors.nsys.session import Session, narrow, process_of, thread_of, together
 from tracelens.derive.columns.per_unique import distinct_rows, each_once
 from tracelens.derive.events.nesting import as_rows, nest
 
-_CATEGORIES = dict.fromkeys(codes.PUSH_POP, "push_pop") | dict.fromkeys(
-    codes.START_END, "start_end"
+_CATEGORIES = dict.fromkeys(enums.PUSH_POP, "push_pop") | dict.fromkeys(
+    enums.START_END, "start_end"
 )
 _MODULE = r"^\{'Module': '([^']+)'"
 _NEEDED = ["start", "eventType", "globalTid"]
@@ -62,7 +62,7 @@ def _of_table(session: Session, table: str, end_ns: Callable[[], int | None]) ->
             thread_id=thread_of("globalTid"),
             domainId=pl.col("domainId").fill_null(0),
         )
-        created.append(named.filter(pl.col("eventType") == codes.DOMAIN_CREATE))
+        created.append(named.filter(pl.col("eventType") == enums.DOMAIN_CREATE))
         parts.append(narrow(_ranges(session, table, named, end_ns)))
     return _classified(_with_domains(together(parts), pl.concat(created)))
 
@@ -85,8 +85,8 @@ def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
     parsed = parsed.with_columns(
         pl.coalesce(parsed["name"], ranges["name"]).alias("name"),
         kind=pl.when(path.is_not_null())
-        .then(codes.constant("module"))
-        .otherwise(pl.coalesce(parsed["kind"], codes.constant("nvtx"))),
+        .then(enums.constant("module"))
+        .otherwise(pl.coalesce(parsed["kind"], enums.constant("nvtx"))),
         exact_path=path,
     )
     return narrow(ranges.drop("domainId", "name", "exact_path").hstack(parsed))
@@ -103,16 +103,16 @@ def _ranges(
 ) -> pl.DataFrame:
     """Return the ranges and marks among the rows, as raw spans with their domainId."""
     kind = pl.col("eventType")
-    is_range = kind.is_in([*codes.PUSH_POP, *codes.START_END])
+    is_range = kind.is_in([*enums.PUSH_POP, *enums.START_END])
     # Schemas before 2.10 had no NULLs: an open range ends at 0 or -1.
     is_open = is_range & (pl.col("end").is_null() | (pl.col("end") < pl.col("start")))
-    chosen = raw.with_columns(is_open=is_open).filter(is_range | kind.is_in(codes.MARK))
+    chosen = raw.with_columns(is_open=is_open).filter(is_range | kind.is_in(enums.MARK))
     n_open = int(chosen["is_open"].sum())
     text = "NVTX ranges were still open when the capture ended; they end there"
     session.diagnostics.add("warning", "open_ranges", text, n_open)
     last = pl.lit(end_ns() if n_open else None, pl.Int64) - session.base_ns
     chosen = chosen.with_columns(
-        end=pl.when(kind.is_in(codes.MARK))
+        end=pl.when(kind.is_in(enums.MARK))
         .then("start")
         .when("is_open")
         .then(pl.max_horizontal("start", last))
@@ -121,7 +121,7 @@ def _ranges(
     path = each_once(chosen["name"], lambda name: name.str.extract(_MODULE)).alias("exact_path")
     chosen = chosen.with_columns(path)
     return session.intervals(table, chosen).select(
-        codes.word(kind, _CATEGORIES | dict.fromkeys(codes.MARK, "mark")).alias("category"),
+        enums.word(kind, _CATEGORIES | dict.fromkeys(enums.MARK, "mark")).alias("category"),
         pl.col("name").fill_null(""),
         "exact_path",
         "start_ns",

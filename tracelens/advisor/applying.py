@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from tracelens.advisor.lowering import folded, laid_out, realisations
+from tracelens.advisor.lowering import folded, laid_out, lowerings
 from tracelens.advisor.plan import load_torch
 from tracelens.advisor.plan_file import CallPlan, PlannedCall
 from tracelens.derive.calls.graphs import EXPORT
@@ -109,7 +109,7 @@ class _Rewriting:
         self.torch, self.program, self.plan = torch, program, plan
         self.root = torch.nn.Module()
         self.graph = torch.fx.Graph()
-        self.functions = realisations()
+        self.functions = lowerings()
         self.nodes = {node.name: node for node in program.graph.nodes}
         self.have: dict[tuple[str, str], Any] = {}
         self.numbers = itertools.count()

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 from tracelens.advisor.plan import load_torch
 from tracelens.derive.calls.op_catalog import ATTENTION
 
-Realised: TypeAlias = Callable[..., Any]
+Lowering: TypeAlias = Callable[..., Any]
 
 
-def realisations() -> dict[str, Realised]:
+def lowerings() -> dict[str, Lowering]:
     """Return by name each function that is a call of its own.
 
     Those on a convolution take input, weight, bias, the summand, stride, padding, dilation and

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.advisor.lowering import laid_out, realisations
+from tracelens.advisor.lowering import laid_out, lowerings
 from tracelens.advisor.plan import load_torch
 from tracelens.derive.calls.op_catalog import ATTENTION
 from tracelens.errors import first_line
@@ -122,7 +122,7 @@ def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable
     if function in ("to_nhwc", "to_nchw"):
         source = laid_out(x, "NCHW" if layout == "NHWC" else "NHWC")
         return lambda: laid_out(source, layout)
-    call = realisations()[function]
+    call = lowerings()[function]
     if op in ("conv2d", "linear"):
         weight, bias = made(shapes[1]), made(shapes[2]) if shapes[2] else None
         added = {

@@ -31,7 +31,7 @@ from tracelens.cli.output import OPENED, emit, tell, warn
 from tracelens.cli.panels import RANKS, READING, SHOWING
 from tracelens.collectors import collect
 from tracelens.derive.ranks.validate_ranks import MISSING
-from tracelens.derive.time.step_table import mark_anew
+from tracelens.derive.time.step_table import mark_steps_by
 from tracelens.errors import UsageError
 from tracelens.jobs.graph_captures import capture_of
 from tracelens.progress import share_of
@@ -104,7 +104,7 @@ def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
     if step is None:
         return trace
     with progress("marking steps"):
-        return mark_anew(trace, step)
+        return mark_steps_by(trace, step)
 
 
 def open_base(path: Path, trace: Trace, step: str | None = None) -> Trace:

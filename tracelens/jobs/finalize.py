@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tracelens.derive.ranks.validate_ranks import settle_ranks
+from tracelens.derive.ranks.validate_ranks import validate_ranks
 from tracelens.jobs.ranks import RankRecord
 from tracelens.schemas import TABLES
 from tracelens.storage.folders import OwnFolder
@@ -73,7 +73,7 @@ def settled(
         ranks=_with_ranks("ranks", rows),
         diagnostics=diagnostics.sort("rank", maintain_order=True),
     )
-    settle_ranks(trace, force_mix=force_mix)
+    validate_ranks(trace, force_mix=force_mix)
     attempt = secrets.token_hex(8)
     settled_manifest = copy.deepcopy(trace.manifest)
     with OwnFolder(PREFIX) as folder:

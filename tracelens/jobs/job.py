@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tracelens.derive.ranks.validate_ranks import settle_ranks
-from tracelens.derive.time.step_table import mark_anew
+from tracelens.derive.ranks.validate_ranks import validate_ranks
+from tracelens.derive.time.step_table import mark_steps_by
 from tracelens.errors import SourceError
 from tracelens.jobs.ranks import (
     Options,
@@ -141,9 +141,9 @@ def collect_together(
         trace = combine(
             captures, ranks=job.ranks, events=job.options.events, force_mix=job.force_mix
         )
-        settle_ranks(trace, force_mix=is_forced)
+        validate_ranks(trace, force_mix=is_forced)
         if job.options.step is not None:
-            trace = mark_anew(trace, job.options.step)
+            trace = mark_steps_by(trace, job.options.step)
         trace = trace.write(target, force=job.force)
     why = "is damaged gzip, of which nothing can be read; write it again"
     return trace, {str(file): f"{file}: {why}" for file in damaged}

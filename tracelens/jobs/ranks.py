@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 import tracelens.collectors  # noqa: F401 - a worker that is handed a task reads by them
-from tracelens.derive.time.step_table import mark_anew
+from tracelens.derive.time.step_table import mark_steps_by
 from tracelens.errors import SourceError, TracelensError
 from tracelens.jobs.tasks import Task, local
 from tracelens.schemas import SCHEMA_VERSION
@@ -115,7 +115,7 @@ def collect_rank(
                 captures, ranks=task.ranks, events=options.events, is_one_run=True
             )  # judged with all
             if options.step is not None:
-                trace = mark_anew(trace, options.step)
+                trace = mark_steps_by(trace, options.step)
             trace = trace.write(folder / "made" / "trace")  # the folder itself is locked
         except TracelensError as error:
             raise type(error)(addressed(str(error), files | {folder: task.name})) from None

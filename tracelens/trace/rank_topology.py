@@ -44,7 +44,7 @@ class RankPlace:
 def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
     """Return one row of the table `ranks` per rank, in their order.
 
-    Of several places of a rank the first one counts. Clocks are added later, by `settle_ranks`.
+    Of several places of a rank the first one counts. Clocks are added later, by `validate_ranks`.
     """
     places: dict[int, RankPlace] = {}
     for place in known:

@@ -15,7 +15,7 @@ from tracelens.cli.next_step import suggest_report
 from tracelens.cli.output import tell, warn
 from tracelens.cli.panels import RANKS, WRITING
 from tracelens.collectors import run_program
-from tracelens.derive.time.step_table import mark_anew
+from tracelens.derive.time.step_table import mark_steps_by
 from tracelens.errors import UsageError
 from tracelens.jobs.job import Engine, Job, collect_job, collect_together, in_turn
 from tracelens.jobs.ranks import Options
@@ -196,7 +196,7 @@ def capture_program(
     with progress(f"writing {shown(target)}"):
         if step is not None:
             try:
-                trace = mark_anew(trace, step)
+                trace = mark_steps_by(trace, step)
             except UsageError as error:  # no span matches, and what was captured is kept
                 warn(str(error))
         trace = trace.write(target, force=force)

@@ -25,7 +25,7 @@ _COLUMNS = ("offset_ns", "drift_ppm", "uncertainty_ns")
 _Row = dict[str, Any]
 
 
-def settle_ranks(trace: Trace, *, force_mix: bool = False) -> None:
+def validate_ranks(trace: Trace, *, force_mix: bool = False) -> None:
     """Add the ranks' clocks to a trace of several ranks, and warnings of missing ranks.
 
     The clocks go into `ranks` and the manifest.

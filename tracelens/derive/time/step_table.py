@@ -132,7 +132,7 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
     }
 
 
-def mark_anew(trace: Trace, pattern: str) -> Trace:
+def mark_steps_by(trace: Trace, pattern: str) -> Trace:
     """Mark the steps by the spans whose names match the pattern, instead of the trace's marks.
 
     `pattern` is a regular expression. Raises UsageError for an invalid one, and where no span has
