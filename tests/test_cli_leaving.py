@@ -33,6 +33,10 @@ KERNELS = [
     {"name": name, "start_ns": 10 * at, "duration_ns": at, "step": at // 2, "stream_id": 7}
     for at, name in enumerate((SCRIPT, ESCAPES, LONG, "k"))
 ]
+SPANS = [
+    {name: row[name] for name in ("name", "start_ns", "step")} | {"duration_ns": 9, "self_ns": 9}
+    for row in KERNELS
+]
 STEPS = [{"step": step, "start_ns": 20 * step, "duration_ns": 20} for step in (0, 1)]
 
 Run = Callable[..., Result]
@@ -42,7 +46,7 @@ Run = Callable[..., Result]
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run a command line in a folder with the trace run.tracelens."""
     monkeypatch.chdir(tmp_path)
-    make_trace(kernels=KERNELS, steps=STEPS).write("run.tracelens")
+    make_trace(kernels=KERNELS, spans=SPANS, steps=STEPS).write("run.tracelens")
     return partial(command_line, capsys)
 
 
@@ -71,7 +75,11 @@ def test_every_export_holds_hostile_names_as_escapes(name: str, run: Run) -> Non
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--to", "speedscop"], 2, "no export is called speedscop; near: speedscope, perfetto"),
+        (
+            ["--to", "speedscop"],
+            2,
+            "no export is called speedscop; near: speedscope, perfetto, folded_host",
+        ),
         (
             ["--to", "folded", "--steps", "0,9"],
             2,

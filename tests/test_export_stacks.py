@@ -77,6 +77,58 @@ def test_folded_has_a_line_a_stack() -> None:
     assert written(small(), "folded", steps=[2]) == f"rank 0;Net;{SCRIPT} 4\n"
 
 
+def on_the_host() -> Trace:
+    """Net from 0 to 100 with an op from 10 to 30, in it a call of 5; one more call outside."""
+    return make_trace(
+        spans=[
+            {"name": "Net", "duration_ns": 100, "self_ns": 80},
+            {"name": "op", "parent_id": 0, "depth": 1, "start_ns": 10, "duration_ns": 20}
+            | {"self_ns": 20},
+        ],
+        api_calls=[
+            {"api": "cudaLaunchKernel", "span_id": 1, "start_ns": 12, "duration_ns": 5},
+            {"api": "cudaDeviceSynchronize", "start_ns": 200, "duration_ns": 7},
+        ],
+    )
+
+
+def test_the_hosts_own_time_by_stack() -> None:
+    expected = [
+        "rank 0;thread 0;Net 80",
+        "rank 0;thread 0;Net;op 15",
+        "rank 0;thread 0;Net;op;cudaLaunchKernel 5",
+        "rank 0;thread 0;cudaDeviceSynchronize 7",
+    ]
+    assert written(on_the_host(), "folded_host").splitlines() == expected
+    assert written(on_the_host(), "folded").splitlines() == expected  # no kernel was recorded
+    document = json.loads(written(on_the_host(), "speedscope"))
+    names = [frame["name"] for frame in document["shared"]["frames"]]
+    own = document["profiles"][0]
+    assert own["name"] == "rank 0: own time of the host by stack"
+    assert [";".join(names[frame] for frame in sample) for sample in own["samples"]] == [
+        line.removeprefix("rank 0;").rpartition(" ")[0] for line in expected
+    ]
+    assert (own["weights"], own["endValue"]) == ([80, 15, 5, 7], 107)
+
+
+def test_stops_of_a_debugger_by_stack() -> None:
+    frames = [
+        {"stack_id": stack, "level": level, "function": function}
+        for stack, functions in enumerate(
+            (["conv", "run", "main"], ["conv", "run", "main"], ["add"])
+        )
+        for level, function in enumerate(functions)
+    ]
+    trace = make_trace(frames=frames, stacks=[{"stack_id": stack} for stack in range(3)])
+    assert written(trace, "folded").splitlines() == ["rank 0;main;run;conv 2", "rank 0;add 1"]
+    (profile,) = json.loads(written(trace, "speedscope"))["profiles"]
+    assert (profile["name"], profile["unit"], profile["weights"]) == (
+        "rank 0: stops by stack",
+        "none",
+        [1, 1, 1],
+    )
+
+
 @pytest.mark.parametrize(
     "name", ["resnet50_eager", "resnet50_train_f32_pinned", "ddp_resnet50_2gpu/rank1"]
 )
@@ -87,7 +139,7 @@ def test_weights_sum_to_the_kernels_total(name: str) -> None:
         sum(int(line.rpartition(" ")[2]) for line in written(trace, "folded").splitlines()) == total
     )
     profiles = json.loads(written(trace, "speedscope"))["profiles"]
-    sampled = [one for one in profiles if one["type"] == "sampled"]
+    sampled = [one for one in profiles if "kernels" in one["name"]]
     assert (
         sum(sum(one["weights"]) for one in sampled)
         == total

@@ -3,6 +3,7 @@
 
 from tracelens.exports.export import Export
 from tracelens.exports.folded import EXPORT as FOLDED
+from tracelens.exports.folded import HOST as FOLDED_HOST
 from tracelens.exports.perfetto import EXPORT as PERFETTO
 from tracelens.exports.speedscope import EXPORT as SPEEDSCOPE
 

@@ -1,39 +1,68 @@
-"""Kernels by call stack in Brendan Gregg's folded format.
+"""Time by call stack in Brendan Gregg's folded format.
 
 flamegraph.pl, inferno and speedscope read it. It has one line per stack: its frames from the
-outermost on between semicolons, a space, and nanoseconds of kernels.
+outermost on between semicolons, a space, and what it took.
 """
 
+from collections.abc import Callable
 from typing import BinaryIO
 
 import polars as pl
 
 from tracelens.errors import printable
 from tracelens.exports.export import Export, Selection
-from tracelens.exports.stacks import kernel_stacks
+from tracelens.exports.stacks import Stacks, host_stacks, kernel_stacks, stop_stacks
+
+_VIEWERS = "flamegraph.pl, inferno or https://www.speedscope.app"
 
 
 def write(selection: Selection, stream: BinaryIO) -> str:
     """Write the kernels' time by stack, rank by rank; returns how many stacks.
 
-    Raises MissingTableError without any.
+    Where no kernel was recorded, it is the host's own time, and of a debugger's log how often each
+    stack was met. Raises MissingTableError where there is none of these.
 
     Weights sum to the kernels' total time. A semicolon in a name becomes a colon.
     """
-    selection.trace.require("export --to folded", "kernels")
+    trace = selection.trace
+    if trace.has("kernels"):
+        return _write(selection, stream, kernel_stacks, "ns of kernels")
+    if trace.has("spans") or trace.has("api_calls"):
+        return write_host(selection, stream)
+    if not trace.has("frames"):
+        trace.require("export --to folded", "kernels")
+    return _write(selection, stream, stop_stacks, "stops")
+
+
+def write_host(selection: Selection, stream: BinaryIO) -> str:
+    """Write the time that spans and API calls of each thread took themselves, by stack.
+
+    Returns how many stacks. Raises MissingTableError without any.
+    """
+    if not selection.trace.has("api_calls"):
+        selection.trace.require("export --to folded_host", "spans")
+    return _write(selection, stream, host_stacks, "ns of the host")
+
+
+def _write(
+    selection: Selection,
+    stream: BinaryIO,
+    stacks_of: Callable[[Selection, int], Stacks],
+    unit: str,
+) -> str:
     n_stacks = total = 0
     for rank in selection.ranks:
-        stacks = kernel_stacks(selection, rank)
-        sums = stacks.rows.group_by("path", "name", maintain_order=True).agg(
+        stacks = stacks_of(selection, rank)
+        sums = stacks.rows.group_by("place", "path", "name", maintain_order=True).agg(
             pl.col("duration_ns").sum()
         )
-        for path, name, weight in sums.iter_rows():
-            frames = [f"rank {rank}", *stacks.frames(path), printable(name)]
-            stream.write(
-                f"{';'.join(frame.replace(';', ':') for frame in frames)} {weight}\n".encode()
-            )
+        for place, path, name, weight in sums.iter_rows():
+            around = [f"rank {rank}", *([] if place is None else [place]), *stacks.frames(path)]
+            line = ";".join(frame.replace(";", ":") for frame in (*around, printable(name)))
+            stream.write(f"{line} {weight}\n".encode())
         n_stacks, total = n_stacks + sums.height, total + int(sums["duration_ns"].sum())
-    return f"{n_stacks:,} stacks, {total:,} ns of kernels"
+    return f"{n_stacks:,} stacks, {total:,} {unit}"
 
 
-EXPORT = Export("folded", ".folded", "flamegraph.pl, inferno or https://www.speedscope.app", write)
+EXPORT = Export("folded", ".folded", _VIEWERS, write)
+HOST = Export("folded_host", ".host.folded", f"{_VIEWERS} (the host's own time)", write_host)

@@ -1,4 +1,4 @@
-"""Kernels by call stack, and what host threads did, for https://www.speedscope.app."""
+"""Kernels and host time by call stack, and threads, for https://www.speedscope.app."""
 
 import json
 from collections.abc import Iterator
@@ -9,19 +9,25 @@ import polars as pl
 from tracelens.errors import printable
 from tracelens.exports.export import Export, Selection
 from tracelens.exports.lanes import Lanes
-from tracelens.exports.stacks import Stacks, kernel_stacks
+from tracelens.exports.stacks import Stacks, host_stacks, kernel_stacks, stop_stacks
 from tracelens.exports.tracks import Track, host_tracks
 
+_STACKS = (
+    ("kernels by stack", "nanoseconds", kernel_stacks),
+    ("own time of the host by stack", "nanoseconds", host_stacks),
+    ("stops by stack", "none", stop_stacks),
+)
+"""Names, units and rows of profiles by stack."""
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write(selection: Selection, stream: BinaryIO) -> str:
-    """Write one profile per rank of its kernels by stack, and one per host thread.
+    """Write profiles of each rank's kernels, own time of the host and stops, and of each thread.
 
     Kernels are in the order of time. Return how many profiles. Raises MissingTableError where there
-    are neither kernels nor spans.
+    are no kernels, spans or stacks.
     """
-    if not selection.trace.has("spans"):
+    if not any(selection.trace.has(table) for table in ("spans", "frames")):
         selection.trace.require("export --to speedscope", "kernels")
     frames: dict[str, int] = {}  # numbers of printable names
     stream.write(b'{"$schema":"' + _SCHEMA.encode() + b'","exporter":"tracelens","profiles":[')
@@ -39,11 +45,16 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterator[Iterator[str]]:
     """Yield the rank's profiles, each in pieces of text.
 
-    They are of its kernels, if any, and of its threads and their lanes.
+    They are of its kernels, of the host's own time and of stops, each if any, and of its threads
+    and their lanes.
     """
-    stacks = kernel_stacks(selection, rank)
-    if stacks.rows.height:
-        yield _kernels(stacks, f"rank {rank}: kernels by stack", frames)
+    for what, unit, stacks_of in _STACKS:
+        stacks = stacks_of(selection, rank)
+        if stacks.rows.height:
+            head = _head(
+                "sampled", f"rank {rank}: {what}", int(stacks.rows["duration_ns"].sum()), unit
+            )
+            yield _samples(stacks, head, frames)
     for track in host_tracks(selection, rank):
         slices = track.slices
         origin, last = int(slices["start_ns"][0]), int(slices["end_ns"].max())  # type: ignore[arg-type]
@@ -57,19 +68,19 @@ def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterat
             yield _events(track, pl.concat(parts), _head("evented", name, last - origin), frames)
 
 
-def _kernels(stacks: Stacks, name: str, frames: dict[str, int]) -> Iterator[str]:
-    """Yield a sampled profile: a sample for each kernel, its weight the kernel's time."""
+def _samples(stacks: Stacks, head: str, frames: dict[str, int]) -> Iterator[str]:
+    """Yield a sampled profile: a sample for each row, its weight the row's time."""
     rows = stacks.rows
-    yield _head("sampled", name, int(rows["duration_ns"].sum())) + ',"samples":['
-    known: dict[int, str] = {}
-    for at, (path, kernel) in enumerate(rows.select("path", "name").iter_rows()):
-        if path not in known:
-            known[path] = "".join(
-                f"{frames.setdefault(frame, len(frames))}," for frame in stacks.frames(path)
+    yield head + ',"samples":['
+    known: dict[tuple[str | None, int], str] = {}
+    for at, (place, path, name) in enumerate(rows.select("place", "path", "name").iter_rows()):
+        if (place, path) not in known:
+            around = [*([] if place is None else [place]), *stacks.frames(path)]
+            known[place, path] = "".join(
+                f"{frames.setdefault(frame, len(frames))}," for frame in around
             )
-        yield (
-            f"{',' if at else ''}[{known[path]}{frames.setdefault(printable(kernel), len(frames))}]"
-        )
+        number = frames.setdefault(printable(name), len(frames))
+        yield f"{',' if at else ''}[{known[place, path]}{number}]"
     yield '],"weights":['
     for at, weight in enumerate(rows["duration_ns"]):
         yield f"{',' if at else ''}{weight}"
@@ -103,8 +114,8 @@ def _events(track: Track, events: pl.Series, head: str, frames: dict[str, int]) 
     yield "]}"
 
 
-def _head(kind: str, name: str, end: int) -> str:
-    named = f'{{"type":"{kind}","name":{json.dumps(printable(name))},"unit":"nanoseconds"'
+def _head(kind: str, name: str, end: int, unit: str = "nanoseconds") -> str:
+    named = f'{{"type":"{kind}","name":{json.dumps(printable(name))},"unit":"{unit}"'
     return f'{named},"startValue":0,"endValue":{end}'
 
 

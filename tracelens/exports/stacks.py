@@ -1,6 +1,6 @@
-"""Call stacks of kernels.
+"""Call stacks, outermost first: of kernels, of the host's own time, and of a debugger's stops.
 
-The spans around the call that launched it, outermost first, and the kernel.
+Those of a kernel are the spans around the call that launched it, and the kernel.
 """
 
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.events.span_trees import span_trees
+from tracelens.derive.time.self_time import attribute, with_own_time
 from tracelens.errors import printable
 from tracelens.exports.export import Selection
 
@@ -17,10 +18,11 @@ PRE_WINDOW, UNLINKED = "(launched before the trace began)", "(its call is unknow
 
 @dataclass(frozen=True, slots=True)
 class Stacks:
-    """The kernels of a rank by stack.
+    """What took a rank's time by stack.
 
-    `rows` has start_ns, duration_ns, the kernel's name and `path`, by start. A path is an index of
-    `parents` (that of the path without its last name, or -1) and `names`.
+    `rows` has start_ns, duration_ns, the innermost name, `path` of what is around it, and `place`,
+    where its stacks lie apart from others'; by start. A path is an index of `parents` (that of the
+    path without its last name, or -1) and `names`.
     """
 
     rows: pl.DataFrame
@@ -52,13 +54,78 @@ def kernel_stacks(selection: Selection, rank: int) -> Stacks:
     for word in (PRE_WINDOW, UNLINKED):
         parents.append(-1)
         names.append(word)
-    span = kernels["span_id"]
-    place = path.gather(span.set((span < 0) | (span >= len(path)), None))
     own = kernels.select(
-        "start_ns", "duration_ns", pl.col("name").cast(pl.String), "link"
-    ).with_columns(place.alias("path"))
+        "start_ns",
+        "duration_ns",
+        pl.col("name").cast(pl.String),
+        "link",
+        place=pl.lit(None, pl.String),
+    ).with_columns(path=_gathered(path, kernels["span_id"]))
     outside = pl.when(pl.col("link") == "pre_window").then(len(names) - 2).otherwise(len(names) - 1)
     return Stacks(own.with_columns(pl.col("path").fill_null(outside)).drop("link"), parents, names)
+
+
+def host_stacks(selection: Selection, rank: int) -> Stacks:
+    """Return the stacks of a rank's spans and API calls, with the time that each took itself."""
+    columns = ("rank", "span_id", "parent_id", "depth", "name", "start_ns", "self_ns", "step")
+    spans = selection.trace.select("spans", *columns, "thread_id", rank=rank)
+    trees = list(span_trees(spans)) if spans.height else []
+    path, parents, names = _paths(trees[0]) if trees else (pl.Series([], dtype=pl.Int64), [], [])
+    place = ("span_id", "process_id", "thread_id", "start_ns", "duration_ns", "step")
+    calls = with_own_time(
+        selection.trace.select("api_calls", *place, "api", rank=rank).rename({"api": "name"})
+    )
+    rows = [calls.with_columns(path=_gathered(path, calls["span_id"]))]
+    for tree in trees:
+        in_calls = attribute(calls["span_id"], calls["own_ns"], tree.height)
+        own_ns = (tree["self_ns"] - in_calls).clip(0)
+        above = pl.Series(parents, dtype=pl.Int64).gather(path)
+        rows.append(tree.with_columns(own_ns=own_ns, path=above))
+    wanted = {
+        "start_ns": pl.col("start_ns"),
+        "duration_ns": pl.col("own_ns"),
+        "place": pl.format("thread {}", "thread_id"),
+        "name": pl.col("name").cast(pl.String),
+        "path": pl.col("path").fill_null(-1),
+        "step": pl.col("step"),
+    }
+    both = pl.concat([part.select(**wanted) for part in rows])
+    if selection.steps is not None:
+        both = both.filter(pl.col("step").is_in(selection.steps))
+    return Stacks(
+        both.drop("step").filter(pl.col("duration_ns") > 0).sort("start_ns"), parents, names
+    )
+
+
+def stop_stacks(selection: Selection, rank: int) -> Stacks:
+    """Return the stacks at which a debugger stopped a rank, each once, with 1 as their time."""
+    frames = selection.trace.frame("frames").filter(rank=rank)
+    known: dict[tuple[int, str], int] = {}
+    parents, names = list[int](), list[str]()
+    rows = list[tuple[int, int, None, str, int]]()
+    for _, stack in frames.group_by("stack_id", maintain_order=True):
+        functions = stack.sort("level", descending=True)["function"].to_list()
+        path = -1
+        for function in functions[:-1]:
+            if (path, function) not in known:
+                known[path, function] = len(names)
+                parents.append(path)
+                names.append(printable(function))
+            path = known[path, function]
+        rows.append((len(rows), 1, None, functions[-1], path))
+    schema = {
+        "start_ns": pl.Int64,
+        "duration_ns": pl.Int64,
+        "place": pl.String,
+        "name": pl.String,
+        "path": pl.Int64,
+    }
+    return Stacks(pl.DataFrame(rows, schema=schema, orient="row"), parents, names)
+
+
+def _gathered(path: pl.Series, span: pl.Series) -> pl.Series:
+    """Return the path of each span's row, None where it is unknown."""
+    return path.gather(span.set((span < 0) | (span >= len(path)), None))
 
 
 def _paths(tree: pl.DataFrame) -> tuple[pl.Series, list[int], list[str]]:

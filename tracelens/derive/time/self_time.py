@@ -27,10 +27,13 @@ def attribute_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
     `span_id` is a span's row number; there are `n_rows`.
     A call within another call of its thread adds nothing.
     """
-    placed = calls.select("span_id", *_LANE, starts="start_ns", ends=END)
-    ordered = placed.sort("starts", "ends", descending=[False, True])
-    reached = pl.col("ends").cum_max().shift(1).over(_LANE).fill_null(pl.col("starts"))
-    self_ns = ordered.select(
-        (pl.col("ends") - pl.max_horizontal("starts", reached)).clip(0)
-    ).to_series()
-    return attribute(ordered["span_id"], self_ns, n_rows)
+    placed = with_own_time(calls.select("span_id", *_LANE, "start_ns", "duration_ns"))
+    return attribute(placed["span_id"], placed["own_ns"], n_rows)
+
+
+def with_own_time(calls: pl.DataFrame) -> pl.DataFrame:
+    """Add own_ns to calls: the time that no earlier call of the thread covers; by start."""
+    ordered = calls.with_columns(ends=END).sort("start_ns", "ends", descending=[False, True])
+    reached = pl.col("ends").cum_max().shift(1).over(_LANE).fill_null(pl.col("start_ns"))
+    own = (pl.col("ends") - pl.max_horizontal("start_ns", reached)).clip(0)
+    return ordered.with_columns(own_ns=own).drop("ends")
