@@ -23,6 +23,7 @@ from tracelens.cli import demo
 from tracelens.cli import io as cli_io
 from tracelens.cli.app import split_command
 from tracelens.cli.io import default_target, stem
+from tracelens.cli.next_step import suggest
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
 
@@ -265,9 +266,16 @@ def test_an_ending_of_one_table_needs_one_section(run: Run, source: Path) -> Non
     assert "exactly one --section" in run("report", source, "--out", "r.csv").err
 
 
-def test_a_page_replaces_text_unless_both_are_asked_for(run: Run, source: Path) -> None:
+def test_a_page_replaces_text_unless_both_are_asked_for(
+    run: Run, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracelens.cli.next_step.shutil.which", lambda _: None)
     result = run("report", source, "--html", "r.html")
-    assert (result.code, result.out, result.err) == (0, "", "wrote r.html\nnext: open r.html\n")
+    assert (result.code, result.out, result.err) == (
+        0,
+        "",
+        "wrote r.html\nnext: open r.html in a browser\n",
+    )
     assert Path("r.html").read_text().startswith("<!DOCTYPE html>")
     part = ("report", source, "--section", "verdict", "--html", "r.html", "--format", "text")
     assert "What limits" in run(*part).out
@@ -298,6 +306,19 @@ def test_schema_lists_and_describes(run: Run) -> None:
         column in run("schema", "copy_cost").out
         for column in ("bandwidth_bytes_per_s", "wasteful_dtype")
     )
+
+
+def test_the_next_command_is_typed_as_this_one_was(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """By its path, as after make demo, unless the shell finds this very program by its name."""
+    program = tmp_path / "tracelens"
+    program.touch()
+    monkeypatch.setattr("sys.argv", [str(program)])
+    for found, typed in ((None, str(program)), (str(program), "tracelens")):
+        monkeypatch.setattr("tracelens.cli.next_step.shutil.which", lambda _, found=found: found)
+        suggest("tracelens report a.tracelens", "or", "--all")
+        assert capsys.readouterr().err == f"next: {typed} report a.tracelens    or    --all\n"
 
 
 def test_demo_reports_on_the_sample_or_says_where_it_is(

@@ -1,16 +1,40 @@
 """The command worth typing next: every command ends with one, on standard error."""
 
 import shlex
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tracelens.cli.output import tell
 from tracelens.storage.addresses import shown
 
+_NAME = "tracelens"
+
 
 def suggest(command: str, *more: str) -> None:
     """Write the next command to standard error, with options that lead elsewhere after it."""
-    tell("next: " + "    ".join((command, *more)))
+    begin, typed = f"{_NAME} ", f"{_typed_name()} "
+    words = [
+        f"{typed}{one.removeprefix(begin)}" if one.startswith(begin) else one
+        for one in (command, *more)
+    ]
+    tell("next: " + "    ".join(words))
+
+
+def _typed_name() -> str:
+    """Return how the shell finds this program: its name, or the path that it was started by."""
+    started = Path(sys.argv[0])
+    on_path = shutil.which(_NAME)
+    is_found = on_path is not None and started.exists() and started.samefile(on_path)
+    return _NAME if is_found or started.name != _NAME else shlex.quote(sys.argv[0])
+
+
+def open_command(page: Path) -> str:
+    """Return the command that opens a page in the browser, or words where there is none."""
+    path = shlex.quote(str(page))
+    opener = "open" if sys.platform == "darwin" else "xdg-open"
+    return f"{opener} {path}" if shutil.which(opener) else f"open {path} in a browser"
 
 
 def report_command(sources: Sequence[Path], against: Sequence[Path] = (), *options: str) -> str:

@@ -1,7 +1,6 @@
 """`tracelens report`: every question that a trace answers, and a comparison with its gates."""
 
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from tracelens.cli.io import (
     screen,
     write_report,
 )
-from tracelens.cli.next_step import report_command, suggest, suggest_sections
+from tracelens.cli.next_step import open_command, report_command, suggest, suggest_sections
 from tracelens.cli.output import emit, tell, warn
 from tracelens.cli.panels import COMPARING, GATING, RANKS, READING, SHOWING
 from tracelens.derive.comparing.comparability import unrelated
@@ -276,7 +275,7 @@ def _suggest(
     if answer is not None:
         suggest_sections(sources, against, answer.sections)
     elif html is not None:
-        suggest(f"open {shlex.quote(str(html))}")
+        suggest(open_command(html))
     elif names:
         suggest(f"tracelens schema {names[0]}")
     else:

@@ -1,7 +1,6 @@
 """`tracelens run`: capture a program, say what limits it, write trace and page, in one command."""
 
 import os
-import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 from tracelens.answers import make_answer
 from tracelens.cli.collect.request import capture_program, free_name, tell_of
 from tracelens.cli.io import progress, screen, write_report
-from tracelens.cli.next_step import more_of, report_command, suggest
+from tracelens.cli.next_step import more_of, open_command, report_command, suggest
 from tracelens.cli.output import emit, tell
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.errors import UsageError
@@ -85,8 +84,8 @@ def run(  # noqa: PLR0913 - one parameter an option
     with progress("answering"):
         built = build_report(trace)
     write_report(built, FORMATS["html"], page_path)
-    page = shlex.quote(str(page_path))
-    suggest(f"open {page}", "or", report_command([trace_path], (), *more_of(answer.sections)))
+    more = report_command([trace_path], (), *more_of(answer.sections))
+    suggest(open_command(page_path), "or", more)
     raise typer.Exit(done.exit_code)
 
 

@@ -57,6 +57,7 @@ _INSIDE_TORCH = (
     r"(?:\((?:defined at )?\d+\))?: \S+)$"
 )
 """Places of the host's time that are torch's own code, which a program cannot shorten itself."""
+_BY_HOST_PLACE = {_WAITS: _FOR_OTHERS, _INSIDE_TORCH: _BY_TORCH}
 _BY_WAIT = {
     r"aten::(?:item|_local_scalar_dense)\b": "Read the value later or less often (.item(), float(), if)",
     r"aten::(?:nonzero|masked_select|index\w*|unique\w*)\b": (
@@ -108,12 +109,8 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
         if cause == "input" and places:
             loaders = (say for loader, say in _BY_LOADER.items() if loader in places[0][0])
             text = next(loaders, words)
-        main_place = _main_place(places)
-        if cause == "host" and main_place:
-            text = _of_host(main_place)
-        if cause == "sync" and main_place:
-            waits = (say for wait, say in _BY_WAIT.items() if re.search(wait, main_place))
-            text = next(waits, words)
+        kinds = {"host": _BY_HOST_PLACE, "sync": _BY_WAIT}.get(cause, {})
+        text = next((say for kind, say in kinds.items() if _is_mostly(places, kind)), text)
         if cause == "allocation":
             text = _uncached(program) or words
         yield Rule(
@@ -127,18 +124,10 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
         )
 
 
-def _main_place(places: list[tuple[str, int]]) -> str | None:
-    """Return the place that has at least half of the time of all, None where none has."""
-    if places and 2 * places[0][1] >= sum(ns for _, ns in places):
-        return places[0][0]
-    return None
-
-
-def _of_host(place: str) -> str:
-    """Say what to do about the host's own time at a place."""
-    if is_wait(place):
-        return _FOR_OTHERS
-    return _BY_TORCH if re.search(_INSIDE_TORCH, place) else _BY_CAUSE["host"]
+def _is_mostly(places: list[tuple[str, int]], kind: str) -> bool:
+    """Return whether places that match a pattern have at least half of the time of all."""
+    of_kind = sum(ns for what, ns in places if re.search(kind, what))
+    return bool(places) and 2 * of_kind >= sum(ns for _, ns in places)
 
 
 def is_wait(place: str) -> bool:
