@@ -150,7 +150,7 @@ def importer_of(nsys: Path) -> Path | None:
 def run_tool(command: Sequence[str | Path], timeout_s: float = _TIMEOUT_S) -> str:
     """Return the output of nsys or its importer.
 
-    Raises ToolError with its last line when it fails.
+    Raises ToolError when it fails, with the last line that it printed.
     """
     done = ask(command, timeout_s)
     if done.returncode == 0:

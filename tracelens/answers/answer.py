@@ -86,8 +86,8 @@ class Answer:
 def rounded_percents(shares: Sequence[float]) -> list[int]:
     """Round shares to whole percents that sum to the rounded sum of the shares.
 
-    The largest, which the sentence names, is rounded as everywhere. What rounding adds or leaves
-    goes to the others, first to those that it changes least.
+    The largest share, which the sentence names, is rounded as everywhere. The difference that
+    rounding makes goes to the other shares, first to those that it changes least.
     """
     exact = [share * 100 for share in shares]
     percents = [round(value) for value in exact]

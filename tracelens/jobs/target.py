@@ -97,7 +97,7 @@ def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them
 
 
 def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest:
-    """Return the manifest of all ranks, as one of a trace that was collected at once."""
+    """Return the manifest of all ranks, like that of a trace collected at once."""
     manifests = [Manifest.from_dict(record.manifest) for record in records]
     n_rows: dict[str, dict[str, int]] = {}
     n_names: dict[str, dict[str, int]] = {}

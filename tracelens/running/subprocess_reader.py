@@ -30,10 +30,7 @@ _GZIP_FACTOR = 20
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many files are read at a time.
-
-    The memory that one may take, and the limit for all together.
-    """
+    """How many files are read at a time, the memory that one may take, and the limit for all."""
 
     n_workers: int
     bytes_each: int
@@ -43,8 +40,8 @@ class Plan:
 def plan(needs: Sequence[int], limit_bytes: int | None = None) -> Plan:
     """Return the plan for files that need so much memory.
 
-    It has at least one file at a time, and at most one a core. By default, they may take half of
-    it.
+    At least one file is read at a time, and at most one per core. By default, all files together
+    may take half of the machine's memory.
     """
     limit = limit_bytes or _memory_bytes() // 2
     each = max(needs)

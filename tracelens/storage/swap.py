@@ -24,9 +24,9 @@ _DEFERRED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Exchange two files or folders in one step; return whether system and file system can.
+    """Exchange two files or folders in one step; return whether the system could.
 
-    Linux has it in most of its file systems (renameat2), macOS in APFS (renamex_np).
+    Linux can in most of its file systems (renameat2), macOS in APFS (renamex_np).
     """
     paths = os.fsencode(first), os.fsencode(second)
     with suppress(OSError, AttributeError, TypeError):

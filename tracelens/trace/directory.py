@@ -43,7 +43,7 @@ _STORED_AS: dict[Any, tuple[str, ...]] = {
 _ANEW = "collect the trace again"
 _FILE = "_file"
 _MANY = 1 << 20
-"""Rows of small files that are read together."""
+"""Small files are read together until they have this many rows."""
 
 
 @contextmanager

@@ -49,7 +49,7 @@ def _devices(trace: Trace) -> str:
 def _steps(trace: Trace) -> list[tuple[str, str]]:
     """Say how many steps there are, how long they take, and what the profiler adds.
 
-    Their marks' length is said where it differs.
+    Where a step's mark is shorter than the step, its length is said too.
     """
     model = time_model(trace)
     times = step_times(model)

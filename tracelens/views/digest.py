@@ -1,4 +1,4 @@
-"""The parts of a report that people read as text: of many ranks the job and its worst ranks."""
+"""What of a report people read as text; of many ranks only the job and its worst ranks."""
 
 from dataclasses import replace
 

@@ -44,10 +44,9 @@ _IDS = ("rank", "step", "line")
 in _id."""
 
 _SINCE_EPOCH_NS = 1e15
-"""Later moments count from the clock's beginning, not from the trace's.
+"""A moment beyond this counts from the clock's beginning, not from the trace's.
 
-They are shown in whole nanoseconds.
-"""
+It is shown in whole nanoseconds."""
 
 _PLACES = ("rank", "device_id")
 _SHARES = ("library_", "primitive_")

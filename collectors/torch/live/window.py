@@ -26,7 +26,7 @@ def drain() -> None:
     """Wait until every device that this process uses has finished its work.
 
     It initialises nothing: a program without a device, or that has not used one yet, does not wait.
-    Neither does one that is capturing a graph, which waiting would break.
+    A program that is capturing a graph does not either, as waiting would break the capture.
     """
     module = _used()
     if module is None or _is_capturing(module):

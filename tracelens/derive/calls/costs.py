@@ -19,8 +19,7 @@ MEASURED, OTHER_TRACE, BENCH, BOUND = "measured", "other trace", "bench", "bound
 EVIDENCE = (BENCH, OTHER_TRACE, MEASURED, BOUND)
 """Kinds of evidence, from measured alone to not measured at all.
 
-A sequence is as sure as its least sure call.
-"""
+A sequence has the weakest evidence of its calls."""
 _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2}
 _ALIGNED_CHANNELS = 4
 
@@ -138,7 +137,7 @@ class Costs:
     def candidate(
         self, function: Function, nodes: Sequence[Node], layout: str
     ) -> dict[str, str] | None:
-        """Return the call as `tracelens collect calls` takes it.
+        """Return the call as `tracelens collect calls` times it.
 
         Return None where it was measured already.
         """
@@ -164,7 +163,7 @@ def bench_call(function: Function, nodes: Sequence[Node]) -> str:
 
 
 def least_sure(evidence: Iterable[str]) -> str:
-    """Return the evidence of a sequence: the least sure one of its calls."""
+    """Return the weakest evidence among the calls of a sequence."""
     return max(evidence, key=EVIDENCE.index, default=MEASURED)
 
 

@@ -219,7 +219,8 @@ def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
 def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
     """Return the calls of one step, with times.
 
-    Times are means over steps that made the same calls, else those of the last step but one.
+    If all steps made the same calls, times are means over the steps; else the last step but one is
+    taken.
     """
     if (
         ops["step"].n_unique() == 1 and n_steps > 1 and ops.height % n_steps == 0

@@ -101,9 +101,9 @@ It runs as it ran, in torch's default layout.
 def with_norm(
     name: str, library: str, ending: tuple[str, ...], constraints: Term, call: str
 ) -> tuple[Function, ...]:
-    """Return a function on a convolution, and its twin with a folded normalisation.
+    """Return a function on a convolution, and its twin that also covers a batch normalisation.
 
-    In that one, the batch normalisation is folded into the weights.
+    The twin folds the normalisation into the weights.
     """
     return tuple(
         Function(

@@ -73,7 +73,7 @@ def _searched(
 
 
 def split(calls: Calls, search: Search) -> list[Part]:
-    """Return parts of the graph, each of which hands on its last result alone.
+    """Cut the graph into parts, each of which hands on its last result alone.
 
     No function covers nodes on both sides of a cut.
     """
@@ -124,9 +124,9 @@ def _crossed(calls: Calls, search: Search) -> set[int]:
 def _part(
     calls: Calls, nodes: Sequence[Node], alive: Sequence[Node], last_read: dict[str, int], end: int
 ) -> Part:
-    """Return the part of its own nodes.
+    """Return the part that these nodes make up.
 
-    `alive` are results of the nodes before that it or what follows reads.
+    `alive` are results of earlier nodes that the part, or a node after it, reads.
     """
     read = dict.fromkeys(name for node in nodes for name in node.inputs)
     given = [node for node in alive if node.name in read]

@@ -28,10 +28,10 @@ def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFra
 
 
 def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
-    """Return the row number of each wanted (rank, id) in a table with these rank and id columns.
+    """Return the row number of each wanted (rank, id); None where the table has no such row.
 
-    Return None where it has none. Collected tables number their rows from 0 in each rank; then this
-    is arithmetic, which takes a tenth of a join's time.
+    `rank` and `ids` are the table's columns. Collected tables number their rows from 0 in each
+    rank; then this is arithmetic, which takes a tenth of a join's time.
     """
     wanted = wanted.rename(dict(zip(wanted.columns, ("rank", "id"), strict=True)))
     runs = _runs_of_ranks(rank)

@@ -12,7 +12,7 @@ _AT_ONCE = 1 << 16
 
 
 def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
-    """Return for each pattern whether it matches each row's text of a Categorical column.
+    """Return, for each pattern, whether it matches the text of each row of a Categorical column.
 
     It is False for None.
     """
@@ -28,7 +28,7 @@ def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
 
 
 def each_once(words: pl.Series, compute: Callable[[pl.Expr], pl.Expr]) -> pl.Series:
-    """Return the expression `compute` of each row's text.
+    """Evaluate the expression `compute` for each row's text.
 
     It is evaluated once for each distinct text, None included. A result of strings is returned as
     Categorical.

@@ -98,7 +98,7 @@ def sum_within(parent: pl.Series, values: pl.Series) -> pl.Series:
 
 
 def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
-    """Return whether a wanted row's code stands again further up.
+    """Return whether the code of a wanted row stands again in a row above it.
 
     `above` leads from row to row, and is None at the top.
     """
@@ -145,7 +145,7 @@ def joined_paths(words: pl.Series, parent: pl.Series, separator: str) -> pl.Seri
 
 
 def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
-    """Return the words behind those above them, where there are any; each pair is joined once."""
+    """Join the words behind those above them, where there are any; each pair is joined once."""
     joined = pl.concat_str(pl.nth(0) + separator, pl.nth(1), ignore_nulls=True).alias(words.name)
     return each_pair_once(
         above.alias("above"), words.alias("words"), lambda pairs: pairs.select(joined)

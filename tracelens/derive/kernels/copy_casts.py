@@ -98,9 +98,9 @@ def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
 
 
 def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
-    """Return each copy with the next casts on its stream whose element count fits.
+    """Pair each copy with the next casts on its stream whose element count fits.
 
-    The spans around both come with them.
+    The spans around both are kept.
     """
     by = ["rank", "device_id", "stream_id"]
     ordered = casts.sort("start_ns").with_columns(place=pl.int_range(pl.len()).over(by))

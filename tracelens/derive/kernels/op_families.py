@@ -83,7 +83,7 @@ def _filled(bound: Bound) -> list[int]:
 
 
 def _channels(bound: Bound, shape: Sequence[int]) -> int:
-    """Return over how many elements weights of a normalisation reach."""
+    """Return the number of elements that the weights of a normalisation reach."""
     sizes = bound.value("z")
     if are_sizes(sizes) and sizes:
         return prod(sizes)
@@ -224,7 +224,7 @@ def _picked_backward_reads(bound: Bound) -> int:
 
 
 def _best(bound: Bound) -> list[int]:
-    """Return the k best along a dimension."""
+    """Return the elements of the k best along a dimension, and of their indices."""
     shape, n_best, dim = bound.nth(0).shape, bound.value("q"), bound.value("d")
     if type(n_best) is not int or type(dim) is not int or not -len(shape) <= dim < len(shape):
         raise UnknownWorkError

@@ -99,10 +99,11 @@ def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
 
 
 def _attention_of_lengths(bound: Bound) -> int:
-    """Return the fewest operations of requests of any lengths, one after the other.
+    """Return the fewest operations that attention over requests of unknown lengths can take.
 
-    Queries, keys and values are (tokens, heads, width). Lengths are values of a tensor, which are
-    not recorded; of as many requests as cu_seqlens tells, equally long ones take the fewest.
+    Queries, keys and values are (tokens, heads, width), one request after the other. The lengths
+    are values of a tensor, which are not recorded; cu_seqlens tells how many requests there are.
+    Equal lengths take the fewest operations.
     """
     queries, keys, values, ends = (bound.nth(n).shape for n in range(4))
     if not len(queries) == len(keys) == len(values) == 3 or len(ends) != 1:

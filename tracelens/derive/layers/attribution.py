@@ -265,7 +265,7 @@ def _knows_nodes(trace: Trace) -> bool:
 def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
     """Return the span whose module each kernel belongs to.
 
-    Also return whether it is where the kernel's graph node was made.
+    Also return whether that is the span in which the kernel's graph node was made.
     """
     span_ids = kernels["span_id"]
     if "node_span_id" not in kernels.columns:

@@ -101,7 +101,8 @@ def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list
 def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) -> list[Row]:
     """Return the faster run for each operation of a layer, where both runs have the same ones.
 
-    Else for the whole layer. `operations` has each layer's times by operation in both runs.
+    Any other layer has the faster run as a whole. `operations` has each layer's times by operation
+    in both runs.
     """
     rows = best_of_two(layers)
     cumulative = 0.0

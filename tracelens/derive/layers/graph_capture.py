@@ -173,10 +173,11 @@ def captured_graphs(trace: Trace) -> Captured | None:
 
 
 def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.Series | None]:
-    """Return the share of a replay's kernels that contradict a capture, and each one's launch.
+    """Pair a replay's kernels with a capture's launches; return the contradicting share, and pairs.
 
-    1 and None for no such pairs. Where all launches name their kernels those are aligned, and
-    what is not aligned contradicts; else both are paired in order, if they are equally many.
+    Where all launches name their kernels the two sequences are aligned, and what is not aligned
+    contradicts. Else they are paired in order if there are equally many. Without pairs the share is
+    1.
     """
     if (launches["name"] != "").all():
         names = pl.concat([kernels["name"].str.strip_suffix(".kd"), launches["name"]])

@@ -96,9 +96,9 @@ def _fractions(parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
-    """Return each replayed kernel (rank, kernel_id) with the base's kernel like it.
+    """Pair each replayed kernel with the base's kernel like it.
 
-    That one is base_rank and base_id.
+    Columns are rank, kernel_id, base_rank and base_id.
     """
     mine, theirs = _coded(trace, base)
     runs = {rank: _run(part) for (rank,), part in theirs.group_by("rank", maintain_order=True)}

@@ -19,12 +19,12 @@ _LOADER = r"^enumerate\(DataLoader\)"
 
 
 def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
-    """Time each layer's ops on the host: they sum to the ops' self time.
+    """Time each layer's ops on the host: the rows sum to the ops' self time.
 
-    One row per rank, layer, class_name, phase and evidence, and per value of `by`, columns of
-    spans such as the step: n_ops, op_self_ns. Ops of a compiled graph belong to the modules that
-    its calls were made from, where that was recorded; one of several counts in each. Without any
-    op the frame has no columns.
+    There is one row per rank, layer, class_name, phase and evidence, and per value of `by`, which
+    are columns of spans such as the step. Columns are n_ops and op_self_ns. An op of a compiled
+    graph belongs to the modules that its call was made from, where that was recorded; if these are
+    several, it counts once in each. Without any op the frame has no columns.
     """
     spans = trace.select("spans", *_COLUMNS, *by)
     compiled = _ops_of_graphs(trace)

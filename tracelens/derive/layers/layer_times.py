@@ -223,7 +223,8 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
 def _comparable(base: Way, other: Way) -> bool:
     """Return whether both were measured alike.
 
-    The profiler's quantity is self time on the CPU or GPU, by the device.
+    Times by the profiler have to be self time on the device that each one ran on, the CPU or the
+    GPU.
     """
     if base.variant[0] != "profiler":
         return base.variant == other.variant

@@ -32,7 +32,7 @@ def _as_rank(trace: Trace, rank: int) -> Trace:
 def pairs_ranks(
     compare: Callable[Concatenate[Trace, Trace, _P], _T],
 ) -> Callable[Concatenate[Trace, Trace, _P], _T]:
-    """Return a comparison that, given traces of one rank each, compares these two ranks."""
+    """Wrap a comparison: given traces of one rank each, it compares these two ranks."""
 
     @wraps(compare)
     def paired(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> _T:

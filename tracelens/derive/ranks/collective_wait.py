@@ -191,7 +191,7 @@ def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.
 
 
 def _last_begun(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return for each moment, in their order, its rank's last interval that begins no later."""
+    """Return, for each moment, the last of its rank's intervals that begins no later."""
     asked = (
         moments.select("rank", moment=column)
         .with_row_index("_row")

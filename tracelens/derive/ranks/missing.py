@@ -19,10 +19,10 @@ _FASTEST = 0.1
 
 @dataclass(frozen=True, slots=True)
 class MissingStraggler:
-    """Ranks that were not given, whose groups' transfers take longer than they need.
+    """Ranks that were not given and whose groups' transfers take longer than they need.
 
-    excess_ns is that time in all; mean_ns and usual_ns are a transfer's mean time, and what it
-    would be without waiting.
+    `excess_ns` is the time lost in all; `mean_ns` is the mean time of a transfer, `usual_ns` that
+    of one without waiting.
     """
 
     ranks: tuple[int, ...]

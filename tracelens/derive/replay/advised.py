@@ -15,7 +15,7 @@ from tracelens.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Advised:
-    """A change, and a replay of the trace with it; None where no replay can make the change."""
+    """A change of the advice, with a replay of it; None where no replay can make the change."""
 
     change: Change
     prediction: Prediction | None

@@ -129,7 +129,7 @@ def _cuda_graph(subject: Subject, layer: str | None) -> Change:
 
 
 def _first_of_each_step(subject: Subject, chosen: Flags) -> Ints:
-    """Return the first chosen edge of each step."""
+    """Return the first of the chosen edges in each step."""
     table = subject.replay.table
     rows = np.flatnonzero(chosen)
     steps = np.searchsorted(subject.replay.marks, table.graph.sources[rows], "right")

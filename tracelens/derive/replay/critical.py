@@ -73,7 +73,7 @@ def critical_path_of(trace: Trace, replay: Replay) -> pl.DataFrame:
 def _within(
     replay: Replay, times: Ints, edges: list[int], begin: int, end: int
 ) -> tuple[list[int], list[int], list[int]]:
-    """Cut a path to the edges that take time between two moments, with start and length of each.
+    """Return the edges of a path that take time between two moments, and when and how long.
 
     They stay in order.
     """

@@ -65,7 +65,7 @@ def fused_optimizer(subject: Subject, _: str | None) -> Change:
 
 
 def _optimizer_steps(subject: Subject, prefix: str) -> tuple[Ints, Ints]:
-    """Return begins and ends of steps of optimizers whose marks begin so, in order."""
+    """Return begins and ends of the optimizer steps whose marks begin with the prefix, in order."""
     window = subject.replay.window
     spans = subject.trace.select(
         "spans", "name", "start_ns", "duration_ns", where=pl.col("rank") == window.rank

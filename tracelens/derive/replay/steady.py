@@ -68,7 +68,8 @@ def _joints(replay: Replay) -> list[tuple[int, int, int]]:
 def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
     """Return the mean time of a step in the steady state.
 
-    There each step finds what the one before left. Without weights, the recorded ones count.
+    There each step finds the queues and caches as the step before left them. Without weights, the
+    recorded ones count.
     """
     graph, _ = twice(replay, replay.table.graph.weights if weights is None else weights)
     times, _ = earliest_times(graph)
@@ -78,10 +79,7 @@ def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
 
 
 def steady_path(replay: Replay, weights: Ints) -> list[tuple[int, int]]:
-    """Return the window's edges that its steps wait for, with their ns.
-
-    Each step finds what the one before left.
-    """
+    """Return the window's edges that its steps wait for, with their ns, in the steady state."""
     graph, origins = twice(replay, weights)
     times, deciding = earliest_times(graph)
     n = replay.table.graph.n_moments

@@ -125,9 +125,10 @@ def _full_queues(window: Window, work: Work, starts: Ints, ends: Ints) -> list[H
 def _with_usual_times(
     window: Window, waits: list[HostWait], starts: Ints, ends: Ints
 ) -> list[HostWait]:
-    """Complete the waits: what the call itself takes, and the usual return where none was seen.
+    """Fill in the unknown times of waits.
 
-    What the call takes (own_ns) is -1 so far.
+    These are what the call itself takes (own_ns, -1 so far), and the return from the wait where
+    none was seen.
     """
     names = window.calls["api"].to_list()
     waiting = {wait.call for wait in waits if wait.own_ns < 0}

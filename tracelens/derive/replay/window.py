@@ -81,7 +81,7 @@ def read_window(trace: Trace, rank: int) -> Window | None:
 
 
 def _chosen_steps(trace: Trace, rank: int) -> pl.DataFrame:
-    """Return consecutive steps of the rank, of one window, with the median one among them."""
+    """Return consecutive steps of one capture window of the rank, the median step among them."""
     steps = steps_of(trace).filter(pl.col("rank") == rank).sort("start_ns")
     if not steps.height:
         return steps

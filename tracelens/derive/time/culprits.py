@@ -162,7 +162,7 @@ def _rotating(late: list[LateRank], n_steps: int) -> list[LateRank]:
 
 
 def _pools(late: Iterable[LateRank]) -> list[list[LateRank]]:
-    """Return late ranks together that are late in about the same steps for the same cause."""
+    """Group late ranks that are late in about the same steps for the same cause."""
     pools: list[list[LateRank]] = []
     for rank in sorted(late, key=lambda rank: (-len(rank.steps or ()), rank.rank)):
         for pool in pools:
@@ -206,9 +206,9 @@ def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> li
 
 
 def _sets(late: dict[int, LateRank], sets: Sequence[RankSet]) -> list[RankSet]:
-    """Return late ranks, which differ in their delays only, as sets of like delay.
+    """Split late ranks, which differ in their delays only, into sets of like delay.
 
-    Each has the name of the node, stage or group, or of several, whose ranks it is; else it is a
+    A set has the name of the node, stage or group, or of several, whose ranks it is; else it is a
     list.
     """
     causes = {rank.cause for rank in late.values()}
@@ -221,7 +221,7 @@ def _sets(late: dict[int, LateRank], sets: Sequence[RankSet]) -> list[RankSet]:
 
 
 def _name_set(ranks: frozenset[int], sets: Sequence[RankSet]) -> RankSet:
-    """Return the ranks as the set that they are, as several sets of a kind, or as a list."""
+    """Return the ranks as one named set, else as several sets of one kind, else as a list."""
     inside = [members for members in sets if ranks.issuperset(members.ranks)]
     for members in inside:
         if len(members.ranks) == len(ranks):

@@ -24,10 +24,10 @@ _THREAD = ["process_id", "thread_id"]
 
 
 def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
-    """Return the names, as in places, of Python frames that were entered before recording began.
+    """Return the names, as in places, of Python frames entered before recording began.
 
-    They are the outermost frames of a thread that is there when recording begins: each is inside
-    the one before, and no other Python call of the thread has ended yet.
+    They are a thread's outermost frames when recording begins: each lies inside the one before, and
+    no other Python call of the thread has ended yet.
     """
     python = spans.filter(pl.col("kind") == "python")
     first = python.filter(pl.col("start_ns") < pl.col("start_ns").min() + _AT_ONCE_NS)

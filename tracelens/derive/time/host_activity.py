@@ -192,8 +192,9 @@ def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
 def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
     """Return the operators that wait for the device, such as aten::item.
 
-    `row` is the waiting call's; of nested operators it is the innermost. A framework's own regions,
-    and autograd's around a whole backward function, may do much else.
+    `row` is the waiting call's. Of nested operators the innermost one is returned. A framework's
+    own regions, and autograd's around a whole backward function, are left out: they may do much
+    besides.
     """
     waits = causing.filter(pl.col("cause") == "sync").with_columns(span="span_id")
     ops = spans.filter(pl.col("row").is_in(waits["span"].drop_nulls().unique().implode())).filter(

@@ -125,7 +125,7 @@ def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
 
 
 def with_loading(pieces: pl.DataFrame, loaded: pl.Series | None) -> pl.DataFrame:
-    """Give pieces of launching the cause loading where a kernel was loaded for the work after them.
+    """Give a piece of launching the cause loading if a kernel was loaded for the work after it.
 
     `loaded` says so of each work; None where nothing was loaded.
     """

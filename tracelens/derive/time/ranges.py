@@ -240,10 +240,10 @@ def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
 
 
 def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, pl.Series]:
-    """Sort the work by key and segment; find the rows during which each range was open.
+    """Sort the work by key and segment, and find the rows during which each range was open.
 
-    For each range, of its key, these rows follow one another: returns the first row's number, and
-    the number after the last.
+    For a range these rows follow one another: returns the first row's number, and the number after
+    the last.
     """
     size = len(ranges.edges) + 1  # segments begin at -1
     group, groups = numbered(ranges.launched.select(key), key)
@@ -299,10 +299,10 @@ def _run_extent(launched: pl.DataFrame, begin: pl.Series, end: pl.Series) -> pl.
 
 
 def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:
-    """Return the names of the ranges around each and its own, outermost first.
+    """Return the path of range names to each range, its own name last.
 
-    Marks of steps lose their number in the paths of others, so that a range in every step has one
-    path.
+    Marks of steps lose their number within the paths of other ranges, so that a range in every step
+    has one path.
     """
     above = joined_paths(each_once(names, _without_step), parent, BETWEEN).gather(parent)
     return below(above, names.cast(pl.Categorical), BETWEEN).cast(pl.String)

@@ -331,7 +331,7 @@ def _python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFr
 def _without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
     """Leave out the deepest levels where there are more lanes and levels than can be drawn.
 
-    A level of a lane needs a bar even if all of its events are put together, two if they lie in two
+    A level of a lane needs one bar even if all its events are merged, and two if they lie in two
     stretches of time.
     """
     rows = bars.select("lane", "level").unique(maintain_order=True)
