@@ -1,11 +1,11 @@
 """Count the modules that a reader walks through to follow a command.
 
-    python -m tools.stops [--list]
+    python -m tools.stops [--list] [--all]
 
 The walk follows functions in the order of their first call. A stop is where the next function
 stands in another module than the one before; a return is a stop in a module that was entered
 before. Toolboxes and properties are not entered: what `trace.select`, `union` or `rank.subject`
-give, their names and docstrings say. With `--list`, prints each walk.
+give, their names and docstrings say; with `--all` they count, too. With `--list`, prints each walk.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tracelens.views.page import to_html
 
 ROOT = Path(__file__).resolve().parents[1]
 CAPTURE = ROOT / "samples" / "torch" / "resnet50_train_f64_pageable.pt.trace.json.gz"
-TOOLBOXES = (
+TOOLBOXES: tuple[str, ...] = (
     "schemas",
     "tracelens/__init__.py",
     "tracelens/derive/columns",
@@ -149,6 +149,9 @@ def walks() -> dict[str, Walk]:
 
 def main() -> None:
     """Print the table."""
+    global TOOLBOXES  # noqa: PLW0603 - of this command alone
+    if "--all" in sys.argv:
+        TOOLBOXES = ()
     found = walks()
     print(f"{'path':10} {'stops':>6} {'modules':>8} {'returns':>8}")
     for name, walk in found.items():

@@ -244,7 +244,10 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         return _capture_only(trace)
     model = time_model(trace)
     sentences = (
-        step_sentences(model) + phase_sentences(model) + unseen_device(trace) + advise(trace)
+        step_sentences(model)
+        + phase_sentences(model)
+        + unseen_device(trace, model.processes)
+        + advise(trace)
     )
     sentences += [
         f"{text[:1].upper()}{text[1:]}." for text in frame["caveat"].drop_nulls().unique()

@@ -60,7 +60,7 @@ def answer_program(trace: Trace) -> Answer:
     row = rows.row(0, named=True)
     model = time_model(trace)
     rank = next(rank for rank in rank_times(model) if rank.rank == row["rank"])
-    doubts = (*unseen_device(trace), *incomplete(trace))
+    doubts = (*unseen_device(trace, model.processes), *incomplete(trace))
     if row["bound"] == "too little to judge":
         return Answer(
             f"Too little was recorded to say what limits the program: {_amount(rank)}",

@@ -7,14 +7,8 @@ import polars as pl
 from tracelens.answers.answer import counted
 from tracelens.answers.words import listed
 from tracelens.derive.layers.compilation import shows_compilation
-from tracelens.derive.time.program_phases import (
-    LATER,
-    START_UP,
-    TEAR_DOWN,
-    phases,
-    program_steps,
-)
-from tracelens.derive.time.step_table import steps_of
+from tracelens.derive.time.model import TimeModel, time_model
+from tracelens.derive.time.program_phases import LATER, START_UP, TEAR_DOWN
 from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
@@ -23,9 +17,9 @@ _TRAINING = ("backward", "optimizer")
 
 def about(trace: Trace) -> str:
     """Describe steps, kind of program, devices, versions and what else was recorded."""
-    ranks = len(trace.manifest.ranks)
+    ranks, steps = len(trace.manifest.ranks), _steps(time_model(trace))
     words = [
-        f"{counted(ranks, 'rank')}, {_steps(trace)}" if ranks > 1 else _steps(trace),
+        f"{counted(ranks, 'rank')}, {steps}" if ranks > 1 else steps,
         _devices(trace),
         *_versions(trace),
         *(["compiled"] if shows_compilation(trace) else []),
@@ -39,14 +33,12 @@ def has_stacks(trace: Trace) -> bool:
     return bool((trace.select("spans", "kind")["kind"] == "python").any())
 
 
-def _steps(trace: Trace) -> str:
-    steps = steps_of(trace)
-    kind = _kind(trace)
-    if steps.is_empty():
+def _steps(model: TimeModel) -> str:
+    kind = _kind(model.trace)
+    if model.steps.is_empty():
         return f"{kind or 'a program'} that marks no steps"
-    windows = phases(trace)
-    judged = program_steps(steps, windows)
-    left_out = windows.drop_nulls("step").join(judged, on=["rank", "step"], how="anti")
+    judged = model.program_steps
+    left_out = model.phases.drop_nulls("step").join(judged, on=["rank", "step"], how="anti")
     words = [
         f"and {counted(_per_rank(own), 'step')} {why}"
         for why, own in (

@@ -8,7 +8,6 @@ import polars as pl
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.time.bar_details import DETAILS, with_details
 from tracelens.derive.time.model import TimeModel
-from tracelens.derive.time.program_phases import program_steps
 from tracelens.derive.time.rank_steps import same_moment
 from tracelens.derive.time.timeline import BARS, Timeline, Window, draw_timeline, windows
 from tracelens.report import Report
@@ -55,9 +54,7 @@ def _windows(report: Report, model: TimeModel, rank: int) -> list[Window]:
     chosen = windows(model, rank)
     path = _critical_path(report, rank)
     on_path = set(path["step"].drop_nulls()) if path.height else set()
-    rank_steps = (
-        program_steps(model.steps, model.phases).filter(pl.col("rank") == rank).sort("start_ns")
-    )
+    rank_steps = model.program_steps.filter(pl.col("rank") == rank).sort("start_ns")
     others = [
         Window(rank, row["step"], "", row["start_ns"], row["duration_ns"])
         for row in rank_steps.iter_rows(named=True)
@@ -171,7 +168,7 @@ def view_names(timeline: Timeline) -> tuple[str, str]:
 
 def overviews(report: Report, model: TimeModel, drawn: list[Timeline]) -> dict[str, str]:
     """Return all steps of each rank that is drawn alone, packed, by the words it is chosen by."""
-    steps = program_steps(model.steps, model.phases).sort("start_ns")
+    steps = model.program_steps.sort("start_ns")
     overviews_by_rank = {}
     for rank in dict.fromkeys(view.window.rank for view in drawn if len(view.ranks) == 1):
         rank_steps = steps.filter(pl.col("rank") == rank)

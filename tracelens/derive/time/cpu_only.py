@@ -32,14 +32,12 @@ _IS_IDLE = pl.col("work").is_null() | (pl.col("work") == CALLS)
 _IS_PROFILER = pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
 
 
-def process_sentences(trace: Trace) -> list[str]:
-    """Say what rows without a device mean, if there are any."""
-    ranks = process_ranks(trace)
-    if not ranks:
+def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
+    """Say what rows without a device mean, if there are any: those of these ranks."""
+    if not processes:
         return []
-    which = (
-        f" of rank {', '.join(map(str, ranks))}" if len(ranks) < len(trace.manifest.ranks) else ""
-    )
+    are_some = len(processes) < len(trace.manifest.ranks)
+    which = f" of rank {', '.join(map(str, processes))}" if are_some else ""
     sentence = (
         f"Nothing was recorded on a device, so this is the time{which} of the process: it computes"
         " while any of its threads runs an op that does arithmetic, and copies while one copies"
@@ -47,9 +45,9 @@ def process_sentences(trace: Trace) -> list[str]:
     return [sentence + " memory. Launch is calling ops: small ones, and the pauses between two."]
 
 
-def unseen_device(trace: Trace) -> list[str]:
-    """Warn where a rank shows no device work although its machine has a device."""
-    devices = trace.frame("devices").filter(pl.col("rank").is_in(process_ranks(trace)))
+def unseen_device(trace: Trace, processes: Sequence[int]) -> list[str]:
+    """Warn where a machine has a device, and one of these ranks shows no work of it."""
+    devices = trace.frame("devices").filter(pl.col("rank").is_in(processes))
     return [
         f"The machine has a device ({name}), and none of its work was recorded: if the program used"
         " it, ops launched or waited rather than computed. Profile with ProfilerActivity.CUDA to"

@@ -23,7 +23,7 @@ from tracelens.derive.time.cpu_only import break_down_processes
 from tracelens.derive.time.device_work import works_of_devices
 from tracelens.derive.time.host_time import host_times
 from tracelens.derive.time.idle_sums import times_of_devices
-from tracelens.derive.time.program_phases import phases
+from tracelens.derive.time.program_phases import phases, program_steps
 from tracelens.derive.time.step_table import activities_of, process_ranks, steps_of
 from tracelens.schemas.results.time import IDLE_PARTS, PARTS, PROGRAM, TIME_BREAKDOWN
 from tracelens.trace import Trace
@@ -110,6 +110,11 @@ class TimeModel:
                 added = max(recorded - unprofiled * row["n_windows"], 0)
                 kept[row["rank"]] = max(1 - added / slowed, 0.0)
         return kept
+
+    @property
+    def program_steps(self) -> pl.DataFrame:
+        """The steps that medians are made of: the program's, whole ones where there is any."""
+        return program_steps(self.steps, self.phases)
 
     @property
     def breakdown(self) -> Breakdown:

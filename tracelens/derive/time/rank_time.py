@@ -8,7 +8,6 @@ import polars as pl
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.time.cpu_only import count_ops
 from tracelens.derive.time.model import SLOWED, TimeModel
-from tracelens.derive.time.program_phases import program_steps
 from tracelens.schemas.results.time import PARTS, TIME_BREAKDOWN
 
 WORTH_IT = 0.02
@@ -176,17 +175,13 @@ def step_times(model: TimeModel) -> pl.DataFrame:
     which only a tail ran are left out, see `program_steps`.
     """
     ns = pl.col("duration_ns")
-    times = (
-        program_steps(model.steps, model.phases)
-        .group_by("rank")
-        .agg(
-            n_steps=pl.len(),
-            median_ns=ns.median(),
-            low_ns=ns.min(),
-            high_ns=ns.max(),
-            mean_ns=ns.mean(),
-            mark_ns=pl.col("mark_ns").median(),
-        )
+    times = model.program_steps.group_by("rank").agg(
+        n_steps=pl.len(),
+        median_ns=ns.median(),
+        low_ns=ns.min(),
+        high_ns=ns.max(),
+        mean_ns=ns.mean(),
+        mark_ns=pl.col("mark_ns").median(),
     )
     return times.sort("rank")
 

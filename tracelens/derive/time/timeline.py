@@ -12,7 +12,6 @@ from tracelens.derive.time.host_time import host_of_calls
 from tracelens.derive.time.host_tracks import CAUSE_OF_KIND
 from tracelens.derive.time.idle import idle_pieces
 from tracelens.derive.time.model import TimeModel
-from tracelens.derive.time.program_phases import program_steps
 from tracelens.schemas.results.time import PROGRAM
 from tracelens.trace import Trace
 
@@ -98,7 +97,7 @@ def first_rank(model: TimeModel) -> int:
 
 def windows(model: TimeModel, rank: int) -> list[Window]:
     """Return the program's steps of median and of longest duration, else its only window."""
-    steps = program_steps(model.steps, model.phases).filter(pl.col("rank") == rank)
+    steps = model.program_steps.filter(pl.col("rank") == rank)
     if steps.height:
         steps = steps.sort("duration_ns", "step")
         middle, last = (steps.height - 1) // 2, steps.height - 1
