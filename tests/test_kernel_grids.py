@@ -187,3 +187,30 @@ def test_order_of_rows_and_shift_of_time_change_nothing(
     told = found.filter(pl.col("waves").is_not_null())
     whole = told["waves"] / (1 - told["tail_frac"])
     assert (whole - whole.round()).abs().max() in (None, pytest.approx(0, abs=1e-6))
+
+
+def test_streams_that_share_the_device_are_no_badly_filled_grids() -> None:
+    """20 blocks communicate in a stream while 112 compute in another: 132 SMs in all."""
+
+    def grid(n: int, start: int, stream: int) -> dict[str, Any]:
+        return {"grid_x": n, "start_ns": start, "stream_id": stream}
+
+    kernels = [grid(112, 0, 7), grid(20, 300, 20), grid(112, 1000, 7), grid(20, 1500, 20)]
+    trace = trace_of(*kernels)
+    said = notes(trace, kernel_grids(trace))
+    assert said[1] == (
+        "Rank 0: streams share the device on purpose: kernels of 20 and of 112 blocks run at the"
+        " same time on its 132 SMs."
+    )
+    assert not any("have fewer blocks" in one for one in said)
+    # One after the other they share nothing.
+    apart = trace_of(grid(112, 0, 7), grid(20, 1000, 20))
+    assert not any("on purpose" in one for one in notes(apart, kernel_grids(apart)))
+
+
+def test_kernels_of_one_block() -> None:
+    trace = trace_of({"grid_x": 1, "duration_ns": 250}, {"duration_ns": 750})
+    assert notes(trace, kernel_grids(trace))[1] == (
+        "1 kernels of one block take 0.000 ms, 25.0% of kernel time, in which one SM works: most"
+        " add."
+    )

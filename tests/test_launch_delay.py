@@ -66,13 +66,22 @@ def test_a_row_a_function_and_sort_of_work_most_host_time_first() -> None:
     ]
 
 
+def test_the_launch_queue() -> None:
+    """Two launches wait 90 and 180 ns in the 200 ns from the first's return to the last start."""
+    calls = [call(0, 10), call(20, 30)]
+    trace = make_trace(api_calls=calls, kernels=[work(100, 110, 0), work(210, 220, 1)])
+    assert "held 1.4 launches on average: the host is ahead" in notes(trace, launch_delay(trace))[1]
+    trace = make_trace(api_calls=calls, kernels=[work(12, 15, 0), work(210, 220, 1)])
+    assert "held 0.9 launches on average: the device waits" in notes(trace, launch_delay(trace))[1]
+
+
 def test_work_without_a_call_is_left_out_and_said() -> None:
     trace = make_trace(api_calls=[call(0, 10)], kernels=[work(15, 35, 0), work(15, 20, None)])
     found = launch_delay(trace)
     assert found["n_calls"].to_list() == [1]
     said = notes(trace, found)
     assert "0% of kernels and copies were over sooner" in said[0]
-    assert "1 kernels have no launching call" in said[1]
+    assert "1 kernels have no launching call" in said[-1]
 
 
 @pytest.mark.parametrize("tables", [{"kernels": [work(0, 1, None)]}, {"api_calls": [call(0, 1)]}])

@@ -10,6 +10,7 @@ import polars as pl
 
 from tests.cases import make_trace
 from tracelens.analyses import roofline
+from tracelens.analyses.roofline import notes
 from tracelens.trace import Trace
 
 H, LONG = "c10::BFloat16", "long int"
@@ -92,6 +93,30 @@ def test_experts_that_nothing_tells_are_not_modelled() -> None:
     spans = [op("vllm::moe_forward", ([32, 3072], H), ([32, 32], H), ([], ""), ([], ""))]
     frame = roofline(served(DECODE, spans, {0: "_matmul_ogs"}))
     assert frame.filter(op="vllm::moe_forward").is_empty()
+
+
+def test_float32_and_memory_are_said_with_their_times() -> None:
+    """A product of 2,048³ takes 1 ms in float32 on an H200: 0.035 ms in TF32 at 494.7 TFLOP/s.
+
+    A sum of two million numbers moves 24 MB, for which 0.005 ms would do.
+    """
+    f32 = "float"
+    spans = [
+        op("aten::mm", ([2048, 2048], f32), ([2048, 2048], f32)),
+        op("aten::add", ([2_000_000], f32), ([2_000_000], f32), ([], "Scalar")),
+    ]
+    kernels = [
+        {"name": "sgemm", "span_id": 0, "duration_ns": 1_000_000},
+        {"name": "add", "span_id": 1, "duration_ns": 250_000},
+    ]
+    trace = make_trace(spans=spans, kernels=kernels, devices=[{"name": "NVIDIA H200"}])
+    said = " ".join(notes(trace, roofline(trace)))
+    least = 2 * 2048**3 / 494.7e12 * 1e3
+    assert "in float32 without tensor cores take 1.000 ms (80.0% of kernel time)" in said
+    assert f"autocast up to {1 - least:.3f} ms less" in said
+    moved = 24e6 / 4.8e12 * 1e3
+    assert "which memory bounds, take 0.250 ms (20.0% of kernel time) in 1 calls" in said
+    assert f"of it {0.25 - moved:.3f} ms above their own roof" in said
 
 
 def test_long_lists_are_as_large_as_their_blocks_take() -> None:

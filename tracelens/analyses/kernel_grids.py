@@ -3,6 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Points, named
+from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.columns.ratios import percent
 from tracelens.derive.kernels.device_limits import LIMITS, complete_devices, cuda_capability
 from tracelens.derive.kernels.grids import by_grid
@@ -24,6 +25,8 @@ _MAX_THREADS = 1024
 _UNBOUNDED = 1 << 30
 
 _LONG_TAIL = 0.25
+_LEAST = 0.02
+"""The least share of kernel time in grids of one block that is said."""
 # Shared memory is an argument of the launch like the grid: cuDNN's batch norm launches one grid
 # with several sizes.
 _TAKEN = ("registers_per_thread", "shared_bytes", "is_cluster_launch")
@@ -58,9 +61,26 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Describe the grids, and why occupancies are missing."""
     total = int(trace.select("kernels", "duration_ns")["duration_ns"].sum())
     known = frame.filter(pl.col("waves").is_not_null())
+    shared = _partitions(trace, frame)
+    known = known.join(shared, on=["rank", "device_id", "n_blocks"], how="anti")
     below = known.filter(pl.col("waves") < 1)
     long = known.filter((pl.col("waves") >= 1) & (pl.col("tail_frac") > _LONG_TAIL))
     sentences = [f"{frame['n_calls'].sum():,} kernels ran with {frame.height:,} distinct grids."]
+    sentences += [
+        f"Rank {rank}: streams share the device on purpose: kernels of {low:,} and of {high:,} blocks"
+        f" run at the same time on its {low + high:,} SMs."
+        for rank, low, high in shared.select("rank", "low", "high")
+        .unique()
+        .sort("rank")
+        .iter_rows()
+    ]
+    one = frame.filter(pl.col("n_blocks") == 1)
+    if int(one["duration_total_ns"].sum()) >= _LEAST * total:
+        sentences.append(
+            f"{one['n_calls'].sum():,} kernels of one block take"
+            f" {int(one['duration_total_ns'].sum()) / 1e6:,.3f} ms, {_share(one, total)} of kernel"
+            f" time, in which one SM works: most {one['name'][0]}."
+        )
     if known.height:
         sentences.append(
             f"{below['n_calls'].sum():,} of them, {_share(below, total)} of kernel time, have fewer"
@@ -83,6 +103,38 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             " need more waves than this: the source does not tell which do."
         )
     return sentences
+
+
+def _partitions(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return rank, device_id, n_blocks, low and high of grids by which streams share a device.
+
+    In two streams most time is in grids of so many blocks that they add up to the device's SMs, and
+    at least half of the smaller one's time lies within the other stream's kernels.
+    """
+    key = ["rank", "device_id"]
+    blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
+    columns = (*key, "stream_id", "start_ns", "duration_ns", "grid_x", "grid_y", "grid_z")
+    kernels = trace.select("kernels", *columns).with_columns(n_blocks=blocks)
+    sums = kernels.group_by(*key, "stream_id", "n_blocks").agg(pl.col("duration_ns").sum())
+    main = sums.sort("duration_ns", descending=True).unique([*key, "stream_id"], keep="first")
+    sizes = trace.devices.select(*key, "sm_count").drop_nulls().unique(key)
+    pairs = main.join(main, on=key, suffix="_b").join(sizes, on=key)
+    n_sms = pl.col("n_blocks") + pl.col("n_blocks_b")
+    pairs = pairs.filter(pl.col("n_blocks") < pl.col("n_blocks_b"), n_sms == pl.col("sm_count"))
+    rows: list[tuple[int, int, int, int, int]] = []
+    for rank, device, low, high, stream, other in pairs.select(
+        *key, "n_blocks", "n_blocks_b", "stream_id", "stream_id_b"
+    ).iter_rows():
+        of_device = kernels.filter(pl.col("rank") == rank, pl.col("device_id") == device)
+        small, large = (
+            of_device.filter(pl.col("stream_id") == one, pl.col("n_blocks") == n)
+            for one, n in ((stream, low), (other, high))
+        )
+        if 2 * int(covered_ns(small, large, key).sum()) >= int(small["duration_ns"].sum()):
+            rows += [(rank, device, n, low, high) for n in (low, high)]
+    schema = ["rank", "device_id", "n_blocks", "low", "high"]
+    types = [frame.schema["rank"], frame.schema["device_id"], *[pl.Int64()] * 3]
+    return pl.DataFrame(rows, schema=dict(zip(schema, types, strict=True)), orient="row")
 
 
 def _share(part: pl.DataFrame, total: int) -> str:

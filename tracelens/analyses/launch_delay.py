@@ -3,11 +3,16 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars, named
+from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import is_each_once, rows_of
+from tracelens.derive.columns.ratios import over
 from tracelens.schemas.results.time import LAUNCH_DELAY
 from tracelens.trace import Trace
 
 _KEY = ["rank", "api", "work"]
+_AHEAD = 1.0
+"""Launches in the queue from which the device always finds the next one."""
+_MOST_RANKS = 1
 _WORK = pl.Enum(["kernel", "memcpy", "memset"])
 
 
@@ -83,12 +88,34 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             f"Rank {rank}: {short:.0%} of kernels and copies were over sooner than the call that"
             " started them: launched one by one, such work cannot keep the device busy."
         )
+    sentences += _queues(trace)
     unlinked = trace.select("kernels", "api_call_id")["api_call_id"].null_count()
     if unlinked:
         sentences.append(
             f"{unlinked:,} kernels have no launching call in the trace and are left out."
         )
     return sentences
+
+
+def _queues(trace: Trace) -> list[str]:
+    """Say of each rank how many launches wait on average until their first kernel starts.
+
+    By Little's law that is the sum of their waits over the time from the first launch to the last
+    start.
+    """
+    kernels = trace.select("kernels", "rank", "api_call_id", "start_ns").drop_nulls("api_call_id")
+    calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", "duration_ns")
+    calls = calls.select("rank", "api_call_id", returned_ns=END)
+    first = kernels.lazy().group_by("rank", "api_call_id").agg(pl.col("start_ns").min()).collect()
+    waits = first.join(calls, on=["rank", "api_call_id"])
+    wait = (pl.col("start_ns") - pl.col("returned_ns")).clip(lower_bound=0)
+    window = pl.col("start_ns").max() - pl.col("returned_ns").min()
+    held = waits.group_by("rank").agg(held=over(wait.sum(), window)).drop_nulls().sort("rank")
+    return [
+        f"Rank {rank}: the launch queue held {n:,.1f} launches on average: "
+        + ("the host is ahead of the device." if n >= _AHEAD else "the device waits for launches.")
+        for rank, n in held.head(_MOST_RANKS).iter_rows()
+    ]
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -7,6 +7,7 @@ from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.device_peaks import device_peaks
 from tracelens.derive.kernels.peaks import Peaks
 from tracelens.derive.layers.modelled_calls import modelled
+from tracelens.derive.layers.roofline_hints import roofline_hints
 from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.results.roofline import ROOFLINE
 from tracelens.trace import Trace
@@ -185,6 +186,7 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
     )
     sentences = [
         *_nearness(calls, total),
+        *roofline_hints(trace, calls, total),
         f"{what}, {1 - share:.1%} of kernel time. Not modelled: {share:.1%}{why}.",
     ]
     if steps["mfu_frac"].count():
