@@ -67,8 +67,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     long = known.filter((pl.col("waves") >= 1) & (pl.col("tail_frac") > _LONG_TAIL))
     sentences = [f"{frame['n_calls'].sum():,} kernels ran with {frame.height:,} distinct grids."]
     sentences += [
-        f"Rank {rank}: streams share the device on purpose: kernels of {low:,} and of {high:,} blocks"
-        f" run at the same time on its {low + high:,} SMs."
+        f"Rank {rank}: streams share the device on purpose: kernels of {low:,} and of {high:,}"
+        f" blocks run at the same time on its {low + high:,} SMs."
         for rank, low, high in shared.select("rank", "low", "high")
         .unique()
         .sort("rank")
