@@ -170,7 +170,11 @@ def _all(column: str) -> pl.Expr:
     return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
 
 
-def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:  # noqa: ARG001
+def notes(
+    trace: Trace,
+    frame: pl.DataFrame,
+    base: Trace | None = None,  # noqa: ARG001 - as in `run`
+) -> list[str]:
     """Say what share is modelled, how much of the peak is used, and where the peaks are from."""
     steps = frame.filter(pl.col("op") == STEP)
     ops = frame.filter(pl.col("op") != STEP)
