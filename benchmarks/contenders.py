@@ -275,6 +275,31 @@ def nesting(n_spans: str, folder: str) -> Said:
     }
 
 
+def replay(n_events: str, folder: str) -> Said:
+    """Replay a step of so many events: those of the trace's replay, one copy after the other.
+
+    An event has two moments, its begin and its end.
+    """
+    import numpy as np
+
+    from tracelens.derive.replay.graph import Graph, earliest_times
+    from tracelens.derive.replay.replay import replays
+    from tracelens.trace import Trace
+
+    graph = next(iter(replays(Trace.open(folder)).values())).table.graph
+    n_copies = -(-2 * int(n_events) // graph.n_moments)
+    copies = np.arange(n_copies, dtype=np.int64)[:, None]
+    offsets = (graph.offsets[:-1] + copies * graph.offsets[-1]).ravel()
+    large = Graph(
+        np.append(offsets, n_copies * graph.offsets[-1]),
+        (graph.sources + copies * graph.n_moments).ravel(),
+        np.tile(graph.weights, n_copies),
+    )
+    begin = time.perf_counter()
+    earliest_times(large)
+    return {"seconds": time.perf_counter() - begin, "moments": large.n_moments}
+
+
 def nvml_sampler() -> Said:
     """Measure the processor time that sampling takes, as a share of a core. The GPU is idle."""
     from tracelens.running.nvml import Sampler
@@ -314,6 +339,7 @@ CONTENDERS: dict[str, Callable[..., Said]] = {
         analysis_names,
         analysis,
         nesting,
+        replay,
         nvml_sampler,
     )
 }

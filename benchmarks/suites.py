@@ -30,6 +30,7 @@ COLLECT_NSYS = "tracelens collect nsys"
 MASKING = "masking secrets"
 CONNECTORX = "connectorx, same columns"
 POLARS = "polars, read and write"
+REPLAY, REPLAYED_EVENTS = "replay", 20_000
 _ROOT = Path(__file__).resolve().parents[1]
 _STACKS = _ROOT / "samples" / "stacks"
 _MANY_MB = 400
@@ -183,7 +184,7 @@ def collect_nsys(bench: Bench) -> None:
 
 
 def analyses(bench: Bench) -> None:
-    """Time opening a trace, each analysis of it, and nesting its spans.
+    """Time opening a trace, each analysis of it, nesting its spans, and replaying a step.
 
     Each is timed for every number of kernels.
     """
@@ -218,6 +219,8 @@ def analyses(bench: Bench) -> None:
         "M spans",
     )
     bench.race([nesting], row)
+    replay = Contender(REPLAY, peer("replay", str(REPLAYED_EVENTS), str(trace)))
+    bench.race([replay], Row(REPLAY, "", f"{REPLAYED_EVENTS:,} events", REPLAYED_EVENTS, "events"))
     shutil.rmtree(trace)
 
 

@@ -25,6 +25,7 @@ def judge(results: Results) -> list[Target]:
         _flat,
         _files_and_layouts,
         _nesting,
+        _replay,
         _nsys,
         _analyses,
         _page,
@@ -134,6 +135,13 @@ def _nesting(results: Results) -> Iterator[Target]:
     row = results.find("nesting", "nest")
     target = "nesting 5 M spans of one thread in at most 0.3 s"
     yield _within(target, row, 0.3)
+
+
+def _replay(results: Results) -> Iterator[Target]:
+    row = results.find(suites.REPLAY, suites.REPLAY)
+    yield _within("replaying a step of 20,000 events in at most 50 ms", row, 0.05)
+    row = results.find("analysis", "sensitivity", "1 M kernels")
+    yield _within("sensitivity of 1 M kernels in at most 1 s", row, 1.0)
 
 
 def _nsys(results: Results) -> Iterator[Target]:
