@@ -225,6 +225,19 @@ def test_what_the_capture_measured_is_the_answer() -> None:
     assert row["evidence"] == "measured"
 
 
+def test_waiting_for_a_loaders_workers_widens_the_range() -> None:
+    """A tenth of the 200 µs, times 2.2 to each side, since other processes are not recorded."""
+    widths = []
+    for what in ("_MultiProcessingDataLoaderIter.__next__", "_SingleProcessDataLoaderIter"):
+        made = launch_bound()
+        made.tables["activities"] = [
+            {"cause": "input", "what": what, "start_ns": 195_000, "duration_ns": 200_000}
+        ]
+        row = unprofiled_step(made.trace()).row(0, named=True)
+        widths.append(row["high_ns"] - row["unprofiled_ns"])
+    assert widths[0] - widths[1] == pytest.approx(44_000, rel=0.02)
+
+
 def test_of_an_unknown_profiler_nothing_is_said() -> None:
     row = unprofiled_step(launch_bound().trace("trace_log")).row(0, named=True)
     assert (row["unprofiled_ns"], row["evidence"]) == (None, "unknown")

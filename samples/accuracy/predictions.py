@@ -110,8 +110,9 @@ _STEPS = """\
 Captures of [samples/whatif](../samples/whatif/README.md), whose steps were timed without the profiler on an H200, in
 the same process before and in one that never profiled. What the profiler adds to an op, a Python call and an API call
 was fitted on half of the programs (*fitted on*), and never on those that are *judged*; larger captures than are
-bundled took part in both. Times are in ms. The range is as wide as held nine in ten of all captures. The two measured
-times themselves differ by {apart:.1%} in the median.
+bundled took part in both. Times are in ms. The range is as wide as held nine in ten of all captures, and wider by a
+share of the time that a step waits for a loader's workers, which was chosen when the errors of both halves were
+known. The two measured times themselves differ by {apart:.1%} in the median.
 """
 
 _CHANGES = """\

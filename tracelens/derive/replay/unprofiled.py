@@ -15,13 +15,16 @@ from tracelens.derive.replay.costs import (
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
 from tracelens.derive.replay.steady import steady_step_ns
 from tracelens.derive.time.program_phases import phases, program_steps
-from tracelens.derive.time.step_table import steps_of
+from tracelens.derive.time.step_table import activities_of, steps_of
 from tracelens.trace import Trace
 
 _UNEVEN = 0.25
 """If median and mean differ by more than this, steps are of several kinds."""
 LARGEST_ERROR = 0.1
 """A replay that misses the recorded step by more predicts nothing."""
+
+_WORKERS = "MultiProcessing|poll|acquire"
+"""Places where a data loader waits for its workers, which are other processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +74,23 @@ def _of_rank(trace: Trace, replay: Replay, recorded_ns: int) -> UnprofiledStep:
     times = [steady_step_ns(replay, w) for w in weights_of_scenarios(replay, costs)]
     scale = recorded_ns / times[-1] if times[-1] else 1.0
     usual = round(times[0] * scale)
-    margin = STEP_WIDTH * uncertainty_ns(*times) * scale
+    error_ns = uncertainty_ns(*times, input_ns=_input_ns(trace, replay))
+    margin = STEP_WIDTH * error_ns * scale
     low, high = max(round(usual - margin), 0), round(usual + margin)
     return UnprofiledStep(rank, recorded_ns, usual, low, high, error, evidence)
+
+
+def _input_ns(trace: Trace, replay: Replay) -> float:
+    """Return the time of a replayed step in which the host waits for workers' input."""
+    window = replay.window
+    start = pl.col("start_ns") - window.origin_ns
+    inputs = activities_of(trace).filter(
+        (pl.col("rank") == window.rank)
+        & (pl.col("cause") == "input")
+        & pl.col("what").cast(pl.String).str.contains(_WORKERS)
+        & start.is_between(0, window.marks[-1], closed="left")
+    )
+    return int(inputs["duration_ns"].sum()) / (len(window.marks) - 1)
 
 
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
