@@ -152,7 +152,7 @@ def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints
 
 
 def uncertainty_ns(
-    usual_ns: float, slower_ns: float, recorded_ns: float, input_ns: float = 0.0
+    usual_ns: float, slower_ns: float, recorded_ns: float, *, input_ns: float = 0.0
 ) -> float:
     """Return how large an error to expect of a step, from what it takes in the three scenarios.
 
