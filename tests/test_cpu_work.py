@@ -167,3 +167,18 @@ def test_a_program_that_only_sleeps_is_said_to_sleep() -> None:
     assert answer.sentence == "The program sleeps or waits: 90 % of a step of 10.0 ms"
     assert answer.place == "at train.py:4 <module> > sleep"
     assert answer.changes[0].text.startswith("the program only waits (sleep")
+
+
+def test_no_device_is_spoken_of_where_there_is_none() -> None:
+    """Two steps of 10 ms: 1 ms computes, the rest parses."""
+    trace = process(
+        *(step(i, 10_000 * i, 10_000 * i + 10_000) for i in range(2)),
+        *(op(10_000 * i, 10_000 * i + 1_000, "aten::mm", LARGE) for i in range(2)),
+        *(
+            span(10_000 * i + 1_000, 10_000 * i + 9_990, "a.py(3): parse", "python")
+            for i in range(2)
+        ),
+    )
+    answer = make_answer(trace)
+    assert answer.sentence == "The program runs no torch op: 90 % of a step of 10.0 ms"
+    assert "device" not in answer.changes[0].text

@@ -16,6 +16,7 @@ from tracelens.answers.program import (
     percent_in,
     program_bar,
     program_sentence,
+    special_words,
 )
 from tracelens.answers.recorded import about
 from tracelens.answers.words import place_text
@@ -103,8 +104,10 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
     together = mean_rank(ranks)
     bar = program_bar(together)
     which = "On every rank" if len(ranks) == len(judged) else f"On {_named(ranks)}"
-    sentence = program_sentence(together, bound, percent_in(bar, together, bound))
     what = next(iter(rows["what"].drop_nulls().to_list()), None)
+    special = special_words(time_model(trace), ranks[0], bound, what)
+    share = percent_in(bar, together, bound)
+    sentence = program_sentence(together, bound, share, special=special)
     changes = changes_of(trace, together.judged_step_ns, what)
     return Answer(
         f"{which} {sentence[:1].lower()}{sentence[1:]}",

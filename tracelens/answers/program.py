@@ -82,7 +82,7 @@ def answer_program(trace: Trace) -> Answer:
             rank,
             row["bound"],
             percent_in(bar, rank, row["bound"]),
-            special=_special_words(model, rank, row["bound"], where, reads=reads_at is not None),
+            special=special_words(model, rank, row["bound"], where, reads=reads_at is not None),
         ),
         place=_place(trace, rank, where, row["bound"], reads=reads_at is not None),
         details=_kinds(trace, rank),
@@ -203,8 +203,8 @@ def no_change(rank: RankTime) -> str:
     return f"What would help: nothing seen here would save 2 % of {whole}"
 
 
-def _special_words(
-    model: TimeModel, rank: RankTime, bound: str, where: str | None, *, reads: bool
+def special_words(
+    model: TimeModel, rank: RankTime, bound: str, where: str | None, *, reads: bool = False
 ) -> str | None:
     """Say what a program does that nearly only reads single values, or only waits, else None."""
     if reads:

@@ -57,6 +57,7 @@ _INSIDE_TORCH = (
     r"(?:\((?:defined at )?\d+\))?: \S+)$"
 )
 """Places of the host's time that are torch's own code, which a program cannot shorten itself."""
+_BETWEEN_OPS = "Shorten what the program does besides torch ops, or do it in a thread or process"
 _BY_HOST_PLACE = {_WAITS: _FOR_OTHERS, _INSIDE_TORCH: _BY_TORCH}
 _BY_WAIT = {
     r"aten::(?:item|_local_scalar_dense)\b": "Read the value later or less often (.item(), float(), if)",
@@ -109,6 +110,8 @@ def _idle(program: JudgedProgram) -> Iterator[Rule]:
         if cause == "input" and places:
             loaders = (say for loader, say in _BY_LOADER.items() if loader in places[0][0])
             text = next(loaders, words)
+        if cause == "host" and not program.trace.has("kernels"):
+            text = _BETWEEN_OPS
         kinds = {"host": _BY_HOST_PLACE, "sync": _BY_WAIT}.get(cause, {})
         text = next((say for kind, say in kinds.items() if _is_mostly(places, kind)), text)
         if cause == "allocation":
