@@ -308,6 +308,13 @@ def test_schema_lists_and_describes(run: Run) -> None:
     )
 
 
+def test_a_program_given_as_a_trace_is_told_what_records_it(run: Run) -> None:
+    Path("train.py").write_text("import torch\n")
+    said = run("train.py")
+    assert said.code == 1
+    assert "a program, not a trace; record it: tracelens run python train.py" in said.err
+
+
 def test_the_next_command_is_typed_as_this_one_was(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -172,6 +172,10 @@ def detect(path: Path) -> str:
     for collector in COLLECTORS.values():
         if collector.sniff(path, head):
             return collector.kind
+    if path.suffix == ".py":
+        raise SourceError(
+            f"{path} is a program, not a trace; record it: tracelens run python {path}"
+        )
     raise SourceError(f"{path}: found {_described(path, head)}, expected one of: {_expected()}")
 
 
