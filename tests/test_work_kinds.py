@@ -108,7 +108,10 @@ def test_time_and_nearness_by_phase_and_kind() -> None:
 
 def test_where_a_kernel_is_launched() -> None:
     row = top_kernels(served()).row(by_predicate=pl.col("name") == "nvjet_tst", named=True)
-    assert row["places"] == "linear.py(def 134): apply 70%, sampler.py(def 9): lm_head 30%"
+    assert (
+        row["places"]
+        == "linear.py(defined at 134): apply 70%, sampler.py(defined at 9): lm_head 30%"
+    )
     assert row["ops"] == "aten::mm 100%"
     assert row["layers"] == "model.layers.mlp 70%"
     assert row["phases"] == "decode 75%, prefill 25%"
@@ -124,3 +127,27 @@ def test_the_answer_names_the_kinds_of_a_language_models_work() -> None:
     answer = make_answer(make_trace(kernels=kernels))
     assert answer.details == ("kernels: dense products 90 %, attention 10 %",)
     assert make_answer(make_trace(kernels=kernels[:9])).details == ()
+
+
+def test_all_to_alls_what_hides_them_and_who_gets_most() -> None:
+    """Of 2 · 3 · 10 ns of exchanges on two ranks a product hides 6; rank 0 gets 30 of 40 bytes.
+
+    The numbers of tokens are exchanged first; what comes back from the experts is not counted.
+    """
+    kernels: list[dict[str, Any]] = []
+    collectives: list[dict[str, Any]] = []
+    for rank, received in enumerate((30, 10)):
+        for n, (dtype, size) in enumerate((("Long", 8), ("BFloat16", received), ("BFloat16", 20))):
+            nccl: dict[str, Any] = {"name": "ncclDevKernel_SendRecv", "is_communication": True}
+            at: dict[str, Any] = {"rank": rank, "kernel_id": n}
+            kernels.append({**nccl, **at, "start_ns": 20 * n, "duration_ns": 10})
+            collectives.append(
+                {**at, "name": "all_to_allv", "dtype": dtype, "size_out_bytes": size}
+            )
+        product: dict[str, Any] = {"rank": rank, "kernel_id": 3, "start_ns": 27, "duration_ns": 7}
+        kernels.append(product | {"name": "gemm", "primitive": "gemm"})
+    trace = make_trace(kernels=kernels, collectives=collectives)
+    assert notes(trace, work_kinds(trace))[-2:] == [
+        "All-to-alls take 0.00 ms in 6 calls, 81.1% of kernel time; other kernels hide 10.0% of it.",
+        "Experts are chosen unevenly: those of rank 0 get 1.50 times the mean.",
+    ]

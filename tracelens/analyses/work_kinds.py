@@ -7,6 +7,7 @@ from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.device_peaks import DEVICE_KEY, device_peaks, roof_ns
 from tracelens.derive.kernels.peaks import Peaks
 from tracelens.derive.kernels.work_kinds import KINDS, kinds_of
+from tracelens.derive.layers.expert_exchange import exchange_sentences
 from tracelens.derive.layers.kernel_origins import kernel_origins
 from tracelens.derive.layers.modelled_calls import CALL, modelled
 from tracelens.errors import MissingTableError
@@ -103,11 +104,11 @@ def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFram
 
 
 def notes(
-    trace: Trace,  # noqa: ARG001 - all notes take these
+    trace: Trace,
     frame: pl.DataFrame,
     base: Trace | None = None,  # noqa: ARG001
 ) -> list[str]:
-    """Name the kinds of the phases of the first ranks, largest first."""
+    """Name the kinds of the first rank's phases, largest first; say how experts exchange."""
     sentences = []
     for (rank,), part in [*frame.group_by("rank", maintain_order=True)][:_MOST_RANKS]:
         total = int(part["duration_total_ns"].sum())
@@ -122,7 +123,7 @@ def notes(
             where = f"{phase}, {whole / total:.1%} of its kernel time" if phase else "no phase"
             if words:
                 sentences.append(f"Rank {rank}, {where}: {', '.join(words)}.")
-    return sentences
+    return sentences + exchange_sentences(trace)
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
