@@ -27,7 +27,10 @@ def test_a_constructed_traces_verdict_is_on_the_page(name: str) -> None:
 
 @pytest.mark.parametrize("name", CONSTRUCTED_TRUTHS)
 def test_a_change_saves_at_most_the_part_that_it_is_about(name: str) -> None:
-    """No change of a constructed trace saves more than the part it is about, or than the step."""
+    """No change of a constructed trace saves more than the part it is about, or than the step.
+
+    Its places together take no more than it saves, and each of them is worth a word.
+    """
     trace = collected(CONSTRUCTED / f"{name}.pt.trace.json.gz")
     if not trace.has("kernels"):
         return
@@ -37,6 +40,10 @@ def test_a_change_saves_at_most_the_part_that_it_is_about(name: str) -> None:
         own = parts[f"{change.cause}_ns"] - (parts["profiler_ns"] if change.cause == "host" else 0)
         scale = windows if change.is_per_step else parts["n_devices"]
         assert (change.saving_ns or 0) <= own / scale + 1
+        times = [ns for _, ns in change.places]
+        if change.saving_ns is not None:
+            assert sum(times) <= change.saving_ns + len(times)
+        assert all(ns >= 0.01 * sum(times) for ns in times)
 
 
 @pytest.mark.slow

@@ -112,6 +112,17 @@ def test_without_steps_shares_are_said_to_be_of_the_program() -> None:
     assert answer.sentence == "The GPU is busy computing: 100 % of the program's 48.1 ms"
 
 
+def test_one_rank_of_a_job_says_what_it_cannot_tell() -> None:
+    answer = make_answer(tl.collect(CONSTRUCTED / "rank_of_eight.pt.trace.json.gz"))
+    (doubt,) = answer.details
+    assert doubt.startswith("waiting for the other ranks and transfer cannot be told apart")
+
+
+def test_too_little_says_what_ran_for_most_of_the_time() -> None:
+    answer = make_answer(tl.collect(CONSTRUCTED / "one_block.pt.trace.json.gz"))
+    assert answer.details[-1] == "one kernel of one block (scan_kernel) runs for 25.8 s"
+
+
 def test_steps_that_do_not_count_are_counted_apart() -> None:
     for n, words in (("two", "2 steps"), ("three", "3 steps")):
         trace = tl.collect(CONSTRUCTED / f"tail_after_{n}.pt.trace.json.gz")

@@ -215,10 +215,11 @@ def test_a_group_s_op_that_launches_is_launching() -> None:
     assert did(trace)[1] == (1_000, 4_000, "launch")
 
 
+@pytest.mark.parametrize("kind", ["annotation", "nvtx"])
 @pytest.mark.parametrize("name", ["gloo:all_reduce", "mpi:allgather"])
-def test_a_thread_that_waits_for_gloo_or_mpi_communicates(name: str) -> None:
+def test_a_thread_that_waits_for_gloo_or_mpi_communicates(name: str, kind: str) -> None:
     trace = step(
-        span("annotation", name, 1_000, 6_000),
+        span(kind, name, 1_000, 6_000),
         span("op", "aten::mm", 2_000, 3_000),
         calls=(launch(2_500, 2_510),),
     )

@@ -159,7 +159,8 @@ def test_recorded_earlier_work_is_counted_and_in_no_step() -> None:
     trace = program([], [launch(1_000, 1_010)], [*before, *kernels(3_000, 9_000, 0)])
     assert found(trace) == [(None, "earlier_work", 0, 3_000), (None, "program", 3_000, 9_000)]
     said = " ".join(notes(trace, verdict(trace)))
-    assert "(1 kernels of it are recorded, 3.00 ms)" in said
+    assert "(1 kernel of it is recorded, 3.00 ms)" in said
+    assert "all shares are of the 6.00 ms from the end of earlier work on." in said
 
 
 def test_without_any_launch_nothing_is_called_a_dependency() -> None:
@@ -286,6 +287,21 @@ def test_a_kernel_that_is_loaded_at_its_first_use_is_start_up() -> None:
     ]
     trace = program(spans, calls, every)
     assert found(trace)[0] == (None, "start_up", 0, 31_120)
+
+
+def test_what_loads_after_steady_work_is_within_the_program() -> None:
+    """A first call of 60 ms, the only one of its kind, between two stretches of 30 ms."""
+    calls = [launch(0, 10), api("cudaHostAlloc", 30_000, 90_000), launch(90_000, 90_010)]
+    work_of_both = [*kernels(10, 30_010, 0), *kernels(90_010, 120_010, 2)]
+    assert found(program([], calls, work_of_both))[-1] == (None, "program", 10, 120_010)
+    little_before = [*kernels(10, 1_010, 0), *kernels(90_010, 120_010, 2)]
+    assert found(program([], calls, little_before))[-1] == (None, "program", 90_010, 120_010)
+
+
+def test_start_up_of_no_length_is_not_said() -> None:
+    trace = program([], [launch(0, 1), launch(9_000, 9_003)], kernels(2, 9_000, 0))
+    said = " ".join(notes(trace, verdict(trace)))
+    assert "all shares are of the 9.00 ms that were recorded." in said
 
 
 def test_weights_copied_while_a_model_is_built_are_start_up() -> None:

@@ -13,9 +13,12 @@ import pytest
 
 import tracelens as tl
 from tests.cases import make_trace
+from tracelens.cli.collect.request import tell_of
 from tracelens.errors import SourceError
 from tracelens.storage import swap
 from tracelens.storage.swap import exchange, replace_folder, restore
+from tracelens.trace import trace as traces
+from tracelens.trace.capture import Manifest
 
 
 @pytest.fixture
@@ -99,6 +102,56 @@ def test_a_trace_that_a_killed_process_moved_aside_is_back(tmp_path: Path) -> No
                 make_trace().write(target)
         assert [path.name for path in tmp_path.iterdir()] == ["run.tracelens"]
     assert tl.open(target).kernels["name"].to_list() == ["gemm"]
+
+
+def test_a_reader_never_mixes_a_trace_with_the_one_that_took_its_place(tmp_path: Path) -> None:
+    """Both have as many rows, so that no count tells them apart."""
+    target = tmp_path / "run.tracelens"
+    both = [
+        make_trace(kernels=[{"name": name}], memsets=[{"duration_ns": 1}])
+        for name in ("old", "new")
+    ]
+    both[0].write(target)
+    read = tl.open(target)
+    assert read.select("kernels", "name").item() == "old"
+    both[1].write(target, force=True)
+    assert read.select("kernels", "name").item() == "old"
+    for ask in (
+        lambda: read.select("memsets", "duration_ns"),
+        lambda: read.memsets,
+        lambda: [*read.batches("memsets", "duration_ns")],
+        lambda: read.sql("SELECT duration_ns FROM memsets"),
+    ):
+        with pytest.raises(SourceError, match="another trace took its place"):
+            ask()
+    assert tl.open(target).kernels["name"].item() == "new"
+
+
+def test_a_collection_that_is_replaced_at_once_did_its_part(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "run.tracelens"
+    written = make_trace(kernels=[{"name": "old"}]).write(target)
+    make_trace(kernels=[{"name": "new"}]).write(target, force=True)
+    tell_of(written, target)
+    assert capsys.readouterr().err.endswith("run.tracelens; another trace took its place at once\n")
+
+
+def test_a_trace_that_is_replaced_while_it_is_opened_is_opened_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "run.tracelens"
+    make_trace(kernels=[{"name": "old"}]).write(target)
+    read = traces.read_manifest
+
+    def read_and_replace(folder: Path) -> Manifest:
+        manifest = read(folder)
+        if manifest.n_rows["kernels"] == {"0": 1}:
+            make_trace(kernels=[{"name": "new"}, {"name": "new"}]).write(target, force=True)
+        return manifest
+
+    monkeypatch.setattr(traces, "read_manifest", read_and_replace)
+    assert tl.open(target).kernels["name"].to_list() == ["new", "new"]
 
 
 def test_nothing_is_moved_back_while_its_process_runs(tmp_path: Path) -> None:

@@ -288,6 +288,19 @@ def test_without_a_cause_the_host_goes_on_at_once() -> None:
         after(trace, "without=luck")
 
 
+def test_no_range_ends_below_what_the_device_must_do() -> None:
+    """Nine tenths of a step go with the host's work; the device works for 100 µs of it."""
+    made = StepTrace()
+    for start in (0, 1000, 2000):
+        made.step(start, start + 1000)
+        made.span("log", start + 20, start + 880, kind="annotation")
+        made.launch("gemm", start + 885, start + 890, start + 990)
+    row = tl.whatif(made.trace("torch"), "without=host").row(0, named=True)
+    assert 95_000 <= row["low_ns"] <= row["after_ns"] <= 140_000
+    faster = tl.whatif(made.trace("torch"), "without=host", "faster gemm by 2").row(0, named=True)
+    assert faster["low_ns"] < 95_000
+
+
 def test_of_an_unknown_profiler_the_answer_gives_a_bound() -> None:
     trace = launching_steps()
     trace.manifest.sources = [source | {"kind": "trace_log"} for source in trace.manifest.sources]

@@ -21,6 +21,10 @@ class SourceError(TracelensError):
     """An input file or directory is missing, unreadable, or not what its collector reads."""
 
 
+class ReplacedError(SourceError):
+    """Another trace took the place of one that was being read."""
+
+
 class NoTraceError(SourceError):
     """A file is not a trace.
 

@@ -27,12 +27,26 @@ class Recorder:
     what it was given.
     """
 
-    def __init__(self, *, device: int = 0, hip: bool = False, **facts: Any) -> None:
-        """Start at 1 s; `facts` are keys of the file beside its events."""
+    def __init__(
+        self,
+        *,
+        device: int = 0,
+        hip: bool = False,
+        prefix: str | None = None,
+        runtime: str = "cuda_runtime",
+        first_correlation: int = 0,
+        **facts: Any,
+    ) -> None:
+        """Start at 1 s; `facts` are keys of the file beside its events.
+
+        `prefix` begins the names of calls, `runtime` is their category; correlation ids count up
+        from the first.
+        """
         self.now = 1_000_000.0
         self.free: dict[int, float] = {}
         self.events: list[Event] = []
-        self._device, self._prefix, self._correlation = device, "hip" if hip else "cuda", 0
+        self._device, self._correlation = device, first_correlation
+        self._prefix, self._runtime = prefix or ("hip" if hip else "cuda"), runtime
         name = "AMD Instinct MI300X" if hip else "NVIDIA H100"
         self._facts = {"deviceProperties": [{"id": device, "name": name}]} | facts
 
@@ -51,6 +65,7 @@ class Recorder:
         """Record an API call, its name without the API's prefix; return its correlation id."""
         self._correlation += 1
         prefix = "cu" if category == "cuda_driver" else self._prefix
+        category = self._runtime if category == "cuda_runtime" else category
         category = category if name[0].isupper() else "mtia_runtime"
         full = f"{prefix}{name}" if name[0].isupper() else name
         args = {"correlation": self._correlation}

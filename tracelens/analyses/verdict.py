@@ -83,7 +83,7 @@ def _row(
 ) -> dict[str, object]:
     """Make a rank's row. `is_alone`: the other ranks of its job were not given."""
     if _is_too_little(rank):
-        return _too_little(rank, _longest_kernel(trace, rank.rank))
+        return _too_little(rank, longest_kernel(trace, rank.rank))
     if rank.is_slowed_beyond_judging:
         return _inconclusive(rank)
     caveat = _caveat(rank) if is_alone else None
@@ -136,7 +136,7 @@ def _is_too_little(rank: RankTime) -> bool:
     return scarce and rank.n_work < 2 * _HANDFUL
 
 
-def _longest_kernel(trace: Trace, rank: int) -> str | None:
+def longest_kernel(trace: Trace, rank: int) -> str | None:
     """Say what the kernel name with most time ran: calls, blocks and time; None without kernels."""
     grid = ("grid_x", "grid_y", "grid_z")
     kernels = trace.select("kernels", "name", "duration_ns", *grid, rank=rank)

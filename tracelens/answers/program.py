@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses import verdict
+from tracelens.analyses.verdict import longest_kernel
 from tracelens.answers.answer import (
     LEAST_SHARE,
     WORK,
@@ -37,6 +38,7 @@ from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_
 from tracelens.derive.time.graph_use import count_captured
 from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.rank_time import RankTime, is_another_time, mark_times, rank_times
+from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.trace import Trace
 
 _SECTIONS = {
@@ -64,7 +66,7 @@ def answer_program(trace: Trace) -> Answer:
     if row["bound"] == "too little to judge":
         return Answer(
             f"Too little was recorded to say what limits the program: {_amount(rank)}",
-            details=(_too_little(rank, row),),
+            details=(_too_little(rank, row), *_plain_fact(trace, rank)),
             no_change=_record_more(rank),
             about=about(trace),
             doubts=doubts,
@@ -85,7 +87,7 @@ def answer_program(trace: Trace) -> Answer:
             special=special_words(model, rank, row["bound"], where, reads=reads_at is not None),
         ),
         place=_place(trace, rank, where, row["bound"], reads=reads_at is not None),
-        details=_kinds(trace, rank),
+        details=(*([row["caveat"]] if row["caveat"] else []), *_kinds(trace, rank)),
         bars=(bar,),
         unprofiled=_profiler_cost(rank)
         or _replayed_step(trace, rank)
@@ -323,6 +325,13 @@ def _too_little(rank: RankTime, row: Mapping[str, object]) -> str:
     value = row["value"]
     share = f"{value:.2%}".replace("%", " %") if isinstance(value, float) else "little"
     return f"the {subject} works for {share} of the time"
+
+
+def _plain_fact(trace: Trace, rank: RankTime) -> tuple[str, ...]:
+    """Say what the kernel with most time ran, where that is most of the time."""
+    busy = 1 - sum(rank.shares[name] for name in IDLE_PARTS)
+    longest = longest_kernel(trace, rank.rank) if busy > 1 / 2 else None
+    return () if longest is None else (longest,)
 
 
 def _record_more(rank: RankTime) -> str:

@@ -136,6 +136,15 @@ class Part(NamedTuple):
     n_bytes: int
 
 
+def version_of(file: Path) -> tuple[int, ...]:
+    """Return what tells a file from another one in its place; nothing where there is none."""
+    try:
+        about = file.stat()
+    except OSError:
+        return ()
+    return about.st_dev, about.st_ino, about.st_mtime_ns, about.st_size
+
+
 def scanned(parts: Sequence[Part], table: Table) -> pl.LazyFrame:
     """Return the parts' rows with all columns of the table.
 

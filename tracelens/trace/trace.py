@@ -16,7 +16,14 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import polars as pl
 import pyarrow as pa
 
-from tracelens.errors import MissingTableError, SchemaError, SourceError, first_line, near
+from tracelens.errors import (
+    MissingTableError,
+    ReplacedError,
+    SchemaError,
+    SourceError,
+    first_line,
+    near,
+)
 from tracelens.hooks import HOOKS
 from tracelens.schemas import TABLES
 from tracelens.storage.addresses import shown, url_of
@@ -34,6 +41,7 @@ from tracelens.trace.directory import (
     read_parts,
     refuse_expansion,
     scanned,
+    version_of,
 )
 from tracelens.trace.listed_names import ListedNames, listed_names
 from tracelens.trace.objects import manifest_at, scanned_objects
@@ -50,6 +58,8 @@ _SUMMARY = {
     "empty because": pl.String,
 }
 _CATEGORIES = pl.col(pl.String).cast(pl.Categorical)
+_MOST_TURNS = 5
+"""How often a trace is opened anew that is replaced meanwhile."""
 _READING = RLock()
 """Held while columns are read, so that two threads never read the same."""
 _UNREADABLE = (
@@ -84,6 +94,7 @@ class Trace:
         )
         self._frames: dict[str, pl.DataFrame] = {}
         self._columns: dict[str, dict[str, pl.Series]] = {}
+        self._witness: tuple[Path, tuple[int, ...]] | None = None
         self._listed: dict[str, ListedNames] = {}
         self._of_listed: Trace | None = None
         self._derived: dict[tuple[object, ...], Any] = {}
@@ -97,6 +108,12 @@ class Trace:
         others. Raises SourceError when it is none, or has no such rank, SchemaError when a newer
         version wrote it.
         """
+        if url_of(path) is None:
+            return _opened_whole(Path(path), lambda: cls._open(path, rank))
+        return cls._open(path, rank)
+
+    @classmethod
+    def _open(cls, path: str | os.PathLike[str], rank: int | None) -> Trace:
         url = url_of(path)
         manifest = read_manifest(Path(path)) if url is None else manifest_at(url)
         if rank is not None and rank not in manifest.ranks:
@@ -122,6 +139,8 @@ class Trace:
         refuse_expansion(folder, [part for table_parts in files.values() for part in table_parts])
         trace = cls(manifest, tables, folder)
         trace._files = files
+        first = next((part.file for table_parts in files.values() for part in table_parts), None)
+        trace._witness = None if first is None else (first, version_of(first))
         return trace
 
     @property
@@ -213,6 +232,7 @@ class Trace:
         fresh = Trace(self.manifest, self._tables, self.path)
         fresh._files, fresh._counts = self._files, self._counts
         fresh._listed = self._listed if listed is None else listed
+        fresh._witness = self._witness
         return fresh
 
     @property
@@ -247,7 +267,9 @@ class Trace:
         Write `trace.sql("SELECT name FROM kernels LIMIT 5")`. It reads the columns and rows that it
         needs of the tables, and nothing else. Raises UsageError.
         """
-        return ask(self._tables, query)
+        rows = ask(self._tables, query)
+        self._refuse_another()
+        return rows
 
     def report(self, *sections: str, against: Trace | None = None) -> Any:
         """Build the report, which shows itself in a notebook and as text.
@@ -343,16 +365,29 @@ class Trace:
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[None]:
-        """Turn an error of reading the table's files into SourceError."""
+        """Turn an error of reading the table's files into SourceError.
+
+        So is a trace that another one took the place of: its tables would not belong together.
+        """
         try:
             yield
+            self._refuse_another()
         except (*_UNREADABLE, pl.exceptions.PanicException) as error:
+            self._refuse_another()
             where = f"{shown(self.path)}/{name}" if self.path else name
             if self._counts is not None and is_of_store(error):
                 raise SourceError(f"{where}: cannot be read: {reason(error)}") from None
             raise SourceError(
                 f"{where}: cannot be read as Parquet ({first_line(error)}); collect the trace again"
             ) from error
+
+    def _refuse_another(self) -> None:
+        """Raise ReplacedError where the files that were opened are no longer in their place."""
+        if self._witness is not None and version_of(self._witness[0]) != self._witness[1]:
+            raise ReplacedError(
+                f"{shown(self.path or '')}: another trace took its place while it was read; open"
+                " it again"
+            )
 
     def __getattr__(self, name: str) -> pl.DataFrame:
         """`trace.kernels` is `trace.frame("kernels")`."""
@@ -533,3 +568,22 @@ class Collected(Trace):
                 rank,
                 pl.concat(map(bare.conform_lazily, of_rank)).collect() if several else of_rank[0],
             )
+
+
+def _opened_whole(folder: Path, opened: Callable[[], Trace]) -> Trace:
+    """Return an opened trace whose manifest and files belong together.
+
+    A reader sees the trace before it is replaced or the one after, so it is opened anew where the
+    manifest changed meanwhile.
+    """
+    for _ in range(_MOST_TURNS):
+        before = version_of(folder / "manifest.json")
+        try:
+            trace = opened()
+        except SourceError:
+            if version_of(folder / "manifest.json") == before:
+                raise
+            continue
+        if version_of(folder / "manifest.json") == before:
+            return trace
+    return opened()

@@ -16,7 +16,7 @@ from tracelens.cli.output import tell, warn
 from tracelens.cli.panels import RANKS, WRITING
 from tracelens.collectors import run_program
 from tracelens.derive.time.step_table import mark_steps_by
-from tracelens.errors import UsageError
+from tracelens.errors import ReplacedError, UsageError
 from tracelens.jobs.job import Engine, Job, collect_job, collect_together, in_turn
 from tracelens.jobs.ranks import Options
 from tracelens.running.program import script_name
@@ -288,6 +288,11 @@ def bytes_of(text: str) -> int:
 
 def tell_of(trace: Trace, target: Path) -> None:
     """Report on standard error what was written and what was lost."""
-    tell(f"wrote {shown(target)}: {summary_line(trace)}")
-    for loss in losses(trace):
+    try:
+        counts, lost = summary_line(trace), losses(trace)
+    except ReplacedError:
+        tell(f"wrote {shown(target)}; another trace took its place at once")
+        return
+    tell(f"wrote {shown(target)}: {counts}")
+    for loss in lost:
         warn(loss)

@@ -64,4 +64,5 @@ def waits_for_device(api: pl.Expr) -> pl.Expr:
     """
     return api.str.contains(
         r"^(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Synchronize|^(cuda|cu|hip)Memcpy(\dD|[HDA]to[HDA]|With|ToSymbol|FromSymbol|Peer|ToArray|FromArray)*(Stream|Array)?(_v\d+)?(_pt(ds|sz))?$"
+        r"|^(ur|pi)(QueueFinish|EventWait|EventsWait)|^ze\w+Synchronize"
     )

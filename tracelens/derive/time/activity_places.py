@@ -192,7 +192,8 @@ def _ends(spans: pl.DataFrame, rows: pl.Series) -> pl.Series:
 def _between(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series:
     """Describe each moment outside of any span by what the thread did just before and just after.
 
-    These are spans, or calls where the thread has no span.
+    These are spans. Where a side has none but the mark of a step, a call stands for it: before the
+    replay of a graph there is nothing else.
     """
     place, following = _nearest(lanes.spans, lanes, moments)
     row, recorded = lanes.spans["row"].cast(pl.Int64).gather(place), lanes.recorded(moments)
@@ -204,21 +205,34 @@ def _between(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series
         row = above.zip_with(has_ended.fill_null(value=False), row)
     is_mark = each_once(spans["name"].gather(row), is_step).fill_null(value=False)
     is_outside = is_mark & (_ends(spans, row) <= recorded).fill_null(value=False)
-    last_call, next_call = _nearest(lanes.calls, lanes, moments)
-    with_spans = lanes.thread_of(lanes.spans["start_ns"]).unique()
-    has_spans = lanes.thread_of(moments).is_in(with_spans.implode())
+    calls = _bare_calls(lanes.calls, spans)
+    last_call, next_call = _nearest(calls, lanes, moments)
+    next_mark = each_once(lanes.spans["name"].gather(following), is_step)
     names = pl.DataFrame(
         {
             "before": spans["name"].gather(row).cast(pl.String),
             "after": lanes.spans["name"].gather(following).cast(pl.String),
-            "call_before": lanes.calls["api"].gather(last_call).cast(pl.String),
-            "call_after": lanes.calls["api"].gather(next_call).cast(pl.String),
-            "has_spans": has_spans,
+            "call_before": calls["api"].gather(last_call).cast(pl.String),
+            "call_after": calls["api"].gather(next_call).cast(pl.String),
+            "is_next_mark": next_mark.fill_null(value=True),
+            "is_later": calls["start_ns"].gather(last_call)
+            >= lanes.spans["start_ns"].gather(place),
+            "is_earlier": calls["start_ns"].gather(next_call)
+            < lanes.spans["start_ns"].gather(following),
             "is_outside": is_outside,
         }
     )
-    before, after = (
-        pl.when("has_spans").then(side).otherwise(f"call_{side}") for side in ("before", "after")
-    )
+    by_call_after = pl.col("is_next_mark") & pl.col("is_earlier").fill_null(value=True)
+    by_call_after &= pl.col("call_after").is_not_null()
+    by_call_before = pl.col("before").is_null() | by_call_after
+    by_call_before &= pl.col("is_later").fill_null(value=True) & pl.col("call_before").is_not_null()
+    before = pl.when(by_call_before).then("call_before").otherwise("before")
+    after = pl.when(by_call_after).then("call_after").otherwise("after")
     text = between(before, after, pl.col("is_outside"))
     return names.select(text).to_series().alias("what")
+
+
+def _bare_calls(calls: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
+    """Return the calls outside of any span but marks of steps."""
+    around = spans["name"].gather(calls["span_id"])
+    return calls.filter(each_once(around, is_step).fill_null(value=True))

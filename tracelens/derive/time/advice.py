@@ -11,6 +11,8 @@ from tracelens.trace import Trace
 
 _MOST_CHANGES = 5
 _MOST_PLACES = 3
+_LEAST_PLACE = 0.01
+"""A place with less than this share of the time of all places is not named."""
 _SAME = 0.95
 """The ends of a range are said as one number if they differ by less than this."""
 
@@ -110,7 +112,9 @@ def _change(program: JudgedProgram, rule: Rule) -> Change:
     """Scale a rule's times to a step."""
     scale = program.step_ns / program.total_ns
     most, low, high = _savings(program, rule)
-    places = tuple((what, round(ns * scale)) for what, ns in rule.places if round(ns * scale))
+    kept = 1.0 if most is None else most / min(rule.ns, program.parts[rule.cause])
+    named_ns = _LEAST_PLACE * sum(ns for _, ns in rule.places)
+    places = tuple((what, round(ns * scale * kept)) for what, ns in rule.places if ns > named_ns)
     return Change(
         text=rule.text,
         cause=rule.cause,

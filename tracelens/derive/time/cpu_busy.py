@@ -77,7 +77,7 @@ def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
 def communication_spans(spans: pl.DataFrame) -> pl.DataFrame:
     """Return process_id, start_ns and duration_ns of the spans in which a process communicates."""
     (communicates,) = matching(spans["name"].cast(pl.Categorical), COMMUNICATION)
-    return _times(spans, communicates & spans["kind"].is_in(["op", "annotation"]))
+    return _times(spans, communicates & spans["kind"].is_in(["op", "annotation", "nvtx"]))
 
 
 def _times(spans: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
@@ -127,7 +127,7 @@ def find_communication(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
         lane_ops["name"].cast(pl.Categorical), COMMUNICATION, _IS_OPERATOR
     )
     busy = pl.concat([lane_ops.filter(is_operator & ~is_group).select(_EDGES), lanes.calls[_EDGES]])
-    open_spans = spans.filter(on_host & spans["kind"].is_in(["op", "annotation"]))
+    open_spans = spans.filter(on_host & spans["kind"].is_in(["op", "annotation", "nvtx"]))
     layers = (
         _without_launches(lane_ops.filter(is_group), lanes.calls),
         union(busy.sort("start_ns")),

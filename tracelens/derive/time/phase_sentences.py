@@ -14,6 +14,8 @@ _UNLIKE = (
     "start-up (the creation of a context, the loading of libraries) makes it unlike the others; no"
     " share and no median counts it"
 )
+_SHORTEST_NS = 5_000
+"""Start-up or tear-down that takes less is not said: it would be printed as 0.00 ms."""
 _NS = (pl.col("end_ns") - pl.col("start_ns")).sum()
 
 
@@ -37,19 +39,22 @@ def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
     left_out = [
         f"{word} ({ns / 1e6:.2f} ms)"
         for word, ns in zip(("start-up", "tear-down"), times.values(), strict=True)
-        if ns
+        if ns >= _SHORTEST_NS
     ]
     ranks = _ranks(bare, trace)
     where = f"{ranks} marks" if bare["rank"].n_unique() == 1 else f"{ranks} mark"
     where = where if ranks else "The trace marks"
     program = _median(sums.filter(phase=PROGRAM))
-    if program and not left_out:
-        yield f"{where} no steps: all shares are of the {program / 1e6:.2f} ms that were recorded."
-    elif program:
-        yield (
-            f"{where} no steps: all shares are of the {program / 1e6:.2f} ms from where the device"
-            f" first works steadily to its last work, without {' and '.join(left_out)}."
-        )
+    if not program:
+        return
+    begin = "where the device first works steadily"
+    if (bare["phase"] == EARLIER).any():
+        begin = "the end of earlier work"
+    span = f" from {begin} to its last work" if left_out else f" from {begin} on"
+    if not left_out and not bare["phase"].is_in([EARLIER, LATER]).any():
+        span = " that were recorded"
+    without = f", without {' and '.join(left_out)}" if left_out else ""
+    yield f"{where} no steps: all shares are of the {program / 1e6:.2f} ms{span}{without}."
 
 
 def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
@@ -65,8 +70,9 @@ def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
         where = f"{ranks}: for" if ranks else "For"
         if phase == EARLIER:
             recorded = kernels.filter(pl.col("rank").is_in(of_phase["rank"].implode()))
+            kernels_are = "kernel of it is" if recorded.height == 1 else "kernels of it are"
             count = (
-                f"{recorded.height:,} kernels of it are recorded,"
+                f"{recorded.height:,} {kernels_are} recorded,"
                 f" {int(recorded['duration_ns'].sum()) / 1e6:.2f} ms"
                 if recorded.height
                 else "nothing of it is recorded"

@@ -23,6 +23,8 @@ _SPARSE = 0.1
 
 A program whose first phase only computes less stays above a tenth.
 """
+_MUCH = 0.3
+"""A stretch with more than this share of all work, as steady as what follows, is the program."""
 _WAITING = ("sync", "memcpy", "memset")
 """Kinds of calls that last as long as the work that they wait for or do themselves."""
 
@@ -130,7 +132,8 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
     """Return when the device first works steadily, after its first work.
 
     Start-up goes on until the end of the last gap that start-up takes most of, as long as such gaps
-    take most of the time until then; and until the end of a gap much longer than all later ones
+    take most of the time until then, and the device did not work steadily for long between them;
+    and until the end of a gap much longer than all later ones
     before which the device hardly worked. Waiting for input is no start-up, nor is, without a sign
     of loading, what goes on after `awaited_from`: another rank works already, and waits for this
     one, which is late.
@@ -145,6 +148,8 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
     for row in later:
         length = row["end_ns"] - row["start_ns"]
         if row["load_ns"] >= _MOST * length:
+            if _worked_steadily(row, gaps, start):
+                break
             loading_ns += length
             if loading_ns >= _MOST * (row["end_ns"] - first):
                 start = row["end_ns"]
@@ -157,6 +162,22 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
             return max(start, int(row["end_ns"]))
         longest = max(longest, length)
     return start
+
+
+def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
+    """Return whether the device did much of its work from `start` to a gap, as steadily as later.
+
+    `start` is the end of start-up as far as it is known: what loads after such a stretch, loads
+    within the program.
+    """
+    if row["start_ns"] <= start:
+        return False
+    before_start = gaps.frame.filter(pl.col("end_ns") == start)["busy_ns"]
+    worked_ns = row["busy_ns"] - (before_start[0] if len(before_start) else 0)
+    later_ns = gaps.busy_ns - row["busy_ns"]
+    rate = worked_ns / (row["start_ns"] - start)
+    later_rate = later_ns / max(gaps.end - row["end_ns"], 1)
+    return worked_ns > _MUCH * gaps.busy_ns and rate >= _MOST * later_rate
 
 
 def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
