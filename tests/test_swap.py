@@ -17,7 +17,7 @@ from tracelens.cli.collect.request import tell_of
 from tracelens.errors import SourceError
 from tracelens.storage import swap
 from tracelens.storage.swap import exchange, replace_folder, restore
-from tracelens.trace import trace as traces
+from tracelens.trace import directory
 from tracelens.trace.capture import Manifest
 
 
@@ -142,7 +142,7 @@ def test_a_trace_that_is_replaced_while_it_is_opened_is_opened_anew(
 ) -> None:
     target = tmp_path / "run.tracelens"
     make_trace(kernels=[{"name": "old"}]).write(target)
-    read = traces.read_manifest
+    read = directory.read_manifest
 
     def read_and_replace(folder: Path) -> Manifest:
         manifest = read(folder)
@@ -150,7 +150,7 @@ def test_a_trace_that_is_replaced_while_it_is_opened_is_opened_anew(
             make_trace(kernels=[{"name": "new"}, {"name": "new"}]).write(target, force=True)
         return manifest
 
-    monkeypatch.setattr(traces, "read_manifest", read_and_replace)
+    monkeypatch.setattr("tracelens.trace.trace.read_manifest", read_and_replace)
     assert tl.open(target).kernels["name"].to_list() == ["new", "new"]
 
 
