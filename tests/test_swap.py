@@ -104,7 +104,7 @@ def test_a_trace_that_a_killed_process_moved_aside_is_back(tmp_path: Path) -> No
     assert tl.open(target).kernels["name"].to_list() == ["gemm"]
 
 
-def test_a_reader_never_mixes_a_trace_with_the_one_that_took_its_place(tmp_path: Path) -> None:
+def test_tables_of_two_traces_are_never_mixed(tmp_path: Path) -> None:
     """Both have as many rows, so that no count tells them apart."""
     target = tmp_path / "run.tracelens"
     both = [
@@ -137,7 +137,7 @@ def test_a_collection_that_is_replaced_at_once_did_its_part(
     assert capsys.readouterr().err.endswith("run.tracelens; another trace took its place at once\n")
 
 
-def test_a_trace_that_is_replaced_while_it_is_opened_is_opened_anew(
+def test_a_trace_replaced_meanwhile_is_opened_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "run.tracelens"
