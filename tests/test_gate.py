@@ -193,6 +193,8 @@ def test_nothing_passes_for_lack_of_kernels_or_of_a_comparison() -> None:
     gate = parse("gpu_time > +5%")
     with pytest.raises(SourceError, match="no kernels, so no gate can be judged"):
         evaluate(run(10), make_trace(), [gate])
+    with pytest.raises(SourceError, match="neither kernels nor ops, .* record some steps"):
+        evaluate(make_trace(), make_trace(), [gate])
     with pytest.raises(SourceError, match="are two programs"):
         evaluate(make_trace(kernels=[{"name": "a", "duration_ns": 5}]), run(10), [gate])
     two = [
@@ -361,6 +363,7 @@ def test_twice_the_bytes_fail(capsys: pytest.CaptureFixture[str], tmp_path: Path
         "reason": "more than in base",
     }
     assert "gate failed: h2d_bytes > +50%" in told.err
+    assert "one run a side tells nothing of what differs from run to run" in told.err
     said = summary.read_text()
     assert "**1 of 1 gates failed.**" in said
     assert "The runs differ in dtypes" in said

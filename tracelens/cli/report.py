@@ -241,7 +241,8 @@ def report(  # noqa: PLR0913 - one parameter an option
         raise blocked
     if refused is None:
         _suggest(answer, sources, against or [], names, html)
-    _conclude(refused, verdicts, strict=strict)
+    has_one_run = len(runs) == len(bases) == 1
+    _conclude(refused, verdicts, strict=strict, has_one_run=has_one_run)
 
 
 def _refused(trace: Trace, base: Trace | None, names: Sequence[str], rules: Rules) -> str | None:
@@ -338,7 +339,9 @@ def _gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Ex
     return [parse(text) for text in texts]
 
 
-def _conclude(refused: str | None, gate: list[Verdict] | None, *, strict: bool) -> None:
+def _conclude(
+    refused: str | None, gate: list[Verdict] | None, *, strict: bool, has_one_run: bool
+) -> None:
     """Say what the gates found, and exit as they demand.
 
     Raises SourceError where the two were not compared, with the reason.
@@ -353,6 +356,11 @@ def _conclude(refused: str | None, gate: list[Verdict] | None, *, strict: bool) 
         for line in annotations(gate):
             tell(line)
     verdicts = [one.verdict for one in gate]
+    if FAILED in verdicts and has_one_run:
+        warn(
+            "one run a side tells nothing of what differs from run to run, which fails gates, too;"
+            " give three of each, or judge by tracelens baseline"
+        )
     if FAILED in verdicts:
         raise typer.Exit(EXIT_GATE)
     if UNCLEAR in verdicts:

@@ -98,7 +98,12 @@ def _check(base: Trace, other: Trace, expressions: Sequence[Expression], rules: 
     with_kernels = [trace.has("kernels") for trace in (base, other)]
     for trace, has_kernels in zip((base, other), with_kernels, strict=True):
         why = trace.manifest.empty_tables.get("kernels", "the capture holds none")
-        if not has_kernels and (any(with_kernels) or not trace.has("spans")):
+        if not any(with_kernels) and not trace.has("spans"):
+            raise SourceError(
+                f"{trace.name}: neither kernels nor ops, so no gate can be judged; record some"
+                " steps (tracelens collect torch does), and see tracelens check"
+            )
+        if not has_kernels and any(with_kernels):
             raise SourceError(f"{trace.name}: no kernels, so no gate can be judged: {why}")
     unlike = None if rules.any_program else unrelated(base, other)
     refused = unlike or not_judged(base, other, rules)
