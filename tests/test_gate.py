@@ -193,7 +193,7 @@ def test_nothing_passes_for_lack_of_kernels_or_of_a_comparison() -> None:
     gate = parse("gpu_time > +5%")
     with pytest.raises(SourceError, match="no kernels, so no gate can be judged"):
         evaluate(run(10), make_trace(), [gate])
-    with pytest.raises(SourceError, match="neither kernels nor ops, .* record some steps"):
+    with pytest.raises(SourceError, match="neither kernels nor ops"):
         evaluate(make_trace(), make_trace(), [gate])
     with pytest.raises(SourceError, match="are two programs"):
         evaluate(make_trace(kernels=[{"name": "a", "duration_ns": 5}]), run(10), [gate])
