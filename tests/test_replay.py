@@ -304,6 +304,53 @@ def test_path_of_random_schedules(blocks: list[tuple[int, int, int, int, int]]) 
     assert sums == {kind: us * 1000 for kind, us in expected.items()}
 
 
+@given(
+    st.lists(
+        st.tuples(st.integers(10, 500), *[st.integers(40, 500)] * 2, st.permutations(range(5))),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_path_of_random_schedules_with_events(
+    blocks: list[tuple[int, int, int, list[int]]],
+) -> None:
+    """Three threads and five streams: a kernel, one that an event has wait for it, and others."""
+    made = StepTrace()
+    waits: list[dict[str, object]] = []
+    now, expected = 0, dict.fromkeys(("python", "launch", "kernel", "dependency", "wait"), 0)
+    for python, first, second, streams in blocks:
+        called = now + python
+        middle = called + 8 + first
+        made.launch("first", called, called + 8, middle, stream_id=streams[0])
+        call = made.call("cudaStreamWaitEvent", "sync", called + 6, called + 7)
+        waits.append(
+            {
+                "kind": "stream_wait",
+                "api_call_id": call,
+                "stream_id": streams[1],
+                "waited_stream_id": streams[0],
+            }
+        )
+        made.launch("second", called + 8, middle + 2, middle + 2 + second, stream_id=streams[1])
+        for thread in (2, 3):  # work that ends before and that nothing waits for
+            begin = called + 10 + thread
+            made.launch(
+                "beside", begin - 6, begin, begin + 20, stream_id=streams[thread], thread=thread
+            )
+        end = middle + 2 + second
+        now = end + 10
+        made.call("cudaDeviceSynchronize", "sync", called + 14, now)
+        times = {"python": python, "launch": 8, "kernel": first + second, "dependency": 2}
+        times["wait"] = 10
+        expected = {kind: expected[kind] + us for kind, us in times.items()}
+    made.step(0, now)
+    made.tables["synchronizations"] = waits
+    path = critical_path(made.trace())
+    sums = dict(path.group_by("kind").agg(pl.col("duration_ns").sum()).iter_rows())
+    assert sums == {kind: us * 1000 for kind, us in expected.items()}
+    assert not path.filter(pl.col("kind") == "dependency")["is_inferred"].any()
+
+
 @pytest.mark.parametrize(
     "name", ["sync_item", "copy_side_stream", "input_pin_thread.stacks", "compute_cuda_graph"]
 )
