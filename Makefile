@@ -153,7 +153,7 @@ $(VENV)/torch: $(VENV)/made
 	touch $@
 
 $(VENV)/installed-for-tests: pyproject.toml $(NATIVE) $(VENV)/torch
-	$(BIN)/python -m $(PIP) install --quiet --editable '.[$(EXTRAS),cluster]' --group dev --group hta --group readers --group store
+	$(BIN)/python -m $(PIP) install --quiet --editable '.[$(EXTRAS),cluster,mcp]' --group dev --group hta --group readers --group store
 	touch $(VENV)/installed $@
 
 $(VENV)-lowest/installed: pyproject.toml tests/lowest.txt $(VENV)-lowest/made

@@ -328,6 +328,19 @@ def test_the_next_command_is_typed_as_this_one_was(
         assert capsys.readouterr().err == f"next: {typed} report a.tracelens    or    --all\n"
 
 
+def test_schema_as_json_says_how_tables_join(run: Run) -> None:
+    whole = json.loads(run("schema", "--format", "json").out)
+    assert [*whole["tables"]] == [*TABLES]
+    assert [*whole["analyses"]] == [*ANALYSES]
+    kernels = json.loads(run("schema", "kernels", "--format", "json").out)["kernels"]
+    assert kernels["key"] == ["rank", "kernel_id"]
+    to_calls = {"table": "api_calls", "on": {"rank": "rank", "api_call_id": "api_call_id"}}
+    to_nodes = {"table": "spans", "on": {"rank": "rank", "node_span_id": "span_id"}}
+    assert to_calls in kernels["joins"]
+    assert to_nodes in kernels["joins"]
+    assert all(join["table"] != "kernels" for join in kernels["joins"])
+
+
 def test_demo_reports_on_the_sample_or_says_where_it_is(
     run: Run, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,7 +95,7 @@ def python(copy: Path, *words: str) -> str:
         (
             "Add an analysis",
             "tracelens/analyses/streams.py",
-            "tracelens/analyses/__init__.py",
+            "tracelens/analyses/__init__.pyi",
             "tests/test_streams.py",
         ),
         (

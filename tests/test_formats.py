@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -69,8 +70,18 @@ def test_json_holds_every_row_and_null_for_no_number() -> None:
                 "bandwidth_bytes_per_s": None,
             },
         ],
+        "n_rows": 3,
         "notes": ["note"],
     }
+
+
+def test_json_has_as_many_rows_as_text_and_counts_the_rest() -> None:
+    """A query has the rows that its own LIMIT leaves."""
+    counted = section(TOP_KERNELS, ROWS)
+    for one, n_written in ((counted, 2), (replace(counted, is_query=True), 3)):
+        made = json.loads(to_json(report(one), rows=2))["sections"]["top_kernels"]
+        assert (len(made["rows"]), made["n_rows"]) == (n_written, 3)
+    assert FORMATS["json"].rows == FORMATS["text"].rows
 
 
 def test_json_is_strict_and_says_what_is_missing() -> None:
@@ -79,6 +90,7 @@ def test_json_is_strict_and_says_what_is_missing() -> None:
     document = json.loads(text, parse_constant=pytest.fail)
     assert document["sections"]["top_kernels"] == {
         "rows": [],
+        "n_rows": 0,
         "notes": [],
         "missing": "needs kernels",
     }

@@ -207,3 +207,21 @@ def test_undeclared_columns_are_left_to_the_slow_way(column: str, values: pa.Arr
 def test_what_is_not_placed_yet_has_no_times() -> None:
     ops, times = op_times._Ops(2), pa.RecordBatch.from_pydict({"self_ns": pa.array([1, 2])})
     assert not ops.time(times)
+
+
+def test_names_without_ops_are_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 60,000 Python functions beside 26 ops, only the 26 have durations to be looked at."""
+    n_measured = []
+    measures = op_times._Ops.measures
+
+    def counted(ops: Any) -> Iterator[Any]:
+        for durations in measures(ops):
+            n_measured.append(durations.len())
+            yield durations
+
+    monkeypatch.setattr(op_times._Ops, "measures", counted)
+    functions = [_OP | {"kind": "python", "name": f"f{i}", "start_ns": 9 * i} for i in range(5)]
+    trace = make_trace(spans=[*functions, _OP | {"name": "op", "start_ns": 50}])
+    (names,) = op_times.in_batches(trace) or []
+    assert names.select("name", "n_calls", "duration_total_ns").rows() == [("op", 1, 9)]
+    assert n_measured == [1]

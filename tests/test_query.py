@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import os
+import re
 import signal
 import threading
 from functools import partial
@@ -18,6 +19,7 @@ import pytest
 from tests.cases import make_trace
 from tests.command_line import command_line
 from tests.sample_reports import ESCAPES, SCRIPT
+from tracelens.analyses import ANALYSES
 from tracelens.errors import UsageError
 from tracelens.trace import Trace
 from tracelens.trace.sql import _held_bytes
@@ -222,3 +224,37 @@ def test_a_report_in_a_notebook_has_escaped_names(tmp_path: Path) -> None:
         trace.report("top_kernel")
     with pytest.raises(UsageError, match="this report has no section verdict; near: top_kernels"):
         view["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("on", "is_warned"),
+    [
+        ("a.span_id = b.span_id", True),
+        ("a.span_id = b.span_id AND a.rank = b.rank", False),
+        ('a.span_id = b.span_id AND a."rank" = b.rank', False),
+        ("a.span_id = b.span_id -- not by rank", True),
+    ],
+)
+def test_a_join_without_rank_is_warned_of(
+    on: str, is_warned: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two ranks have one span each, and both the id 0: joined by it alone there are four rows."""
+    spans = [{"rank": rank, "span_id": 0, "duration_ns": 1} for rank in (0, 1)]
+    make_trace(spans=spans).write(tmp_path / "two.tracelens")
+    query = f"SELECT a.duration_ns FROM spans a JOIN spans b ON {on}"  # noqa: S608
+    asked = ("query", tmp_path / "two.tracelens", query, "--format", "json")
+    done = command_line(capsys, *map(str, asked))
+    (section,) = json.loads(done.out)["sections"].values()
+    assert section["n_rows"] == (4 if is_warned else 2)
+    assert ("warning: a join of this query does not mention rank" in done.err) == is_warned
+
+
+def test_queries_and_sections_of_the_page_for_agents() -> None:
+    """Each query of docs/agents.md runs, and each section that it names is there."""
+    page = (Path(__file__).resolve().parents[1] / "docs" / "agents.md").read_text()
+    table = page.partition("| --- |")[2].partition("\n\n")[0]
+    queries = re.findall(r"`(SELECT [^`]*)`", table)
+    assert len(queries) > 4
+    assert all(make_trace().sql(query).height == 0 for query in queries)
+    sections = [name for row in table.splitlines() for name in re.findall(r"`([a-z_]+)`", row)]
+    assert {*sections} <= {*ANALYSES, "sql"}

@@ -217,7 +217,7 @@ def test_packages_list_equals_folders() -> None:
 def test_lower_bounds_are_those_that_are_tested() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    own = {"torch", "hta", "cluster"}  # installed by themselves, or not at all
+    own = {"torch", "hta", "cluster", "mcp"}  # installed by themselves, or not at all
     lines = [
         *project["dependencies"],
         *(line for name, lines in extras.items() if name not in own for line in lines),
@@ -333,3 +333,21 @@ def test_trace_derived_is_the_only_cache_of_traces() -> None:
         if "WeakKeyDictionary" in (text := file.read_text()) or "WeakValueDictionary" in text
     }
     assert not caches
+
+
+def test_the_answer_loads_the_analyses_that_it_needs() -> None:
+    """The word of help needs neither Polars nor a trace; a verdict few of the analyses."""
+    code = """
+import sys
+import tracelens.cli.app
+print([name for name in ("polars", "pyarrow", "tracelens.analyses") if name in sys.modules])
+import tracelens.cli.report
+import tracelens.analyses
+tracelens.analyses.verdict
+loaded = [name for name in tracelens.analyses.ANALYSES if f"tracelens.analyses.{name}" in sys.modules]
+print(loaded, [name for name in ("pyarrow.compute", "rich.progress") if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout == "[]\n['verdict'] []\n"

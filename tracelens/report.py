@@ -162,9 +162,9 @@ def check_sections(names: Sequence[str], *, has_base: bool) -> None:
 
 def chosen_analyses(trace: Trace, base: Trace | None, names: Sequence[str]) -> list[Analysis]:
     """Return the named analyses, or all that apply where none is named."""
-    return [
-        a for a in ANALYSES.values() if (a.name in names if names else _applies(a, trace, base))
-    ]
+    if names:
+        return [ANALYSES[name] for name in ANALYSES if name in names]
+    return [analysis for analysis in ANALYSES.values() if _applies(analysis, trace, base)]
 
 
 def build_report(  # noqa: PLR0913 - one parameter an input

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import ipc
 
@@ -237,6 +236,8 @@ def _spread(file: Path, table: pa.Table) -> pa.Table:
     A few bytes of these may become many.
     Raises SourceError.
     """
+    import pyarrow.compute as pc  # noqa: PLC0415 - takes 0.04 s, for which other sources need not wait
+
     for number, name in enumerate(table.column_names):
         column = table.column(number)
         if pa.types.is_dictionary(column.type):

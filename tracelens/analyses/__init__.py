@@ -1,76 +1,74 @@
 """Every analysis: a pure function from a Trace (or a base and an other one) to a DataFrame.
 
-A new analysis is its module, which ends with `ANALYSIS`, its test, and one line here.
+A new analysis is its module, which ends with `ANALYSIS`, its test, and one line in `__init__.pyi`.
+Its module is imported when it is asked for: a verdict needs few of them.
 """
 
+import re
 import sys
-from types import FunctionType
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.resources import files
+from types import ModuleType
 
 from tracelens.analyses.analysis import Analysis as Analysis
 from tracelens.analyses.paths import taking_paths as _taking_paths
 from tracelens.errors import near as _near
 
-# In the order in which the report shows them.
-# isort: off
-from tracelens.analyses.job import job as job
-from tracelens.analyses.verdict import verdict as verdict
-from tracelens.analyses.worst_ranks import worst_ranks as worst_ranks
-from tracelens.analyses.rank_quartiles import rank_quartiles as rank_quartiles
-from tracelens.analyses.waiting import waiting as waiting
-from tracelens.analyses.waiting_for import waiting_for as waiting_for
-from tracelens.analyses.collectives_across import collectives_across as collectives_across
-from tracelens.analyses.compare_setup import compare_setup as compare_setup
-from tracelens.analyses.unprofiled_step import unprofiled_step as unprofiled_step
-from tracelens.analyses.sensitivity import sensitivity as sensitivity
-from tracelens.analyses.critical_path import critical_path as critical_path
-from tracelens.analyses.time_breakdown import time_breakdown as time_breakdown
-from tracelens.analyses.idle_gaps import idle_gaps as idle_gaps
-from tracelens.analyses.compare_time import compare_time as compare_time
-from tracelens.analyses.time_by_range import time_by_range as time_by_range
-from tracelens.analyses.layer_attribution import layer_attribution as layer_attribution
-from tracelens.analyses.layer_host_time import layer_host_time as layer_host_time
-from tracelens.analyses.compare_layers import compare_layers as compare_layers
-from tracelens.analyses.compare_blocks import compare_blocks as compare_blocks
-from tracelens.analyses.layer_oracle import layer_oracle as layer_oracle
-from tracelens.analyses.advise import advise as advise
-from tracelens.analyses.timing_methods import timing_methods as timing_methods
-from tracelens.analyses.dispatch_depth import dispatch_depth as dispatch_depth
-from tracelens.analyses.stack_alignment import stack_alignment as stack_alignment
-from tracelens.analyses.kernel_grids import kernel_grids as kernel_grids
-from tracelens.analyses.roofline import roofline as roofline
-from tracelens.analyses.serving import serving as serving
-from tracelens.analyses.work_kinds import work_kinds as work_kinds
-from tracelens.analyses.compare_grids import compare_grids as compare_grids
-from tracelens.analyses.reconcile import reconcile as reconcile
-from tracelens.analyses.copy_cost import copy_cost as copy_cost
-from tracelens.analyses.compare_copies import compare_copies as compare_copies
-from tracelens.analyses.memory_timeline import memory_timeline as memory_timeline
-from tracelens.analyses.compare_memory import compare_memory as compare_memory
-from tracelens.analyses.top_kernels import top_kernels as top_kernels
-from tracelens.analyses.compare_kernels import compare_kernels as compare_kernels
-from tracelens.analyses.top_ops import top_ops as top_ops
-from tracelens.analyses.cross_layer import cross_layer as cross_layer
-from tracelens.analyses.compare_cross_layer import compare_cross_layer as compare_cross_layer
-from tracelens.analyses.compare_ops import compare_ops as compare_ops
-from tracelens.analyses.threads import threads as threads
-from tracelens.analyses.launch_delay import launch_delay as launch_delay
-from tracelens.analyses.data_quality import data_quality as data_quality
-# isort: on
 
-ANALYSES: dict[str, Analysis] = {
-    name: sys.modules[run.__module__].ANALYSIS
-    for name, run in list(vars().items())
-    if isinstance(run, FunctionType) and not name.startswith("_")
-}
-"""Analyses by name, in the order of the lines above."""
+class _Analyses(Mapping[str, Analysis]):
+    """The analyses by name, each imported when it is looked up."""
 
-globals().update({name: _taking_paths(analysis.run) for name, analysis in ANALYSES.items()})
+    def __init__(self) -> None:
+        """Read the names, in the order in which the report shows them."""
+        listed = files(__name__).joinpath("__init__.pyi").read_text(encoding="utf-8")
+        self.names = re.findall(
+            r"^from tracelens\.analyses\.(\w+) import \1 ", listed, re.MULTILINE
+        )
+
+    def __getitem__(self, name: str) -> Analysis:
+        if name not in self.names:
+            raise KeyError(name)
+        analysis: Analysis = import_module(f"{__name__}.{name}").ANALYSIS
+        return analysis
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+ANALYSES: Mapping[str, Analysis] = _Analyses()
+"""Analyses by name, in the order of the report."""
 __all__ = ["ANALYSES", "Analysis"]
 __all__ += list(ANALYSES)
 
-if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> object:
-        """Say which analyses are near a name that is none."""
+class _Package(ModuleType):
+    """The package, in which the name of an analysis stands for its function, not for its module."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set the function where Python sets a module that it has imported."""
+        if isinstance(value, ModuleType) and name in ANALYSES:
+            value = _taking_paths(value.ANALYSIS.run)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> object:
+    """Import an analysis; say which are near a name that is none."""
+    if name not in ANALYSES:
         raise AttributeError(f"no analysis is called {name!r}; {_near(name, ANALYSES)}")
+    import_module(f"{__name__}.{name}")
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    """Return what the package offers."""
+    return __all__

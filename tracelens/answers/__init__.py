@@ -1,11 +1,8 @@
 """The answer to one trace, or to one compared with another, made once and drawn by every view."""
 
+from importlib import import_module
+
 from tracelens.answers.answer import Answer, counted
-from tracelens.answers.comparison import answer_comparison
-from tracelens.answers.job import answer_job
-from tracelens.answers.program import answer_capture, answer_program
-from tracelens.answers.stacks import answer_stacks, answer_two_stacks
-from tracelens.answers.timings import answer_timings
 from tracelens.answers.words import listed
 from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.time.graph_use import is_capture
@@ -30,22 +27,31 @@ def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT)
 
 def _one(trace: Trace) -> Answer:
     if is_capture(trace):
-        return answer_capture(trace)
+        return _by("program", "answer_capture", trace)
     if has_time(trace):
-        return answer_job(trace) if len(trace.manifest.ranks) > 1 else answer_program(trace)
+        is_job = len(trace.manifest.ranks) > 1
+        return (
+            _by("job", "answer_job", trace) if is_job else _by("program", "answer_program", trace)
+        )
     if trace.has("timings"):
-        return answer_timings(trace)
+        return _by("timings", "answer_timings", trace)
     if trace.has("stacks"):
-        return answer_stacks(trace)
+        return _by("stacks", "answer_stacks", trace)
     return Answer(_holds(trace))
 
 
 def _two(base: Trace, other: Trace, rules: Rules) -> Answer:
     if has_time(base) and has_time(other):
-        return answer_comparison(base, other, rules)
+        return _by("comparison", "answer_comparison", base, other, rules)
     if base.has("stacks") and other.has("stacks"):
-        return answer_two_stacks(base, other)
+        return _by("stacks", "answer_two_stacks", base, other)
     return _one(other)
+
+
+def _by(module: str, function: str, *inputs: Trace | Rules) -> Answer:
+    """Answer by a function of a module here, which is imported now: most answers need one."""
+    answer: Answer = getattr(import_module(f"{__name__}.{module}"), function)(*inputs)
+    return answer
 
 
 def has_time(trace: Trace) -> bool:

@@ -99,6 +99,7 @@ _GENERAL = (
         "pip install traceinsight",
         package,
     ),
+    Tool("mcp", "tracelens mcp", "pip install mcp", package),
     Tool(
         "native library",
         "reading torch traces, nesting spans and adding up ops several times faster",

@@ -12,20 +12,7 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.console import Console, RenderableType
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+from rich.console import Console
 
 from tracelens.cli.output import OPENED, emit, tell, warn
 from tracelens.cli.panels import RANKS, READING, SHOWING
@@ -34,7 +21,6 @@ from tracelens.derive.ranks.validate_ranks import MISSING
 from tracelens.derive.time.step_table import mark_steps_by
 from tracelens.errors import UsageError
 from tracelens.jobs.graph_captures import capture_of
-from tracelens.progress import share_of
 from tracelens.report import Report
 from tracelens.storage.addresses import shown
 from tracelens.trace import Trace
@@ -47,7 +33,6 @@ from tracelens.trace.sources import SKIPPED, STANDARD_INPUT
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import WIDTH, Format, Screen
 from tracelens.views.formats.text import frame_to_text
-from tracelens.views.values import printable
 
 MAIN_TABLES = ("spans", "api_calls", "kernels", "memcpys", "stacks", "timings")
 
@@ -289,31 +274,6 @@ class _Said(logging.Handler):
         self._say(record)
 
 
-class _Known(ProgressColumn):
-    """A column of rich's that is drawn once the share is known."""
-
-    def __init__(self, column: ProgressColumn, *, of_bytes: bool | None = None) -> None:
-        super().__init__()
-        self._column = column
-        self._of_bytes = of_bytes
-
-    def render(self, task: Task) -> RenderableType:
-        """Draw rich's own column, or nothing."""
-        is_asked = self._of_bytes in (None, task.fields["is_bytes"])
-        return self._column.render(task) if task.total is not None and is_asked else Text()
-
-
-_COLUMNS = (
-    SpinnerColumn(),
-    TextColumn("{task.description}", markup=False),
-    _Known(BarColumn(bar_width=20)),
-    _Known(TaskProgressColumn()),
-    _Known(DownloadColumn(), of_bytes=True),
-    _Known(MofNCompleteColumn(), of_bytes=False),
-    _Known(TimeRemainingColumn(compact=True)),
-)
-
-
 @contextmanager
 def progress(text: str, *, late: bool = False) -> Iterator[None]:
     """Show on standard error, while the body runs, what is being done.
@@ -326,24 +286,13 @@ def progress(text: str, *, late: bool = False) -> Iterator[None]:
     with ExitStack() as ends:
         handler = _Said(lambda record: tell(record.getMessage()), logging.INFO)
         if console.is_terminal:
-            bar = Progress(*_COLUMNS, console=console, transient=True)
-            task = bar.add_task(printable(text), total=None, is_bytes=False)
+            from tracelens.cli.progress_bar import ProgressBar  # noqa: PLC0415 - of a terminal only
+
+            bar = ProgressBar(console, text)
             ends.callback(bar.stop)
-
-            def say(record: logging.LogRecord) -> None:
-                bar.update(task, description=printable(f"{text}: {record.getMessage()}"))
-                if share := share_of(record):
-                    bar.update(
-                        task,
-                        completed=share.done,
-                        total=max(share.total, 1),
-                        is_bytes=share.is_bytes,
-                    )
-                bar.start()
-
             if not late:
                 bar.start()
-            handler = _Said(say, logging.DEBUG)
+            handler = _Said(bar.show, logging.DEBUG)
         log.addHandler(handler)
         ends.callback(log.removeHandler, handler)
         ends.callback(log.setLevel, log.level)

@@ -6,7 +6,10 @@ from typing import Annotated
 import typer
 
 from tracelens.cli.io import OneFormat, format_of, keep_sources, open_any, progress, write_report
+from tracelens.cli.output import warn
 from tracelens.report import build_query
+from tracelens.schemas.joins import RULE
+from tracelens.trace.sql import joins_without_rank
 
 
 def query(
@@ -41,3 +44,5 @@ def query(
     with progress("asking"):
         built = build_query(opened, sql)
     write_report(built, chosen, out, rows)
+    if len(opened.manifest.ranks) > 1 and joins_without_rank(sql):
+        warn(f"a join of this query does not mention rank. {RULE}")

@@ -93,8 +93,8 @@ def report(  # noqa: PLR0913 - one parameter an option
             min=1,
             metavar="N",
             rich_help_panel=SHOWING,
-            help="Rows that each table shows, in formats for people (html shows so many at a time);"
-            " by default "
+            help="Rows that each table shows, in formats for people and in json (html shows so"
+            " many at a time); by default "
             f"{', '.join(f'{form.rows} in {form.name}' for form in FORMATS.values() if form.rows)},"
             " all in others.",
         ),

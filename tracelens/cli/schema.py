@@ -1,5 +1,6 @@
 """`tracelens schema`."""
 
+import json
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from tracelens.cli.io import plain
 from tracelens.cli.output import emit
 from tracelens.errors import UsageError, near
 from tracelens.schemas import TABLES
-from tracelens.views.describe import describe, listing
+from tracelens.views.describe import describe, listing, schema_document
 
 
 def schema(
@@ -17,8 +18,26 @@ def schema(
         str | None,
         typer.Argument(metavar="TABLE|ANALYSIS", help="Table or analysis; all when absent."),
     ] = None,
+    *,
+    form: Annotated[
+        str, typer.Option("--format", metavar="text|json", help="What to write.")
+    ] = "text",
 ) -> None:
-    """List the tables and analyses, or describe the columns of one."""
+    """List the tables and analyses, or describe the columns of one.
+
+    JSON says which columns join the tables, too.
+    """
+    if form not in {"text", "json"}:
+        raise UsageError(f"no format of schema is called {form}; the formats are text, json")
+    if name is not None and name not in TABLES and name not in ANALYSES:
+        known = [*TABLES, *ANALYSES]
+        raise UsageError(
+            f"no table or analysis is called {name}; {near(name, known)} (tracelens schema lists"
+            " all)"
+        )
+    if form == "json":
+        emit(json.dumps(schema_document(name)) + "\n")
+        return
     if name is None:
         tables = listing(
             ((table.name, table.doc) for table in TABLES.values()), "table", "a row is"
@@ -26,11 +45,5 @@ def schema(
         analyses = listing(((a.name, a.question) for a in ANALYSES.values()), "analysis", "answers")
         emit(f"{plain(tables)}\n{plain(analyses)}")
         return
-    table = TABLES.get(name) or (ANALYSES[name].result if name in ANALYSES else None)
-    if table is None:
-        known = [*TABLES, *ANALYSES]
-        raise UsageError(
-            f"no table or analysis is called {name}; {near(name, known)} (tracelens schema lists"
-            " all)"
-        )
+    table = TABLES[name] if name in TABLES else ANALYSES[name].result
     emit(f"{name}: {table.doc}\n\n{plain(describe(table))}")

@@ -10,6 +10,7 @@ import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -87,6 +88,17 @@ def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
         )
     with _explaining(tables, named):
         return _collect(query)
+
+
+def joins_without_rank(sql: str) -> bool:
+    """Return whether a join of the query mentions no rank, so that it pairs rows of all ranks."""
+    words = [
+        match[0].strip('"`').upper()
+        for match in _TOKEN.finditer(sql)
+        if match.lastgroup in {"word", "quoted"}
+    ]
+    ends = [at for at, word in enumerate(words) if word == "JOIN"] + [len(words)]
+    return any("RANK" not in words[begin:end] for begin, end in pairwise(ends))
 
 
 def _refuse_other_functions(statement: str) -> None:

@@ -1,9 +1,13 @@
 """Tables and columns described as frames, for the schema command and the reference."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import polars as pl
 
+from tracelens.analyses import ANALYSES
+from tracelens.schemas import TABLES
+from tracelens.schemas.joins import RULE, joins_of, key_of
 from tracelens.storage.table import Table
 
 _COLUMNS = {
@@ -35,3 +39,38 @@ def describe(table: Table) -> pl.DataFrame:
 def listing(entries: Iterable[tuple[str, str]], name: str, meaning: str) -> pl.DataFrame:
     """Make two columns, called `name` and `meaning`."""
     return pl.DataFrame(list(entries), schema={name: pl.String, meaning: pl.String}, orient="row")
+
+
+def schema_document(name: str | None = None) -> dict[str, Any]:
+    """Describe the table or analysis of that name; of all only what chooses among them."""
+    if name is None:
+        return {
+            "rule": RULE,
+            "tables": {one: _table(table) for one, table in TABLES.items()},
+            "analyses": {one: analysis.question for one, analysis in ANALYSES.items()},
+        }
+    if name in TABLES:
+        table = TABLES[name]
+        return {"rule": RULE, name: _table(table) | {"columns": describe(table).to_dicts()}}
+    analysis = ANALYSES[name]
+    return {
+        name: {
+            "question": analysis.question,
+            "row": analysis.result.doc,
+            "compares_two": analysis.is_pair,
+            "columns": describe(analysis.result).to_dicts(),
+        }
+    }
+
+
+def _table(table: Table) -> dict[str, Any]:
+    joins = [
+        {"table": join.table, "on": {"rank": "rank", join.column: join.key}}
+        for join in joins_of(table.name)
+    ]
+    return {
+        "row": table.doc,
+        "key": key_of(table.name),
+        "joins": joins,
+        "columns": {column.name: column.unit or str(column.dtype) for column in table},
+    }

@@ -1,20 +1,21 @@
-"""A report as JSON: `{"trace": …, "sections": {NAME: {"rows": […], "notes": […]}}}`."""
+"""A report as JSON: `{"trace": …, "sections": {NAME: {"rows": […], "n_rows": 3, …}}}`."""
 
 import json
 import math
 from typing import Any
 
-from tracelens.report import Report
+from tracelens.report import Report, Section
 from tracelens.trace import Trace
 from tracelens.views.formats.format import Format
 
 
-def to_json(report: Report) -> str:
-    """Write every row under the result's column names, as JSON.
+def to_json(report: Report, rows: int | None = None) -> str:
+    """Write each section's first rows under the result's column names, as JSON.
 
-    Times are integer nanoseconds; NaN and infinity are written as null. A section without an answer
-    has no rows and says why under "missing"; "base" is there when two traces are compared, and
-    "gate" with --fail-on.
+    "n_rows" says how many there are; all are written unless `rows` limits them, and always those
+    of a query, which has a LIMIT of its own. Times are integer nanoseconds; NaN and infinity are
+    written as null. A section without an answer has no rows and says why under "missing"; "base" is
+    there when two traces are compared, and "gate" with --fail-on.
     """
     document: dict[str, Any] = {"trace": _trace(report.trace)}
     if report.base is not None:
@@ -22,13 +23,21 @@ def to_json(report: Report) -> str:
     if report.gate is not None:
         document["gate"] = _finite([verdict.as_dict() for verdict in report.gate])
     document["sections"] = {
-        section.analysis.name: (
-            {"rows": _finite(section.frame.to_dicts()), "notes": section.notes}
-            | ({} if section.missing is None else {"missing": section.missing})
-        )
+        section.analysis.name: section_document(section, None if section.is_query else rows)
         for section in report.sections
     }
-    return json.dumps(document, indent=1, allow_nan=False, default=str) + "\n"
+    return json.dumps(document, allow_nan=False, default=str) + "\n"
+
+
+def section_document(section: Section, rows: int | None) -> dict[str, Any]:
+    """Return a section's first rows, how many it has, its notes, and why it has no answer."""
+    frame = section.frame if rows is None else section.frame.head(rows)
+    written = {
+        "rows": _finite(frame.to_dicts()),
+        "n_rows": section.frame.height,
+        "notes": section.notes,
+    }
+    return written | ({} if section.missing is None else {"missing": section.missing})
 
 
 def _trace(trace: Trace) -> dict[str, Any]:
@@ -46,4 +55,4 @@ def _finite(value: Any) -> Any:
     return value
 
 
-FORMAT = Format("json", (".json",), lambda report, _: to_json(report))
+FORMAT = Format("json", (".json",), lambda report, screen: to_json(report, screen.rows), rows=12)

@@ -1,0 +1,29 @@
+"""Advice as rows: what the answer says in words, with an example and a query that runs."""
+
+import pytest
+
+from tests.cases import make_trace
+from tests.programs import api, span
+from tests.test_advice import idle
+from tracelens.analyses import changes
+from tracelens.analyses.changes import _SPANS, _SQL
+
+
+def test_a_wait_is_a_row_with_its_longest_gap() -> None:
+    """The device is idle for 4 ms of two steps of 5 ms, while the host waits in item()."""
+    trace = idle(
+        span("op", "aten::item", 500, 8_985),
+        calls=(api("cudaStreamSynchronize", 510, 8_980),),
+    )
+    row = changes(trace).row(0, named=True)
+    assert (row["rank"], row["cause"], row["section"]) == (0, "sync", "idle_gaps")
+    assert row["change"].startswith("Avoid the wait for the device")
+    assert row["place"] == "aten::item > cudaStreamSynchronize"
+    assert (row["example_start_ns"], row["example_ns"]) == (5_000_000, 4_000_000)
+    assert row["saving_ns"] <= row["step_ns"]
+    assert trace.sql(row["sql"])["api"].to_list() == ["cudaStreamSynchronize"]
+
+
+@pytest.mark.parametrize("cause", [*_SQL, "host"])
+def test_each_query_runs(cause: str) -> None:
+    assert make_trace().sql(_SQL.get(cause, _SPANS)).height == 0

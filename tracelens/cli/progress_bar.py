@@ -1,0 +1,69 @@
+"""A bar on a terminal: what is being done, and of what is known the share, size and time left."""
+
+import logging
+
+from rich.console import Console, RenderableType
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from tracelens.errors import printable
+from tracelens.progress import share_of
+
+
+class _Known(ProgressColumn):
+    """A column of rich's that is drawn once the share is known."""
+
+    def __init__(self, column: ProgressColumn, *, of_bytes: bool | None = None) -> None:
+        super().__init__()
+        self._column = column
+        self._of_bytes = of_bytes
+
+    def render(self, task: Task) -> RenderableType:
+        """Draw rich's own column, or nothing."""
+        is_asked = self._of_bytes in (None, task.fields["is_bytes"])
+        return self._column.render(task) if task.total is not None and is_asked else Text()
+
+
+_COLUMNS = (
+    SpinnerColumn(),
+    TextColumn("{task.description}", markup=False),
+    _Known(BarColumn(bar_width=20)),
+    _Known(TaskProgressColumn()),
+    _Known(DownloadColumn(), of_bytes=True),
+    _Known(MofNCompleteColumn(), of_bytes=False),
+    _Known(TimeRemainingColumn(compact=True)),
+)
+
+
+class ProgressBar:
+    """The bar of one thing that is being done, `text`."""
+
+    def __init__(self, console: Console, text: str) -> None:
+        """Make the bar; `start` draws it."""
+        self._bar = Progress(*_COLUMNS, console=console, transient=True)
+        self._text = text
+        self._task = self._bar.add_task(printable(text), total=None, is_bytes=False)
+        self.start, self.stop = self._bar.start, self._bar.stop
+
+    def show(self, record: logging.LogRecord) -> None:
+        """Draw what was logged, and its share where it has one."""
+        self._bar.update(self._task, description=printable(f"{self._text}: {record.getMessage()}"))
+        if share := share_of(record):
+            self._bar.update(
+                self._task,
+                completed=share.done,
+                total=max(share.total, 1),
+                is_bytes=share.is_bytes,
+            )
+        self._bar.start()
