@@ -236,7 +236,7 @@ def _spread(file: Path, table: pa.Table) -> pa.Table:
     A few bytes of these may become many.
     Raises SourceError.
     """
-    import pyarrow.compute as pc  # noqa: PLC0415 - takes 0.04 s, for which other sources need not wait
+    import pyarrow.compute as pc  # noqa: PLC0415 - takes 0.04 s, which others need not wait
 
     for number, name in enumerate(table.column_names):
         column = table.column(number)

@@ -31,7 +31,8 @@ _DATA = (
 _INSTRUCTIONS = (
     "Performance traces of PyTorch programs, read only. Begin with report; then section, by a name"
     " that it lists; query takes SQL over the tables that schema describes. Times are in ns."
-    f" At most {_MOST_ROWS} rows are returned at once; n_rows says how many there are. {RULE} {_DATA}"
+    f" At most {_MOST_ROWS} rows are returned at once; n_rows says how many there are. {RULE}"
+    f" {_DATA}"
 )
 
 
