@@ -20,6 +20,26 @@ def test_links_of_a_page_lead_to_files(page: Path) -> None:
     assert lost == []
 
 
+@pytest.mark.parametrize("page", ALL, ids=lambda page: str(page.relative_to(ROOT)))
+def test_places_that_links_name_are_headings(page: Path) -> None:
+    """As GitHub and MkDocs name them; a page that is no text of ours is not looked at."""
+    lost = []
+    for _, link, place in LINK.findall(_without_code(page.read_text(encoding="utf-8"))):
+        target = page.parent / link
+        if place and target.suffix == ".md" and target.is_file():
+            names = _names_of_headings(target.read_text(encoding="utf-8"))
+            lost += [f"{link}{place}"] if place.removeprefix("#") not in names else []
+    assert lost == []
+
+
+def _names_of_headings(text: str) -> set[str]:
+    """Return the names that headings get: small letters, words joined by hyphens."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    headings = re.findall(r"^#+ +(.+?)\s*$", text, re.MULTILINE)
+    words = (re.sub(r"\]\([^)]*\)", "", heading).lower() for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().replace(" ", "-") for heading in words}
+
+
 def _without_code(text: str) -> str:
     return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
 
