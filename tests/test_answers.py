@@ -207,6 +207,20 @@ def test_a_comparison_begins_with_how_many_times_as_fast() -> None:
     assert answer.details[0] == "less: compute −5.00 ms"  # noqa: RUF001 - a minus
 
 
+def computing(step_us: int) -> Trace:
+    """Three steps of a process without a device that only computes."""
+    ends = [(n * step_us, (n + 1) * step_us) for n in range(3)]
+    ops = [op(low, high, "aten::mm", "[[512, 512], [512, 512]]") for low, high in ends]
+    return process(*(step(n, *ends[n]) for n in range(3)), *ops)
+
+
+def test_two_runs_without_a_device_are_compared() -> None:
+    answer = check_answer(computing(5_000), computing(10_000))
+    assert answer.sentence.startswith("2.00 times as fast: 10.0 → 5.00 ms a step")
+    assert answer.details[0] == "less: arithmetic −5.00 ms"  # noqa: RUF001 - a minus
+    assert answer.sections == ("compare_time", "compare_ops")
+
+
 def test_a_slower_run_takes_times_as_long() -> None:
     answer = make_answer(faster(10_000, 9_000), faster(5_000, 4_000))
     assert answer.sentence.startswith("Takes 2.00 times as long: 5.00 → 10.0 ms a step")
@@ -214,7 +228,7 @@ def test_a_slower_run_takes_times_as_long() -> None:
 
 def test_equal_runs_differ_by_no_more_than_noise() -> None:
     answer = make_answer(faster(5_000, 4_000), faster(5_000, 4_000))
-    assert answer.sentence.startswith("No more different than noise: 5.00 → 5.00 ms a step")
+    assert answer.sentence.startswith("The same within noise: 5.00 → 5.00 ms a step")
 
 
 def test_two_programs_are_refused() -> None:

@@ -44,7 +44,14 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
         no_change=_advice(other),
         about=f"base: {about(base)}",
         doubts=(f"new: {about(other)}", *_doubts(base, other, whole)),
-        sections=("compare_time", "compare_layers" if by_layer else "compare_kernels"),
+        sections=(
+            "compare_time",
+            "compare_layers"
+            if by_layer
+            else "compare_kernels"
+            if other.has("kernels")
+            else "compare_ops",
+        ),
     )
 
 
@@ -52,7 +59,8 @@ def _middle_rank(times: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the rank and device whose step in base is the median one."""
     windows = times.filter(part="window").sort("base_ns", "rank", "device")
     row = windows.row((windows.height - 1) // 2, named=True)
-    return times.filter((pl.col("rank") == row["rank"]) & (pl.col("device") == row["device"]))
+    is_same_device = pl.col("device").eq_missing(pl.lit(row["device"], pl.Int32))
+    return times.filter((pl.col("rank") == row["rank"]) & is_same_device)
 
 
 def _marks_steps(base: Trace, other: Trace) -> bool:
@@ -66,7 +74,7 @@ def _sentence(whole: dict[str, Any], *, has_steps: bool) -> str:
     low, high = whole["more_low_ns"], whole["more_high_ns"]
     noise = "" if low is None else f" (noise ±{duration((high - low) / 2)})"
     if whole["outcome"] == "unclear" and whole["reason"] != REASON_TOO_FEW:
-        return f"No more different than noise: {times}{noise}"
+        return f"The same within noise: {times}{noise}"
     ratio = before / after if after else float("inf")
     if ratio >= 1:
         return f"{three_digits(ratio)} times as fast: {times}{noise}"
