@@ -80,9 +80,9 @@ def _is_plain(value: Any, depth: int = 0) -> bool:
 
 
 def _named(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the kind of spans by category and name, and their names.
+    """Return the kind of each span, by category and name, and its name.
 
-    Those of Python calls without addresses and folders.
+    Names of Python calls lose addresses and folders.
     """
     is_call, is_module = (
         pl.col("category") == "python_function",

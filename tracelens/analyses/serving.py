@@ -16,7 +16,9 @@ from tracelens.trace import Trace
 F64, I64, STR = pl.Float64, pl.Int64, pl.String
 _PHASES = ("prefill", "decode", "mixed")
 _MOST_REST = 0.1
-"""The most time of a step that may be in no modelled call, over that in such calls."""
+"""The bytes of a step are stated if kernels of no modelled call take at most this share.
+
+It is a share of the time of the modelled calls."""
 
 SERVING = Table(
     "serving",

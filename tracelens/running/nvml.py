@@ -57,7 +57,7 @@ class Sampler:
         self.stop()
 
     def start(self) -> None:
-        """Find the devices and begin."""
+        """Find the devices and begin to sample them."""
         try:
             nvml = importlib.import_module("pynvml")
         except ImportError:

@@ -237,7 +237,7 @@ class StepFinder:
             self._spy_on()
 
     def call_begins(self, module: Any) -> None:
-        """Note that code that is no module calls a module."""
+        """Note a call of a module from outside of any other module."""
         if self._is_tracing or self.source not in (None, MODULE) or not self._see():
             return
         self._called = True

@@ -181,7 +181,10 @@ class Z3Solver:
         return [LAYOUTS[layout] for layout in sorted(layouts)]
 
     def _add(self, of: tuple[Any, ...], make: Callable[..., Any]) -> None:
-        """Add what `make` makes of it, once: making a formula takes Z3 longer than solving it."""
+        """Add the formula that `make` returns for these arguments, unless it was added before.
+
+        Making a formula takes Z3 longer than solving it.
+        """
         if of not in self._made:
             self._made[of] = make(*of)
         self._solver.add(self._made[of])

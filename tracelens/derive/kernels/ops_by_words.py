@@ -48,7 +48,7 @@ def work_by_words(name: str, call: RecordedCall) -> Work:
 
 
 def _rows(tensor: Tensor, most_rows: int) -> int:
-    """Return how many elements of a tensor are moved, of as many rows at most."""
+    """Return how many elements of a tensor are moved if at most so many of its rows are."""
     if len(tensor.shape) < 2 or tensor.shape[0] <= most_rows:
         return tensor.n_stored
     return min(tensor.n_stored, most_rows * prod(tensor.shape[1:]))

@@ -21,7 +21,7 @@ from tracelens.trace import Trace
 _UNEVEN = 0.25
 """If median and mean differ by more than this, steps are of several kinds."""
 LARGEST_ERROR = 0.1
-"""A replay that misses the recorded step by more predicts nothing."""
+"""A replay predicts nothing if it misses the recorded step by more than this share."""
 
 _WORKERS = "MultiProcessing|poll|acquire"
 """Places where a data loader waits for its workers, which are other processes."""

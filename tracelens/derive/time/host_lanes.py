@@ -51,7 +51,7 @@ class Lanes:
         return self.threads[column].gather(self.thread_of(moments))
 
     def recorded(self, moments: pl.Series) -> pl.Series:
-        """Return the recorded times of moments of the axis."""
+        """Turn moments on the common axis back into the times that were recorded."""
         return moments - self.of_threads("shift_ns", moments)
 
 
