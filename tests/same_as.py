@@ -67,7 +67,16 @@ def write(folder: Path) -> None:
         said = (
             "" if trace == source else command("collect", "files", str(source), "--out", str(trace))
         )
-        said += command("report", str(trace), "--format", "json", "--out", str(own / "report.json"))
+        said += command(
+            "report",
+            str(trace),
+            "--rows",
+            "1000000000",
+            "--format",
+            "json",
+            "--out",
+            str(own / "report.json"),
+        )
         (own / "said.txt").write_text(said.replace(str(own), ""))
 
 

@@ -10,6 +10,7 @@ import tracelens as tl
 from tests.cases import make_trace
 from tests.schedules import Call, Schedule
 from tests.sources import SAMPLES, collected, torch_trace
+from tests.test_recomputation import AGAIN
 from tests.test_timing_methods import MEASURED
 from tracelens.analyses import ANALYSES, Analysis
 from tracelens.analyses.analysis import Scope
@@ -32,6 +33,7 @@ def samples() -> list[Trace]:
         MEASURED,
         Schedule(2, [Call("allreduce", 4096, 10**6, 10**5)], {(1, 0): 10**6}).trace(),
         make_trace(allocations=[{"size_bytes": 8, "allocated_bytes": 8}]),
+        AGAIN,
         make_trace(steps=[{"duration_ns": 9, "phase": "decode", "n_requests": 1, "n_tokens": 1}]),
         Trace.open(SAMPLES / "thesis" / "captures" / "alexnet_eager.tracelens"),
     ]

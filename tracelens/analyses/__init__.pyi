@@ -25,6 +25,7 @@ from tracelens.analyses.compare_time import compare_time as compare_time
 from tracelens.analyses.time_by_range import time_by_range as time_by_range
 from tracelens.analyses.layer_attribution import layer_attribution as layer_attribution
 from tracelens.analyses.layer_host_time import layer_host_time as layer_host_time
+from tracelens.analyses.recomputation import recomputation as recomputation
 from tracelens.analyses.compare_layers import compare_layers as compare_layers
 from tracelens.analyses.compare_blocks import compare_blocks as compare_blocks
 from tracelens.analyses.layer_oracle import layer_oracle as layer_oracle
@@ -39,10 +40,14 @@ from tracelens.analyses.work_kinds import work_kinds as work_kinds
 from tracelens.analyses.compare_grids import compare_grids as compare_grids
 from tracelens.analyses.reconcile import reconcile as reconcile
 from tracelens.analyses.copy_cost import copy_cost as copy_cost
+from tracelens.analyses.copy_bandwidth import copy_bandwidth as copy_bandwidth
 from tracelens.analyses.compare_copies import compare_copies as compare_copies
 from tracelens.analyses.memory_timeline import memory_timeline as memory_timeline
 from tracelens.analyses.compare_memory import compare_memory as compare_memory
 from tracelens.analyses.top_kernels import top_kernels as top_kernels
+from tracelens.analyses.kernel_sizes import kernel_sizes as kernel_sizes
+from tracelens.analyses.stream_overlap import stream_overlap as stream_overlap
+from tracelens.analyses.queue_length import queue_length as queue_length
 from tracelens.analyses.compare_kernels import compare_kernels as compare_kernels
 from tracelens.analyses.top_ops import top_ops as top_ops
 from tracelens.analyses.cross_layer import cross_layer as cross_layer

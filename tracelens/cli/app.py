@@ -40,6 +40,7 @@ COMMANDS = {
     "baseline": "Keep earlier runs under a name, to judge new ones by.",
     "export": "Write a timeline for Perfetto, or stacks for flame graphs.",
     "query": "Ask a trace's tables with SQL.",
+    "repro": "Write a script that runs one op again.",
     "mcp": "Serve traces to an agent, read only.",
     "check": "Say what a trace holds, and what was lost.",
     "schema": "Describe the tables and analyses.",

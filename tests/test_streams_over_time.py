@@ -1,0 +1,80 @@
+"""Short kernels, overlap of streams, queues and copies over time: by hand, and as HTA has them."""
+
+import pytest
+
+from tests.cases import make_trace
+from tests.hta_peer import parsed_by_hta
+from tests.sources import torch_trace
+from tracelens.analyses import copy_bandwidth, kernel_sizes, queue_length, stream_overlap
+from tracelens.analyses.kernel_sizes import notes
+from tracelens.analyses.stream_overlap import notes as overlap_notes
+
+
+def test_short_runs_and_the_first_one() -> None:
+    """Three runs of a kernel: the first takes 9 µs, the others 2 and 4; one of another takes 5."""
+    runs = [("k", 0, 9_000), ("k", 20_000, 2_000), ("k", 30_000, 4_000), ("other", 40_000, 5_000)]
+    kernels = [{"name": name, "start_ns": at, "duration_ns": ns} for name, at, ns in runs]
+    trace = make_trace(kernels=kernels)
+    frame = kernel_sizes(trace)
+    assert frame.rows() == [
+        (0, "k", 3, 2, 6_000, 2 / 3, 0, 9_000, 3_000.0),
+        (0, "other", 1, 0, 0, 0.0, 40_000, 5_000, None),
+    ]
+    (sentence,) = notes(trace, frame)
+    assert sentence.startswith("Rank 0: 2 of 4 kernels take less than 5 µs, 0.01 ms in all;")
+    assert sentence.endswith("first runs took 0.01 ms more than later ones.")
+
+
+def test_two_streams_overlap_for_a_part_of_their_time() -> None:
+    """Stream 7 works from 0 to 10 and 20 to 30, stream 9 from 5 to 22: both for 5 and 2."""
+    work = [(7, 0, 10), (7, 20, 10), (9, 5, 17)]
+    kernels = [{"stream_id": s, "start_ns": at, "duration_ns": ns} for s, at, ns in work]
+    assert stream_overlap(make_trace(kernels=kernels)).rows() == [
+        (0, 0, 7, 7, 20, 1.0),
+        (0, 0, 9, 9, 17, 1.0),
+        (0, 0, 7, 9, 7, 7 / 17),
+    ]
+    alone = make_trace(kernels=kernels[:2])
+    assert overlap_notes(alone, stream_overlap(alone)) == [
+        "All work of each device is on one stream, so that none of it overlaps."
+    ]
+
+
+def test_a_queue_grows_with_launches_and_shrinks_as_work_begins() -> None:
+    """Two launches at 0 and 50; their kernels begin at 100 and 200: 1, then 2, then 1 waits."""
+    calls = [{"start_ns": at, "duration_ns": 9} for at in (0, 50)]
+    kernels = [{"api_call_id": n, "start_ns": 100 + 100 * n, "duration_ns": 90} for n in (0, 1)]
+    frame = queue_length(make_trace(api_calls=calls, kernels=kernels))
+    assert frame.filter(start_ns=60)["length_max"].to_list() == [2]
+    assert frame.filter(start_ns=150)["length_mean"].to_list() == [1.0]
+    weighted = (frame["length_mean"] * frame["duration_ns"]).sum()
+    assert weighted == pytest.approx(50 * 1 + 50 * 2 + 100 * 1)
+
+
+def test_bandwidth_of_two_copies_at_once_adds_up() -> None:
+    """1,000 bytes from 0 to 100 ns and 500 from 50 to 100: 10 GB/s, then 20 GB/s."""
+    copies = [
+        {"direction": "h2d", "size_bytes": size, "start_ns": at, "duration_ns": ns}
+        for size, at, ns in ((1_000, 0, 100), (500, 50, 50))
+    ]
+    frame = copy_bandwidth(make_trace(memcpys=copies))
+    assert frame.filter(start_ns=10)["mean_bytes_per_s"].to_list() == [10e9]
+    assert frame["max_bytes_per_s"].max() == 20e9
+    moved = float((frame["mean_bytes_per_s"] * frame["duration_ns"]).sum()) / 1e9
+    assert moved == pytest.approx(1_500)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", ["alexnet_eager"])
+def test_queues_are_those_of_hta(name: str) -> None:
+    pytest.importorskip("hta", reason="HTA is not installed")
+    theirs = parsed_by_hta(name, last_step=True).get_queue_length_time_series([0])[0]
+    ours = queue_length(torch_trace(name))
+    for stream, rows in theirs.groupby("stream"):
+        times, lengths = rows["ts"].to_numpy(), rows["queue_length"].to_numpy()
+        waiting_ns = float((lengths[:-1] * (times[1:] - times[:-1])).sum()) * 1e3
+        mine = ours.filter(stream_id=int(stream))
+        assert mine["length_max"].max() == lengths.max()
+        assert (mine["length_mean"] * mine["duration_ns"]).sum() == pytest.approx(
+            waiting_ns, rel=1e-6
+        )

@@ -1,0 +1,81 @@
+"""Which kernels are short, and how much longer each kernel takes the first time."""
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis, Parallel
+from tracelens.storage.table import Column, Table
+from tracelens.trace import Trace
+
+SHORT_NS = 5_000
+"""Kernels below this are short: launching one takes the host about as long."""
+
+KERNEL_SIZES = Table(
+    "kernel_sizes",
+    "A kernel's name on a rank: its short runs, and its first one.",
+    (
+        Column("rank", pl.Int32, "Rank."),
+        Column("name", pl.String, "Kernel."),
+        Column("n_calls", pl.Int64, "Runs."),
+        Column("n_short", pl.Int64, f"Runs below {SHORT_NS / 1e3:.0f} µs."),
+        Column("short_ns", pl.Int64, "Their time."),
+        Column("short_frac", pl.Float64, "Their share of the runs."),
+        Column("first_start_ns", pl.Int64, "Begin of the first run."),
+        Column("first_ns", pl.Int64, "Its time."),
+        Column(
+            "median_ns", pl.Float64, "Median time of the later runs; null for one run.", "ns", True
+        ),
+    ),
+)
+
+
+def kernel_sizes(trace: Trace) -> pl.DataFrame:
+    """Count short runs by kernel, most first, and put the first run beside the later ones.
+
+    Raises MissingTableError without kernels.
+    """
+    trace.require("kernel_sizes", "kernels")
+    kernels = trace.select("kernels", "rank", "name", "start_ns", "duration_ns").sort("start_ns")
+    ns = pl.col("duration_ns")
+    is_short = ns < SHORT_NS
+    sizes = (
+        kernels.lazy()
+        .group_by("rank", "name")
+        .agg(
+            n_calls=pl.len().cast(pl.Int64),
+            n_short=is_short.sum().cast(pl.Int64),
+            short_ns=ns.filter(is_short).sum(),
+            first_start_ns=pl.col("start_ns").first(),
+            first_ns=ns.first(),
+            median_ns=ns.slice(1).median(),
+        )
+        .with_columns(short_frac=pl.col("n_short") / pl.col("n_calls"))
+        .cast({"name": pl.String})
+        .sort("rank", "n_short", "name", descending=[False, True, False])
+        .collect()
+    )
+    return KERNEL_SIZES.conform(sizes)
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
+    """Say how many runs are short, and what first runs took more than later ones."""
+    sentences = []
+    more = (pl.col("first_ns") - pl.col("median_ns")).clip(0)
+    for (rank,), part in frame.group_by("rank", maintain_order=True):
+        n_short, n_runs, ns = part.select("n_short", "n_calls", "short_ns").sum().row(0)
+        late = float(part.select(more.sum()).item() or 0)
+        sentences.append(
+            f"Rank {rank}: {n_short:,} of {n_runs:,} kernels take less than {SHORT_NS / 1e3:.0f}"
+            f" µs, {ns / 1e6:.2f} ms in all; first runs took {late / 1e6:.2f} ms more than"
+            " later ones."
+        )
+    return sentences
+
+
+ANALYSIS = Analysis(
+    "Which kernels are short, and what did first runs cost?",
+    KERNEL_SIZES,
+    kernel_sizes,
+    notes=notes,
+    shown=("rank", "name", "n_short", "short_frac", "n_calls", "short_ns", "first_ns", "median_ns"),
+    parallel=Parallel.BY_RANK,
+)

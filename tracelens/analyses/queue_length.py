@@ -1,0 +1,85 @@
+"""How much launched work waits for each stream, over time."""
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis, Chart, Lines
+from tracelens.derive.columns.levels import levels
+from tracelens.schemas import DEVICE_WORK
+from tracelens.storage.table import Column, Table
+from tracelens.trace import Trace
+
+QUEUE_LENGTH = Table(
+    "queue_length",
+    "A stream in one of 200 equal parts of the time: work that was launched and has not begun.",
+    (
+        Column("rank", pl.Int32, "Rank."),
+        Column("device_id", pl.Int32, "Device."),
+        Column("stream_id", pl.Int64, "Stream."),
+        Column("start_ns", pl.Int64, "Begin of this part of the time."),
+        Column("duration_ns", pl.Int64, "Its length."),
+        Column("length_mean", pl.Float64, "Kernels, copies and memsets waiting, on average."),
+        Column("length_max", pl.Int64, "The most that waited at once."),
+    ),
+)
+_KEY = ("rank", "device_id", "stream_id")
+_SHORT = 1.0
+
+
+def queue_length(trace: Trace) -> pl.DataFrame:
+    """Follow each stream's queue: a launch adds one as its call begins, until the work begins.
+
+    As HTA's queue length. A device that finds its queue empty waits for the host; a long queue
+    means that the host is ahead. Raises MissingTableError without kernels and API calls.
+    """
+    trace.require("queue_length", "kernels", "api_calls")
+    columns = (*_KEY, "api_call_id", "start_ns")
+    work = pl.concat([trace.select(name, *columns) for name in DEVICE_WORK])
+    calls = trace.select("api_calls", "rank", "api_call_id", "start_ns")
+    calls = calls.rename({"start_ns": "launched_ns"})
+    launched = work.join(calls, on=["rank", "api_call_id"], how="inner")
+    changes = pl.concat(
+        [
+            launched.select(*_KEY, time_ns=moment, change=pl.lit(change, pl.Int64))
+            for moment, change in (("launched_ns", 1), ("start_ns", -1))
+        ]
+    )
+    found = levels(changes, _KEY)
+    return QUEUE_LENGTH.conform(
+        found.rename({"level_mean": "length_mean", "level_max": "length_max"}, strict=False)
+    )
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
+    """Say of each rank's busiest stream how far the host is ahead."""
+    sentences = []
+    weighted = pl.col("length_mean") * pl.col("duration_ns")
+    streams = frame.group_by(*_KEY).agg(
+        mean=weighted.sum() / pl.col("duration_ns").sum(), most=pl.col("length_max").max()
+    )
+    streams = streams.sort("mean", descending=True).unique("rank", keep="first").sort("rank")
+    for rank, _, stream, mean, most in streams.iter_rows():
+        ahead = "the device often finds nothing to do" if mean < _SHORT else "the host is ahead"
+        sentences.append(
+            f"Rank {rank}, stream {stream}: {mean:.1f} launches wait on average, at most {most:,};"
+            f" {ahead}."
+        )
+    return sentences
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    first = frame.filter(
+        pl.all_horizontal(pl.col(name) == frame[name][0] for name in _KEY)
+        if frame.height
+        else False
+    )
+    parts = {"length_mean": "on average", "length_max": "at most"}
+    return [Lines("Launches that wait", first, "start_ns", parts)]
+
+
+ANALYSIS = Analysis(
+    "How far is the host ahead of the device?",
+    QUEUE_LENGTH,
+    queue_length,
+    notes=notes,
+    charts=_charts,
+)

@@ -1,0 +1,85 @@
+"""Forward ops that ran again within the backward pass: activation checkpointing, and its cost."""
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis, Parallel
+from tracelens.derive.events.call_tree import nearest_row, sum_within
+from tracelens.derive.events.span_trees import of_rank, with_trees
+from tracelens.derive.time.self_time import attribute
+from tracelens.schemas import DEVICE_WORK
+from tracelens.storage.table import Column, Table
+from tracelens.trace import Trace
+
+RECOMPUTATION = Table(
+    "recomputation",
+    "An op of a layer that ran in the forward pass and again within the backward pass.",
+    (
+        Column("rank", pl.Int32, "Rank."),
+        Column("module_path", pl.String, "Layer; null where none is recorded.", nullable=True),
+        Column("op", pl.String, "Outermost op that ran again."),
+        Column("n_calls", pl.Int64, "Times that it ran again."),
+        Column("host_ns", pl.Int64, "Time of these calls on the host."),
+        Column("device_ns", pl.Int64, "Time of the work that they launched."),
+    ),
+)
+_ENGINE = "autograd::engine::evaluate_function"
+_COLUMNS = ("rank", "span_id", "parent_id", "kind", "name", "sequence_number", "module_path")
+
+
+def recomputation(trace: Trace) -> pl.DataFrame:
+    """Find ops that ran again for the backward pass, those with the most time first.
+
+    Autograd numbers the ops that it records. Within the backward pass it records none, unless
+    torch.utils.checkpoint runs a forward pass there again. With create_graph=True it records the
+    backward pass itself: only ops that ran outside of it, too, count. Empty where nothing ran
+    again. Raises MissingTableError without spans.
+    """
+    trace.require("recomputation", "spans")
+    spans = trace.select("spans", *_COLUMNS, "duration_ns")
+    work = pl.concat([trace.select(name, "rank", "span_id", "duration_ns") for name in DEVICE_WORK])
+    found = [_of_rank(tree, of_rank(part, tree)) for tree, part in with_trees(spans, work)]
+    frame = pl.concat(found) if found else pl.DataFrame()
+    order = ["rank", "device_ns", "host_ns", "op"]
+    return RECOMPUTATION.conform(
+        frame.sort(order, descending=[False, True, True, False]) if frame.width else frame
+    )
+
+
+def _of_rank(tree: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
+    parent, names = tree["parent_id"], tree["name"].cast(pl.String)
+    is_engine = names.str.starts_with(_ENGINE)
+    in_backward = nearest_row(parent, is_engine).is_not_null()
+    is_backward = names.str.contains("Backward", literal=True) | is_engine
+    is_op = (tree["kind"] == "op") & ~is_backward
+    ran_before = names.is_in(names.filter(is_op & ~in_backward).unique().implode())
+    again = is_op & in_backward & ran_before & tree["sequence_number"].is_not_null()
+    around = nearest_row(parent, again).gather(parent)
+    within = sum_within(parent, attribute(work["span_id"], work["duration_ns"], tree.height))
+    calls = tree.select("rank", "module_path", "duration_ns", op=names, device_ns=within)
+    return (
+        calls.filter(again & around.is_null())
+        .group_by("rank", "module_path", "op")
+        .agg(
+            n_calls=pl.len().cast(pl.Int64),
+            host_ns=pl.col("duration_ns").sum(),
+            device_ns=pl.col("device_ns").sum(),
+        )
+    )
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
+    """Say what running again cost, or that nothing did."""
+    if frame.is_empty():
+        return ["No forward op ran again within the backward pass."]
+    host, device, calls = frame.select("host_ns", "device_ns", "n_calls").sum().row(0)
+    cost = f"{host / 1e6:.2f} ms on the host, {device / 1e6:.2f} ms of work on devices"
+    return [f"{calls:,} forward ops ran again in the backward pass, to save memory: {cost}."]
+
+
+ANALYSIS = Analysis(
+    "Which forward ops ran twice, and what did that cost?",
+    RECOMPUTATION,
+    recomputation,
+    notes=notes,
+    parallel=Parallel.BY_RANK,
+)

@@ -1,0 +1,82 @@
+"""How long streams of a device work at the same time: each with each."""
+
+from itertools import combinations
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis
+from tracelens.derive.columns.intervals import END, covered_by, union
+from tracelens.schemas import DEVICE_WORK
+from tracelens.storage.table import Column, Table
+from tracelens.trace import Trace
+
+STREAM_OVERLAP = Table(
+    "stream_overlap",
+    "Two streams of a device, or one with itself: the time in which both work.",
+    (
+        Column("rank", pl.Int32, "Rank."),
+        Column("device_id", pl.Int32, "Device."),
+        Column("stream_id", pl.Int64, "Stream."),
+        Column("other_stream_id", pl.Int64, "The other stream; the same for its own time."),
+        Column("overlap_ns", pl.Int64, "Time in which both work; of one, in which it works."),
+        Column("share_frac", pl.Float64, "Share of the shorter one's own time."),
+    ),
+)
+_MOST_STREAMS = 32
+"""Streams of a device with the most work. Others have no rows: pairs grow with the square."""
+
+
+def stream_overlap(trace: Trace) -> pl.DataFrame:
+    """Measure how long each two streams work at once: the overlap matrix, by rank and device.
+
+    Empty where each device has one stream, where nothing can overlap. Raises MissingTableError
+    without kernels.
+    """
+    trace.require("stream_overlap", "kernels")
+    columns = ("rank", "device_id", "stream_id", "start_ns", "duration_ns")
+    work = pl.concat([trace.select(name, *columns) for name in DEVICE_WORK])
+    work = work.with_columns(end_ns=END)
+    rows = []
+    for (rank, device), part in work.group_by("rank", "device_id", maintain_order=True):
+        rows += [(rank, device, *row) for row in _of_device(part)]
+    return STREAM_OVERLAP.conform(
+        pl.DataFrame(rows, STREAM_OVERLAP.schema, orient="row").sort(
+            "rank", "device_id", "overlap_ns", descending=[False, False, True]
+        )
+    )
+
+
+def _of_device(work: pl.DataFrame) -> list[tuple[int, int, int, float]]:
+    """Return stream, other stream, overlap and share of each pair; none for one stream."""
+    busiest = work.group_by("stream_id").agg(pl.col("duration_ns").sum())
+    streams = busiest.sort("duration_ns", descending=True)["stream_id"].head(_MOST_STREAMS).sort()
+    if len(streams) < 2:
+        return []
+    pieces = {
+        stream: union(work.filter(pl.col("stream_id") == stream).select("start_ns", "end_ns"))
+        for stream in streams
+    }
+    busy = {
+        stream: int((times["end_ns"] - times["start_ns"]).sum()) for stream, times in pieces.items()
+    }
+    rows = [(stream, stream, ns, 1.0) for stream, ns in busy.items()]
+    for one, other in combinations(streams, 2):
+        both = int(covered_by(pieces[one], pieces[other]).sum())
+        rows.append((one, other, both, both / max(1, min(busy[one], busy[other]))))
+    return rows
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
+    """Say which two streams overlap longest, or that none can."""
+    pairs = frame.filter(pl.col("stream_id") != pl.col("other_stream_id"))
+    if pairs.is_empty():
+        return ["All work of each device is on one stream, so that none of it overlaps."]
+    longest = pairs.row(0, named=True)
+    streams = f"{longest['stream_id']} and {longest['other_stream_id']} of rank {longest['rank']}"
+    together = f"{longest['overlap_ns'] / 1e6:.2f} ms, {longest['share_frac']:.0%}"
+    return [f"Streams {streams} work at once for {together} of the shorter one's time."]
+
+
+ANALYSIS = Analysis(
+    "Which streams work at the same time?", STREAM_OVERLAP, stream_overlap, notes=notes
+)

@@ -1,0 +1,29 @@
+"""`tracelens repro`: a script that runs one op of a trace again."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracelens.cli.io import keep_sources, open_any
+from tracelens.cli.output import emit, tell
+from tracelens.views.op_script import op_script
+
+
+def repro(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace directory, or a source.")],
+    op: Annotated[str, typer.Argument(metavar="OP", help="An op, such as aten::linear.")],
+    *,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write there, not to standard output.")
+    ] = None,
+) -> None:
+    """Write a Python script that runs one op again and times it; it needs PyTorch only.
+
+    Its inputs have the shapes, types and strides of the calls that took the most time. The trace
+    must have shapes: profile with record_shapes=True.
+    """
+    keep_sources([trace], [out])
+    emit(op_script(open_any([trace]), op), out)
+    if out is not None:
+        tell(f"wrote {out}")

@@ -1,0 +1,54 @@
+"""A number that goes up and down, such as a queue's length, over a trace's time."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+_N_BINS = 200
+"""Equal parts of the time, each of which has a row."""
+
+
+def levels(changes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Return mean and greatest level in equal parts of the time, for each value of `by`.
+
+    `changes` has `by`, time_ns and `change`, by which the level changes then; it begins with 0.
+    One row per value and part: `by`, start_ns, duration_ns, level_mean and level_max. Where one
+    thing ends as another begins, the end comes first.
+    """
+    if changes.is_empty():
+        return pl.DataFrame()
+    begin, end = changes.select(pl.min("time_ns"), pl.max("time_ns").alias("end")).row(0)
+    width = max(1, -(-(end - begin) // _N_BINS))
+    borders = pl.DataFrame({"time_ns": range(begin, end + 1, width), "change": 0})
+    keys = changes.select(by).unique()
+    change = changes["change"].dtype
+    time = pl.col("time_ns")
+    every = pl.concat(
+        [
+            changes.select(*by, "time_ns", "change"),
+            keys.join(borders.cast({"change": change}), how="cross"),
+        ]
+    ).sort(*by, "time_ns", "change")
+    pieces = every.select(
+        *by,
+        bin=(time - begin) // width,
+        level=pl.col("change").cum_sum().over(by),
+        length=(time.shift(-1).over(by).fill_null(end) - time),
+    ).filter(pl.col("length") > 0)
+    whole = pl.col("length").sum()
+    return (
+        pieces.group_by(*by, "bin")
+        .agg(
+            duration_ns=whole,
+            level_mean=(pl.col("level") * pl.col("length")).sum() / whole,
+            level_max=pl.col("level").max(),
+        )
+        .sort(*by, "bin")
+        .select(
+            *by,
+            (pl.col("bin") * width + begin).alias("start_ns"),
+            "duration_ns",
+            "level_mean",
+            "level_max",
+        )
+    )
