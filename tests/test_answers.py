@@ -342,9 +342,8 @@ def test_a_capture_with_its_warm_up_is_no_run(n_captured: int, is_capture: bool)
         api(f"cudaStream{what}Capture", at, at + 1) for what, at in (("Begin", 15), ("End", 40))
     )
     calls = [launch(0, 1), begin, *captured, end]
-    sentence = make_answer(program([], calls, busy(1, 11))).sentence
-    told = "This is the capture of a CUDA graph, not a run: 5 kernels ran, its warm-up"
-    assert (sentence == told) is is_capture
+    doubts = make_answer(program([], calls, busy(1, 11))).doubts
+    assert any("capture of CUDA graphs of" in doubt for doubt in doubts) is is_capture
 
 
 @pytest.mark.parametrize(

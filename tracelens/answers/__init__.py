@@ -26,13 +26,13 @@ def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT)
 
 
 def _one(trace: Trace) -> Answer:
-    if is_capture(trace):
-        return _by("program", "answer_capture", trace)
     if has_time(trace):
         is_job = len(trace.manifest.ranks) > 1
         return (
             _by("job", "answer_job", trace) if is_job else _by("program", "answer_program", trace)
         )
+    if is_capture(trace):
+        return _by("program", "answer_capture", trace)
     if trace.has("timings"):
         return _by("timings", "answer_timings", trace)
     if trace.has("stacks"):

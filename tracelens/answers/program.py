@@ -35,7 +35,7 @@ from tracelens.derive.replay.unprofiled import unprofiled_steps
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.advice_rules import is_wait
 from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_device
-from tracelens.derive.time.graph_use import count_captured
+from tracelens.derive.time.graph_use import count_captured, is_capture
 from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.rank_time import RankTime, is_another_time, mark_times, rank_times
 from tracelens.schemas.results.time import IDLE_PARTS
@@ -62,7 +62,7 @@ def answer_program(trace: Trace) -> Answer:
     row = rows.row(0, named=True)
     model = time_model(trace)
     rank = next(rank for rank in rank_times(model) if rank.rank == row["rank"])
-    doubts = (*unseen_device(trace, model.processes), *incomplete(trace))
+    doubts = (*_capture(trace), *unseen_device(trace, model.processes), *incomplete(trace))
     if row["bound"] == "too little to judge":
         return Answer(
             f"Too little was recorded to say what limits the program: {_amount(rank)}",
@@ -102,12 +102,10 @@ def answer_program(trace: Trace) -> Answer:
 
 
 def answer_capture(trace: Trace) -> Answer:
-    """Answer for a trace in which a graph was captured, and at most its warm-up ran."""
+    """Answer for a trace in which a graph was captured, and nothing ran."""
     n_launches = max(count_captured(trace).values())
-    n_ran = trace.height("kernels")
-    ran = f"{counted(n_ran, 'kernel')} ran, its warm-up" if n_ran else "nothing ran on a device"
     return Answer(
-        f"This is the capture of a CUDA graph, not a run: {ran}",
+        "This is the capture of a CUDA graph, not a run: nothing ran on a device",
         details=(
             f"{counted(n_launches, 'kernel')} launched into the graph; no replay is recorded",
         ),
@@ -116,6 +114,14 @@ def answer_capture(trace: Trace) -> Answer:
         doubts=incomplete(trace),
         sections=("data_quality",),
     )
+
+
+def _capture(trace: Trace) -> tuple[str, ...]:
+    """Warn of a trace in which graphs are captured and only their warm-up ran."""
+    if not is_capture(trace):
+        return ()
+    n_kernels = counted(sum(count_captured(trace).values()), "kernel")
+    return (f"this is a capture of CUDA graphs of {n_kernels}, not a run: what ran is its warm-up",)
 
 
 def _kinds(trace: Trace, rank: RankTime) -> tuple[str, ...]:
