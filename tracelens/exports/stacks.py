@@ -66,7 +66,7 @@ def kernel_stacks(selection: Selection, rank: int) -> Stacks:
 
 
 def host_stacks(selection: Selection, rank: int) -> Stacks:
-    """Return the stacks of a rank's spans and API calls, with the time that each took itself."""
+    """Return the stacks of a rank's spans and API calls, each once, with its own time."""
     columns = ("rank", "span_id", "parent_id", "depth", "name", "start_ns", "self_ns", "step")
     spans = selection.trace.select("spans", *columns, "thread_id", rank=rank)
     trees = list(span_trees(spans)) if spans.height else []
@@ -92,9 +92,12 @@ def host_stacks(selection: Selection, rank: int) -> Stacks:
     both = pl.concat([part.select(**wanted) for part in rows])
     if selection.steps is not None:
         both = both.filter(pl.col("step").is_in(selection.steps))
-    return Stacks(
-        both.drop("step").filter(pl.col("duration_ns") > 0).sort("start_ns"), parents, names
+    by_stack = both.filter(pl.col("duration_ns") > 0).sort("start_ns").lazy()
+    keys = ("place", "name", "path")
+    sums = by_stack.group_by(keys, maintain_order=True).agg(
+        pl.col("start_ns").first(), pl.col("duration_ns").sum()
     )
+    return Stacks(sums.collect(), parents, names)
 
 
 def stop_stacks(selection: Selection, rank: int) -> Stacks:
