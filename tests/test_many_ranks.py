@@ -150,7 +150,7 @@ def test_a_report_on_64_ranks_is_short() -> None:
     # Items of contents and of a bar's legend are no sentences; what has no answer stands last.
     answered = page.partition('<section id="unanswered">')[0]
     sentences = re.findall(r"<li>(?!<a href|<svg)|<p>(?=[^<]*\(see)", answered)
-    assert 5 < len(sentences) <= 36
+    assert 5 < len(sentences) <= 38
     (heat,) = [table for table in tables_of(page) if table.get("kind") == "heat"]
     assert (len(heat["ranks"]), heat["steps"]) == (64, ["0", "1", "2"])
     timelines = [table for table in tables_of(page) if table.get("kind") == "timeline"]

@@ -50,7 +50,8 @@ def copy_bandwidth(trace: Trace) -> pl.DataFrame:
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
     """Say the best bandwidth of each direction."""
     best = frame.group_by("direction").agg(pl.col("max_bytes_per_s").max()).sort("direction")
-    return [f"{direction}: at most {rate / 1e9:.1f} GB/s." for direction, rate in best.iter_rows()]
+    rates = [f"{direction} {rate / 1e9:.1f}" for direction, rate in best.iter_rows()]
+    return [f"At most, in GB/s: {', '.join(rates)}."] if rates else []
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -58,17 +58,11 @@ def kernel_sizes(trace: Trace) -> pl.DataFrame:
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
     """Say how many runs are short, and what first runs took more than later ones."""
-    sentences = []
-    more = (pl.col("first_ns") - pl.col("median_ns")).clip(0)
-    for (rank,), part in frame.group_by("rank", maintain_order=True):
-        n_short, n_runs, ns = part.select("n_short", "n_calls", "short_ns").sum().row(0)
-        late = float(part.select(more.sum()).item() or 0)
-        sentences.append(
-            f"Rank {rank}: {n_short:,} of {n_runs:,} kernels take less than {SHORT_NS / 1e3:.0f}"
-            f" µs, {ns / 1e6:.2f} ms in all; first runs took {late / 1e6:.2f} ms more than"
-            " later ones."
-        )
-    return sentences
+    n_short, n_runs, ns = frame.select("n_short", "n_calls", "short_ns").sum().row(0)
+    late = float(frame.select((pl.col("first_ns") - pl.col("median_ns")).clip(0).sum()).item() or 0)
+    short = f"{ns / 1e6:.2f} ms in all; first runs took {late / 1e6:.2f} ms more than later ones."
+    limit = f"{SHORT_NS / 1e3:.0f} µs"
+    return [f"{n_short:,} of {n_runs:,} kernels take less than {limit}, {short}"]
 
 
 ANALYSIS = Analysis(

@@ -50,13 +50,16 @@ def queue_length(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
-    """Say of each rank's busiest stream how far the host is ahead."""
+    """Say how far the host is ahead on the rank where it is least."""
     sentences = []
     weighted = pl.col("length_mean") * pl.col("duration_ns")
     streams = frame.group_by(*_KEY).agg(
         mean=weighted.sum() / pl.col("duration_ns").sum(), most=pl.col("length_max").max()
     )
-    streams = streams.sort("mean", descending=True).unique("rank", keep="first").sort("rank")
+    streams = (
+        streams.sort("mean", descending=True).unique("rank", keep="first").sort("mean", "rank")
+    )
+    streams = streams.head(1)
     for rank, _, stream, mean, most in streams.iter_rows():
         ahead = "the device often finds nothing to do" if mean < _SHORT else "the host is ahead"
         sentences.append(
