@@ -50,6 +50,7 @@ def test_doctor_says_what_is_found_and_how_to_get_the_rest(
         "obstore",
         "ray",
         "traceinsight",
+        "mcp",
     }
     assert "Nsight" in run("doctor").out
 

@@ -57,7 +57,7 @@ def run(copy: Path, *words: object) -> subprocess.CompletedProcess[str]:
 
 def test_a_module_and_one_line_add_a_format(copy: Path) -> None:
     done = run(copy, "report", SOURCE, "--format", "toy")
-    assert (done.returncode, done.stdout) == (0, "verdict\nunprofiled_step\n")
+    assert (done.returncode, done.stdout) == (0, "verdict\nchanges\n")
     done = run(copy, "report", SOURCE, "--out", "names.TOY", "--rows", "1")
     assert (done.returncode, done.stdout, done.stderr.splitlines()[0]) == (0, "", "wrote names.TOY")
     assert (copy / "names.TOY").read_text() == "verdict\n"

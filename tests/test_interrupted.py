@@ -120,9 +120,7 @@ def test_a_collect_stopped_while_writing_leaves_no_trace(
     collect_again(out, capsys)
 
 
-@pytest.mark.parametrize(
-    "module", ["polars", "tracelens.analyses.verdict", "tracelens.cli.io", "typer.core"]
-)
+@pytest.mark.parametrize("module", ["polars", "tracelens.report", "tracelens.cli.io", "typer.core"])
 def test_interrupted_while_modules_are_imported(module: str) -> None:
     process = subprocess.run(
         [sys.executable, "-c", IMPORTING, module, "report", "no-such.json"],

@@ -206,7 +206,7 @@ def test_the_command_line_exits_with_the_programs_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "train.py").write_text(
-        LIGHT_TRAIN + "for _ in range(4): step()\nprint('result', flush=True)\nsys.exit(9)"
+        LIGHT_TRAIN + "for _ in range(5): step()\nprint('result', flush=True)\nsys.exit(9)"
     )
     command = [
         sys.executable,
@@ -217,7 +217,7 @@ def test_the_command_line_exits_with_the_programs_code(
         "--wait",
         "1",
         "--warmup",
-        "0",
+        "1",
         "--active",
         "2",
     ]
@@ -232,7 +232,7 @@ def test_the_command_line_exits_with_the_programs_code(
     )
     assert (done.returncode, done.stdout) == (9, "result\n")
     assert "wrote train.tracelens: " in done.stderr
-    assert "recorded steps 1 to 2 of 4, found from the optimizer" in done.stderr
+    assert "recorded steps 2 to 3 of 5, found from the optimizer" in done.stderr
     assert (tmp_path / "train.tracelens" / "manifest.json").is_file()
     # The kept files read again to the same layers, as files.
     (kept,) = (tmp_path / "files").glob("*.pt.trace.json")

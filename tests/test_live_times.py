@@ -73,7 +73,7 @@ def test_steps_without_the_profiler_are_timed_by_the_device(tmp_path: Path) -> N
     }
     assert settings["profiled_step_ns"]["n"] == 3
     assert done.notes[0] == "recorded steps 4 to 6 of at least 18, found from the optimizer"
-    assert " ms without (median of 12): " in done.notes[-1]
+    assert "a step takes 7.000 ms without it (median of 12)" in done.notes[-1]
 
 
 @pytest.mark.parametrize("stacks", [True, pytest.param(False, marks=pytest.mark.exhaustive)])

@@ -206,7 +206,7 @@ def test_without_stacks_modules_are_marked_one_by_one(tmp_path: Path) -> None:
         tmp_path,
         LIGHT_TRAIN + "for _ in range(5): step()\nassert 'sympy' not in sys.modules, 'compiler'",
         wait=1,
-        warmup=0,
+        warmup=1,
         active=2,
         stacks=False,
     )

@@ -1,6 +1,7 @@
 """`tracelens schema`."""
 
 import json
+from enum import StrEnum, auto
 from typing import Annotated
 
 import typer
@@ -13,29 +14,32 @@ from tracelens.schemas import TABLES
 from tracelens.views.describe import describe, listing, schema_document
 
 
+class Form(StrEnum):
+    """What is written: tables to read, or JSON for a program."""
+
+    TEXT = auto()
+    JSON = auto()
+
+
 def schema(
     name: Annotated[
         str | None,
         typer.Argument(metavar="TABLE|ANALYSIS", help="Table or analysis; all when absent."),
     ] = None,
     *,
-    form: Annotated[
-        str, typer.Option("--format", metavar="text|json", help="What to write.")
-    ] = "text",
+    form: Annotated[Form, typer.Option("--format", help="What to write.")] = Form.TEXT,
 ) -> None:
     """List the tables and analyses, or describe the columns of one.
 
     JSON says which columns join the tables, too.
     """
-    if form not in {"text", "json"}:
-        raise UsageError(f"no format of schema is called {form}; the formats are text, json")
     if name is not None and name not in TABLES and name not in ANALYSES:
         known = [*TABLES, *ANALYSES]
         raise UsageError(
             f"no table or analysis is called {name}; {near(name, known)} (tracelens schema lists"
             " all)"
         )
-    if form == "json":
+    if form is Form.JSON:
         emit(json.dumps(schema_document(name)) + "\n")
         return
     if name is None:
