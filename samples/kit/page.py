@@ -15,6 +15,13 @@ ROOT = Path(__file__).resolve().parents[2]
 WIDEST_ROW = 200
 """Characters of a table's row, beyond which nobody reads it."""
 
+MEANINGS = {
+    Verdict.UNSEEN: "within the spread, or never tested there",
+    Verdict.INCOMPARABLE: "another span, method or hardware",
+    Verdict.OPEN: "cannot be told",
+}
+"""What verdicts mean whose words do not say it."""
+
 
 class PageError(ValueError):
     """A page that would not say what its captures do."""
@@ -43,9 +50,11 @@ class Verdicts:
         return f"<details><summary>{line}</summary>\n\n{behind}\n\n</details>\n"
 
     def counts(self) -> str:
-        """`6 hold, 2 are open`: how many verdicts of each kind there are."""
+        """Say how many verdicts of each kind there are, and what the kinds mean."""
         numbers = Counter(self.by_key.values())
-        return ", ".join(f"{numbers[kind]} × *{kind}*" for kind in Verdict if numbers[kind])
+        counted = ", ".join(f"{numbers[kind]} × *{kind}*" for kind in Verdict if numbers[kind])
+        meant = [f"*{kind}*: {words}" for kind, words in MEANINGS.items() if numbers[kind]]
+        return f"{counted} ({'; '.join(meant)})" if meant else counted
 
     def check(self) -> None:
         """Raise PageError where a verdict is shown twice, or never."""

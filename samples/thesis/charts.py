@@ -46,8 +46,8 @@ def speedup(rows: Mapping[str, Mapping[str, float]]) -> alt.LayerChart:
         .encode(
             x=alt.X("speedup:Q", title="speedup over eager", scale=alt.Scale(domain=[0.8, 2.4])),
             y=_models(),
-            color=alt.Color("by:N", title=None, sort=order, legend=legend()),
-            shape=alt.Shape("by:N", title=None, sort=order, legend=legend()),
+            color=alt.Color("by:N", title=None, scale=alt.Scale(domain=order), legend=legend()),
+            shape=alt.Shape("by:N", title=None, scale=alt.Scale(domain=order), legend=legend()),
         )
     )
     return (points + even_line()).properties(width=600, height=190)

@@ -68,7 +68,7 @@ def measure(
                 measured.append((subject, variants(subject, methods, protocol, diagnostics)))
         n_variants = sum(len(found) for _, found in measured)
         turns = _Turns(n_variants * (protocol.warmup_rounds + protocol.rounds))
-        # A process that has profiled stays slower: what is compared with plain runs comes last.
+        # A process that has profiled may stay slower: what is compared with plain runs comes last.
         for profiled in (False, True):
             for subject, found in measured:
                 chosen = [variant for variant in found if variant.key["profiled"] is profiled]
