@@ -11,6 +11,7 @@ from polars.testing import assert_frame_equal
 from tests.cases import make_trace
 from tests.conftest import examples
 from tracelens.analyses.kernel_grids import REASONS, kernel_grids, notes
+from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.kernels.grids import SHAPE
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.grids import KERNEL_GRIDS
@@ -187,6 +188,24 @@ def test_order_of_rows_and_shift_of_time_change_nothing(
     told = found.filter(pl.col("waves").is_not_null())
     whole = told["waves"] / (1 - told["tail_frac"])
     assert (whole - whole.round()).abs().max() in (None, pytest.approx(0, abs=1e-6))
+
+
+def test_streams_of_one_grid_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three streams of 112 blocks and two of 20 are one pair, not six."""
+    compared = []
+
+    def covered(small: pl.DataFrame, large: pl.DataFrame, key: list[str]) -> pl.Series:
+        compared.append((small["stream_id"][0], large["stream_id"][0]))
+        return covered_ns(small, large, key)
+
+    monkeypatch.setitem(notes.__globals__, "covered_ns", covered)
+    kernels = [
+        {"grid_x": n, "start_ns": at, "stream_id": stream}
+        for n, at, stream in ((112, 0, 7), (112, 0, 8), (112, 0, 9), (20, 300, 20), (20, 300, 21))
+    ]
+    trace = trace_of(*kernels)
+    notes(trace, kernel_grids(trace))
+    assert set(compared) == {(20, 7)}
 
 
 def test_streams_that_share_the_device_are_no_badly_filled_grids() -> None:

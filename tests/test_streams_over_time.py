@@ -51,6 +51,18 @@ def test_a_queue_grows_with_launches_and_shrinks_as_work_begins() -> None:
     assert weighted == pytest.approx(50 * 1 + 50 * 2 + 100 * 1)
 
 
+def test_of_very_many_streams_the_busiest_have_queues() -> None:
+    """Each would have 200 rows. Streams 0 to 39; the last eight launch twice."""
+    streams = [*range(40), *range(32, 40)]
+    calls = [{"start_ns": n, "duration_ns": 1} for n in range(len(streams))]
+    kernels = [
+        {"api_call_id": n, "stream_id": stream, "start_ns": 100 + n, "duration_ns": 1}
+        for n, stream in enumerate(streams)
+    ]
+    frame = queue_length(make_trace(api_calls=calls, kernels=kernels))
+    assert sorted(frame["stream_id"].unique()) == [*range(24), *range(32, 40)]
+
+
 def test_bandwidth_of_two_copies_at_once_adds_up() -> None:
     """1,000 bytes from 0 to 100 ns and 500 from 50 to 100: 10 GB/s, then 20 GB/s."""
     copies = [

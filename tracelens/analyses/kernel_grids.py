@@ -109,18 +109,22 @@ def _partitions(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
     """Return rank, device_id, n_blocks, low and high of grids by which streams share a device.
 
     In two streams most time is in grids of so many blocks that they add up to the device's SMs, and
-    at least half of the smaller one's time lies within the other stream's kernels.
+    at least half of the smaller one's time lies within the other stream's kernels. Of the streams
+    with one main grid the busiest is looked at, so that there are no more pairs than grids.
     """
     key = ["rank", "device_id"]
     blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
     columns = (*key, "stream_id", "start_ns", "duration_ns", "grid_x", "grid_y", "grid_z")
     kernels = trace.select("kernels", *columns).with_columns(n_blocks=blocks)
     sums = kernels.group_by(*key, "stream_id", "n_blocks").agg(pl.col("duration_ns").sum())
-    main = sums.sort("duration_ns", descending=True).unique([*key, "stream_id"], keep="first")
+    main = sums.sort("duration_ns", "stream_id", descending=[True, False])
+    main = main.unique([*key, "stream_id"], keep="first", maintain_order=True)
+    main = main.unique([*key, "n_blocks"], keep="first", maintain_order=True)
     sizes = trace.devices.select(*key, "sm_count").drop_nulls().unique(key)
-    pairs = main.join(main, on=key, suffix="_b").join(sizes, on=key)
-    n_sms = pl.col("n_blocks") + pl.col("n_blocks_b")
-    pairs = pairs.filter(pl.col("n_blocks") < pl.col("n_blocks_b"), n_sms == pl.col("sm_count"))
+    rest = main.join(sizes, on=key).with_columns(n_blocks_b=pl.col("sm_count") - pl.col("n_blocks"))
+    others = main.select(*key, n_blocks_b="n_blocks", stream_id_b="stream_id")
+    pairs = rest.join(others, on=[*key, "n_blocks_b"], maintain_order="left")
+    pairs = pairs.filter(pl.col("n_blocks") < pl.col("n_blocks_b"))
     rows: list[tuple[int, int, int, int, int]] = []
     for rank, device, low, high, stream, other in pairs.select(
         *key, "n_blocks", "n_blocks_b", "stream_id", "stream_id_b"

@@ -10,7 +10,8 @@ from tracelens.trace import Trace
 
 QUEUE_LENGTH = Table(
     "queue_length",
-    "A stream in one of 200 equal parts of the time: work that was launched and has not begun.",
+    "One of a device's 32 busiest streams in one of 200 equal parts of the time: work that was"
+    " launched and has not begun.",
     (
         Column("rank", pl.Int32, "Rank."),
         Column("device_id", pl.Int32, "Device."),
@@ -23,6 +24,8 @@ QUEUE_LENGTH = Table(
 )
 _KEY = ("rank", "device_id", "stream_id")
 _SHORT = 1.0
+_MOST_STREAMS = 32
+"""Streams of a device with the most launches. Others have no rows: each would have 200."""
 
 
 def queue_length(trace: Trace) -> pl.DataFrame:
@@ -37,6 +40,9 @@ def queue_length(trace: Trace) -> pl.DataFrame:
     calls = trace.select("api_calls", "rank", "api_call_id", "start_ns")
     calls = calls.rename({"start_ns": "launched_ns"})
     launched = work.join(calls, on=["rank", "api_call_id"], how="inner")
+    streams = launched.group_by(_KEY).len().sort("len", *_KEY, descending=[True, *[False] * 3])
+    busiest = streams.group_by(_KEY[:2], maintain_order=True).head(_MOST_STREAMS)
+    launched = launched.join(busiest, on=_KEY, how="semi", nulls_equal=True)
     changes = pl.concat(
         [
             launched.select(*_KEY, time_ns=moment, change=pl.lit(change, pl.Int64))
