@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.layers.module_regions import Regions, regions
+from tracelens.advisor.module_regions import Regions, regions
 
 EAGER, COMPILED = False, True
 

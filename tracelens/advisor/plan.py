@@ -16,10 +16,10 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import msgspec
 import polars as pl
 
+from tracelens.advisor.module_regions import ROOT, regions
 from tracelens.analyses import layer_oracle
 from tracelens.derive.layers.compilation import EVIDENCE, shows_compilation
 from tracelens.derive.layers.layer_times import are_numbered
-from tracelens.derive.layers.module_regions import ROOT, regions
 from tracelens.errors import MissingTableError, SchemaError, SourceError, ToolError, UsageError
 from tracelens.schemas.results.layers import ORACLES
 from tracelens.storage.atomic_write import write_text

@@ -30,7 +30,7 @@ from tracelens.answers.words import (
     label_of,
     place_text,
 )
-from tracelens.derive.layers.kind_shares import language_kinds
+from tracelens.derive.kernels.work_kinds import language_kinds
 from tracelens.derive.replay.unprofiled import unprofiled_steps
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.advice_rules import is_wait

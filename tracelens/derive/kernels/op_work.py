@@ -1,15 +1,29 @@
 """The work of any op's call whose inputs were recorded: operations and bytes."""
 
+import re
 from collections.abc import Callable, Sequence
+from itertools import combinations, pairwise
+from math import prod
 
 import polars as pl
 
 from tracelens.derive.kernels.flops import MODELLED, Work, counted_work
 from tracelens.derive.kernels.op_families import FAMILIES, signatures, traffic_of
-from tracelens.derive.kernels.ops_by_words import NAMED, work_by_words
-from tracelens.derive.kernels.recorded_call import RecordedCall, UnknownWorkError, are_sizes
+from tracelens.derive.kernels.recorded_call import RecordedCall, Tensor, UnknownWorkError, are_sizes
 from tracelens.derive.kernels.recorded_dtypes import element_type, listed
-from tracelens.derive.kernels.triton_work import TRITON, triton_work
+
+_PRODUCTS = r"(?:\w*(?:gemm|matmul)|(?:\w*_)?(?:mm|linear)(?:_|$))"
+_MOVERS = (
+    r"(?:\w*(?:norm|silu|gelu|swiglu|sigmoid|and_mul|rotary|quant|softmax|topk)"
+    r"|(?:\w*_)?(?:rope|add|mul|cast|copy|transpose|permute|concat|cat|pad|scale|sum)(?:_|$))"
+)
+_NAMED = rf"^[A-Za-z_]\w*::(?:{_PRODUCTS}|{_MOVERS})"
+"""Names of ops that have words of a rule; torch's own ops are in the catalogue, or in none."""
+
+_TRITON = "triton_"
+_TRITON_PRODUCT = re.compile(r"^triton_(tem_.*_)?(mm|addmm|bmm|baddbmm|scaled_mm)(_|$)")
+_TRITON_CONVOLUTION = re.compile(r"^triton_(tem_.*_)?convolution(2d)?(_|$)")
+_LOOKUP = re.compile(r"_(embedding|index|index_select|gather)(_|$)")
 
 Model = Callable[[RecordedCall], tuple[int, int]]
 """What a call computes and moves: floating-point operations, and bytes that have to move."""
@@ -38,8 +52,8 @@ def roofline_model(op: str) -> Callable[[Model], Model]:
 def is_modelled(name: pl.Expr) -> pl.Expr:
     """Return whether the work of a call of an op may be known, by the op's name as text."""
     listed_names = frozenset((*MODELLED, *signatures(), *_REGISTERED))
-    is_other = ~name.str.starts_with("aten::") & name.str.contains(NAMED)
-    return name.is_in(listed_names) | name.str.starts_with(TRITON) | is_other
+    is_other = ~name.str.starts_with("aten::") & name.str.contains(_NAMED)
+    return name.is_in(listed_names) | name.str.starts_with(_TRITON) | is_other
 
 
 def work_of(
@@ -65,10 +79,10 @@ def _work(name: str, call: RecordedCall) -> Work | None:
         return Work(flops, flops, least_bytes, call.first_dtype())
     if name in MODELLED:
         return counted_work(name, call)
-    if name.startswith(TRITON):
-        return triton_work(name, call)
+    if name.startswith(_TRITON):
+        return _triton_work(name, call)
     if name not in signatures():
-        return work_by_words(name, call)
+        return _work_by_words(name, call)
     family, known = signatures()[name]
     traffic = traffic_of(FAMILIES[family], known, call)
     return Work(
@@ -80,6 +94,90 @@ def _work(name: str, call: RecordedCall) -> Work | None:
         traffic.key_bytes,
         FAMILIES[family].assumed,
     )
+
+
+def _triton_work(name: str, call: RecordedCall) -> Work:
+    """Return the work of a kernel that torch.compile wrote: each tensor is moved once.
+
+    Inductor records the launch as an op of the kernel's name. Its inputs are the kernel's
+    arguments: the tensors that it reads and writes outside of itself, then its sizes. What is
+    between the fused ops never reaches memory. Raises UnknownWorkError where no tensor was
+    recorded, or a template's product does not fit.
+    """
+    tensors = [t for place in range(len(call.words)) for t in _tensors(call, place)]
+    if not tensors:
+        raise UnknownWorkError
+    largest = max(tensors, key=lambda tensor: tensor.n_bytes)
+    if _TRITON_PRODUCT.match(name):
+        flops = _triton_product(tensors)
+        return Work(flops, flops, sum(t.n_bytes for t in tensors), tensors[0].dtype)
+    if _TRITON_CONVOLUTION.match(name):
+        flops = 2 * tensors[-1].n_elements * prod(tensors[1].shape[1:])
+        return Work(flops, flops, sum(t.n_bytes for t in tensors), tensors[0].dtype)
+    numbers = [n for n in call.values if type(n) is int and n > 0]
+    # A lookup reads one row for each index, not the table.
+    most = prod(numbers) if numbers and _LOOKUP.search(name) else None
+    sizes = [t.n_stored if most is None else min(t.n_stored, most) for t in tensors]
+    moved = sum(n * tensor.width for n, tensor in zip(sizes, tensors, strict=True))
+    return Work(0, max(sizes), moved, largest.dtype)
+
+
+def _tensors(call: RecordedCall, place: int) -> list[Tensor]:
+    return call.tensors(place) if call.tensor_type(place) is not None else []
+
+
+def _triton_product(tensors: list[Tensor]) -> int:
+    """Return the operations of the product of the first two matrices that fit each other."""
+    for left, right in pairwise(tensor.shape for tensor in tensors[:-1]):
+        are_matrices = 2 <= len(left) == len(right) <= 3
+        if are_matrices and left[-1] == right[-2] and left[:-2] == right[:-2]:
+            return 2 * prod(left) * right[-1]
+    raise UnknownWorkError
+
+
+def _work_by_words(name: str, call: RecordedCall) -> Work:
+    """Return the work of a call of an op of another library that no catalogue lists.
+
+    An op called a norm, an activation or a quantisation moves each tensor that it is given once;
+    one called a product multiplies the first two matrices that fit each other. A tensor with more
+    rows than the first one is a table: of it, as many rows are moved as the first one has. Raises
+    UnknownWorkError of torch's ops, and where the inputs do not tell.
+    """
+    library, _, op = name.partition("::")
+    if library in ("aten", "prim", "c10d") or not re.match(_NAMED, name):
+        raise UnknownWorkError
+    tensors = [
+        tensor
+        for place in range(len(call.words))
+        if call.tensor_type(place) is not None
+        for tensor in call.tensors(place)
+        if tensor.shape
+    ]
+    if not tensors:
+        raise UnknownWorkError
+    if re.match(_PRODUCTS, op):
+        flops = _product(tensors)
+        return Work(flops, flops, sum(t.n_bytes for t in tensors), tensors[0].dtype)
+    most_rows = max(tensors[0].shape[0], 1)
+    moved = [_rows(tensor, most_rows) for tensor in tensors]
+    n_bytes = sum(n * tensor.width for n, tensor in zip(moved, tensors, strict=True))
+    return Work(0, max(moved), n_bytes, tensors[0].dtype)
+
+
+def _rows(tensor: Tensor, most_rows: int) -> int:
+    """Return how many elements of a tensor are moved if at most so many of its rows are."""
+    if len(tensor.shape) < 2 or tensor.shape[0] <= most_rows:
+        return tensor.n_stored
+    return min(tensor.n_stored, most_rows * prod(tensor.shape[1:]))
+
+
+def _product(tensors: list[Tensor]) -> int:
+    """Return the operations of the first two matrices that fit, the second one maybe transposed."""
+    for left, right in combinations((t.shape for t in tensors if len(t.shape) == 2), 2):
+        if left[-1] in right:
+            columns = right[1] if right[0] == left[-1] else right[0]
+            return 2 * left[0] * left[1] * columns
+    raise UnknownWorkError
 
 
 def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:
