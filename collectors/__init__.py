@@ -22,6 +22,7 @@ NAMES = (
     "provenance",
     "graph",
     "trace_log",
+    "jax",
     # takes whatever begins as JSON does: logs of gdb and sidecars are told apart before it
     "torch",
     "nsys",
@@ -40,11 +41,11 @@ def collect(
 ) -> Trace:
     """Read sources of one program straight into a Trace in memory.
 
-    `kind` says of what kind all sources are (torch, nsys, gdb, provenance, graph, trace_log); None
-    detects it from their content. `ranks` gives the rank of each source. `events` names the
-    profiler whose events are kept where two captured the same rank; by default it is torch. With
-    `force_mix`, ranks that contradict each other are put together all the same, with a warning.
-    Raises SourceError for a source that cannot be read, UsageError for a request that does not fit.
+    `kind` says of what kind all sources are, one of NAMES; None detects it from their content.
+    `ranks` gives the rank of each source. `events` names the profiler whose events are kept where
+    two captured the same rank; by default it is the first in NAMES. With `force_mix`, ranks that
+    contradict each other are put together all the same, with a warning. Raises SourceError for a
+    source that cannot be read, UsageError for a request that does not fit.
     """
     trace = combine(read_captures(paths, kind), ranks=ranks, events=events, force_mix=force_mix)
     validate_ranks(trace, force_mix=force_mix or bool(ranks))

@@ -1,0 +1,289 @@
+"""Read what jax.profiler writes: the Chrome trace `plugins/profile/TIME/HOST.trace.json.gz`.
+
+XLA's profiler, which TensorFlow shares, writes it beside `HOST.xplane.pb`. Host events stand in the
+process `/host:CPU`, device work in `/device:GPU:N`, in threads named `Stream #7(Compute)`. Other
+threads of a device repeat its work, grouped by module, by step or by name, and are left out. The
+arguments of a kernel are those that xla/backends/profiler/gpu/cupti_collector.cc adds: `hlo_op`,
+`hlo_module`, `name` (the names of jax.named_scope around it), `correlation_id`, and
+`kernel_details` (`regs:32 static_shared:0 dynamic_shared:0 grid:2,1,1 block:32,1,1 occ_pct:50`).
+"""
+
+import gzip
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from tracelens.derive.assemble import assemble
+from tracelens.errors import SourceError
+from tracelens.trace.capture import Capture, Diagnostics, SourceFile
+from tracelens.trace.collector import Collector
+from tracelens.trace.sidecars import unzipped
+
+KIND = "jax"
+_PROCESS = re.compile(rb'"name":\s*"/(?:host|device):')
+_ENDING, _UNREAD = ".trace.json.gz", ".xplane.pb"
+_DEVICE = re.compile(r"^/device:GPU:(\d+)")
+_STREAM = re.compile(r"^Stream #(\d+)")
+_DETAIL = re.compile(r"(\w+):([\w.,]+)")
+_CALL = re.compile(r"^(?:cu|hip)[A-Z]|^cuda[A-Z]")
+_COPIES = {"H2D": "h2d", "D2H": "d2h", "D2D": "d2d", "P2P": "p2p"}
+_MEMORIES = {"host": "pageable", "pageable": "pageable", "pinned": "pinned", "device": "device"}
+_MOST_EVENTS = 1_000_000
+"""XLA writes the most important million events of a longer capture, and does not say so."""
+_MOST_DIGITS = 18
+_AXES = ("x", "y", "z")
+_PLACE = ("process_id", "thread_id", "start_ns", "duration_ns")
+_REASONS = {
+    "layers": "JAX calls no nn.Module; ops carry the names of jax.named_scope, or of the function",
+    "steps": "nothing marks steps: with jax.profiler.StepTraceAnnotation('train', step_num=n)",
+    "kernels": "the trace holds no stream of a GPU; profile on a machine with one",
+    "devices": "jax.profiler's Chrome trace does not say what the device is",
+    "allocations": "memory is not in jax.profiler's Chrome trace",
+    "stacks": "a JAX trace holds no native stacks",
+    "frames": "a JAX trace holds no native stacks",
+}
+
+
+class _Event(msgspec.Struct):
+    ph: str = ""
+    name: str = ""
+    pid: int = 0
+    tid: int = 0
+    ts: float = 0.0
+    dur: float = 0.0
+    args: dict[str, Any] = {}
+
+    def number(self, name: str) -> int | None:
+        """Return an argument that is a whole number, which XLA writes as text."""
+        text = str(self.args.get(name, ""))
+        return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
+
+    def text(self, name: str) -> str | None:
+        """Return an argument, None where it is absent or empty."""
+        return str(self.args[name]) if self.args.get(name) else None
+
+    def times(self) -> dict[str, int]:
+        """Return start and duration; the file has microseconds, since the profiler began."""
+        start, end = round(self.ts * 1000), round((self.ts + self.dur) * 1000)
+        return {"start_ns": start, "duration_ns": end - start}
+
+
+class _Trace(msgspec.Struct):
+    events: list[_Event] = msgspec.field(name="traceEvents")
+
+
+def sniff(path: Path, head: bytes) -> bool:
+    """Return whether the source is such a trace, or the folder given to jax.profiler.trace."""
+    if path.is_dir():
+        return bool(_runs(path))
+    if path.name.endswith(_UNREAD):
+        return not path.with_name(path.name.removesuffix(_UNREAD) + _ENDING).exists()
+    start = unzipped(head)
+    return b'"highres-ticks"' in start and _PROCESS.search(start) is not None
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the traces of the latest run in a folder of jax.profiler.trace, or the file itself."""
+    return sorted(_runs(path)[-1].glob(f"*{_ENDING}")) if path.is_dir() else [path]
+
+
+def _runs(folder: Path) -> list[Path]:
+    """Return the folders of runs in `plugins/profile`, which are named by time, in order."""
+    runs = folder / "plugins" / "profile"
+    return sorted(p for p in runs.glob("*") if any(p.glob(f"*{_ENDING}"))) if runs.is_dir() else []
+
+
+def read(path: Path) -> list[Capture]:
+    """Read the trace of one process. Raises SourceError where it is damaged or holds no event."""
+    if path.name.endswith(_UNREAD):
+        raise SourceError(
+            f"{path}: XPlane is not read; take the {_ENDING} that jax.profiler writes beside it"
+        )
+    events = _events(path)
+    diagnostics = Diagnostics()
+    text = "the file has as many events as XLA writes at most: others may be missing"
+    diagnostics.add("loss", "events_capped", text, int(len(events) >= _MOST_EVENTS))
+    raw = _raw_tables(events, diagnostics)
+    if not raw:
+        raise SourceError(
+            f"{path}: expected events of /host:CPU or of streams of a GPU, found none; profile some"
+            " steps: with jax.profiler.trace(FOLDER)"
+        )
+    return [
+        Capture(
+            KIND,
+            SourceFile.of(path, KIND),
+            assemble(raw, diagnostics),
+            producer="jax.profiler",
+            complete=len(events) < _MOST_EVENTS,
+            reasons=_REASONS,
+            diagnostics=diagnostics,
+        )
+    ]
+
+
+def _events(path: Path) -> list[_Event]:
+    try:
+        content = path.read_bytes()
+        if content.startswith(b"\x1f\x8b"):
+            content = gzip.decompress(content)
+        return msgspec.json.decode(content, type=_Trace).events
+    except OSError as error:
+        raise SourceError(
+            f"{path}: cannot be read: {error.strerror or error}; name a file that you may read"
+        ) from error
+    except (EOFError, zlib.error, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise SourceError(
+            f"{path}: expected the Chrome trace of jax.profiler, found a file that is damaged or"
+            f" ends early ({error}); copy or record it again"
+        ) from error
+
+
+def _raw_tables(events: list[_Event], diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
+    """Sort events into raw tables, by the names of their processes and threads."""
+    names = {
+        (e.pid, e.tid if e.name == "thread_name" else None): str(e.args.get("name", ""))
+        for e in events
+        if e.ph == "M" and e.name in ("process_name", "thread_name")
+    }
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    launched: dict[int, set[tuple[str | None, str | None]]] = defaultdict(set)
+    n_others = 0
+    for event in events:
+        if event.ph != "X":
+            continue
+        process = names.get((event.pid, None), "")
+        stream = _STREAM.match(names.get((event.pid, event.tid), ""))
+        device = _DEVICE.match(process)
+        if device and stream:
+            table, row = _device_work(event)
+            rows[table].append(row | {"device_id": int(device[1]), "stream_id": int(stream[1])})
+            if row["correlation_id"] is not None:
+                launched[row["correlation_id"]].add(_op(event))
+        elif process.startswith("/host:"):
+            table, row = _host_event(event)
+            rows[table].append(row)
+        else:
+            n_others += not device
+    text = "events of processes that are neither the host nor a GPU, as a TPU's; not read"
+    diagnostics.add("loss", "device_unknown", text, n_others)
+    rows["spans"] += _op_spans(rows["api_calls"], launched)
+    frames = {name: pl.DataFrame(some, infer_schema_length=None) for name, some in rows.items()}
+    return {name: frame.drop("op", strict=False) for name, frame in frames.items() if frame.height}
+
+
+def _op(event: _Event) -> tuple[str | None, str | None]:
+    """Return the HLO op of an event, and its layer.
+
+    The layer is what jax.named_scope and the functions around it are called, without the
+    primitive, the last name; else the module that XLA compiled.
+    """
+    scopes = (event.text("name") or "").rpartition("/")[0]
+    return event.text("hlo_op"), scopes or event.text("hlo_module")
+
+
+def _host_event(event: _Event) -> tuple[str, dict[str, Any]]:
+    """Return the table and row of an event of the host."""
+    place = {"process_id": event.pid, "thread_id": event.tid} | event.times()
+    correlation = event.number("correlation_id")
+    if correlation is not None and _CALL.match(event.name):
+        api = "driver" if event.name.startswith("cu") and event.name[2].isupper() else "runtime"
+        call = {"source_api": api, "raw_api": event.name, "correlation_id": correlation}
+        return "api_calls", call | {"op": _op(event)} | place
+    op, layer = _op(event)
+    step = event.number("step_num")
+    kind, name = "annotation", event.name
+    if op is not None:
+        kind, name = "op", op
+    elif event.name.startswith("$"):
+        kind, name = "python", event.name[1:]
+    elif step is not None:
+        name = f"step {step}"
+    elif "_src" in event.args or "::" in event.name:
+        kind = "other"
+    category = event.name if name != event.name else None
+    span = {"kind": kind, "category": category, "name": name}
+    return "spans", span | {"module_path": layer if op is not None else None} | place
+
+
+def _device_work(event: _Event) -> tuple[str, dict[str, Any]]:
+    """Return the table and row of an event of a stream."""
+    row: dict[str, Any] = {"correlation_id": event.number("correlation_id")} | event.times()
+    details = {
+        key: dict(_DETAIL.findall(str(event.args.get(f"{key}_details", ""))))
+        for key in ("kernel", "memcpy", "Memset")
+    }
+    name = event.name.lower()
+    if details["memcpy"] or name.startswith("memcpy"):
+        memcpy = details["memcpy"]
+        direction = next((word for end, word in _COPIES.items() if end.lower() in name), "unknown")
+        source, destination = (
+            _MEMORIES.get(memcpy.get(f"kind_{end}", "").lower(), "unknown")
+            for end in ("src", "dst")
+        )
+        return "memcpys", row | {
+            "direction": direction,
+            "source_memory": source,
+            "destination_memory": destination,
+            "size_bytes": _number(memcpy.get("size")) or 0,
+        }
+    if details["Memset"] or name.startswith("memset"):
+        return "memsets", row | {"size_bytes": _number(details["Memset"].get("num_bytes")) or 0}
+    kernel = details["kernel"]
+    static, dynamic = (_number(kernel.get(f"{word}_shared")) for word in ("static", "dynamic"))
+    shape = {
+        f"{word}_{axis}": size
+        for word in ("grid", "block")
+        for axis, size in zip(_AXES, map(_number, kernel.get(word, ",,").split(",")), strict=False)
+    }
+    return "kernels", row | shape | {
+        "name": event.name,
+        "registers_per_thread": _number(kernel.get("regs")),
+        "static_shared_bytes": static,
+        "dynamic_shared_bytes": dynamic,
+        "shared_bytes": None if static is None or dynamic is None else static + dynamic,
+    }
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() and len(text) <= _MOST_DIGITS else None
+
+
+def _op_spans(
+    calls: Iterable[dict[str, Any]], launched: dict[int, set[tuple[str | None, str | None]]]
+) -> list[dict[str, Any]]:
+    """Return a span around each call that launches, of the HLO op that it launches.
+
+    A call that launches several, as cuGraphLaunch, gets the module that they have in common.
+    """
+    spans = []
+    for call in calls:
+        ops = launched.get(call["correlation_id"]) or {call["op"]}
+        op, layer = next(iter(ops)) if len(ops) == 1 else (None, None)
+        if op is not None:
+            about = {"kind": "op", "category": "hlo_op", "name": op, "module_path": layer}
+            spans.append(about | {key: call[key] for key in _PLACE})
+    return spans
+
+
+COLLECTOR = Collector(
+    kind=KIND,
+    expects="a trace or folder of jax.profiler (.trace.json.gz)",
+    sniff=sniff,
+    read=read,
+    files_of=files_of,
+    fills={
+        **dict.fromkeys(("spans", "sites", "steps", "activities"), ""),
+        **dict.fromkeys(
+            ("api_calls", "kernels", "memcpys", "memsets"), "of a run that used the GPU"
+        ),
+    },
+    is_profiler=True,
+    endings=(_ENDING,),
+)
