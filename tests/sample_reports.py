@@ -100,7 +100,9 @@ def section(
     analysis = Analysis(
         f"What about {table.name}?", table, lambda *_: table.empty(), shown=shown, charts=charts
     )
-    return Section(analysis, pl.DataFrame(rows, schema=table.schema), list(notes), missing)
+    frame = pl.DataFrame(rows, schema=table.schema)
+    charts = analysis.charts(frame) if analysis.charts and rows else ()
+    return Section(analysis, frame, list(notes), missing, charts=charts)
 
 
 def trace(**manifest: Any) -> Trace:

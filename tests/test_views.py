@@ -351,7 +351,9 @@ def test_every_result_can_be_drawn_and_printed(name: str, is_null: bool) -> None
         }
         for i in range(3)
     ]
-    made = Section(ANALYSES[name], pl.DataFrame(rows, schema=table.schema), ["note"])
+    analysis, frame = ANALYSES[name], pl.DataFrame(rows, schema=table.schema)
+    charts = analysis.charts(frame) if analysis.charts else ()
+    made = Section(analysis, frame, ["note"], charts=charts)
     for drawing in draw(made):
         assert rows_of(drawing)
         assert drawing.title

@@ -11,7 +11,9 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses import ANALYSES, Analysis
-from tracelens.analyses.analysis import Scope
+from tracelens.analyses.analysis import Chart, Scope
+from tracelens.answers import make_answer
+from tracelens.answers.answer import Answer
 from tracelens.derive.comparing.comparability import unrelated
 from tracelens.derive.comparing.gate import Verdict
 from tracelens.derive.comparing.significance import DEFAULT, Rules
@@ -35,7 +37,8 @@ _LOG = logging.getLogger(__name__)
 class Section:
     """One analysis's result; `missing` says why there is none (the frame is then typed and empty).
 
-    `is_query`: the columns were asked for one by one, so that all are drawn.
+    `is_query`: the columns were asked for one by one, so that all are drawn. `charts` are to be
+    drawn of it; moments in them count from the trace's first event.
     """
 
     analysis: Analysis
@@ -43,6 +46,7 @@ class Section:
     notes: list[str]
     missing: str | None = None
     is_query: bool = False
+    charts: Sequence[Chart] = ()
 
     @property
     def absent(self) -> str | None:
@@ -58,7 +62,8 @@ class Report:
 
     `is_asked`: the sections were asked for by name, so that each is drawn, with an answer or
     without. `refused` says why the two are not compared, where they are of two programs. `gate` is
-    what was asked with --fail-on.
+    what was asked with --fail-on. `answer` is the answer to the whole; a report of sections that
+    were asked for has none.
     """
 
     trace: Trace
@@ -67,6 +72,7 @@ class Report:
     is_asked: bool = False
     refused: str | None = None
     gate: list[Verdict] | None = None
+    answer: Answer | None = None
 
     @property
     def title(self) -> str:
@@ -204,7 +210,11 @@ def build_report(  # noqa: PLR0913 - one parameter an input
             return Section(analysis, analysis.result.empty(), [], refused)
         return run_section(analysis, trace, base, rules, peaks, frame=frames.get(analysis.name))
 
-    return Report(trace, base, _in_two_threads(chosen, run), bool(names), refused)
+    sections = _in_two_threads(chosen, run)
+    if names:
+        return Report(trace, base, sections, is_asked=True, refused=refused)
+    with blame_rows(*_given(trace, base)):
+        return Report(trace, base, sections, refused=refused, answer=make_answer(trace, base))
 
 
 def _in_two_threads(
@@ -291,21 +301,32 @@ def run_section(  # noqa: PLR0913 - one parameter an input
     )
     more |= {"peaks": peaks} if analysis.takes_peaks else {}
     try:
-        with blame_rows(*(one for one in (base, trace) if one is not None)):
+        with blame_rows(*_given(base, trace)):
             frame = analysis.run(*traces, **more) if frame is None else frame
             others = (base,) if analysis.takes_base else ()
             said = analysis.notes(*traces, frame, *others) if analysis.notes else []
             said = merge_ranks(said) + _shared_names(frame, base, trace)
-            return Section(analysis, frame, said)
+            charts = _charts(analysis, trace, frame)
+            return Section(analysis, frame, said, charts=charts)
     except MissingTableError as error:
         return Section(analysis, analysis.result.empty(), [], str(error))
 
 
+def _charts(analysis: Analysis, trace: Trace, frame: pl.DataFrame) -> Sequence[Chart]:
+    """Return the charts of a result that has rows."""
+    if analysis.charts is None or frame.is_empty():
+        return ()
+    return analysis.charts(since_start(trace, frame))
+
+
+def _given(*traces: Trace | None) -> list[Trace]:
+    """Return the traces that there are."""
+    return [trace for trace in traces if trace is not None]
+
+
 def _shared_names(frame: pl.DataFrame, *traces: Trace | None) -> list[str]:
     """Explain each name in the frame that stands for many names."""
-    shared = {
-        others for trace in traces if trace is not None for others in trace.shared_names.values()
-    }
+    shared = {others for trace in _given(*traces) for others in trace.shared_names.values()}
     texts = frame.select(pl.col(pl.String))
     return [
         f"{others}: those whose names are not among the {NAMES.value:,} with the most time;"

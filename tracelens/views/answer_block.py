@@ -41,8 +41,8 @@ class AnswerBlock:
 
 
 def answer_block(report: Report) -> AnswerBlock:
-    """Make the answer of a report's trace, compared with its base where it has one."""
-    answer = make_answer(report.trace, report.base)
+    """Draw a report's answer. One is made now for a report of sections that were asked for."""
+    answer = report.answer or make_answer(report.trace, report.base)
     bars = tuple(map(_drawn, answer.bars))
     return AnswerBlock(answer, bars, tuple(map(_worded, answer.changes)), after_head(answer))
 

@@ -37,16 +37,11 @@ class Drawing:
 
 
 def draw(section: Section) -> list[Drawing]:
-    """Return the section's charts; none without rows, and none that would be empty."""
-    if section.frame.is_empty() or section.analysis.charts is None:
-        return []
+    """Return the section's charts; none that would be empty."""
     with debug_mode(
         arg=False
     ):  # which checks each part of each chart against Vega-Lite's schema, for half a second
-        drawings = [
-            _drawn(asked, section.analysis.result)
-            for asked in section.analysis.charts(section.frame)
-        ]
+        drawings = [_drawn(asked, section.analysis.result) for asked in section.charts]
     return [drawing for drawing in drawings if drawing is not None]
 
 

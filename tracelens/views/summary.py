@@ -49,7 +49,7 @@ def _found(verdict: Verdict) -> str:
 
 def to_summary(report: Report) -> str:
     """Write Markdown: the gates, how the runs differ, and rows judged faster or slower."""
-    answer = answer_text(make_answer(report.trace, report.base)).rstrip()
+    answer = answer_text(report.answer or make_answer(report.trace, report.base)).rstrip()
     # Indented, a block of text holds whatever a name contains.
     parts = [f"# {escape(report.title)}", textwrap.indent(answer, "    ")]
     if report.gate is not None:
