@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from benchmarks.bench import Bench, Contender, tracelens
 from benchmarks.results import Row
-from tracelens.limits import MODULES, TRACES
+from tracelens.storage.limits import MODULES, TRACES
 
 GROUP, COLLECT, REPORT = "odd shapes", "tracelens collect torch", "tracelens report --all"
 _EVENT = b'{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'

@@ -12,9 +12,9 @@ import typer
 from tracelens.analyses import ANALYSES
 from tracelens.cli.app import app
 from tracelens.cli.panels import panel_of
-from tracelens.limits import LIMITS
 from tracelens.schemas import TABLES
 from tracelens.schemas.raw import RAW_TABLES
+from tracelens.storage.limits import LIMITS
 from tracelens.storage.table import Table
 from tracelens.views.describe import describe
 

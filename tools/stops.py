@@ -35,7 +35,6 @@ TOOLBOXES: tuple[str, ...] = (
     "tracelens/derive/columns",
     "tracelens/errors.py",
     "tracelens/hooks.py",
-    "tracelens/limits.py",
     "tracelens/native",
     "tracelens/schemas",
     "tracelens/storage",

@@ -23,9 +23,9 @@ from tracelens.derive.rank_ranges import MANY, merge_ranks
 from tracelens.derive.time.bounds import bound_words
 from tracelens.derive.time.since_start import since_start
 from tracelens.errors import MissingTableError, UsageError, near
-from tracelens.limits import NAMES
 from tracelens.progress import Share, log_share
 from tracelens.schemas import TABLES
+from tracelens.storage.limits import NAMES
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 from tracelens.trace.checking import blame_rows

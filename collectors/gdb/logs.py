@@ -12,8 +12,8 @@ from pathlib import Path
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, split_frame
 from tracelens.derive.stacks.stack_tables import StackFrame, Stop, drop_doubled, stack_tables
 from tracelens.errors import SourceError
-from tracelens.limits import LOG_MIB
 from tracelens.schemas import TABLES
+from tracelens.storage.limits import LOG_MIB
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 
 KIND = "gdb"

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyarrow import ipc
 
 from tracelens.errors import SourceError, first_line
-from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
+from tracelens.storage.limits import ANY_EXPANSION_BYTES, EXPANSION
 from tracelens.storage.pages import page_bytes
 from tracelens.storage.table import DataType
 

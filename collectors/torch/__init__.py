@@ -33,9 +33,9 @@ from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
 from tracelens.derive.time.frame_lines import frames_entered_earlier, mark_lines
 from tracelens.errors import NoTraceError, SourceError
-from tracelens.limits import TRACES
 from tracelens.running.program import package
 from tracelens.schemas import TABLES
+from tracelens.storage.limits import TRACES
 from tracelens.storage.store import Store
 from tracelens.trace.capture import Capture, Diagnostics, HostFacts
 from tracelens.trace.collector import Collector, Tool

@@ -11,7 +11,7 @@ import re
 from tracelens.collectors.torch.events import EVENT_START, Event, is_json, object_end
 from tracelens.collectors.torch.repair import TOO_DEEP, mended
 from tracelens.collectors.torch.text import Finder, Text
-from tracelens.limits import EVENT_MIB
+from tracelens.storage.limits import EVENT_MIB
 from tracelens.trace.capture import Diagnostics
 
 # Only these top-level keys are read. A trace's user metadata has been seen to hold a whole

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from tracelens.collectors.torch.events import Event, decode_one, decode_without_args, flattened
-from tracelens.limits import NESTING
+from tracelens.storage.limits import NESTING
 from tracelens.trace.capture import Diagnostics
 
 LONGEST_REPAIRED = 1 << 17

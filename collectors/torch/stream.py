@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tracelens.errors import SourceError
-from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
+from tracelens.storage.limits import ANY_EXPANSION_BYTES, EXPANSION
 from tracelens.trace.capture import Diagnostics, SourceFile
 
 GZIP_MAGIC = b"\x1f\x8b"

@@ -218,7 +218,7 @@ DATA_MUTANTS = (
     ),
     Mutant(
         "a limit is no 0",
-        "tracelens/limits.py",
+        "tracelens/storage/limits.py",
         "len(text) < 19 and int(text)",
         "len(text) < 19",
         "torch_limits",

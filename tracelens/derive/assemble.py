@@ -16,8 +16,8 @@ from tracelens.derive.events.steps import StepTimes, find_marks, mark_steps
 from tracelens.derive.kernels.device_limits import complete_devices
 from tracelens.derive.kernels.kernel_classes import classify
 from tracelens.derive.time.host_activity import list_activities
-from tracelens.limits import MODULES
 from tracelens.schemas import TABLES
+from tracelens.storage.limits import MODULES
 from tracelens.storage.store import Store
 from tracelens.trace.capture import Diagnostics
 from tracelens.trace.cleaning import clean_frame

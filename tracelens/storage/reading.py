@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
+from tracelens.storage.limits import ANY_EXPANSION_BYTES, EXPANSION
 
 _MANY = 1 << 20
 _LONG = 1 << 13

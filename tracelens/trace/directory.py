@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracelens.errors import SourceError, first_line
-from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
 from tracelens.storage.addresses import url_of
 from tracelens.storage.folders import OwnFolder
+from tracelens.storage.limits import ANY_EXPANSION_BYTES, EXPANSION
 from tracelens.storage.pages import page_bytes
 from tracelens.storage.reading import check_texts, long_bytes, read_columns, read_groups
 from tracelens.storage.swap import is_running, replace_folder, restore

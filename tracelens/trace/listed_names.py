@@ -13,7 +13,7 @@ from typing import Protocol
 import polars as pl
 import pyarrow as pa
 
-from tracelens.limits import NAMES
+from tracelens.storage.limits import NAMES
 
 _NAMED = {"kernels": ("kernels", "name"), "spans": ("spans", "name"), "sites": ("spans", "op")}
 """For each table with such names: the table with their time, and its own column of names."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 
 from tracelens.errors import UsageError, first_line, near
-from tracelens.limits import QUERY_MIB
+from tracelens.storage.limits import QUERY_MIB
 
 _BEGINNINGS = ("SELECT", "WITH", "VALUES")
 """First words of statements that are queries.

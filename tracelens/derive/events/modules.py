@@ -8,7 +8,7 @@ import polars as pl
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.autograd_nodes import NODE, makers_of_nodes
 from tracelens.derive.events.call_tree import count_among, joined_paths, nearest, outermost
-from tracelens.limits import MODULES
+from tracelens.storage.limits import MODULES
 
 MODULE_PREFIX = "nn.Module: "
 COMPILED_GRAPH = (
