@@ -101,8 +101,8 @@ def section(
         f"What about {table.name}?", table, lambda *_: table.empty(), shown=shown, charts=charts
     )
     frame = pl.DataFrame(rows, schema=table.schema)
-    charts = analysis.charts(frame) if analysis.charts and rows else ()
-    return Section(analysis, frame, list(notes), missing, charts=charts)
+    made = analysis.charts(frame) if analysis.charts and rows else ()
+    return Section(analysis, frame, list(notes), missing, charts=made)
 
 
 def trace(**manifest: Any) -> Trace:
