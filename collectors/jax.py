@@ -278,12 +278,6 @@ COLLECTOR = Collector(
     sniff=sniff,
     read=read,
     files_of=files_of,
-    fills={
-        **dict.fromkeys(("spans", "sites", "steps", "activities"), ""),
-        **dict.fromkeys(
-            ("api_calls", "kernels", "memcpys", "memsets"), "of a run that used the GPU"
-        ),
-    },
     is_profiler=True,
     endings=(_ENDING,),
 )

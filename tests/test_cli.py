@@ -223,7 +223,7 @@ def test_report_speaks_every_format(run: Run, source: Path) -> None:
     of_kernels = {
         name
         for name, analysis in ANALYSES.items()
-        if analysis.scope not in (Scope.HOST, Scope.RANKS)
+        if analysis.scope not in (Scope.HOST, Scope.RANKS, Scope.ASKED)
     }
     of_kernels = {name for name in of_kernels if ANALYSES[name].scope is not Scope.PROFILERS}
     assert set(sections) == {name for name in of_kernels if not ANALYSES[name].is_pair}

@@ -87,9 +87,11 @@ def test_asked_ranks_overrule_what_the_files_say() -> None:
         combine(pair, ranks=[3, 3])
 
 
-@pytest.mark.parametrize(("events", "kept"), [("torch", "torch"), ("nsys", "nsys")])
+@pytest.mark.parametrize(
+    ("events", "kept"), [("torch", "torch"), ("nsys", "nsys"), (None, "torch")]
+)
 @pytest.mark.parametrize("order", [1, -1])
-def test_torch_and_nsys_of_one_run(events: str, kept: str, order: int) -> None:
+def test_torch_and_nsys_of_one_run(events: str | None, kept: str, order: int) -> None:
     both = [
         capture(
             kind,

@@ -278,6 +278,8 @@ def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
             return len(trace.manifest.ranks) != 1
         case Scope.PROFILERS:
             return base is not None and tools(base) != tools(trace)
+        case Scope.ASKED:
+            return False
     return True
 
 

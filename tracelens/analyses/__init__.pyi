@@ -54,6 +54,7 @@ from tracelens.analyses.cross_layer import cross_layer as cross_layer
 from tracelens.analyses.compare_cross_layer import compare_cross_layer as compare_cross_layer
 from tracelens.analyses.compare_ops import compare_ops as compare_ops
 from tracelens.analyses.threads import threads as threads
+from tracelens.analyses.call_tree import call_tree as call_tree
 from tracelens.analyses.launch_delay import launch_delay as launch_delay
 from tracelens.analyses.data_quality import data_quality as data_quality
 # isort: on

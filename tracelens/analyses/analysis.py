@@ -104,6 +104,7 @@ class Scope(Enum):
     HOST = "those without kernels, as it reads all spans"
     RANKS = "those of several ranks, which it compares"
     PROFILERS = "pairs of captures by two profilers, which it joins"
+    ASKED = "none"
 
 
 class Parallel(Enum):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from tracelens.derive.events.call_tree import call_paths
 from tracelens.derive.events.span_trees import span_trees
 from tracelens.derive.time.self_time import attribute, with_own_time
 from tracelens.errors import printable
@@ -136,25 +137,5 @@ def _paths(tree: pl.DataFrame) -> tuple[pl.Series, list[int], list[str]]:
 
     Also return each path's parent and last name, level by level.
     """
-    path = pl.repeat(-1, tree.height, dtype=pl.Int64, eager=True)
-    parents: list[int] = []
-    names: list[str] = []
-    rows = (
-        tree.select("parent_id", "name", "depth")
-        .with_row_index("row")
-        .with_columns(pl.col("row").cast(pl.Int64))
-    )
-    levels = rows.partition_by("depth", as_dict=True)
-    for depth in sorted(levels):
-        level = levels[depth]
-        keys = level.select("name", above=path.gather(level["parent_id"]).fill_null(-1))
-        distinct = keys.unique(maintain_order=True).with_columns(
-            path=pl.int_range(pl.len()) + len(names)
-        )
-        path = path.scatter(
-            level["row"],
-            keys.join(distinct, on=["name", "above"], how="left", maintain_order="left")["path"],
-        )
-        parents += distinct["above"].to_list()
-        names += [printable(name) for name in distinct["name"].cast(pl.String)]
-    return path, parents, names
+    path, parents, names = call_paths(tree)
+    return path, parents.to_list(), [printable(name) for name in names.cast(pl.String)]

@@ -124,10 +124,8 @@ def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int
 def _one_profiler_a_rank(
     settled: Iterable[tuple[int, Capture]], events: str | None
 ) -> dict[int, Capture]:
-    """Return the capture whose events are kept, by rank."""
-    preferred = events or next(
-        (kind for kind, collector in COLLECTORS.items() if collector.is_profiler), None
-    )
+    """Return the capture whose events are kept, by rank: of that profiler, else the first one's."""
+    order = {kind: place for place, kind in enumerate(COLLECTORS)} | {events: -1}
     chosen: dict[int, Capture] = {}
     for rank, capture in settled:
         if not _is_profile(capture):
@@ -139,7 +137,7 @@ def _one_profiler_a_rank(
                 f" ({capture.rank_origin}); give --rank once for each file, in their order, or"
                 " collect them into two traces"
             )
-        if other is None or capture.kind == preferred:
+        if other is None or order[capture.kind] < order[other.kind]:
             chosen[rank] = capture
     for rank, capture in settled:
         kept = chosen.get(rank)

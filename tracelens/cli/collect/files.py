@@ -33,18 +33,18 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
     address: Address = None,
     min_ranks: asked.MinRanks = 0,
     events: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="|".join(_PROFILERS),
             rich_help_panel=RANKS,
             help="Profiler whose events are kept where several captured the same rank.",
         ),
-    ] = _PROFILERS[0],
+    ] = None,
 ) -> None:
     """Collect several sources of one program into one trace."""
     if STANDARD_INPUT in paths:
         raise UsageError(f"standard input is read by tracelens collect {stdin_kind()} only")
-    if events not in _PROFILERS:
+    if events is not None and events not in _PROFILERS:
         raise UsageError(f"--events {events}: the profilers are {', '.join(_PROFILERS)}")
     asked.write_files(
         paths,

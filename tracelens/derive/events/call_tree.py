@@ -144,6 +144,30 @@ def joined_paths(words: pl.Series, parent: pl.Series, separator: str) -> pl.Seri
     return words
 
 
+def call_paths(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series, pl.Series]:
+    """Return the chain of names around each row, as a number; each chain's parent, and last name.
+
+    The tree has parent_id (row number), depth and name. Chains are numbered level by level, so that
+    a chain's parent, or -1, comes before it.
+    """
+    path = pl.repeat(-1, tree.height, dtype=pl.Int64, eager=True)
+    numbered = tree.select("parent_id", "name", "depth", row=pl.int_range(pl.len()))
+    levels = numbered.partition_by("depth", as_dict=True)
+    chains = [pl.DataFrame(schema={"name": pl.Categorical, "above": pl.Int64})]
+    n_chains = 0
+    for depth in sorted(levels):
+        level = levels[depth]
+        keys = level.select("name", above=path.gather(level["parent_id"]).fill_null(-1))
+        distinct = keys.unique(maintain_order=True)
+        place = distinct.with_columns(path=pl.int_range(pl.len(), dtype=pl.Int64) + n_chains)
+        found = keys.join(place, on=["name", "above"], how="left", maintain_order="left")
+        path = path.scatter(level["row"], found["path"])
+        chains.append(distinct)
+        n_chains += distinct.height
+    both = pl.concat(chains, how="vertical_relaxed")
+    return path, both["above"], both["name"]
+
+
 def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
     """Join the words behind those above them, where there are any; each pair is joined once."""
     joined = pl.concat_str(pl.nth(0) + separator, pl.nth(1), ignore_nulls=True).alias(words.name)

@@ -304,11 +304,12 @@ def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:
     Marks of steps lose their number within the paths of other ranges, so that a range in every step
     has one path.
     """
-    above = joined_paths(each_once(names, _without_step), parent, BETWEEN).gather(parent)
+    above = joined_paths(each_once(names, without_step), parent, BETWEEN).gather(parent)
     return below(above, names.cast(pl.Categorical), BETWEEN).cast(pl.String)
 
 
-def _without_step(name: pl.Expr) -> pl.Expr:
+def without_step(name: pl.Expr) -> pl.Expr:
+    """Return names, of a mark of a step with `*` for its number."""
     return (
         pl.when(name.str.contains(STEP_NAME)).then(name.str.replace(r"\d+$", "*")).otherwise(name)
     )

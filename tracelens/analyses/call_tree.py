@@ -1,0 +1,164 @@
+"""The calling-context tree of the host: time by the chain of calls that took it."""
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, Scope, named
+from tracelens.derive.columns.lookup import by_value
+from tracelens.derive.columns.per_unique import each_once
+from tracelens.derive.events.call_tree import call_paths, sum_within
+from tracelens.derive.events.span_trees import of_rank, span_trees
+from tracelens.derive.time.ranges import without_step
+from tracelens.derive.time.self_time import attribute, with_own_time
+from tracelens.errors import MissingTableError
+from tracelens.storage.table import Column, Table
+from tracelens.trace import Trace
+
+CALL_TREE = Table(
+    "call_tree",
+    "A chain of calls on the host: a span or API call, and the spans around it, over all threads.",
+    (
+        Column("rank", pl.Int32, "Rank."),
+        Column("node_id", pl.Int64, "Number of the chain, those around it first."),
+        Column("parent_node_id", pl.Int64, "Chain without its last call.", nullable=True),
+        Column("path", pl.String, "Its calls, outermost first; of a deep one, the innermost 32."),
+        Column("name", pl.String, "Its last call."),
+        Column("depth", pl.Int64, "Calls around it."),
+        Column("n_calls", pl.Int64, "Times that it was called."),
+        Column("host_total_ns", pl.Int64, "Time in it: its own, and that of what it called."),
+        Column("host_self_ns", pl.Int64, "Its own time."),
+        Column("step_total_ns", pl.Float64, "Time in it in a step, the mean.", nullable=True),
+        Column("step_self_ns", pl.Float64, "Its own time in a step, the mean.", nullable=True),
+    ),
+)
+SMALLEST_FRAC = 0.001
+"""Share of a rank's time below which chains with a common parent are one row."""
+_OTHERS, _BELOW, _SHOWN = "(other calls)", " > ", 32
+
+
+def call_tree(trace: Trace, *, smallest_frac: float = SMALLEST_FRAC) -> pl.DataFrame:
+    """Sum the time of spans and API calls by the chain of calls around them.
+
+    Most own time comes first. Own time is what no call within covers, so that it sums to the total
+    of the outermost chains. Chains that take less than `smallest_frac` of their rank's time are one
+    row for each parent, `(other calls)`. Steps are one, whatever their number. Raises
+    MissingTableError without spans and API calls.
+    """
+    if not trace.has("spans") and not trace.has("api_calls"):
+        raise MissingTableError(
+            "call_tree needs spans or api_calls, both empty here; tracelens collect torch or nsys"
+            " gives them"
+        )
+    spans = trace.select(
+        "spans", "rank", "span_id", "parent_id", "depth", "name", "self_ns", "step"
+    )
+    place = ("rank", "span_id", "process_id", "thread_id", "start_ns", "duration_ns", "step")
+    calls = dict(by_value(trace.select("api_calls", *place, "api").rename({"api": "name"}), "rank"))
+    steps = dict(trace.frame("steps").group_by("rank").agg(pl.col("step").n_unique()).iter_rows())
+    trees = {tree["rank"][0]: tree for tree in span_trees(spans)}
+    tables = []
+    for rank in sorted({*trees, *calls}):
+        tree = trees.get(rank, spans.clear())
+        rows = _of_rank(tree, calls.get(rank), steps.get(rank, 0), smallest_frac)
+        tables.append(rows.with_columns(rank=pl.lit(rank, pl.Int32)))
+    order = ["rank", "host_self_ns", "node_id"]
+    return CALL_TREE.conform(pl.concat(tables).sort(order, descending=[False, True, False]))
+
+
+def _of_rank(
+    tree: pl.DataFrame, calls: pl.DataFrame | None, n_steps: int, smallest_frac: float
+) -> pl.DataFrame:
+    nodes = _nodes(tree if calls is None else _with_calls(tree, calls))
+    least = smallest_frac * int(nodes["host_self_ns"].sum())
+    kept, small = (
+        nodes.filter((pl.col("host_total_ns") >= least) == is_kept) for is_kept in (True, False)
+    )
+    # A small one below another is in that one's total.
+    outer = small.join(small, left_on="parent_node_id", right_on="node_id", how="anti")
+    others = outer.group_by("parent_node_id", maintain_order=True).agg(
+        pl.col("depth").first(),
+        pl.col("n_calls", "host_total_ns", "step_total_ns").sum(),
+        host_self_ns=pl.col("host_total_ns").sum(),
+        step_self_ns=pl.col("step_total_ns").sum(),
+        name=pl.lit(_OTHERS, pl.Categorical),
+    )
+    others = others.with_columns(node_id=pl.int_range(pl.len(), dtype=pl.Int64) + nodes.height)
+    rows = pl.concat([kept, others.select(kept.columns)], how="vertical_relaxed")
+    a_step = [pl.col(name) / pl.lit(n_steps or None) for name in ("step_total_ns", "step_self_ns")]
+    return rows.with_columns(_paths(rows), *a_step)
+
+
+def _with_calls(tree: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Return a rank's spans, and below them its API calls, whose time is no longer the spans'."""
+    timed = with_own_time(of_rank(calls, tree) if tree.height else calls)
+    within = attribute(timed["span_id"], timed["own_ns"], tree.height)
+    tree = tree.with_columns(self_ns=(pl.col("self_ns") - within).clip(0))
+    leaves = timed.select(
+        "rank",
+        "name",
+        "step",
+        parent_id="span_id",
+        self_ns="own_ns",
+        depth=tree["depth"].gather(timed["span_id"]).cast(pl.Int64).fill_null(-1) + 1,
+    )
+    return pl.concat([tree.select(leaves.columns), leaves], how="vertical_relaxed")
+
+
+def _nodes(tree: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per chain, in order of node_id, those around it first."""
+    path, parents, names = call_paths(tree.with_columns(each_once(tree["name"], without_step)))
+    in_step = pl.when(pl.col("step").is_not_null()).then("self_ns")
+    sums = tree.group_by(node_id=path).agg(
+        pl.col("depth").first().cast(pl.Int64),
+        n_calls=pl.len().cast(pl.Int64),
+        host_self_ns=pl.col("self_ns").cast(pl.Int64).sum(),
+        step_self_ns=in_step.cast(pl.Int64).sum(),
+    )
+    parent = parents.set(parents < 0, None)
+    nodes = sums.sort("node_id").with_columns(parent.alias("parent_node_id"), names.alias("name"))
+    return nodes.with_columns(
+        host_total_ns=sum_within(parent, nodes["host_self_ns"]),
+        step_total_ns=sum_within(parent, nodes["step_self_ns"]),
+    )
+
+
+def _paths(rows: pl.DataFrame) -> pl.Series:
+    """Return the names from the outermost call to each row's, of deep ones the innermost."""
+    known = dict(rows.select("node_id", pl.struct("parent_node_id", "name")).iter_rows())
+    paths = []
+    for node in rows["node_id"]:
+        names, place = list[str](), node
+        while place is not None and len(names) < _SHOWN:
+            names.append(known[place]["name"])
+            place = known[place]["parent_node_id"]
+        paths.append(_BELOW.join([*(["…"] if place is not None else []), *reversed(names)]))
+    return pl.Series("path", paths, dtype=pl.String)
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
+    """Say how much there is, and which chain has most own time."""
+    sentences = []
+    for (rank,), part in frame.group_by("rank", maintain_order=True):
+        total = int(part["host_self_ns"].sum())
+        if total:
+            name, own = part.select("name", pl.col("host_self_ns") / total).row(0)
+            sentences.append(
+                f"Rank {rank}: {total / 1e6:,.3f} ms on all threads, {own:.1%} of it in one"
+                f" chain of calls to {name}, itself."
+            )
+    return sentences
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    return [Bars("Own time by chain of calls", frame, named(frame, "path"), "host_self_ns")]
+
+
+ANALYSIS = Analysis(
+    "By which chains of calls is the host's time taken?",
+    CALL_TREE,
+    call_tree,
+    notes=notes,
+    shown=("rank", "path", "n_calls", "host_total_ns", "host_self_ns", "step_self_ns"),
+    charts=_charts,
+    scope=Scope.ASKED,
+    parallel=Parallel.BY_RANK,
+)
