@@ -50,6 +50,22 @@ def value(number: Any, of: str = S) -> tuple[Any, str, Any]:
         ("add", [tensor(2, 3), tensor(3), value(1), tensor(2, 3)], (60, 6)),
         # In place: 6 read, 6 written, and a number of 8 bytes.
         ("add_", [tensor(2, 3), tensor(of="double"), value(1)], (56, 6)),
+        # 2 rows of 3 are halved: 6 read, 3 written.
+        ("glu", [tensor(2, 3), value(0)], (36, 12)),
+        # 5 rows of a table of 9 by 4 in 2 bags: 5 * 8 and 2 * 8 for indices and offsets.
+        (
+            "_embedding_bag",
+            [
+                tensor(9, 4),
+                tensor(5, of=L),
+                tensor(2, of=L),
+                *[value(0)] * 3,
+                tensor(),
+                value(0),
+                value(-1),
+            ],
+            (40 + 80 + 16 + 32, 36),
+        ),
         # Truth values have one byte: 12 numbers read.
         ("gt", [tensor(2, 3), tensor(2, 3)], (54, 6)),
         # bfloat16 meets float32, and float32 comes of it: 12 + 24 + 24.
@@ -353,6 +369,76 @@ def test_attention_to_a_cache_tells_what_a_key_costs(name: str, inputs: Inputs) 
             ],
             (24 + 4 * (96 + 48) + 48, 2 * 3 * 2 * (96 + 48)),
         ),
+        # 6 rows of 8 with one of 4 matrices of 8 by 5 each; then 4 results of 8 by 5.
+        (
+            "aten::_grouped_mm",
+            [
+                tensor(6, 8, of=H),
+                tensor(4, 8, 5, of=H),
+                tensor(4, of="int"),
+                *[value(None, NONE)] * 2,
+            ],
+            (96 + 320 + 16 + 60, 2 * 6 * 8 * 5),
+        ),
+        (
+            "aten::_grouped_mm",
+            [tensor(8, 6, of=H), tensor(6, 5, of=H), tensor(4, of="int"), *[value(None, NONE)] * 2],
+            (96 + 60 + 16 + 320, 2 * 6 * 8 * 5),
+        ),
+        # One product of experts: 6 rows of 8 with 4 times 12 by 8, then of 6 with 8 by 6.
+        (
+            "aiter::ck_moe_stage1",
+            [
+                *[tensor(3, 8, of=FP8), tensor(4, 12, 8, of=FP8), tensor(4, 8, 6, of=FP8)],
+                *[tensor(9, of="int")] * 3,
+                *[tensor(3, 2, 6, of=H), value(2)],
+            ],
+            (24 + 4 * 96 + 72, 2 * 6 * 96),
+        ),
+        (
+            "aiter::ck_moe_stage2",
+            [
+                *[tensor(3, 2, 6, of=H), tensor(4, 12, 8, of=FP8), tensor(4, 8, 6, of=FP8)],
+                *[tensor(9, of="int")] * 3,
+                *[tensor(3, 8, of=H), value(2)],
+            ],
+            (72 + 4 * 48 + 48, 2 * 6 * 48),
+        ),
+        # The same weights with two numbers of four bits in a byte.
+        (
+            "aiter::moe_cktile2stages_gemm1_ck",
+            [tensor(3, 8, of=H), tensor(4, 12, 4, of=BYTE), tensor(3, 2, 6, of=H)],
+            (48 + 4 * 48 + 72, 2 * 6 * 96),
+        ),
+        (
+            "vllm::outplace_fused_experts",
+            [
+                *[tensor(3, 8, of=H), tensor(4, 12, 4, of=BYTE), tensor(4, 8, 3, of=BYTE)],
+                *[tensor(3, 2), tensor(3, 2, of="int")],
+            ],
+            (48 + 4 * (48 + 24) + 48 + 48, 2 * 6 * (96 + 48)),
+        ),
+        # Two requests of 4 tokens, 2 heads by 8: 3 products as wide as keys, 2 as values.
+        (
+            "flash_attn::_flash_attn_varlen_backward",
+            [
+                *[tensor(8, 2, 8, of=H)] * 5,
+                tensor(2, 8),
+                *[tensor(8, 2, 8, of=H)] * 3,
+                *[tensor(3, of="int"), tensor(3, of="int"), value(4), value(4)],
+                *[value(0.0), value(1.0), value(False), value(-1)],
+            ],
+            (8 * 256 + 64 + 12, 2 * 2 * 2 * 4 * 4 * 40),
+        ),
+        # Routing: 6 choices of experts are sorted into 9 places and 3 blocks.
+        (
+            "aiter::moe_align_block_size",
+            [
+                *[tensor(3, 2, of="int"), value(4), value(4), tensor(9, of="int")],
+                tensor(3, of="int"),
+            ],
+            (4 * (6 + 9 + 3), 9),
+        ),
         # Of ops in no catalogue: rows of a table are as many as tokens, 2 * (12 + 6) + 2 * 4.
         (
             "mylib::rotary_half",
@@ -416,6 +502,16 @@ CALLS: dict[str, Any] = {
     "_adaptive_avg_pool2d": lambda x, _: (x[None, None], [2, 3]),
     "gelu_backward": lambda x, _: (x, x),
     "mse_loss": lambda x, _: (x, x, 1),
+    "floor_divide": lambda x, y: (x, y),
+    "hardswish_backward": lambda x, _: (x, x),
+    "reflection_pad1d": lambda x, _: (x, [2, 1]),
+    "replication_pad2d": lambda x, _: (x[None], [2, 1, 0, 3]),
+    "grid_sampler_2d": lambda x, _: (x[None, None], x.new_empty(1, 5, 3, 2), 0, 0, True),
+    "native_group_norm": lambda x, _: (
+        *(x.new_empty(2, *x.shape), x[:, 0].contiguous(), x[:, 0].contiguous()),
+        *(2, x.shape[0], x.shape[1], 1, 1e-5),
+    ),
+    "glu_backward": lambda x, _: (x[:2], x[:4], 0),
 }
 
 

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import polars as pl
+import pytest
 
 from tests.cases import make_trace
 from tracelens.analyses import roofline
@@ -127,3 +128,37 @@ def test_long_lists_are_as_large_as_their_blocks_take() -> None:
     found = row(make_trace(spans=spans, kernels=kernels), "aten::_foreach_neg_")
     assert found["least_bytes"] == 2 * 4 * 3 * 65_536
     assert found["evidence"].endswith("at most: sizes by the kernels' blocks")
+
+
+def test_requests_of_unknown_lengths_follow_from_the_mark() -> None:
+    """Keys and values are among the inputs: the mark tells the pairs, and no more bytes."""
+    tokens = ([40, 64, 64], H)
+    ends = ([32], "int")
+    spans = [op("aiter::mha_varlen_fwd", tokens, tokens, tokens, ends, ends)]
+    found = row(served(MIXED, spans, {0: "fmha"}), "aiter::mha_varlen_fwd")
+    assert found["flops"] == 4 * 64 * 64 * 400
+    assert found["least_bytes"] == 4 * 40 * 64 * 64 * 2 + 32 * 4
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n_elements", "said"),
+    [
+        # A block takes 4 elements in each of 128 threads: 3 blocks take 1,536 at most.
+        ("void at::native::index_elementwise_kernel<128, 4, at::native::F>", 1536, True),
+        # A block takes a row of 64.
+        ("void at::native::vectorized_gather_kernel<16, long>", 3 * 64, False),
+    ],
+)
+def test_indexing_takes_what_its_blocks_take(kernel: str, n_elements: int, said: bool) -> None:
+    spans = [op("aten::index", ([512, 64], H), ([], ""))]
+    kernels = [{"name": kernel, "span_id": 0, "duration_ns": 9, "grid_x": 3}]
+    found = row(make_trace(spans=spans, kernels=kernels), "aten::index")
+    assert found["least_bytes"] == 2 * 2 * n_elements
+    assert ("at most: sizes by the kernels' blocks" in found["evidence"]) == said
+
+
+def test_indexing_by_an_unknown_kernel_is_not_modelled() -> None:
+    spans = [op("aten::index", ([512, 64], H), ([], ""))]
+    kernels = [{"name": "mystery", "span_id": 0, "duration_ns": 9, "grid_x": 3}]
+    frame = roofline(make_trace(spans=spans, kernels=kernels))
+    assert frame.filter(op="aten::index").is_empty()

@@ -34,6 +34,7 @@ _BY_NAME = {
     "scale_factors": "f",
     "k": "q",
     "num_weights": "N",
+    "group": "g",
 }
 _PATTERNS = {
     "fill": (
@@ -47,16 +48,17 @@ _PATTERNS = {
     "scan": "cum(sum|prod)_? _?cum(max|min)(_helper)? _?logcumsumexp",
     "softmax": "_?(log_|safe_|masked_)?softmax(_backward(_data)?)?",
     "normalisation": (
-        r"native_(layer|batch)_norm (cudnn|miopen)_batch_norm _native_batch_norm_legit\w*"
+        r"native_(layer|batch|group)_norm (cudnn|miopen)_batch_norm _native_batch_norm_legit\w*"
         r" _batch_norm_(with|no)_update\w* _fused_rms_norm batch_norm_elemt"
     ),
     "normalisation_backward": (
-        "native_(layer|batch)_norm_backward (cudnn_|miopen_)?batch_norm_backward"
+        "native_(layer|batch|group)_norm_backward (cudnn_|miopen_)?batch_norm_backward"
         " _fused_rms_norm_backward"
     ),
     "embedding": "embedding",
     "embedding_backward": "embedding_dense_backward",
     "gather": "gather index_select",
+    "indexed": "index _unsafe_index",
     "scatter": (
         "scatter(_add|_reduce)?_? index_(add|copy|fill|put|reduce)_? _?index_put_impl_?"
         " _unsafe_index_put put_?"
@@ -69,16 +71,24 @@ _PATTERNS = {
     "pooling_backward": (
         r"(avg|max)_pool[123]d(_with_indices)?_backward _?adaptive_(avg|max)_pool[123]d_backward"
         r" _?upsample_\w+_backward (select|slice|diagonal|unfold)_backward"
+        r" (reflection|replication)_pad[123]d_backward"
     ),
     "dropout": "native_dropout _fused_dropout",
     "elementwise": (
         "(mse|l1|huber|smooth_l1|soft_margin)_loss(_backward)? _masked_scale _add_relu_? complex"
         " binary_cross_entropy(_with_logits|_backward)? _prelu_kernel(_backward)? polar bucketize"
-        " log_sigmoid_(forward|backward) searchsorted isin"
+        " log_sigmoid_(forward|backward) searchsorted isin floor_divide_? hardswish_?"
+        " (elu|leaky_relu|soft(plus|shrink)|hard(tanh|sigmoid|swish|shrink))_backward"
     ),
     "picked": "nll_loss(2d)?_forward",
     "picked_backward": "nll_loss(2d)?_backward",
     "best": "topk",
+    "padded": "(reflection|replication)_pad[123]d",
+    "sampled": "grid_sampler_[23]d cudnn_grid_sampler",
+    "bags": "_embedding_bag(_forward_only)?",
+    "halved": "glu",
+    "halved_backward": "glu_backward",
+    "product_of_groups": "_grouped_mm",
     "reduction": (
         "(nan)?median mode kthvalue trace _is_all_true _is_any_true _foreach_norm _foreach_max"
     ),

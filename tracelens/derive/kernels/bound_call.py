@@ -31,16 +31,18 @@ ROLES = {
     "r": "reduction",
     "q": "k",
     "N": "num_weights",
+    "g": "group",
     "C": "is_causal",
     "1": "size_m",
     "2": "size_n",
     "3": "size_k",
     "K": "keys, of the batch's tokens or of a whole cache",
+    "e": "the tokens before each request and after the last one (cu_seqlens)",
     "-": "a tensor of which the call touches a part only, or that is too small to count",
     ".": "any other argument",
 }
 """Letters of a signature, with the argument's name in torch where it is the name that decides."""
-_TENSORS, _LISTS = "two-K", "lmn"
+_TENSORS, _LISTS = "two-Ke", "lmn"
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
 """Bytes per element by torch's number of the type (c10/core/ScalarType.h)."""
 _RANKS = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")

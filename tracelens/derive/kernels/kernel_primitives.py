@@ -52,6 +52,7 @@ _ATTENTION = (
     r"|(^|_)attn_(fwd|bwd)|paged_attention|unified_attention|sage_fwd|(^|_)mla_|AttentionKernel|_attention_kernel"
     r"|compute_dot_do_o|[mM]ulti_?head_?[aA]ttention|^kernel_mha|^aiter::(mla|pa)_|gemm_softmax_gemm|delta_rule"
     r"|(Batch|Single)(Prefill|Decode)With|[mM]erge_?(attn_)?[sS]tates?"
+    r"|^_fwd_(grouped_)?kernel_stage[12]|^reduce_segments$"
 )
 _CONV = (
     r"winograd|Winograd|s?cudnn_[a-z0-9_]*(fprop|dgrad|wgrad|interior|128x|small|medium|large)|_[sh]cudnn_"

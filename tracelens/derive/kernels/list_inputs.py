@@ -1,10 +1,11 @@
-"""What the profiler does not record of lists of tensors: element types, and sizes of long lists.
+"""What the profiler does not record of lists of tensors: element types, and sizes of some.
 
 The element type is read from the kernel's template arguments. Sizes of a list of more than 30
 tensors are left out by the profiler. Where the call is an optimizer's over all gradients of its
 step, they are those that autograd accumulated there; the kernels' blocks prove it, as each block
 takes a chunk of 65,536 elements (kChunkSize in torch's MultiTensorApply.cuh). Else the blocks tell
-how many elements there are at most.
+how many elements there are at most. Of the indices of `x[i, j]` no sizes are recorded either; the
+grid of the kernel that took the elements tells how many they are.
 """
 
 import json
@@ -13,6 +14,7 @@ from math import prod
 
 import polars as pl
 
+from tracelens.derive.kernels.recorded_call import are_sizes
 from tracelens.derive.kernels.recorded_dtypes import listed
 from tracelens.trace import Trace
 
@@ -29,6 +31,12 @@ _OPAQUE = {
     "16": "c10::complex<double>",
 }
 _GRADIENT = "torch::autograd::AccumulateGrad"
+_INDEXING = ("aten::index", "aten::_unsafe_index")
+_BY_ELEMENT = re.compile(r"index_elementwise_kernel<(\d{1,5}), ?(\d{1,3}),")
+"""Its numbers are the threads of a block and the elements of a thread."""
+_BY_ROW = "vectorized_gather_kernel"
+"""A block in x takes one row of the first dimension (torch's IndexKernel.cu)."""
+_AT_MOST = "at most: sizes by the kernels' blocks"
 
 
 def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
@@ -104,7 +112,7 @@ def _filled(
         return shapes, None
     assumed = None
     if not gradients or n_blocks != sum(-(-prod(size) // _CHUNK) for size in gradients):
-        gradients, assumed = [[n_blocks * _CHUNK]], "at most: sizes by the kernels' blocks"
+        gradients, assumed = [[n_blocks * _CHUNK]], _AT_MOST
     pairs = zip(sizes, is_unknown, strict=True)
     return json.dumps([gradients if unknown else size for size, unknown in pairs]), assumed
 
@@ -117,3 +125,46 @@ def _chunks(kernel: str | None, n_blocks: int | None) -> int | None:
 def _type(kernel: str | None) -> str | None:
     match = _TYPE.search(kernel or "")
     return None if match is None else _OPAQUE.get(match[1], match[1])
+
+
+def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
+    """Return the calls with the number of elements in the place of the sizes of their indices.
+
+    `list_assumed` says so where a last block may have taken fewer. `calls`: rank, span_id, name,
+    input_shapes and list_assumed; `kernels`: rank, span_id, name and grid_x of what they ran.
+    """
+    wanted = calls.filter(pl.col("name").is_in(_INDEXING)).select("rank", "span_id", "input_shapes")
+    if not wanted.height:
+        return calls
+    ran = kernels.with_columns(kernel=pl.col("name").cast(pl.String)).filter(
+        pl.col("kernel").str.contains(f"{_BY_ROW}|index_elementwise_kernel")
+    )
+    ran = ran.select("rank", "span_id", "kernel", n_blocks=pl.col("grid_x").cast(pl.Int64))
+    taken = wanted.join(ran, on=["rank", "span_id"]).unique(["rank", "span_id"], keep="first")
+    rows = [
+        (rank, span, *_filled_indices(shapes, kernel, n_blocks))
+        for rank, span, shapes, kernel, n_blocks in taken.iter_rows()
+    ]
+    schema = {name: calls.schema[name] for name in ("rank", "span_id")}
+    filled = pl.DataFrame(
+        rows, schema=schema | {"sizes": pl.String(), "at_most": pl.String()}, orient="row"
+    )
+    joined = calls.join(filled, on=["rank", "span_id"], how="left", maintain_order="left")
+    return joined.with_columns(
+        input_shapes=pl.coalesce("sizes", "input_shapes"),
+        list_assumed=pl.coalesce("at_most", "list_assumed"),
+    ).drop("sizes", "at_most")
+
+
+def _filled_indices(
+    shapes: str, kernel: str, n_blocks: int | None
+) -> tuple[str | None, str | None]:
+    """Return the sizes with the number of elements taken, and what it takes for granted."""
+    sizes = listed(shapes)
+    if len(sizes) < 2 or sizes[1] != [] or not are_sizes(sizes[0]) or n_blocks is None:
+        return None, None
+    match = _BY_ELEMENT.search(kernel)
+    if match is None:
+        return json.dumps([sizes[0], [n_blocks * prod(sizes[0][1:])], *sizes[2:]]), None
+    n_most = n_blocks * int(match[1]) * int(match[2])
+    return json.dumps([sizes[0], [n_most], *sizes[2:]]), _AT_MOST

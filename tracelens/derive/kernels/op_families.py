@@ -97,6 +97,8 @@ def _normalised(bound: Bound) -> list[int]:
     x = bound.nth(0)
     channels = _channels(bound, x.shape)
     n_statistics = x.n_elements // max(channels, 1) if bound.value("z") else channels
+    if type(groups := bound.value("g")) is int:
+        n_statistics = x.shape[0] * groups
     return [x.n_elements, *[n_statistics] * min(len(bound.results) - 1, 2)]
 
 
@@ -231,8 +233,48 @@ def _best(bound: Bound) -> list[int]:
     return [prod(shape) // max(shape[dim], 1) * n_best] * len(bound.results)
 
 
+def _padded(bound: Bound) -> list[int]:
+    """Return the elements with those added on both sides of the last dimensions, last one first."""
+    x, pads = bound.nth(0).shape, bound.value("p")
+    if not isinstance(pads, list) or not pads or len(pads) % 2 or len(x) < len(pads) // 2:
+        raise UnknownWorkError
+    n = len(pads) // 2
+    added = [sum(pads[2 * place : 2 * place + 2]) for place in reversed(range(n))]
+    out = [size + more for size, more in zip(x[-n:], added, strict=True)]
+    return [prod(x[:-n]) * prod(out)]
+
+
+def _sampled(bound: Bound) -> list[int]:
+    """Return a value of each channel for each point of a grid (batch, …, coordinates)."""
+    x, grid = bound.nth(0).shape, bound.nth(1).shape
+    return [prod(x[:2]) * prod(grid[1:-1])]
+
+
+def _bags(bound: Bound) -> list[int]:
+    """Return a row of the table for each bag."""
+    return [bound.nth(2).n_elements * prod(bound.nth(0).shape[1:])]
+
+
+def _bags_read(bound: Bound) -> int:
+    return _rows_read(bound) + bound.nth(2).n_bytes
+
+
+def _halved(bound: Bound) -> list[int]:
+    return [bound.nth(0).n_elements // 2]
+
+
 def _second(bound: Bound) -> list[int]:
     return [bound.nth(1).n_elements]
+
+
+def _indexed(bound: Bound) -> list[int]:
+    """Return the number of results, which stands in the place of the indices."""
+    return [prod(bound.call.shape(1, 1))]
+
+
+def _indexed_reads(bound: Bound) -> int:
+    """Return the bytes of the elements that indices name; those of the indices are not known."""
+    return _indexed(bound)[0] * bound.nth(0).width
 
 
 def _first_two(bound: Bound) -> list[int]:
@@ -256,6 +298,7 @@ FAMILIES: Mapping[str, Family] = {
     "embedding": Family(_looked_up, reads=_rows_read),
     "embedding_backward": Family(_embedding_gradient, 1),
     "gather": Family(_gathered, reads=_gathered_reads),
+    "indexed": Family(_indexed, reads=_indexed_reads),
     "scatter": Family(_scattered, reads=_scattered_reads),
     "joined": Family(_joined),
     "pooling": Family(_pooled, 1),
@@ -264,6 +307,11 @@ FAMILIES: Mapping[str, Family] = {
     "picked": Family(_picked, reads=_picked_reads),
     "picked_backward": Family(_second, reads=_picked_backward_reads),
     "best": Family(_best),
+    "padded": Family(_padded),
+    "sampled": Family(_sampled),
+    "bags": Family(_bags, 1, reads=_bags_read),
+    "halved": Family(_halved, 2),
+    "halved_backward": Family(_second, 4),
     "read_only": Family(_none),
     "optimizer": Family(_none, 12),
     "update": Family(_none),
@@ -297,7 +345,7 @@ def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traf
     if family.reads is not None:
         read = family.reads(bound)
     else:
-        read = sum(t.n_bytes for t in bound.all("tl" if family.is_filled else "twlm"))
+        read = sum(t.n_bytes for t in bound.all("tl" if family.is_filled else "twlme"))
     into = [tensor.width for tensor in bound.all("on")]
     if changed and family.outputs is not _scattered:
         written = sum(tensor.n_bytes for tensor in changed)

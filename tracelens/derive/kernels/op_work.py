@@ -14,8 +14,9 @@ from tracelens.derive.kernels.recorded_dtypes import element_type, listed
 
 _PRODUCTS = r"(?:\w*(?:gemm|matmul)|(?:\w*_)?(?:mm|linear)(?:_|$))"
 _MOVERS = (
-    r"(?:\w*(?:norm|silu|gelu|swiglu|sigmoid|and_mul|rotary|quant|softmax|topk)"
-    r"|(?:\w*_)?(?:rope|add|mul|cast|copy|transpose|permute|concat|cat|pad|scale|sum)(?:_|$))"
+    r"(?:\w*(?:norm|silu|gelu|swiglu|sigmoid|and_mul|rotary|quant|softmax|topk|sort|align_block)"
+    r"|(?:\w*_)?(?:rope|add|mul|cast|copy|transpose|permute|concat|cat|pad|scale|sum|gate|append"
+    r"|sample|cache)(?:_|$))"
 )
 _NAMED = rf"^[A-Za-z_]\w*::(?:{_PRODUCTS}|{_MOVERS})"
 """Names of ops that have words of a rule; torch's own ops are in the catalogue, or in none."""

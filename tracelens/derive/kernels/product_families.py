@@ -46,12 +46,34 @@ def _result_of_sizes(bound: Bound) -> list[int]:
     return [_product_of_sizes(bound) // 2 // max(bound.value("3"), 1)]
 
 
+def _product_of_groups(bound: Bound) -> int:
+    """Return the operations of products whose rows, columns or sums are in groups.
+
+    A group's part is one matrix of the three-dimensional input, and a range of the other one's
+    rows or columns; of two matrices, a range of their sums.
+    """
+    left, right = bound.nth(0).shape, bound.nth(1).shape
+    if not {len(left), len(right)} <= {2, 3} or left[-1] != right[-2]:
+        raise UnknownWorkError
+    n_groups = left[0] if len(left) == len(right) == 3 else 1
+    return 2 * n_groups * left[-2] * left[-1] * right[-1]
+
+
+def _result_of_groups(bound: Bound) -> list[int]:
+    """Return the elements of the result: of two matrices, one result for each group."""
+    left, right = bound.nth(0).shape, bound.nth(1).shape
+    if len(left) == len(right) == 2:
+        return [bound.nth(2).n_elements * left[0] * right[1]]
+    return [_product_of_groups(bound) // 2 // max(left[-1], 1)]
+
+
 def _experts(bound: Bound) -> int:
     """Return the operations of experts: tokens, both weights of all experts, chosen experts."""
     tokens, first, second, chosen = (bound.nth(n).shape for n in range(4))
-    if not len(first) == len(second) == 3 or len(tokens) != 2 or len(chosen) != 2:
+    if len(tokens) != 2 or len(chosen) != 2:
         raise UnknownWorkError
-    return 2 * prod(chosen) * (prod(first[1:]) + prod(second[1:]))
+    n_weights = _each(first) + _each(second)
+    return 2 * prod(chosen) * n_weights * _packed(tokens, first)
 
 
 def _experts_read(bound: Bound) -> int:
@@ -98,22 +120,35 @@ def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
     return n_pairs if is_causal else 2 * n_pairs, width, values[-1]
 
 
-def _attention_of_lengths(bound: Bound) -> int:
+def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
     """Return the fewest operations that attention over requests of unknown lengths can take.
 
     Queries, keys and values are (tokens, heads, width), one request after the other. The lengths
     are values of a tensor, which are not recorded; cu_seqlens tells how many requests there are.
     Equal lengths take the fewest operations.
     """
-    queries, keys, values, ends = (bound.nth(n).shape for n in range(4))
+    queries, keys, values = (bound.nth(first + n).shape for n in range(3))
+    ends = bound.all("e")[0].shape
     if not len(queries) == len(keys) == len(values) == 3 or len(ends) != 1:
         raise UnknownWorkError
     n_tokens, n_heads, width = queries
     n_requests = ends[0] - 1
     if keys[0] != n_tokens or n_requests < 1:
         raise UnknownWorkError
-    flops = 2 * n_tokens * n_heads * n_tokens * (width + values[-1]) // n_requests
+    widths = 3 * width + 2 * values[-1] if first else width + values[-1]
+    flops = 2 * n_tokens * n_heads * n_tokens * widths // n_requests
     return flops // 2 if bound.value("C") is True else flops
+
+
+def _attention_of_lengths_backward(bound: Bound) -> int:
+    """Return the same of the gradients, which come after that of the result."""
+    return _attention_of_lengths(bound, first=1)
+
+
+def _pairs_of_lengths(bound: Bound) -> tuple[int, int]:
+    """Return the FLOPs of a query with a key; keys and values are among the inputs."""
+    queries, values = bound.nth(0).shape, bound.nth(2).shape
+    return 2 * queries[-2] * (queries[-1] + values[-1]), 0
 
 
 def _cached_keys(bound: Bound) -> tuple[int, int]:
@@ -156,8 +191,38 @@ def _queries_read(bound: Bound) -> int:
 
 def _chosen_experts(bound: Bound) -> int:
     """Return the operations of experts whose number for each token is a value."""
+    tokens = bound.nth(0).shape
     first, second = (tensor.shape for tensor in bound.all("t")[-2:])
-    return 2 * prod(bound.nth(0).shape[:1]) * _n_chosen(bound) * (_each(first) + _each(second))
+    n_weights = (_each(first) + _each(second)) * _packed(tokens, first)
+    return 2 * prod(tokens[:1]) * _n_chosen(bound) * n_weights
+
+
+def _packed(tokens: Sequence[int], weights: Sequence[int]) -> int:
+    """Return how many numbers an element of the weights holds: two of four bits in a byte."""
+    return max(tokens[-1] // max(weights[-1], 1), 1)
+
+
+def _one_product_of_experts(bound: Bound) -> int:
+    """Return the operations of one of the products of experts, of its rows with one expert each."""
+    x, weights = bound.nth(0).shape, bound.nth(1).shape
+    return 2 * _rows_of_experts(bound) * _each(weights) * _packed(x, weights)
+
+
+def _rows_of_experts(bound: Bound) -> int:
+    """Return how many rows meet an expert: tokens times experts of each.
+
+    The result has both as its first sizes, or what goes in has.
+    """
+    x, result = bound.nth(0).shape, bound.all("o")[0].shape
+    given = next((shape for shape in (result, x) if len(shape) == 3), None)
+    return prod(given[:2]) if given is not None else x[0] * _n_chosen(bound)
+
+
+def _one_product_of_experts_read(bound: Bound) -> int:
+    """Return the bytes of what goes in, and of as many experts as can be chosen."""
+    x, weights = bound.nth(0), bound.nth(1)
+    n_experts = max(weights.shape[0], 1)
+    return x.n_bytes + weights.n_bytes // n_experts * min(n_experts, _rows_of_experts(bound))
 
 
 def _unseen_experts(bound: Bound) -> int:
@@ -199,6 +264,10 @@ def _chosen_experts_read(bound: Bound) -> int:
     return tokens.n_bytes + (first.n_bytes + second.n_bytes) // n_experts * n_read
 
 
+def _none(bound: Bound) -> list[int]:  # noqa: ARG001 - all formulas take the call
+    return []
+
+
 def _three(bound: Bound) -> list[int]:
     return [bound.nth(n).n_elements for n in range(1, 4)] if bound.results else []
 
@@ -207,10 +276,12 @@ PRODUCTS: Mapping[str, Family] = {
     "product": Family(_result, flops=_product),
     "product_of_pairs": Family(_result, flops=_product_of_pairs),
     "product_of_sizes": Family(_result_of_sizes, flops=_product_of_sizes),
+    "product_of_groups": Family(_result_of_groups, flops=_product_of_groups),
     "experts": Family(_first, reads=_experts_read, flops=_experts),
     "attention": Family(_first, flops=_attention),
     "attention_backward": Family(_three, flops=_attention_backward),
-    "attention_of_lengths": Family(_first, flops=_attention_of_lengths),
+    "attention_of_lengths": Family(_first, flops=_attention_of_lengths, cache=_pairs_of_lengths),
+    "attention_of_lengths_backward": Family(_three, flops=_attention_of_lengths_backward),
     "attention_to_cache": Family(_first, reads=_queries_read, flops=_own_pairs, cache=_cached_keys),
     "latent_attention": Family(
         _first, reads=_queries_read, flops=_own_compressed, cache=_compressed_keys
@@ -220,6 +291,9 @@ PRODUCTS: Mapping[str, Family] = {
         reads=_unseen_experts_read,
         flops=_unseen_experts,
         assumed="experts are assumed gated and as wide as the hidden size",
+    ),
+    "product_of_experts": Family(
+        _none, reads=_one_product_of_experts_read, flops=_one_product_of_experts
     ),
     "chosen_experts": Family(_first, reads=_chosen_experts_read, flops=_chosen_experts),
 }

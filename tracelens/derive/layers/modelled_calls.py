@@ -13,7 +13,7 @@ from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.serving_marks import batches
 from tracelens.derive.events.span_trees import with_trees
-from tracelens.derive.kernels.list_inputs import with_lists
+from tracelens.derive.kernels.list_inputs import with_indexed, with_lists
 from tracelens.derive.kernels.op_work import is_modelled, tensors_of, work_of
 from tracelens.derive.kernels.unseen_experts import with_experts
 from tracelens.derive.layers.graph_capture import captured_graphs
@@ -222,6 +222,7 @@ def _called(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
     )
     found = trace.select("spans", "rank", "span_id", "step", *_INPUTS, where=is_known)
     found = with_lists(trace, found.cast({pl.Categorical: pl.String}), kernels)
+    found = with_indexed(found, kernels)
     works = _works(with_experts(trace, found, kernels))
     known = dict(by_value(works, "rank"))
     spans = trace.select("spans", "rank", "span_id", "parent_id")
