@@ -1,0 +1,66 @@
+"""Print how often gates fail on the captures here: `python -m samples.gate.rates`.
+
+Each row is a program, what changed, how many runs stood on either side, and of how many comparisons
+each gate failed. Where nothing changed a failure is a false alarm.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import permutations, product
+from pathlib import Path
+
+import tracelens as tl
+from tracelens.derive.comparing.expressions import parse
+from tracelens.derive.comparing.gate import FAILED, evaluate
+from tracelens.derive.comparing.significance import DEFAULT
+from tracelens.trace import Trace
+
+HERE = Path(__file__).parent
+GATES = ("gpu_time > +3%", "step_time > +3%", "each kernel:* > +10%")
+PROGRAMS, CHANGES = ("convolutions", "blocks"), ("same", "device", "host")
+Runs = Sequence[Trace]
+Pair = tuple[Runs, Runs]
+
+
+def failures(base: Runs, new: Runs) -> list[bool]:
+    """Return whether each gate fails: the first run of either side, and the others beside it."""
+    rules = replace(DEFAULT, base_runs=tuple(base[1:]), other_runs=tuple(new[1:]))
+    found = evaluate(base[0], new[0], [parse(gate) for gate in GATES], rules=rules)
+    return [verdict.verdict == FAILED for verdict in found]
+
+
+def pairs(same: Runs, changed: Runs) -> Iterator[tuple[str, list[Pair]]]:
+    """Yield the comparisons of each number of runs a side."""
+    if changed is same:
+        yield "1 : 1", [([base], [new]) for base, new in permutations(same, 2)]
+        yield "2 : 1", [([*same[:at], *same[at + 1 :]], [same[at]]) for at in range(len(same))]
+        return
+    yield "1 : 1", [([base], [new]) for base, new in product(same, changed)]
+    yield "3 : 1", [(same, [new]) for new in changed]
+    yield "3 : 3", [(same, changed)]
+
+
+def rates(program: str) -> Iterator[tuple[str, str, int, list[int]]]:
+    """Yield change, runs a side, number of comparisons, and in how many each gate failed."""
+    runs = {
+        change: [tl.collect(path) for path in sorted(HERE.glob(f"{program}.{change}.*.gz"))]
+        for change in CHANGES
+    }
+    for change in CHANGES:
+        for sides, compared in pairs(runs["same"], runs[change]):
+            each = [failures(*pair) for pair in compared]
+            yield change, sides, len(each), [sum(gate) for gate in zip(*each, strict=True)]
+
+
+def table() -> str:
+    """Return all rates as a table in Markdown."""
+    lines = [["program", "change", "runs", "comparisons", *(f"`{gate}`" for gate in GATES)]]
+    lines += [["---"] * len(lines[0])]
+    for program in PROGRAMS:
+        for change, sides, n_compared, failed in rates(program):
+            lines.append([program, change, sides, str(n_compared), *map(str, failed)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    print(table())

@@ -1,0 +1,39 @@
+"""What docs/gate.md says of gates on real captures, against the captures."""
+
+from pathlib import Path
+
+import pytest
+
+import tracelens as tl
+from samples.gate.rates import HERE, failures, pairs
+from tracelens.trace import Trace
+
+DOCS = Path(__file__).parents[1] / "docs" / "gate.md"
+
+
+def printed(file: Path) -> dict[tuple[str, ...], list[int]]:
+    """By program, change and runs: comparisons, and how many of them each gate failed in."""
+    lines = [line.strip("| \n").split(" | ") for line in file.read_text().splitlines()]
+    rows = [line for line in lines if line[0] in ("convolutions", "blocks")]
+    return {tuple(row[:3]): [int(number) for number in row[3:]] for row in rows}
+
+
+def runs(program: str, change: str) -> list[Trace]:
+    return [tl.collect(path) for path in sorted(HERE.glob(f"{program}.{change}.*.gz"))]
+
+
+def test_both_pages_show_the_whole_table() -> None:
+    assert printed(DOCS) == printed(HERE / "README.md")
+    assert len(printed(DOCS)) == 2 * (2 + 3 + 3)
+
+
+@pytest.mark.parametrize(
+    ("program", "change", "sides"),
+    [("blocks", "same", "1 : 1"), ("convolutions", "device", "3 : 1")],
+)
+def test_gates_fail_as_often_as_is_said(program: str, change: str, sides: str) -> None:
+    same = runs(program, "same")
+    compared = dict(pairs(same, same if change == "same" else runs(program, change)))[sides]
+    each = [failures(*pair) for pair in compared]
+    counts = [sum(gate) for gate in zip(*each, strict=True)]
+    assert [len(each), *counts] == printed(DOCS)[program, change, sides]
