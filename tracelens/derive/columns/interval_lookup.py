@@ -20,15 +20,21 @@ def during(
     Where several are, the one that started last counts.
     """
     if not intervals.height or not frame.height:
-        return frame.with_columns(pl.lit(None, dtype).alias(label))
+        no_label = pl.lit(None, dtype).alias(label)
+        return frame.with_columns(no_label)
     pieces = _pieces(intervals, label)
-    asked = frame.select(pl.col("process_id").cast(pl.Int64), "start_ns")
-    order = None if asked["start_ns"].is_sorted() else asked["start_ns"].arg_sort()
+    process_id = pl.col("process_id").cast(pl.Int64)
+    asked = frame.select(process_id, "start_ns")
+    moments = asked["start_ns"]
+    order = None if moments.is_sorted() else moments.arg_sort()
     ordered = asked if order is None else asked[order]
     joined = ordered.join_asof(pieces, on="start_ns", by="process_id", check_sortedness=False)
     is_in = pl.col("start_ns") < pl.col("end_ns")
-    labels = joined.select(pl.when(is_in).then(pl.col(label)).alias(label)).to_series()
-    return frame.with_columns(labels if order is None else labels.gather(order.arg_sort()))
+    label_if_inside = pl.when(is_in).then(pl.col(label))
+    labels = joined.select(label_if_inside.alias(label)).to_series()
+    if order is not None:
+        labels = labels.gather(order.arg_sort())
+    return frame.with_columns(labels)
 
 
 def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
@@ -37,22 +43,29 @@ def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
     Each has the label of the interval under way that started latest. Intervals nest, so after an
     inner one the outer one goes on.
     """
-    of_process = intervals.with_columns(pl.col("process_id").cast(pl.Int64))
-    with_length = of_process.filter(pl.col("end_ns") > pl.col("start_ns"))
+    process_id = pl.col("process_id")
+    end_ns = pl.col("end_ns")
+    start_ns = pl.col("start_ns")
+    as_integer = process_id.cast(pl.Int64)
+    of_process = intervals.with_columns(as_integer)
+    with_length = of_process.filter(end_ns > start_ns)
     outer_first = with_length.sort(
         "process_id", "start_ns", "end_ns", descending=[False, False, True]
     )
     columns = outer_first.select("process_id", "start_ns", "end_ns", label)
-    is_new_process = pl.col("process_id").diff().ne(0)
-    is_disjoint = (pl.col("start_ns") >= pl.col("end_ns").shift()) | is_new_process
+    is_new_process = process_id.diff().ne(0)
+    starts_after_previous = start_ns >= end_ns.shift()
+    is_disjoint = starts_after_previous | is_new_process
     if columns.select(is_disjoint.all()).item():
         return columns.sort("start_ns")
+    by_process = columns.group_by("process_id", maintain_order=True)
     pieces = [
         (process, *piece)
-        for (process,), group in columns.group_by("process_id", maintain_order=True)
+        for (process,), group in by_process
         for piece in _innermost(group.drop("process_id").iter_rows())
     ]
-    return pl.DataFrame(pieces, schema=columns.schema, orient="row").sort("start_ns")
+    pieces_in_order = pl.DataFrame(pieces, schema=columns.schema, orient="row")
+    return pieces_in_order.sort("start_ns")
 
 
 def _innermost(intervals: Iterable[_Interval]) -> Iterator[_Interval]:

@@ -23,12 +23,16 @@ def union(intervals: pl.DataFrame, pause: int = 0, by: str | None = None) -> pl.
     def own(measure: pl.Expr) -> pl.Expr:
         return measure if by is None else measure.over(by)
 
-    start, end, before = pl.col("start_ns"), pl.col("end_ns"), pl.col("before")
-    reached = intervals.lazy().select(
-        *key, start, before=own(end.cum_max().shift(1)), last=own(end.max())
-    )
-    begins = reached.filter((start > before + max(pause - 1, 0)).fill_null(value=True))
-    pieces = begins.select(*key, start, end_ns=own(before.shift(-1)).fill_null(pl.col("last")))
+    start = pl.col("start_ns")
+    end = pl.col("end_ns")
+    before = pl.col("before")
+    end_of_earlier = end.cum_max().shift(1)
+    reached = intervals.lazy().select(*key, start, before=own(end_of_earlier), last=own(end.max()))
+    furthest = before + max(pause - 1, 0)
+    is_apart = (start > furthest).fill_null(value=True)
+    begins = reached.filter(is_apart)
+    end_of_piece = own(before.shift(-1)).fill_null(pl.col("last"))
+    pieces = begins.select(*key, start, end_ns=end_of_piece)
     return pieces.filter(start < end).collect()
 
 
@@ -37,10 +41,12 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
 
     Times have start_ns and end_ns; `union` returned the pieces.
     """
-    starts, ends = pieces["start_ns"], pieces["end_ns"]
+    starts = pieces["start_ns"]
+    ends = pieces["end_ns"]
     moments = pl.concat([times["end_ns"], times["start_ns"]])
     rows = last_before(starts, moments)
-    before = (ends - starts).cum_sum().shift(1, fill_value=0)
+    lengths = ends - starts
+    before = lengths.cum_sum().shift(1, fill_value=0)
     last_pieces = pl.DataFrame(
         {
             "moment": moments,
@@ -49,8 +55,10 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
             "before_ns": before.gather(rows),
         }
     )
-    in_last = pl.min_horizontal("moment", "end_ns") - pl.col("start_ns")
-    until = last_pieces.select((pl.col("before_ns") + in_last).fill_null(0)).to_series()
+    reached_ns = pl.min_horizontal("moment", "end_ns")
+    in_last = reached_ns - pl.col("start_ns")
+    covered_until = pl.col("before_ns") + in_last
+    until = last_pieces.select(covered_until.fill_null(0)).to_series()
     return until.head(times.height) - until.tail(times.height)
 
 
@@ -60,17 +68,18 @@ def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> p
     That is the union of the intervals of `cover` with the row's key.
     """
     times = [pl.col("start_ns"), END.alias("end_ns")]
-    parts = frame.select(*by, *times).with_row_index("row").partition_by(by, as_dict=True)
-    covered = pl.repeat(0, frame.height, dtype=pl.Int64, eager=True).alias("covered_ns")
+    with_times = frame.select(*by, *times)
+    parts = with_times.with_row_index("row").partition_by(by, as_dict=True)
+    zeros = pl.repeat(0, frame.height, dtype=pl.Int64, eager=True)
+    covered = zeros.alias("covered_ns")
     for key, part in parts.items():
         is_own = pl.all_horizontal(
             pl.col(name).eq_missing(value) for name, value in zip(by, key, strict=True)
         )
         cover_of_group = cover.filter(is_own)  # which copies nothing where all are
         if cover_of_group.height:
-            covered = covered.scatter(
-                part["row"], covered_by(union(cover_of_group.select(times)), part)
-            )
+            pieces = union(cover_of_group.select(times))
+            covered = covered.scatter(part["row"], covered_by(pieces, part))
     return covered
 
 

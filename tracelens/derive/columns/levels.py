@@ -18,35 +18,43 @@ def levels(changes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     if changes.is_empty():
         return pl.DataFrame()
     begin, end = changes.select(pl.min("time_ns"), pl.max("time_ns").alias("end")).row(0)
-    width = max(1, -(-(end - begin) // _N_BINS))
+    n_per_part = -(-(end - begin) // _N_BINS)
+    width = max(1, n_per_part)
     borders = pl.DataFrame({"time_ns": range(begin, end + 1, width), "change": 0})
     keys = changes.select(by).unique()
     change = changes["change"].dtype
     time = pl.col("time_ns")
+    edges = borders.cast({"change": change})
     every = pl.concat(
         [
             changes.select(*by, "time_ns", "change"),
-            keys.join(borders.cast({"change": change}), how="cross"),
+            keys.join(edges, how="cross"),
         ]
     ).sort(*by, "time_ns", "change")
+    length = pl.col("length")
+    level = pl.col("level")
+    level_so_far = pl.col("change").cum_sum().over(by)
+    next_time = time.shift(-1).over(by)
     pieces = every.select(
         *by,
         bin=(time - begin) // width,
-        level=pl.col("change").cum_sum().over(by),
-        length=(time.shift(-1).over(by).fill_null(end) - time),
-    ).filter(pl.col("length") > 0)
-    whole = pl.col("length").sum()
+        level=level_so_far,
+        length=(next_time.fill_null(end) - time),
+    ).filter(length > 0)
+    whole = length.sum()
+    level_times_length = (level * length).sum()
+    begin_of_part = pl.col("bin") * width + begin
     return (
         pieces.group_by(*by, "bin")
         .agg(
             duration_ns=whole,
-            level_mean=(pl.col("level") * pl.col("length")).sum() / whole,
-            level_max=pl.col("level").max(),
+            level_mean=level_times_length / whole,
+            level_max=level.max(),
         )
         .sort(*by, "bin")
         .select(
             *by,
-            (pl.col("bin") * width + begin).alias("start_ns"),
+            begin_of_part.alias("start_ns"),
             "duration_ns",
             "level_mean",
             "level_max",

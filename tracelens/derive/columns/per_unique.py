@@ -6,7 +6,8 @@ import polars as pl
 
 # Categories are numbered over all columns of a program's life: a table by number may be so much
 # longer than a column.
-_SPARSE, _FEW = 4, 1 << 16
+_SPARSE = 4
+_FEW = 1 << 16
 _AT_ONCE = 1 << 16
 """Texts that are in memory at a time. A million distinct names would take hundreds of MB."""
 
@@ -17,14 +18,15 @@ def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
     It is False for None.
     """
     distinct = words.unique()
-    has = _of_texts(
-        [distinct],
-        lambda texts: texts.select(
-            pl.nth(0).str.contains(p).alias(str(i)) for i, p in enumerate(patterns)
-        ),
-    )
-    matched = (distinct.filter(matches.fill_null(value=False)) for matches in has.get_columns())
-    return [words.is_in(matches.implode()).fill_null(value=False) for matches in matched]
+    text = pl.nth(0)
+    has_pattern = [text.str.contains(p).alias(str(i)) for i, p in enumerate(patterns)]
+    flags = _of_texts([distinct], lambda texts: texts.select(has_pattern))
+    results = []
+    for flag in flags.get_columns():
+        matched = distinct.filter(flag.fill_null(value=False))
+        is_match = words.is_in(matched.implode())
+        results.append(is_match.fill_null(value=False))
+    return results
 
 
 def each_once(words: pl.Series, compute: Callable[[pl.Expr], pl.Expr]) -> pl.Series:
@@ -33,10 +35,11 @@ def each_once(words: pl.Series, compute: Callable[[pl.Expr], pl.Expr]) -> pl.Ser
     It is evaluated once for each distinct text, None included. A result of strings is returned as
     Categorical.
     """
-    rows, places = distinct_rows(words.cast(pl.Categorical).to_physical())
-    results = _of_texts(
-        [words.gather(rows)], lambda texts: texts.select(compute(pl.nth(0)).alias(words.name))
-    )
+    codes = words.cast(pl.Categorical).to_physical()
+    rows, places = distinct_rows(codes)
+    distinct = words.gather(rows)
+    result = compute(pl.nth(0)).alias(words.name)
+    results = _of_texts([distinct], lambda texts: texts.select(result))
     return results.to_series().gather(places)
 
 
@@ -47,16 +50,14 @@ def each_pair_once(
 
     It is called with each distinct pair once. Columns of strings are returned as Categorical.
     """
-    (_, first), (of_other, second) = (
-        distinct_rows(words.cast(pl.Categorical).to_physical())
-        for words in (first_words, second_words)
-    )
-    n_others = len(of_other)
-    pair = first if n_others == 1 else first.cast(pl.Int64) * n_others + second
+    _, first = distinct_rows(first_words.cast(pl.Categorical).to_physical())
+    seconds, second = distinct_rows(second_words.cast(pl.Categorical).to_physical())
+    n_seconds = len(seconds)
+    pair = first if n_seconds == 1 else first.cast(pl.Int64) * n_seconds + second
     rows, places = distinct_rows(pair)
-    return _of_texts([words.gather(rows) for words in (first_words, second_words)], compute).select(
-        pl.all().gather(places)
-    )
+    distinct_pairs = [first_words.gather(rows), second_words.gather(rows)]
+    results = _of_texts(distinct_pairs, compute)
+    return results.select(pl.all().gather(places))
 
 
 def _of_texts(
@@ -66,13 +67,14 @@ def _of_texts(
 
     Strings become Categorical.
     """
-    parts = [
-        compute(pl.DataFrame([column.slice(first, _AT_ONCE).cast(pl.String) for column in words]))
-        for first in range(0, max(1, len(words[0])), _AT_ONCE)
-    ]
-    return pl.concat(
-        part.with_columns(pl.selectors.string().cast(pl.Categorical)) for part in parts
-    )
+    n_rows = max(1, len(words[0]))
+    as_categories = pl.selectors.string().cast(pl.Categorical)
+    parts = []
+    for first in range(0, n_rows, _AT_ONCE):
+        texts = [column.slice(first, _AT_ONCE).cast(pl.String) for column in words]
+        results = compute(pl.DataFrame(texts))
+        parts.append(results.with_columns(as_categories))
+    return pl.concat(parts)
 
 
 def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -84,7 +86,8 @@ def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
     # all distinct ones.
     rows = numbers.head(_FEW).arg_unique()
     places = _places(numbers, rows)
-    if len(numbers) > _FEW and (places.max() == len(rows) or places.null_count()):
+    has_more_rows = len(numbers) > _FEW
+    if has_more_rows and (places.max() == len(rows) or places.null_count()):
         rows = numbers.arg_unique()
         places = _places(numbers, rows)
     return rows, places
@@ -96,24 +99,25 @@ def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
     The index of a number that is not there is `len(rows)`; that of a None that is not there is
     None.
     """
-    distinct, n = numbers.gather(rows), len(rows)
+    distinct = numbers.gather(rows)
+    n = len(rows)
     places = pl.int_range(n, dtype=pl.UInt32, eager=True)
     is_null = distinct.is_null()
-    lowest, highest = numbers.min(), numbers.max()
-    if (
-        isinstance(lowest, int)
-        and isinstance(highest, int)
-        and highest - lowest <= _SPARSE * len(numbers) + _FEW
-    ):
+    lowest = numbers.min()
+    highest = numbers.max()
+    widest_table = _SPARSE * len(numbers) + _FEW
+    if isinstance(lowest, int) and isinstance(highest, int) and highest - lowest <= widest_table:
         # Checked casts and gathering nulls take several times as long.
         place_of, width = _from_zero(lowest, highest)
         table = pl.repeat(n, width, dtype=pl.UInt32, eager=True)
-        indices = table.scatter(
-            place_of(distinct.filter(~is_null)), places.filter(~is_null)
-        ).gather(place_of(numbers))
+        slots = place_of(distinct.filter(~is_null))
+        known_places = places.filter(~is_null)
+        filled = table.scatter(slots, known_places)
+        indices = filled.gather(place_of(numbers))
     else:
         indices = numbers.replace_strict(distinct, places, default=n, return_dtype=pl.UInt32)
-    return indices.fill_null(is_null.arg_max()) if is_null.any() else indices
+    has_none = is_null.any()
+    return indices.fill_null(is_null.arg_max()) if has_none else indices
 
 
 def _from_zero(lowest: int, highest: int) -> tuple[Callable[[pl.Series], pl.Series], int]:

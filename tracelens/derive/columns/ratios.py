@@ -5,7 +5,8 @@ import polars as pl
 
 def over(part: pl.Expr, whole: pl.Expr, otherwise: float | None = None) -> pl.Expr:
     """Return the quotient where the whole is above 0, else `otherwise`."""
-    return pl.when(whole > 0).then(part / whole).otherwise(otherwise)
+    quotient = part / whole
+    return pl.when(whole > 0).then(quotient).otherwise(otherwise)
 
 
 def speedup(base: pl.Expr, other: pl.Expr) -> pl.Expr:
@@ -13,7 +14,8 @@ def speedup(base: pl.Expr, other: pl.Expr) -> pl.Expr:
 
     Return None where either is missing, or not above 0 as differences of noisy times can be.
     """
-    return pl.when((base > 0) & (other > 0)).then(base / other)
+    are_positive = (base > 0) & (other > 0)
+    return pl.when(are_positive).then(base / other)
 
 
 def percent(part: float, whole: float) -> str:
@@ -29,10 +31,6 @@ def which_side(
     Base has a row alone where `other` is None.
     """
     only_base, only_other, both = map(pl.lit, words)
-    return (
-        pl.when(pl.col(other).is_null())
-        .then(only_base)
-        .when(pl.col(base).is_null())
-        .then(only_other)
-        .otherwise(both)
-    )
+    lacks_other = pl.col(other).is_null()
+    lacks_base = pl.col(base).is_null()
+    return pl.when(lacks_other).then(only_base).when(lacks_base).then(only_other).otherwise(both)

@@ -12,16 +12,21 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
 
     The frame has start_ns and end_ns and is sorted by start, as are the edges.
     """
-    starts, ends = frame["start_ns"], frame["end_ns"]
+    starts = frame["start_ns"]
+    ends = frame["end_ns"]
     row = last_before(starts, edges)
     is_after_start = edges > starts.gather(row)
     is_before_end = edges < ends.gather(row)
-    is_inside = (is_after_start & is_before_end).fill_null(value=False)
-    begun_by_cut = pl.DataFrame({"row": row, "start_ns": edges}).filter(is_inside)
+    is_inside_an_interval = is_after_start & is_before_end
+    is_inside = is_inside_an_interval.fill_null(value=False)
+    cuts = pl.DataFrame({"row": row, "start_ns": edges})
+    begun_by_cut = cuts.filter(is_inside)
     begun_before = frame.select(row=pl.int_range(pl.len()), start_ns="start_ns")
     pieces = pl.concat([begun_before, begun_by_cut]).sort("start_ns")
-    until = pl.min_horizontal("end_ns", pl.col("start_ns").shift(-1))
-    cut = frame[pieces["row"]].with_columns(pieces["start_ns"])
+    next_start = pl.col("start_ns").shift(-1)
+    until = pl.min_horizontal("end_ns", next_start)
+    cut_rows_of_frame = frame[pieces["row"]]
+    cut = cut_rows_of_frame.with_columns(pieces["start_ns"])
     return cut.with_columns(end_ns=until)
 
 
@@ -31,11 +36,13 @@ def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     Segments have start_ns and end_ns, by start, and are disjoint. `at` is the row of the segment
     that a piece lies in, None outside of any.
     """
-    edges = pl.concat([segments["start_ns"], segments["end_ns"]]).unique().sort()
+    borders = pl.concat([segments["start_ns"], segments["end_ns"]])
+    edges = borders.unique().sort()
     pieces = cut_at(frame, edges)
     rows = last_before(segments["start_ns"], pieces["start_ns"])
     ends = segments["end_ns"].gather(rows)
-    is_in = (pieces["start_ns"] < ends).fill_null(value=False)
+    is_before_end = pieces["start_ns"] < ends
+    is_in = is_before_end.fill_null(value=False)
     row = rows.set(~is_in, None)
     return pieces.with_columns(row.alias("at"))
 
@@ -49,14 +56,17 @@ def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """
     every_edge = [layer[edge] for layer in layers for edge in ("start_ns", "end_ns")]
     edges = pl.concat(every_edge).unique().sort()
-    begins = edges.head(max(len(edges) - 1, 0)).alias("start_ns")
+    n_stretches = max(len(edges) - 1, 0)
+    begins = edges.head(n_stretches).alias("start_ns")
     stretches = pl.DataFrame({"start_ns": begins, "end_ns": edges.slice(1)})
-    rows = stretches.with_columns(_first_cover(layers, begins)).drop_nulls("at")
+    covers = _first_cover(layers, begins)
+    rows = stretches.with_columns(covers).drop_nulls("at")
     numbers = [
         pl.Series("layer", [number], pl.Int32).new_from_index(0, layer.height)
         for number, layer in enumerate(layers)
     ]
-    intervals = pl.concat([*layers]).drop("start_ns", "end_ns").with_columns(pl.concat(numbers))
+    without_times = pl.concat([*layers]).drop("start_ns", "end_ns")
+    intervals = without_times.with_columns(pl.concat(numbers))
     return rows.hstack(intervals[rows["at"]])
 
 
@@ -66,12 +76,14 @@ def _first_cover(layers: Sequence[pl.DataFrame], moments: pl.Series) -> pl.Serie
     Rows are counted through all layers, one below the other.
     """
     # new_from_index takes a tenth of the time of pl.repeat.
-    cover = pl.Series("at", [None], dtype=pl.Int64).new_from_index(0, len(moments))
+    nothing = pl.Series("at", [None], dtype=pl.Int64)
+    cover = nothing.new_from_index(0, len(moments))
     n_before = 0
     for layer in layers:
         rows = last_before(layer["start_ns"], moments)
         ends = layer["end_ns"].gather(rows)
-        is_in = (moments < ends).fill_null(value=False)
+        is_before_end = moments < ends
+        is_in = is_before_end.fill_null(value=False)
         is_settled = cover.is_not_null() | ~is_in
         cover = cover.zip_with(is_settled, rows + n_before)
         n_before += layer.height
