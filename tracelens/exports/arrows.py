@@ -32,11 +32,13 @@ class Arrows:
     def of(cls, selection: Selection, rank: int) -> Arrows:
         """Number the arrows between the chosen rows of a rank."""
         calls = [selection.rows(table, rank, "api_call_id")["api_call_id"] for table in DEVICE_WORK]
-        counted = pl.concat(calls).drop_nulls().value_counts()
+        launching_calls = pl.concat(calls).drop_nulls()
+        counted = launching_calls.value_counts()
         largest = counted["api_call_id"].max()
         assert largest is None or isinstance(largest, int)
         none = pl.zeros(0 if largest is None else largest + 1, pl.Int64, eager=True)
-        n_of_call = none.clone().scatter(counted["api_call_id"], counted["count"].cast(pl.Int64))
+        launched_counts = counted["count"].cast(pl.Int64)
+        n_of_call = none.clone().scatter(counted["api_call_id"], launched_counts)
         first = n_of_call.cum_sum() - n_of_call
         return cls(n_of_call, first, none, _pairs(selection, rank))
 
@@ -52,11 +54,14 @@ class Arrows:
 
     def of_work(self, work: pl.DataFrame) -> pl.DataFrame:
         """Add first_flow and n_flows to device work: the next arrow from its call."""
-        within = (pl.col("api_call_id").cum_count().over("api_call_id") - 1).cast(pl.Int64)
+        number_within_call = pl.col("api_call_id").cum_count().over("api_call_id") - 1
+        within = number_within_call.cast(pl.Int64)
         call = work["api_call_id"]
         first = self.first_of_call.gather(call) + self.n_drawn.gather(call)
         drawn = call.drop_nulls().value_counts()
-        so_far = self.n_drawn.gather(drawn["api_call_id"]) + drawn["count"].cast(pl.Int64)
+        newly_drawn = drawn["count"].cast(pl.Int64)
+        drawn_before = self.n_drawn.gather(drawn["api_call_id"])
+        so_far = drawn_before + newly_drawn
         self.n_drawn = self.n_drawn.scatter(drawn["api_call_id"], so_far)
         return work.with_columns(
             first_flow=first + work.select(within).to_series(),
@@ -76,12 +81,12 @@ def _pairs(selection: Selection, rank: int) -> pl.DataFrame:
     columns = ("span_id", *NODE, "thread_id", "start_ns")
     has_number = pl.col("sequence_number").is_not_null()
     numbered = selection.rows("spans", rank, *columns, where=has_number)
-    pairs = forward_backward(numbered).unique("span_id", keep="first", maintain_order=True)
-    pairs = pairs.with_columns(first_flow=_OF_OPS + pl.int_range(pl.len()), n_flows=1)
-    ends = (
-        pairs.select(
-            "first_flow", pl.col("n_flows").cast(pl.Int64), span_id=column, ends_flow=pl.lit(ends)
-        )
-        for column, ends in (("span_id", False), ("run_id", True))
-    )
-    return pl.concat(ends).unique("span_id", keep="first", maintain_order=True)
+    linked = forward_backward(numbered)
+    pairs = linked.unique("span_id", keep="first", maintain_order=True)
+    numbers = _OF_OPS + pl.int_range(pl.len())
+    pairs = pairs.with_columns(first_flow=numbers, n_flows=1)
+    n_flows = pl.col("n_flows").cast(pl.Int64)
+    begins = pairs.select("first_flow", n_flows, span_id="span_id", ends_flow=pl.lit(value=False))
+    ends = pairs.select("first_flow", n_flows, span_id="run_id", ends_flow=pl.lit(value=True))
+    both = pl.concat([begins, ends])
+    return both.unique("span_id", keep="first", maintain_order=True)

@@ -24,40 +24,34 @@ def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
     calls = selection.rows("api_calls", rank, "api_call_id", launched_at := "start_ns")
     calls = calls.rename({launched_at: "called_ns"})
     work = work.join(calls, on="api_call_id", maintain_order="left").drop("api_call_id")
-    for (device, stream), part in work.partition_by(
-        "device_id", "stream_id", as_dict=True, include_key=False
-    ).items():
-        values = _running_sum(
-            pl.concat(
-                [
-                    part.select(time_ns="called_ns", change=pl.lit(1.0)),
-                    part.select(time_ns="start_ns", change=pl.lit(-1.0)),
-                ]
-            )
-        )
+    by_stream = work.partition_by("device_id", "stream_id", as_dict=True, include_key=False)
+    for (device, stream), part in by_stream.items():
+        launches = part.select(time_ns="called_ns", change=pl.lit(1.0))
+        begins = part.select(time_ns="start_ns", change=pl.lit(-1.0))
+        values = _running_sum(pl.concat([launches, begins]))
         yield (device, f"queue length of stream {stream}"), values
 
 
 def bandwidths(selection: Selection, rank: int) -> Iterator[_Series]:
     """Yield, for each direction, the bytes that copies under way move in a nanosecond."""
     columns = ("device_id", "direction", "start_ns", "duration_ns", "size_bytes")
-    copies = selection.rows("memcpys", rank, *columns).filter(
-        (pl.col("duration_ns") > 0) & pl.col("size_bytes").is_not_null()
-    )
-    rate = pl.col("size_bytes") / pl.col("duration_ns")
-    for (device, direction), part in copies.partition_by(
-        "device_id", "direction", as_dict=True, include_key=False
-    ).items():
-        end = pl.col("start_ns") + pl.col("duration_ns")
-        changes = [
-            part.select(time_ns="start_ns", change=rate),
-            part.select(time_ns=end, change=-rate),
-        ]
-        yield (device, f"{direction} bandwidth"), _running_sum(pl.concat(changes))
+    duration_ns = pl.col("duration_ns")
+    size_bytes = pl.col("size_bytes")
+    every_copy = selection.rows("memcpys", rank, *columns)
+    copies = every_copy.filter((duration_ns > 0) & size_bytes.is_not_null())
+    rate = size_bytes / duration_ns
+    end = pl.col("start_ns") + duration_ns
+    by_direction = copies.partition_by("device_id", "direction", as_dict=True, include_key=False)
+    for (device, direction), part in by_direction.items():
+        begins = part.select(time_ns="start_ns", change=rate)
+        ends = part.select(time_ns=end, change=-rate)
+        values = _running_sum(pl.concat([begins, ends]))
+        yield (device, f"{direction} bandwidth"), values
 
 
 def _running_sum(changes: pl.DataFrame) -> pl.DataFrame:
     """Return the sum of all changes so far at each moment: time_ns, value."""
-    by_time = changes.group_by("time_ns").agg(pl.col("change").sum()).sort("time_ns")
+    change = pl.col("change")
+    by_time = changes.group_by("time_ns").agg(change.sum()).sort("time_ns")
     # Sums of floats leave a trace of what was added and taken away again.
-    return by_time.select("time_ns", value=pl.col("change").cum_sum().round(9) + 0.0)
+    return by_time.select("time_ns", value=change.cum_sum().round(9) + 0.0)

@@ -37,7 +37,8 @@ class Selection:
 
         Raises UsageError for what the trace does not have.
         """
-        known = steps_of(trace)["step"].unique().sort().to_list()
+        known_steps = steps_of(trace)["step"].unique().sort()
+        known = known_steps.to_list()
         for what, wanted, own in (("rank", ranks, trace.manifest.ranks), ("step", steps, known)):
             missing = [number for number in wanted if number not in own]
             if missing:
@@ -52,7 +53,8 @@ class Selection:
     def windows(self) -> pl.DataFrame:
         """The start and end of each chosen step: rank, start_ns, end_ns, by start."""
         end = (pl.col("start_ns") + pl.col("duration_ns")).alias("end_ns")
-        chosen = steps_of(self.trace).filter(pl.col("step").is_in(self.steps or []))
+        is_chosen = pl.col("step").is_in(self.steps or [])
+        chosen = steps_of(self.trace).filter(is_chosen)
         return chosen.select("rank", "start_ns", end).sort("rank", "start_ns")
 
     @cached_property
@@ -93,7 +95,8 @@ class Selection:
         bounds: list[int] = []
         if sizes[largest] > ROWS_AT_ONCE:
             starts = self.trace.uncached().select(largest, "start_ns", rank=rank)["start_ns"]
-            bounds = sorted(set(starts.sort().gather_every(ROWS_AT_ONCE).to_list()[1:]))
+            borders = starts.sort().gather_every(ROWS_AT_ONCE).to_list()
+            bounds = sorted(set(borders[1:]))
         start = pl.col("start_ns")
         for low, high in zip([None, *bounds], [*bounds, None], strict=True):
             above = pl.lit(value=True) if low is None else start >= low

@@ -53,14 +53,14 @@ def _write(
     n_stacks = total = 0
     for rank in selection.ranks:
         stacks = stacks_of(selection, rank)
-        sums = stacks.rows.group_by("place", "path", "name", maintain_order=True).agg(
-            pl.col("duration_ns").sum()
-        )
+        by_stack = stacks.rows.group_by("place", "path", "name", maintain_order=True)
+        sums = by_stack.agg(pl.col("duration_ns").sum())
         for place, path, name, weight in sums.iter_rows():
             around = [f"rank {rank}", *([] if place is None else [place]), *stacks.frames(path)]
             line = ";".join(frame.replace(";", ":") for frame in (*around, printable(name)))
             stream.write(f"{line} {weight}\n".encode())
-        n_stacks, total = n_stacks + sums.height, total + int(sums["duration_ns"].sum())
+        n_stacks = n_stacks + sums.height
+        total = total + int(sums["duration_ns"].sum())
     return f"{n_stacks:,} stacks, {total:,} {unit}"
 
 

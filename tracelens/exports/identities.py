@@ -24,7 +24,8 @@ class Identities:
     def thread(self, rank: int, thread: tuple[int, int]) -> int:
         """Return the number of a thread (its process and number), which no other of them has."""
         process, number = thread
-        return self._number((rank, process, number), self.process(rank, process), number)
+        process_number = self.process(rank, process)
+        return self._number((rank, process, number), process_number, number)
 
     def _number(self, key: tuple[int, ...], among: int, recorded: int) -> int:
         if key not in self.given:

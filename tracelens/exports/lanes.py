@@ -29,7 +29,8 @@ class Lanes:
         """Yield the events of more slices, which are sorted by start, the longest first."""
         first = self.n_rows
         self.n_rows += len(starts)
-        rows = [*zip(range(first, self.n_rows), starts.to_list(), ends.to_list(), strict=True)]
+        numbers = range(first, self.n_rows)
+        rows = [*zip(numbers, starts.to_list(), ends.to_list(), strict=True)]
         lane = 0
         while rows:
             if lane == len(self.opened):
@@ -60,7 +61,9 @@ class Lanes:
     ) -> tuple[list[int], list[int], list[tuple[int, int, int]]]:
         """Return the events and times of a lane, and the rows that another lane gets."""
         open_now = self.opened[lane]
-        events, times, left = [], [], []
+        events = []
+        times = []
+        left = []
         for row, start, end in rows:
             while open_now and open_now[-1][0] <= start:
                 closed_ns, closed = open_now.pop()

@@ -85,7 +85,8 @@ class PacketWriter:
             root = f"rank {rank}"
             path = (root, f"process {process}") if self.processes else (root,)
             pid = self.identities.process(rank, process)
-            about = wire.text(3, wire.integer(1, pid) + wire.text(6, " ".join(path)))
+            description = wire.integer(1, pid) + wire.text(6, " ".join(path))
+            about = wire.text(3, description)
             self._describe(path, None, about, has_name=False)
             self.processes[process] = path
 
@@ -149,7 +150,8 @@ class PacketWriter:
         frame = track.slices
         is_host = track.thread is not None
         self._seen(frame["start_ns"])
-        begins = wire.joined([*self._heads(frame), *self._flows(frame, rank, is_host=is_host)])
+        flows = self._flows(frame, rank, is_host=is_host)
+        begins = wire.joined([*self._heads(frame), *flows])
         kept, lanes = self.open_tracks.setdefault((rank, track.path), (track, Lanes(is_host)))
         first = lanes.n_rows
         for lane, events, times in lanes.add(frame["start_ns"], frame["end_ns"]):
@@ -169,8 +171,10 @@ class PacketWriter:
         self, track: int, begins: pa.Array, rows: pl.Series, is_begin: pl.Series, times: pl.Series
     ) -> None:
         """Write events of a lane. `begins` has a beginning slice's bytes up to its track."""
-        heads = begins.take(rows.zip_with(is_begin, rows * 0).to_arrow())
-        end = wire.constant(wire.packet_head(_END_OF_SLICE, wire.TRACK_BYTES))
+        first_begin = rows.zip_with(is_begin, rows * 0)
+        heads = begins.take(first_begin.to_arrow())
+        end_head = wire.packet_head(_END_OF_SLICE, wire.TRACK_BYTES)
+        end = wire.constant(end_head)
         heads = pc.if_else(is_begin.to_arrow(), heads, end)
         pieces = [heads, wire.constant(wire.track(track)), *wire.moments(times)]
         self.stream.write(wire.memory(wire.joined(pieces)))
@@ -193,18 +197,22 @@ class PacketWriter:
             n_more += sum(length for name, length in lengths.items() if row[name])
             event = self.event(_BEGIN, {name: row[name] for name in shared})
             heads.append(wire.packet_head(event, n_more))
-        pieces = [wire.texts(heads).take(kinds.to_arrow())]
+        head_table = wire.texts(heads)
+        pieces = [head_table.take(kinds.to_arrow())]
         for name in each:
             values = frame[name].fill_null(0)
-            known = wire.joined([wire.constant(self._argument(name)), *wire.wide_varints(values)])
+            name_and_tag = wire.constant(self._argument(name))
+            known = wire.joined([name_and_tag, *wire.wide_varints(values)])
             is_there = frame[name].is_not_null().to_arrow()
             pieces.append(pc.if_else(is_there, known, wire.constant(b"")))
         return pieces
 
     def _argument(self, name: str) -> bytes:
         """Return an integer argument up to its value, which is a varint of `wide_varints`."""
-        about = wire.integer(1, self.word(_ARGUMENT_NAMES, name)) + _INTEGER_VALUE
-        return wire.varint(4 << 3 | 2) + wire.varint(len(about) + wire.WIDE_BYTES) + about
+        argument_name = wire.integer(1, self.word(_ARGUMENT_NAMES, name))
+        about = argument_name + _INTEGER_VALUE
+        length = wire.varint(len(about) + wire.WIDE_BYTES)
+        return wire.varint(4 << 3 | 2) + length + about
 
     def _flows(self, frame: pl.DataFrame, rank: int, *, is_host: bool) -> list[pa.Array]:
         """Return each row's flow ids as bytes; none where no row has any."""
@@ -212,32 +220,37 @@ class PacketWriter:
             return []
         counts = frame["n_flows"].fill_null(0)
         firsts = frame["first_flow"].fill_null(0)
-        flows = frame.select(
-            id=pl.int_ranges(firsts, firsts + counts), ends=pl.col("ends_flow").fill_null(False)
-        )
+        flow_numbers = pl.int_ranges(firsts, firsts + counts)
+        does_end = pl.col("ends_flow").fill_null(False)
+        flows = frame.select(id=flow_numbers, ends=does_end)
         flows = flows.explode("id").drop_nulls("id")
         self.n_flows += int((~flows["ends"]).sum()) if is_host else 0
-        tags = wire.texts([_FLOW_BEGINS, _FLOW_ENDS]).take(flows["ends"].cast(pl.Int64).to_arrow())
+        directions = flows["ends"].cast(pl.Int64).to_arrow()
+        tags = wire.texts([_FLOW_BEGINS, _FLOW_ENDS]).take(directions)
         ids = flows["id"].cast(pl.Int64) + rank * _FLOWS_OF_A_RANK
-        return [wire.cut(wire.joined([tags, wire.eight_bytes(ids)]), counts * wire.FLOW_BYTES)]
+        records = wire.joined([tags, wire.eight_bytes(ids)])
+        return [wire.cut(records, counts * wire.FLOW_BYTES)]
 
     def counter(self, rank: int, path: tuple[str, ...], unit: str, values: pl.DataFrame) -> None:
         """Write a counter's values (time_ns, value)."""
         if values.is_empty():
             return
-        number = self.track((f"rank {rank}", *path), wire.text(8, wire.text(6, unit)))
+        about = wire.text(8, wire.text(6, unit))
+        number = self.track((f"rank {rank}", *path), about)
         head = wire.packet_head(_COUNTER, len(_VALUE) + 8 + wire.TRACK_BYTES)
         self._seen(values["time_ns"])
         for part in values.iter_slices(_EVENTS_AT_ONCE):
             bits = wire.eight_bytes(part["value"])
             fixed = wire.constant(head + _VALUE), bits, wire.constant(wire.track(number))
-            self.stream.write(wire.memory(wire.joined([*fixed, *wire.moments(part["time_ns"])])))
+            moments = wire.moments(part["time_ns"])
+            self.stream.write(wire.memory(wire.joined([*fixed, *moments])))
         self.n_values += values.height
 
     def instant(self, rank: int, path: tuple[str, ...], name: str, about: dict[str, Any]) -> None:
         """Write a moment without a length, at the earliest time written so far."""
         number = self.track((f"rank {rank}", *path))
-        head = wire.packet_head(self.event(_INSTANT, {"name": name} | about), wire.TRACK_BYTES)
+        event = self.event(_INSTANT, {"name": name} | about)
+        head = wire.packet_head(event, wire.TRACK_BYTES)
         moment = wire.moments(pl.Series([self.first_ns or 0]))
         pieces = [wire.texts([head]), wire.constant(wire.track(number)), *moment]
         self.stream.write(wire.memory(wire.joined(pieces)))

@@ -54,8 +54,10 @@ def _processes(selection: Selection, rank: int) -> list[int]:
 
 def _counters(writer: PacketWriter, selection: Selection, rank: int) -> None:
     """Write the allocator's state, queues, copies and what was sampled, each as a counter track."""
-    changes = selection.in_time(selection.trace.frame("allocations"), rank, "time_ns")
-    for (device,), part in changes.partition_by("device_id", as_dict=True).items():
+    allocations = selection.trace.frame("allocations")
+    changes = selection.in_time(allocations, rank, "time_ns")
+    by_device = changes.partition_by("device_id", as_dict=True)
+    for (device,), part in by_device.items():
         for column, word in _MEMORY.items():
             values = part.select("time_ns", value=pl.col(column).cast(pl.Float64)).drop_nulls()
             writer.counter(rank, (_place(device), f"memory {word}"), "bytes", values)
@@ -63,7 +65,8 @@ def _counters(writer: PacketWriter, selection: Selection, rank: int) -> None:
         writer.counter(rank, (_place(device), name), "launched", values)
     for (device, name), values in bandwidths(selection, rank):
         writer.counter(rank, (_place(device), name), "GB/s", values)
-    sampled = selection.in_time(selection.trace.frame("counters"), rank, "time_ns")
+    counters = selection.trace.frame("counters")
+    sampled = selection.in_time(counters, rank, "time_ns")
     for (device, name, unit), part in sampled.partition_by(
         "device_id", "name", "unit", as_dict=True
     ).items():
@@ -77,9 +80,9 @@ def _place(device: object) -> str:
 
 def _losses(writer: PacketWriter, selection: Selection, rank: int) -> None:
     """Write the losses and damage on the way here, as an event at the beginning of the trace."""
-    lost = selection.trace.frame("diagnostics").filter(
-        (pl.col("rank") == rank) & pl.col("severity").is_in(["loss", "error"])
-    )
+    is_of_rank = pl.col("rank") == rank
+    is_loss = pl.col("severity").is_in(["loss", "error"])
+    lost = selection.trace.frame("diagnostics").filter(is_of_rank & is_loss)
     for row in lost.iter_rows(named=True):
         writer.instant(
             rank,

@@ -51,21 +51,23 @@ def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterat
     for what, unit, stacks_of in _STACKS:
         stacks = stacks_of(selection, rank)
         if stacks.rows.height:
-            head = _head(
-                "sampled", f"rank {rank}: {what}", int(stacks.rows["duration_ns"].sum()), unit
-            )
+            total_ns = int(stacks.rows["duration_ns"].sum())
+            head = _head("sampled", f"rank {rank}: {what}", total_ns, unit)
             yield _samples(stacks, head, frames)
     for track in host_tracks(selection, rank):
         slices = track.slices
-        origin, last = int(slices["start_ns"][0]), int(slices["end_ns"].max())  # type: ignore[arg-type]
-        placed, lanes = Lanes(is_nested=True), dict[int, list[pl.Series]]()
+        origin = int(slices["start_ns"][0])
+        last = int(slices["end_ns"].max())  # type: ignore[arg-type]
+        placed = Lanes(is_nested=True)
+        lanes = dict[int, list[pl.Series]]()
         for lane, events, _ in placed.add(slices["start_ns"], slices["end_ns"]):
             lanes.setdefault(lane, []).append(events)
         for lane, events, _ in placed.close():
             lanes[lane].append(events)
         for lane, parts in lanes.items():
             name = f"rank {rank}: {' '.join(track.path)}" + (f", lane {lane + 1}" if lane else "")
-            yield _events(track, pl.concat(parts), _head("evented", name, last - origin), frames)
+            head_of_lane = _head("evented", name, last - origin)
+            yield _events(track, pl.concat(parts), head_of_lane, frames)
 
 
 def _samples(stacks: Stacks, head: str, frames: dict[str, int]) -> Iterator[str]:
@@ -73,7 +75,8 @@ def _samples(stacks: Stacks, head: str, frames: dict[str, int]) -> Iterator[str]
     rows = stacks.rows
     yield head + ',"samples":['
     known: dict[tuple[str | None, int], str] = {}
-    for at, (place, path, name) in enumerate(rows.select("place", "path", "name").iter_rows()):
+    samples = rows.select("place", "path", "name")
+    for at, (place, path, name) in enumerate(samples.iter_rows()):
         if (place, path) not in known:
             around = [*([] if place is None else [place]), *stacks.frames(path)]
             known[place, path] = "".join(
@@ -101,10 +104,10 @@ def _events(track: Track, events: pl.Series, head: str, frames: dict[str, int]) 
     between = ""
     for part in events.to_frame("event").iter_slices(1 << 16):
         is_begin = part["event"] >= 0
-        at = part.select(
-            pl.when(is_begin).then("event").otherwise(-1 - pl.col("event"))
-        ).to_series()
-        rows = track.slices[at].select(pl.col("name").cast(pl.String), "start_ns", "end_ns")
+        row_of_end = -1 - pl.col("event")
+        at = part.select(pl.when(is_begin).then("event").otherwise(row_of_end)).to_series()
+        name_text = pl.col("name").cast(pl.String)
+        rows = track.slices[at].select(name_text, "start_ns", "end_ns")
         for begins, (name, start, end) in zip(is_begin, rows.iter_rows(), strict=True):
             moment = (start if begins else end) - origin
             yield (

@@ -55,15 +55,19 @@ def kernel_stacks(selection: Selection, rank: int) -> Stacks:
     for word in (PRE_WINDOW, UNLINKED):
         parents.append(-1)
         names.append(word)
+    name_text = pl.col("name").cast(pl.String)
+    no_place = pl.lit(None, pl.String)
     own = kernels.select(
         "start_ns",
         "duration_ns",
-        pl.col("name").cast(pl.String),
+        name_text,
         "link",
-        place=pl.lit(None, pl.String),
+        place=no_place,
     ).with_columns(path=_gathered(path, kernels["span_id"]))
-    outside = pl.when(pl.col("link") == "pre_window").then(len(names) - 2).otherwise(len(names) - 1)
-    return Stacks(own.with_columns(pl.col("path").fill_null(outside)).drop("link"), parents, names)
+    is_earlier = pl.col("link") == "pre_window"
+    outside = pl.when(is_earlier).then(len(names) - 2).otherwise(len(names) - 1)
+    path_or_outside = pl.col("path").fill_null(outside)
+    return Stacks(own.with_columns(path_or_outside).drop("link"), parents, names)
 
 
 def host_stacks(selection: Selection, rank: int) -> Stacks:
@@ -73,31 +77,32 @@ def host_stacks(selection: Selection, rank: int) -> Stacks:
     trees = list(span_trees(spans)) if spans.height else []
     path, parents, names = _paths(trees[0]) if trees else (pl.Series([], dtype=pl.Int64), [], [])
     place = ("span_id", "process_id", "thread_id", "start_ns", "duration_ns", "step")
-    calls = with_own_time(
-        selection.trace.select("api_calls", *place, "api", rank=rank).rename({"api": "name"})
-    )
+    recorded_calls = selection.trace.select("api_calls", *place, "api", rank=rank)
+    calls = with_own_time(recorded_calls.rename({"api": "name"}))
     rows = [calls.with_columns(path=_gathered(path, calls["span_id"]))]
     for tree in trees:
         in_calls = attribute(calls["span_id"], calls["own_ns"], tree.height)
         own_ns = (tree["self_ns"] - in_calls).clip(0)
-        above = pl.Series(parents, dtype=pl.Int64).gather(path)
+        parent_paths = pl.Series(parents, dtype=pl.Int64)
+        above = parent_paths.gather(path)
         rows.append(tree.with_columns(own_ns=own_ns, path=above))
+    start_ns = pl.col("start_ns")
+    step = pl.col("step")
+    duration_ns = pl.col("duration_ns")
     wanted = {
-        "start_ns": pl.col("start_ns"),
+        "start_ns": start_ns,
         "duration_ns": pl.col("own_ns"),
         "place": pl.format("thread {}", "thread_id"),
         "name": pl.col("name").cast(pl.String),
         "path": pl.col("path").fill_null(-1),
-        "step": pl.col("step"),
+        "step": step,
     }
     both = pl.concat([part.select(**wanted) for part in rows])
     if selection.steps is not None:
-        both = both.filter(pl.col("step").is_in(selection.steps))
-    by_stack = both.filter(pl.col("duration_ns") > 0).sort("start_ns").lazy()
+        both = both.filter(step.is_in(selection.steps))
+    by_stack = both.filter(duration_ns > 0).sort("start_ns").lazy()
     keys = ("place", "name", "path")
-    sums = by_stack.group_by(keys, maintain_order=True).agg(
-        pl.col("start_ns").first(), pl.col("duration_ns").sum()
-    )
+    sums = by_stack.group_by(keys, maintain_order=True).agg(start_ns.first(), duration_ns.sum())
     return Stacks(sums.collect(), parents, names)
 
 
@@ -105,7 +110,8 @@ def stop_stacks(selection: Selection, rank: int) -> Stacks:
     """Return the stacks at which a debugger stopped a rank, each once, with 1 as their time."""
     frames = selection.trace.frame("frames").filter(rank=rank)
     known: dict[tuple[int, str], int] = {}
-    parents, names = list[int](), list[str]()
+    parents = list[int]()
+    names = list[str]()
     rows = list[tuple[int, int, None, str, int]]()
     for _, stack in frames.group_by("stack_id", maintain_order=True):
         functions = stack.sort("level", descending=True)["function"].to_list()
@@ -129,7 +135,8 @@ def stop_stacks(selection: Selection, rank: int) -> Stacks:
 
 def _gathered(path: pl.Series, span: pl.Series) -> pl.Series:
     """Return the path of each span's row, None where it is unknown."""
-    return path.gather(span.set((span < 0) | (span >= len(path)), None))
+    is_unknown = (span < 0) | (span >= len(path))
+    return path.gather(span.set(is_unknown, None))
 
 
 def _paths(tree: pl.DataFrame) -> tuple[pl.Series, list[int], list[str]]:

@@ -46,22 +46,25 @@ def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
     They are steps, each device's idle time and waits, and then, window by window, host threads and
     streams.
     """
-    steps = selection.in_time(steps_of(selection.trace), rank).select("name", *_TIMES)
+    all_steps = steps_of(selection.trace)
+    steps = selection.in_time(all_steps, rank).select("name", *_TIMES)
     yield from _track(("steps",), steps.with_columns(category=pl.lit("step")))
+    length_ns = pl.col("end_ns") - pl.col("start_ns")
     idle = selection.in_time(selection.idle, rank).select(
         "device_id",
         "start_ns",
         "what",
         "cause",
         name="cause",
-        duration_ns=pl.col("end_ns") - pl.col("start_ns"),
+        duration_ns=length_ns,
     )
-    for (device,), part in _by(idle.with_columns(category=pl.lit("idle")), "device_id"):
+    idle_slices = idle.with_columns(category=pl.lit("idle"))
+    for (device,), part in _by(idle_slices, "device_id"):
         yield from _track(("process" if device is None else f"GPU {device}", "idle"), part)
-    waits = selection.in_time(selection.trace.frame("synchronizations"), rank)
-    for (device, stream), part in _by(
-        waits.select(*_STREAM, *_TIMES, name="kind", category=pl.lit("sync")), *_STREAM
-    ):
+    synchronizations = selection.trace.frame("synchronizations")
+    waits = selection.in_time(synchronizations, rank)
+    wait_slices = waits.select(*_STREAM, *_TIMES, name="kind", category=pl.lit("sync"))
+    for (device, stream), part in _by(wait_slices, *_STREAM):
         place = "waits" if stream is None else f"waits of stream {stream}"
         yield from _track((f"GPU {'' if device is None else device}".strip(), place), part)
     arrows = Arrows.of(selection, rank)
@@ -82,10 +85,12 @@ def host_tracks(
         "api_calls", rank, "api_call_id", *place, "api", "correlation_id", where=window
     )
     if arrows is not None:
-        spans, calls = arrows.of_spans(spans), arrows.of_calls(calls)
+        spans = arrows.of_spans(spans)
+        calls = arrows.of_calls(calls)
     spans = spans.drop("span_id").rename({"kind": "category", "module_path": "layer"})
     calls = calls.drop("api_call_id").rename({"api": "name", "correlation_id": "correlation"})
-    calls = calls.with_columns(category=pl.lit("api call").cast(pl.Categorical))
+    api_call = pl.lit("api call").cast(pl.Categorical)
+    calls = calls.with_columns(category=api_call)
     both = pl.concat([spans, calls], how="diagonal")
     for (process, thread), part in _by(both, "process_id", "thread_id"):
         path = (f"process {process}", f"thread {thread}")
@@ -129,7 +134,8 @@ def _device_work(
     copies = rows("memcpys", "direction", "source_memory", "destination_memory", "size_bytes")
     copy = pl.format("{} copy, {} to {}", "direction", "source_memory", "destination_memory")
     copies = copies.with_columns(name=copy).drop("direction", "source_memory", "destination_memory")
-    fills = rows("memsets", "size_bytes").with_columns(name=pl.lit("memset"))
+    memset = pl.lit("memset")
+    fills = rows("memsets", "size_bytes").with_columns(name=memset)
     parts = (part.cast({pl.Categorical: pl.String}) for part in (kernels, copies, fills))
     work = pl.concat(parts, how="diagonal")
     return arrows.of_work(work).drop("api_call_id").rename({"correlation_id": "correlation"})

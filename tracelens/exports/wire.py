@@ -72,18 +72,19 @@ def moments(times: pl.Series) -> list[pa.Array | pa.Scalar]:
 
 def wide_varints(values: pl.Series) -> list[pa.Array]:
     """Return pieces for varints of nine bytes, which hold any int64 that is not negative."""
-    bits = (
-        values.cast(pl.UInt64)
-        .to_frame("bits")
-        .select(low=pl.col("bits") % (1 << 56), high=pl.col("bits") // (1 << 56))
-    )
+    low_bits = pl.col("bits") % (1 << 56)
+    high_bits = pl.col("bits") // (1 << 56)
+    bits = values.cast(pl.UInt64).to_frame("bits").select(low=low_bits, high=high_bits)
     # Groups of seven bits become bytes: the upper half of each part moves up, 28 bits by 4, 14 by
     # 2, 7 by 1.
     spread = pl.col("low")
     for width, gap in ((28, 4), (14, 2), (7, 1)):
-        upper = sum(((1 << width) - 1) << at + width for at in range(0, 64, 2 * (width + gap)))
+        ones = (1 << width) - 1
+        period = 2 * (width + gap)
+        upper = sum(ones << at + width for at in range(0, 64, period))
         spread = spread + (spread & upper) * ((1 << gap) - 1)
-    low = bits.select(spread + pl.lit(0x8080_8080_8080_8080, pl.UInt64)).to_series()
+    continue_bits = pl.lit(0x8080_8080_8080_8080, pl.UInt64)
+    low = bits.select(spread + continue_bits).to_series()
     last = texts([bytes([number]) for number in range(128)])
     return [eight_bytes(low), last.take(bits["high"].to_arrow())]
 
@@ -91,8 +92,10 @@ def wide_varints(values: pl.Series) -> list[pa.Array]:
 def eight_bytes(values: pl.Series) -> pa.Array:
     """Return each value's eight bytes, as fixed64, sfixed64 and double are written."""
     array = values.rechunk().to_arrow()
-    buffer = array.buffers()[1].slice(array.offset * 8, len(array) * 8)
-    return pc.cast(pa.Array.from_buffers(pa.binary(8), len(array), [None, buffer]), _BYTES)
+    values_buffer = array.buffers()[1]
+    buffer = values_buffer.slice(array.offset * 8, len(array) * 8)
+    fixed = pa.Array.from_buffers(pa.binary(8), len(array), [None, buffer])
+    return pc.cast(fixed, _BYTES)
 
 
 def joined(pieces: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
@@ -107,7 +110,9 @@ def memory(packets: pa.Array) -> pa.Buffer:
 
 def cut(records: pa.Array, lengths: pl.Series) -> pa.Array:
     """Return the records' bytes cut into pieces of these lengths."""
-    ends = pl.concat([pl.Series([0], dtype=pl.Int64), lengths.cum_sum().cast(pl.Int64)])
+    zero = pl.Series([0], dtype=pl.Int64)
+    ends_of_pieces = lengths.cum_sum().cast(pl.Int64)
+    ends = pl.concat([zero, ends_of_pieces])
     ends = ends.rechunk().to_arrow()
     return pa.Array.from_buffers(
         _BYTES, len(ends) - 1, [None, ends.buffers()[1], records.buffers()[2]]
