@@ -71,8 +71,8 @@ DATA_MUTANTS = (
     Mutant(
         "a mark within another is inner where both end together",
         "tracelens/derive/events/steps.py",
-        '(pl.col("end_ns") <= reached)',
-        '(pl.col("end_ns") < reached)',
+        "(end_ns <= reached)",
+        "(end_ns < reached)",
         "steps",
     ),
     Mutant(
@@ -92,8 +92,8 @@ DATA_MUTANTS = (
     Mutant(
         "copies hidden by communication are not exposed",
         "tracelens/derive/time/breakdown.py",
-        'exposed_copy_ns=pl.col("all_ns") - pl.col("kernels_ns")',
-        'exposed_copy_ns=pl.col("all_ns") - pl.col("compute_ns")',
+        "exposed_copy_ns=all_ns - kernels_ns",
+        "exposed_copy_ns=all_ns - compute_ns",
         "time_breakdown",
     ),
     Mutant(

@@ -11,12 +11,16 @@ def forward_backward(spans: pl.DataFrame) -> pl.DataFrame:
 
     `spans` has span_id, NODE, thread_id and start_ns of a rank.
     """
-    numbered = spans.filter(pl.col("sequence_number").is_not_null()).with_columns(
+    has_number = pl.col("sequence_number").is_not_null()
+    numbered = spans.filter(has_number).with_columns(
         is_backward=pl.col("forward_thread_id").fill_null(0) > 0
     )
-    pairs = makers_of_nodes(numbered, "span_id").filter(~pl.col("is_ambiguous"))
-    run = numbered.filter("is_backward").select(*NODE, run_ns="start_ns", run_id="span_id")
-    return pairs.join(run, on=[*NODE, "run_ns"]).select("span_id", "run_id").sort("run_id")
+    makers = makers_of_nodes(numbered, "span_id")
+    pairs = makers.filter(~pl.col("is_ambiguous"))
+    backward = numbered.filter("is_backward")
+    run = backward.select(*NODE, run_ns="start_ns", run_id="span_id")
+    linked = pairs.join(run, on=[*NODE, "run_ns"])
+    return linked.select("span_id", "run_id").sort("run_id")
 
 
 def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
@@ -30,19 +34,23 @@ def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
 
     Columns: NODE, run_ns (when it ran), thread_id and `about` of the maker, is_ambiguous.
     """
+    start_ns = pl.col("start_ns")
+    latest = pl.col(about).sort_by("start_ns").last()
     makers = (
         numbered.filter(~pl.col("is_backward"))
         .group_by("process_id", "thread_id", "sequence_number")
-        .agg(pl.col(about).sort_by("start_ns").last(), made_ns=pl.col("start_ns").max())
+        .agg(latest, made_ns=start_ns.max())
     )
-    nodes = numbered.filter("is_backward").group_by(*NODE).agg(run_ns=pl.col("start_ns").max())
-    pairs = nodes.join(makers, on=["process_id", "sequence_number"]).filter(
-        pl.col("made_ns") <= pl.col("run_ns")
-    )
-    votes = pairs.group_by("process_id", "forward_thread_id", "thread_id").agg(votes=pl.len())
+    by_node = numbered.filter("is_backward").group_by(*NODE)
+    nodes = by_node.agg(run_ns=start_ns.max())
+    with_makers = nodes.join(makers, on=["process_id", "sequence_number"])
+    pairs = with_makers.filter(pl.col("made_ns") <= pl.col("run_ns"))
+    by_threads = pairs.group_by("process_id", "forward_thread_id", "thread_id")
+    votes = by_threads.agg(votes=pl.len())
     best = votes.filter(
         pl.col("votes") == pl.col("votes").max().over("process_id", "forward_thread_id")
     )
-    chosen = best.with_columns(is_ambiguous=pl.len().over("process_id", "forward_thread_id") > 1)
+    n_best = pl.len().over("process_id", "forward_thread_id")
+    chosen = best.with_columns(is_ambiguous=n_best > 1)
     key = ["process_id", "forward_thread_id", "thread_id"]
     return pairs.join(chosen, on=key).drop("made_ns", "votes")

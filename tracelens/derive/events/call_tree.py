@@ -56,7 +56,8 @@ def _flagged_row(
     if rows_above is not None:
         rows_above = rows_above if rows is None else rows_above.gather(rows)
         return rows_above.set(rows_above < 0, None)
-    result = flags.to_frame("flag").select(pl.when("flag").then(pl.int_range(pl.len()))).to_series()
+    flagged_row = pl.when("flag").then(pl.int_range(pl.len()))
+    result = flags.to_frame("flag").select(flagged_row).to_series()
     up = parent
     while up.null_count() < len(up):
         above = result.gather(up)
@@ -71,7 +72,8 @@ def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series:
     counts = _in_c(_COUNT, parent, flags)
     if counts is not None:
         return counts.alias(flags.name)
-    up, count = parent, flags.cast(pl.Int64)
+    up = parent
+    count = flags.cast(pl.Int64)
     while up.null_count() < len(up):
         count = count + count.gather(up).fill_null(0)
         up = up.gather(up)
@@ -84,16 +86,19 @@ def sum_within(parent: pl.Series, values: pl.Series) -> pl.Series:
     if sums_in_c is not None:
         return sums_in_c.alias(values.name)
     total = values + 0  # scatter changes its series in place
-    below = pl.DataFrame(
-        {"up": parent, "level": count_among(parent, parent.is_not_null())}
-    ).with_row_index("row")
-    levels = below.drop_nulls("up").partition_by("level", as_dict=True)
+    has_parent = parent.is_not_null()
+    below = pl.DataFrame({"up": parent, "level": count_among(parent, has_parent)}).with_row_index(
+        "row"
+    )
+    with_parent = below.drop_nulls("up")
+    levels = with_parent.partition_by("level", as_dict=True)
     for level in sorted(levels, reverse=True):
         rows = levels[level]
         sums = (
             rows.select("up", sum=total.gather(rows["row"])).group_by("up").agg(pl.col("sum").sum())
         )
-        total = total.scatter(sums["up"], total.gather(sums["up"]) + sums["sum"])
+        sums_of_children = total.gather(sums["up"]) + sums["sum"]
+        total = total.scatter(sums["up"], sums_of_children)
     return total
 
 
@@ -108,12 +113,15 @@ def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
         .filter(wanted)
         .drop_nulls("up")
     )
-    flags = pl.repeat(False, len(code), dtype=pl.Boolean, eager=True).alias(code.name)
+    no_flags = pl.repeat(False, len(code), dtype=pl.Boolean, eager=True)
+    flags = no_flags.alias(code.name)
     while left.height:
         same = code.gather(left["up"]) == left["code"]
-        flags = flags.scatter(left["row"].filter(same), True)
+        repeating_rows = left["row"].filter(same)
+        flags = flags.scatter(repeating_rows, True)
         left = left.filter(~same)
-        left = left.with_columns(up=above.gather(left["up"])).drop_nulls("up")
+        rows_above = above.gather(left["up"])
+        left = left.with_columns(up=rows_above).drop_nulls("up")
     return flags
 
 
@@ -124,7 +132,8 @@ def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame:
     outermost row marked 1 (None for none), `n_ones` and `n_twos` are the numbers of rows marked 1
     and 2.
     """
-    is_one, is_two = marks == 1, marks == 2
+    is_one = marks == 1
+    is_two = marks == 2
     counts = (count_among(parent, flags).gather(rows).fill_null(0) for flags in (is_one, is_two))
     columns = outermost_row(parent, is_one).gather(rows), *counts
     return pl.DataFrame(
@@ -170,7 +179,8 @@ def call_paths(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series, pl.Series]:
 
 def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
     """Join the words behind those above them, where there are any; each pair is joined once."""
-    joined = pl.concat_str(pl.nth(0) + separator, pl.nth(1), ignore_nulls=True).alias(words.name)
+    above_and_separator = pl.nth(0) + separator
+    joined = pl.concat_str(above_and_separator, pl.nth(1), ignore_nulls=True).alias(words.name)
     return each_pair_once(
         above.alias("above"), words.alias("words"), lambda pairs: pairs.select(joined)
     ).to_series()
@@ -185,9 +195,11 @@ def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
     if LIBRARY is None:
         return None
     if what == _WITHIN:
-        marks, results = None, bytearray(memory(values, _I64))
+        marks = None
+        results = bytearray(memory(values, _I64))
     else:
-        marks = memory(values.fill_null(value=False).cast(pl.UInt8), pl.UInt8())
+        as_bytes = values.fill_null(value=False).cast(pl.UInt8)
+        marks = memory(as_bytes, pl.UInt8())
         results = bytearray(8 * len(parent))
     parts = parent.get_chunks()
     firsts = [0, *accumulate(len(part) for part in parts)]

@@ -88,9 +88,8 @@ class CaptureEdges:
         last = max((call for call in launching if isinstance(call, int)), default=None)
         if last is None:
             return None
-        launches = self.read_calls(
-            (pl.col("api_call_id") > last) & pl.col("kind").is_in(_STARTS_KERNELS)
-        )
+        starts_kernels = pl.col("kind").is_in(_STARTS_KERNELS)
+        launches = self.read_calls((pl.col("api_call_id") > last) & starts_kernels)
         launches = self._that_would_run(launches)
         if launches.is_empty():
             return None
@@ -111,23 +110,30 @@ class CaptureEdges:
     def _late_starts(self) -> list[int]:
         """Return the starts of streams' first work that nothing recorded explains."""
         firsts = pl.concat([_first_of_streams(part) for part in self.parts])
-        firsts = firsts.sort("start_ns").unique(["device_id", "stream_id"], keep="first")
+        by_start = firsts.sort("start_ns")
+        firsts = by_start.unique(["device_id", "stream_id"], keep="first")
         ids = firsts["api_call_id"].unique()
-        calls = self.read_calls(pl.col("api_call_id").is_in(ids.implode()))
+        has_launched = pl.col("api_call_id").is_in(ids.implode())
+        calls = self.read_calls(has_launched)
         returned = calls.select("api_call_id", returned=_END)
         firsts = firsts.join(returned.cast(pl.Int64), on="api_call_id")
-        late = firsts.filter(pl.col("start_ns") - pl.col("returned") >= LATE_NS)
-        rows = self._without_waits(late).select("start_ns", "api_call_id").iter_rows()
+        delay_ns = pl.col("start_ns") - pl.col("returned")
+        late = firsts.filter(delay_ns >= LATE_NS)
+        unexplained = self._without_waits(late).select("start_ns", "api_call_id")
+        rows = unexplained.iter_rows()
         return [start for start, call in rows if self._is_unexplained(start, call)]
 
     def _without_waits(self, late: pl.DataFrame) -> pl.DataFrame:
         """Leave out the late starts that a recorded wait of their stream explains."""
         if not self.waits:
             return late
-        both = late.join(pl.concat(self.waits), on=["device_id", "stream_id"])
-        waited = pl.col("end_ns") - pl.max_horizontal("wait_ns", "returned")
-        ends_before = (pl.col("start_ns") - pl.col("end_ns")).is_between(0, LATE_NS)
-        is_long = waited >= _LEADS * (pl.col("start_ns") - pl.col("returned"))
+        all_waits = pl.concat(self.waits)
+        both = late.join(all_waits, on=["device_id", "stream_id"])
+        end_ns = pl.col("end_ns")
+        start_ns = pl.col("start_ns")
+        waited = end_ns - pl.max_horizontal("wait_ns", "returned")
+        ends_before = (start_ns - end_ns).is_between(0, LATE_NS)
+        is_long = waited >= _LEADS * (start_ns - pl.col("returned"))
         explained = both.filter(ends_before & is_long)
         return late.join(explained, on=["device_id", "stream_id"], how="anti")
 
@@ -155,9 +161,9 @@ class CaptureEdges:
         launching = [part["api_call_id"].min() for part in self.parts]
         first = min(call for call in launching if isinstance(call, int))
         calls = self.read_calls(pl.col("api_call_id") < first)
-        waits = calls.filter(
-            waits_for_device(pl.col("api").cast(pl.String)), pl.col("duration_ns") >= LATE_NS
-        )
+        api = pl.col("api").cast(pl.String)
+        is_long = pl.col("duration_ns") >= LATE_NS
+        waits = calls.filter(waits_for_device(api), is_long)
         launched = [part.drop_nulls("api_call_id")["start_ns"].min() for part in self.parts]
         first_work = min(start for start in launched if isinstance(start, int))
         waits = waits.filter(pl.col("kind") == "sync", first_work >= _END)
@@ -171,23 +177,28 @@ class CaptureEdges:
         """
         if launches.is_empty():
             return launches
-        captures = self.read_calls(pl.col("api").cast(pl.String).str.contains(_CAPTURES_GRAPH))
-        begins = captures["api"].cast(pl.String).str.contains("Begin").cast(pl.Int64) * 2 - 1
-        depth = pl.concat([pl.Series([0], dtype=pl.Int64), begins.cum_sum()])
-        n_before = (
-            captures["start_ns"].cast(pl.Int64).search_sorted(launches["start_ns"].cast(pl.Int64))
-        )
+        is_capture_call = pl.col("api").cast(pl.String).str.contains(_CAPTURES_GRAPH)
+        captures = self.read_calls(is_capture_call)
+        is_begin = captures["api"].cast(pl.String).str.contains("Begin")
+        begins = is_begin.cast(pl.Int64) * 2 - 1
+        zero = pl.Series([0], dtype=pl.Int64)
+        depth = pl.concat([zero, begins.cum_sum()])
+        launch_starts = launches["start_ns"].cast(pl.Int64)
+        n_before = captures["start_ns"].cast(pl.Int64).search_sorted(launch_starts)
         launches = launches.filter(depth.gather(n_before) <= 0)
         if (launches["kind"] == "graph_launch").any():
             ids = pl.concat([part["api_call_id"].drop_nulls().unique() for part in self.parts])
-            launched = self.read_calls(pl.col("api_call_id").is_in(ids.implode()))
-            launches = launches.filter(pl.col("kind").is_in(launched["kind"].unique().implode()))
+            has_launched = pl.col("api_call_id").is_in(ids.implode())
+            launched = self.read_calls(has_launched)
+            kinds_of_launches = launched["kind"].unique()
+            launches = launches.filter(pl.col("kind").is_in(kinds_of_launches.implode()))
         return launches
 
     def _begin(self) -> int:
         """Return the start of the first call or work."""
         starts = [int(part["start_ns"].min()) for part in self.parts]  # type: ignore[arg-type]
-        first = self.read_calls(pl.col("api_call_id") == 0)["start_ns"].min()
+        first_calls = self.read_calls(pl.col("api_call_id") == 0)
+        first = first_calls["start_ns"].min()
         return min([*starts, *([first] if isinstance(first, int) else [])])
 
 
@@ -202,11 +213,12 @@ def _first_of_streams(work: pl.DataFrame) -> pl.DataFrame:
     work = work.with_columns(
         pl.lit(None, pl.Int64).alias(name) for name in names if name not in work.columns
     )
+    row_of_first = pl.col("start_ns").arg_min()
     firsts = (
         work.lazy()
         .drop_nulls("api_call_id")
         .group_by("device_id", "stream_id")
-        .agg(pl.col("start_ns", "api_call_id").get(pl.col("start_ns").arg_min()))
+        .agg(pl.col("start_ns", "api_call_id").get(row_of_first))
         .select(names)
         .collect()
     )

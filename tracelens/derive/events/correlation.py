@@ -56,17 +56,24 @@ class Callers:
         """
         row = pl.repeat(None, work.height, dtype=pl.get_index_type(), eager=True)
         is_before = pl.repeat(False, work.height, dtype=pl.Boolean, eager=True)
-        keys = work.with_row_index("row").select("row", "process_id", "correlation_id", "start_ns")
+        numbered_work = work.with_row_index("row")
+        keys = numbered_work.select("row", "process_id", "correlation_id", "start_ns")
         if self._many is not None:
-            row, is_before = self._many.rows_of(keys), self._many.is_before(keys)
+            row = self._many.rows_of(keys)
+            is_before = self._many.is_before(keys)
         known = keys.drop_nulls("process_id") if self._many is None else keys.clear()
         for process, part in by_value(known, "process_id"):
             calls = self._processes.get(process)
-            if calls is not None and part.height == work.height:
-                row, is_before = calls.rows_of(part["correlation_id"]), calls.is_before(part)
-            elif calls is not None:
-                row = row.scatter(part["row"], calls.rows_of(part["correlation_id"]))
-                is_before = is_before.scatter(part["row"], calls.is_before(part))
+            if calls is None:
+                continue
+            rows_of_part = calls.rows_of(part["correlation_id"])
+            is_part_before = calls.is_before(part)
+            if part.height == work.height:
+                row = rows_of_part
+                is_before = is_part_before
+            else:
+                row = row.scatter(part["row"], rows_of_part)
+                is_before = is_before.scatter(part["row"], is_part_before)
         is_graph = self._is_graph.gather(row)
         link = pl.select(
             pl.when(is_graph)
@@ -109,8 +116,10 @@ class _Process:
         """Return the row of the call that each id names, None where none does."""
         wanted = ids.cast(pl.Int64).fill_null(0)
         place = self._ids.search_sorted(wanted)
-        place = place.set(place >= len(self._ids), None)
-        return self._rows.gather(place.set(self._ids.gather(place).ne_missing(wanted), None))
+        is_beyond = place >= len(self._ids)
+        place = place.set(is_beyond, None)
+        is_other = self._ids.gather(place).ne_missing(wanted)
+        return self._rows.gather(place.set(is_other, None))
 
     def is_before(self, work: pl.DataFrame) -> pl.Series:
         """Return whether the work's call came before the first recorded one."""
@@ -156,14 +165,19 @@ def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.D
     if "process_id" in work.columns:
         return work
     # The common case, a program of one process, needs no look at the calls' ids.
-    if calls["process_id"].min() == calls["process_id"].max() == fallback:
-        return work.with_columns(process_id=pl.lit(fallback, pl.Int64))
+    lowest = calls["process_id"].min()
+    if lowest == calls["process_id"].max() == fallback:
+        one_process = pl.lit(fallback, pl.Int64)
+        return work.with_columns(process_id=one_process)
     process_id = pl.col("process_id")
     # Frames may have the ids narrower, each in its own way.
-    known = calls.filter(_HAS_ID).select(pl.col("process_id", "correlation_id").cast(pl.Int64))
-    one_each = pl.when(process_id.min() == process_id.max()).then(process_id.min()).otherwise(-1)
+    with_ids = calls.filter(_HAS_ID)
+    known = with_ids.select(pl.col("process_id", "correlation_id").cast(pl.Int64))
+    only_one = process_id.min() == process_id.max()
+    one_each = pl.when(only_one).then(process_id.min()).otherwise(-1)
     owners = known.group_by("correlation_id").agg(process_id=one_each)
-    ids = work.select(pl.col("correlation_id").cast(pl.Int64))
+    correlation_id = pl.col("correlation_id").cast(pl.Int64)
+    ids = work.select(correlation_id)
     processes = ids.join(owners, on="correlation_id", how="left", maintain_order="left")
     return work.with_columns(processes["process_id"].fill_null(fallback))
 
@@ -194,14 +208,16 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
                 for name in ("thread_id", "start_ns")
             ),
         )
-    calls = node_makers.with_columns(duration_ns=pl.lit(0, pl.Int64))
-    span = as_rows(nest(spans, calls).call_span).cast(pl.Int64)
+    no_time = pl.lit(0, pl.Int64)
+    calls = node_makers.with_columns(duration_ns=no_time)
+    call_span = nest(spans, calls).call_span
+    span = as_rows(call_span).cast(pl.Int64)
     return node_makers.select(*_NODE).with_columns(node_span_id=span).drop_nulls()
 
 
 def mark_nodes(work: pl.DataFrame, node_spans: pl.DataFrame) -> pl.DataFrame:
     """Return the work with node_span_id, None where its node is not in `node_spans`."""
-    keys = work.select(pl.col(_NODE).cast(pl.Int64))
-    return work.with_columns(
-        keys.join(node_spans, on=_NODE, how="left", maintain_order="left")["node_span_id"]
-    )
+    node = pl.col(_NODE).cast(pl.Int64)
+    keys = work.select(node)
+    marked = keys.join(node_spans, on=_NODE, how="left", maintain_order="left")
+    return work.with_columns(marked["node_span_id"])

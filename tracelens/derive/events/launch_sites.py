@@ -26,15 +26,17 @@ def find_sites(
     rows = is_around.scatter(enclosing.drop_nulls(), True).arg_true()
     if not len(rows):
         return pl.DataFrame(), []
-    tree = spans.select("parent_id", pl.col("kind", "name", "module_path").cast(pl.Categorical))
+    words = pl.col("kind", "name", "module_path").cast(pl.Categorical)
+    tree = spans.select("parent_id", words)
     path = depths(tree, rows)
     accumulates, roots = accumulation_and_roots(tree)
+    span_phase = spans["phase"].gather(rows)
     places = path.select(
         op=tree["name"].gather(path["top"]),
         op_depth=pl.col("n_ones").cast(pl.Int32),
         python_depth=pl.col("n_twos").cast(pl.Int32),
         module_path=tree["module_path"].gather(rows),
-        phase=spans["phase"].gather(rows).cast(pl.Categorical),
+        phase=span_phase.cast(pl.Categorical),
         accumulates=accumulates.gather(rows),
         in_wrapper=only_in_wrapper(tree, rows),
     )
@@ -43,14 +45,14 @@ def find_sites(
         "in_wrapper"
     )
     sites = sites.with_columns(is_root=is_root).drop("in_wrapper")
-    site = _of_each(enclosing, spans.height, rows, number).alias("site_id")
+    site_of_call = _of_each(enclosing, spans.height, rows, number)
+    site = site_of_call.alias("site_id")
     op = _of_each(enclosing, spans.height, rows, path["top"]).alias("op_span_id")
     no_offset = pl.repeat(None, len(op), dtype=pl.Int8, eager=True)
-    offset = (
-        no_offset
-        if op.null_count() == len(op)
-        else (starts - spans["start_ns"].gather(op)).shrink_dtype()
-    )
+    offset = no_offset
+    if op.null_count() < len(op):
+        start_of_op = spans["start_ns"].gather(op)
+        offset = (starts - start_of_op).shrink_dtype()
     return sites.with_row_index("site_id"), [site, op, offset.alias("op_offset_ns")]
 
 
@@ -74,8 +76,10 @@ def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 
     `top` is that op; n_ones and n_twos are numbers of ops and Python calls. The span itself counts.
     """
-    is_op, is_python = tree["kind"] == "op", tree["kind"].is_in(["python", "module"])
-    return above(tree["parent_id"], is_op.cast(pl.UInt8) + 2 * is_python.cast(pl.UInt8), rows)
+    is_op = tree["kind"] == "op"
+    is_python = tree["kind"].is_in(["python", "module"])
+    kinds = is_op.cast(pl.UInt8) + 2 * is_python.cast(pl.UInt8)
+    return above(tree["parent_id"], kinds, rows)
 
 
 def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
@@ -85,20 +89,20 @@ def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     by their calls. A compiled model's layers make none, but a wrapper around the model, or a
     compiled graph that it runs, shows that there are some.
     """
-    is_module = (tree["kind"] == "module") & tree["module_path"].is_not_null()
+    has_path = tree["module_path"].is_not_null()
+    is_module = (tree["kind"] == "module") & has_path
     is_node, is_compiled, is_wrapper = matching(tree["name"], "AccumulateGrad", _COMPILED, WRAPPER)
     is_node &= ~is_module
     modules = is_module.arg_true()
-    path, top = (
-        tree["module_path"].gather(modules),
-        outermost_row(tree["parent_id"], is_module).gather(modules),
-    )
+    path = tree["module_path"].gather(modules)
+    top = outermost_row(tree["parent_id"], is_module).gather(modules)
     around = tree["module_path"].gather(top)
     roots = [
         around.filter(path != around),
         _compiled_roots(tree, is_module, top, is_compiled, is_wrapper),
     ]
-    return count_among(tree["parent_id"], is_node) > 0, pl.concat(roots).drop_nulls().unique()
+    n_nodes_around = count_among(tree["parent_id"], is_node)
+    return n_nodes_around > 0, pl.concat(roots).drop_nulls().unique()
 
 
 def only_in_wrapper(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
@@ -109,8 +113,10 @@ def only_in_wrapper(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
     (is_wrapper,) = matching(tree["name"], WRAPPER)
     if not is_wrapper.any():
         return pl.repeat(False, len(rows), dtype=pl.Boolean, eager=True)
-    around = above(tree["parent_id"], is_wrapper.cast(pl.UInt8), rows.cast(pl.Int64))["n_ones"] > 0
-    return (around & tree["module_path"].gather(rows).is_null()).fill_null(value=False)
+    wrapper_marks = is_wrapper.cast(pl.UInt8)
+    around = above(tree["parent_id"], wrapper_marks, rows.cast(pl.Int64))["n_ones"] > 0
+    lacks_path = tree["module_path"].gather(rows).is_null()
+    return (around & lacks_path).fill_null(value=False)
 
 
 def _compiled_roots(
@@ -121,7 +127,8 @@ def _compiled_roots(
     is_wrapper: pl.Series,
 ) -> pl.Series:
     """Return paths of outermost modules that a wrapper encloses or that run a compiled graph."""
-    parent, path = tree["parent_id"], tree["module_path"]
+    parent = tree["parent_id"]
+    path = tree["module_path"]
     paths = [path.clear()]
     runs = is_compiled.arg_true().cast(pl.Int64)
     if len(runs) and is_module.any():

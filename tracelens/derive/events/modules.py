@@ -42,7 +42,8 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
         return forward, 0, n_too_deep
     is_backward = pl.col("forward_thread_id").fill_null(0) > 0
     rows = pl.int_range(pl.len(), dtype=pl.get_index_type())
-    lead = outermost(parent, spans.select(pl.when(is_backward).then(rows)).to_series())
+    backward_row = pl.when(is_backward).then(rows)
+    lead = outermost(parent, spans.select(backward_row).to_series())
     numbered = pl.col("sequence_number").is_not_null()
     keyed = spans.select(
         *NODE, "thread_id", "start_ns", path=forward, is_backward=is_backward
@@ -52,8 +53,9 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
     through = spans.select(*NODE)[leads].join(paths, on=[*NODE], how="left", maintain_order="left")
     place = _numbered(leads, spans.height).gather(lead)
     n_ambiguous = through["is_ambiguous"].gather(place).sum()
+    is_forward = forward.is_not_null()
     return (
-        forward.zip_with(forward.is_not_null(), through["path"].gather(place)),
+        forward.zip_with(is_forward, through["path"].gather(place)),
         int(n_ambiguous),
         n_too_deep,
     )
@@ -65,7 +67,8 @@ def _numbered(rows: pl.Series, height: int) -> pl.Series:
     There are `height` rows.
     """
     none = pl.repeat(None, height, dtype=pl.get_index_type(), eager=True)
-    return none.scatter(rows, pl.int_range(len(rows), dtype=pl.get_index_type(), eager=True))
+    numbers = pl.int_range(len(rows), dtype=pl.get_index_type(), eager=True)
+    return none.scatter(rows, numbers)
 
 
 def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
@@ -74,8 +77,10 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
     Columns: process_id, forward_thread_id, sequence_number, the path, is_ambiguous.
     """
     pairs_of_nodes = makers_of_nodes(keyed, "path").group_by(*NODE)
-    path, is_ambiguous = pl.col("path").first(), pl.col("is_ambiguous").any()
-    return pairs_of_nodes.agg(path=pl.when(~is_ambiguous).then(path), is_ambiguous=is_ambiguous)
+    path = pl.col("path").first()
+    is_ambiguous = pl.col("is_ambiguous").any()
+    path_if_certain = pl.when(~is_ambiguous).then(path)
+    return pairs_of_nodes.agg(path=path_if_certain, is_ambiguous=is_ambiguous)
 
 
 def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
@@ -85,17 +90,21 @@ def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
     (DDP, torch.compile) is skipped unless its exact path was recorded. The limit on depth bounds
     memory: all paths together grow with the square of the depth.
     """
-    modules = ((spans["kind"] == "module") & spans["name"].is_not_null()).arg_true()
+    is_module = spans["kind"] == "module"
+    has_name = spans["name"].is_not_null()
+    modules = (is_module & has_name).arg_true()
     if len(modules):
         is_wrapper = each_once(
             spans["name"].gather(modules), lambda name: name.str.contains(WRAPPER)
         )
-        modules = modules.filter(~is_wrapper | spans["exact_path"].gather(modules).is_not_null())
+        has_exact_path = spans["exact_path"].gather(modules).is_not_null()
+        modules = modules.filter(~is_wrapper | has_exact_path)
     if not len(modules):
         return pl.repeat(None, spans.height, dtype=pl.Categorical, eager=True), 0
     enclosing = nearest(parent, _numbered(modules, spans.height))
     every = pl.repeat(True, len(modules), dtype=pl.Boolean, eager=True)
-    is_deep = count_among(enclosing.gather(parent.gather(modules)), every) > MODULES.value
+    enclosing_module = enclosing.gather(parent.gather(modules))
+    is_deep = count_among(enclosing_module, every) > MODULES.value
     if is_deep.any():
         modules = modules.filter(~is_deep)
         enclosing = nearest(parent, _numbered(modules, spans.height))
@@ -104,10 +113,9 @@ def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
     )
     up = enclosing.gather(parent.gather(modules))
     exact = spans["exact_path"].gather(modules).cast(pl.Categorical)
-    path, up = (
-        exact.zip_with(exact.is_not_null(), path),
-        up.zip_with(exact.is_null(), up.clear(len(up))),
-    )
+    path = exact.zip_with(exact.is_not_null(), path)
+    lacks_exact = exact.is_null()
+    up = up.zip_with(lacks_exact, up.clear(len(up)))
     return joined_paths(path, up, ".").gather(enclosing), int(is_deep.sum())
 
 
@@ -116,25 +124,30 @@ def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
 
     A wrapper and what it wraps may have one path in the capture: then the class is the latter's.
     """
-    calls = spans.filter((pl.col("kind") == "module") & pl.col("module_path").is_not_null())
+    module_path = pl.col("module_path")
+    is_module = pl.col("kind") == "module"
+    calls = spans.filter(is_module & module_path.is_not_null())
     is_wrapper = each_once(calls["name"], lambda name: name.str.contains(WRAPPER)).alias(
         "is_wrapper"
     )
+    first_name = pl.col("name").sort_by("is_wrapper", "start_ns").first()
+    without_prefix = pl.col("name").str.strip_prefix(MODULE_PREFIX)
+    has_prefix = pl.col("name").str.starts_with(MODULE_PREFIX)
     return (
         calls.select("module_path", "start_ns", "name", is_wrapper)
         .group_by("module_path")
         .agg(
             pl.col("start_ns").min(),
-            pl.col("name").sort_by("is_wrapper", "start_ns").first().cast(pl.String),
+            first_name.cast(pl.String),
         )
-        .sort("start_ns", pl.col("module_path").cast(pl.String))
+        .sort("start_ns", module_path.cast(pl.String))
         .with_row_index("call_order")
         .select(
             "module_path",
             # NVTX hooks record the path in a dictionary, TensorRT a layer's name, and neither a
             # class.
-            class_name=pl.when(pl.col("name").str.starts_with(MODULE_PREFIX))
-            .then(pl.col("name").str.strip_prefix(MODULE_PREFIX).str.replace(r"_\d+$", ""))
+            class_name=pl.when(has_prefix)
+            .then(without_prefix.str.replace(r"_\d+$", ""))
             .otherwise(pl.lit("unknown")),
             call_order=pl.col("call_order").cast(pl.Int64),
         )

@@ -89,9 +89,10 @@ def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     both = pl.concat(
         [spans.select(columns), calls.select(columns)], how="vertical_relaxed"
     ).with_row_index("row")
+    thread = pl.struct("process_id", "thread_id")
     return (
         both.with_columns(
-            lane=pl.struct("process_id", "thread_id").rank("dense").cast(pl.Int64),
+            lane=thread.rank("dense").cast(pl.Int64),
             end=pl.col("start_ns") + pl.col("duration_ns"),
         )
         .sort("lane", "start_ns", "end", "row", descending=[False, False, True, False])
@@ -123,7 +124,8 @@ class _Walk:
 
     def enter(self, row: int, start: int, end: int) -> None:
         """Close what is over, record the parent, and open the span."""
-        stack, ends = self.open, self._ends
+        stack = self.open
+        ends = self._ends
         overlapped = False
         while stack and not self._holds(stack[-1], start, end):
             overlapped |= start < ends[stack.pop()]
@@ -141,7 +143,8 @@ class _Walk:
 
         Closes spans that ended before it.
         """
-        stack, ends = self.open, self._ends
+        stack = self.open
+        ends = self._ends
         while stack and ends[stack[-1]] < start:
             stack.pop()
         return next((row for row in reversed(stack) if self._holds(row, start, end)), -1)
@@ -201,12 +204,14 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     memory.
     """
     assert LIBRARY is not None
-    order, call_order = _time_order(spans), _time_order(calls)
+    order = _time_order(spans)
+    call_order = _time_order(calls)
     spans_at, calls_at = (None if rows is None else rows.arg_sort() for rows in (order, call_order))
     lanes, n_lanes = _lanes(spans, calls)
     n = spans.height
     parents, depths, tops = (pa.allocate_buffer(4 * size) for size in (n, n, n_lanes))
-    self_ns, covered = pa.allocate_buffer(8 * n), pa.allocate_buffer(8 * n)
+    self_ns = pa.allocate_buffer(8 * n)
+    covered = pa.allocate_buffer(8 * n)
     around = pa.allocate_buffer(4 * calls.height)
     n_overlaps, n_unreturned = LIBRARY.nest(
         *_times(spans, order),
@@ -238,10 +243,10 @@ def _time_order(frame: pl.DataFrame) -> pl.Series | None:
 
     Return None where they are in it already.
     """
-    later, shorter = pl.col("start_ns").diff(), pl.col("duration_ns").diff()
-    is_sorted = frame.select(
-        ((later > 0) | ((later == 0) & (shorter <= 0))).fill_null(value=True).all()
-    ).item()
+    later = pl.col("start_ns").diff()
+    shorter = pl.col("duration_ns").diff()
+    is_shorter = (later == 0) & (shorter <= 0)
+    is_sorted = frame.select(((later > 0) | is_shorter).fill_null(value=True).all()).item()
     if is_sorted:
         return None
     order = pl.arg_sort_by("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
@@ -274,7 +279,8 @@ def _hints(
     if "parent_hint" not in spans.columns or not spans["parent_hint"].count():
         return None
     hints = spans["parent_hint"].cast(pl.Int64)
-    hints = _at(hints.set(~hints.is_between(0, spans.height - 1), None), order)
+    is_row = hints.is_between(0, spans.height - 1)
+    hints = _at(hints.set(~is_row, None), order)
     return memory(
         (hints if places is None else places.cast(pl.Int64).gather(hints)).fill_null(-1), _I32
     )
@@ -303,9 +309,11 @@ def _lanes(spans: pl.DataFrame, calls: pl.DataFrame) -> tuple[list[pl.Series] | 
         ]
         lanes = [lane * len(values) + code for lane, code in zip(lanes, coded, strict=True)]
         n_lanes *= len(values)
-    if n_lanes > spans.height + calls.height + _MANY:
-        dense = pl.concat(lanes).rank("dense").cast(pl.Int64) - 1
-        return [dense[: spans.height], dense[spans.height :]], spans.height + calls.height
+    n_rows = spans.height + calls.height
+    if n_lanes > n_rows + _MANY:
+        dense_rank = pl.concat(lanes).rank("dense")
+        dense = dense_rank.cast(pl.Int64) - 1
+        return [dense[: spans.height], dense[spans.height :]], n_rows
     return (None if n_lanes == 1 else lanes), n_lanes
 
 

@@ -47,19 +47,17 @@ def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
         phase=phase_of_span, is_annotation=is_annotation
     )
     inherited = nearest(parent, marked["phase"])
-    times = spans.select(
-        "process_id", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns")
-    )
+    end = pl.col("start_ns") + pl.col("duration_ns")
+    times = spans.select("process_id", "start_ns", end_ns=end)
     annotations = times.with_columns(marked["phase"]).filter(
         marked["is_annotation"] & marked["phase"].is_not_null()
     )
     lost = inherited.is_null().arg_true()
-    open_then = during(
-        times[lost].select("process_id", "start_ns"), annotations, "phase", pl.UInt8
-    )["phase"]
-    return (
-        pl.Series("phase", _PHASES).cast(pl.Categorical).gather(inherited.scatter(lost, open_then))
-    )
+    lost_starts = times[lost].select("process_id", "start_ns")
+    open_then = during(lost_starts, annotations, "phase", pl.UInt8)["phase"]
+    phase_codes = inherited.scatter(lost, open_then)
+    words = pl.Series("phase", _PHASES).cast(pl.Categorical)
+    return words.gather(phase_codes)
 
 
 def _by_name(name: pl.Expr) -> pl.Expr:

@@ -24,24 +24,27 @@ def batches(names: pl.Series) -> pl.DataFrame:
     `n_pairs` counts each query with each key of its request, `n_needed_pairs` leaves out keys that
     come after the query. They are None where the name does not tell them.
     """
+    name = pl.col("name")
     groups = names.to_frame("name").select(
-        summed=pl.col("name").str.extract_groups(_SUMMED),
-        older=pl.col("name").str.extract_groups(_OLDER),
-        bracketed=pl.col("name").str.extract_groups(_BRACKETED),
+        summed=name.str.extract_groups(_SUMMED),
+        older=name.str.extract_groups(_OLDER),
+        bracketed=name.str.extract_groups(_BRACKETED),
     )
 
     def number(form: str, group: int) -> pl.Expr:
         return pl.col(form).struct.field(str(group)).cast(pl.Int64)
 
     kind = pl.col("bracketed").struct.field("1")
-    of_bracket, is_decode = number("bracketed", 2), kind == "DECODE"
+    of_bracket = number("bracketed", 2)
+    is_decode = kind == "DECODE"
     prefills = pl.coalesce(
         number("summed", 2), number("older", 1), pl.when(kind == "EXTEND").then(of_bracket)
     )
     decodes = pl.coalesce(
         number("summed", 7), number("older", 3), pl.when(is_decode).then(of_bracket)
     )
-    n_prefills, n_decodes = prefills.fill_null(0), decodes.fill_null(0)
+    n_prefills = prefills.fill_null(0)
+    n_decodes = decodes.fill_null(0)
     tokens = pl.coalesce(
         number("summed", 1),
         number("older", 2) + number("older", 4),

@@ -49,7 +49,8 @@ def with_trees(
     for tree in span_trees(spans):
         yield tree, of_rank(parts.pop(tree["rank"][0], frame.clear()), tree)
     if parts:
-        yield spans.clear(), pl.concat(parts.values()).with_columns(span_id=pl.lit(None, pl.Int64))
+        no_span = pl.lit(None, pl.Int64)
+        yield spans.clear(), pl.concat(parts.values()).with_columns(span_id=no_span)
 
 
 def of_rank(frame: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
@@ -57,10 +58,13 @@ def of_rank(frame: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
 
     A span_id that is not in the tree becomes None.
     """
-    rank, n_spans = tree["rank"][0], tree.height
+    rank = tree["rank"][0]
+    n_spans = tree.height
     if frame.height and not frame["rank"].min() == rank == frame["rank"].max():
         frame = frame.filter(pl.col("rank") == rank)
-    low, high = frame["span_id"].min(), frame["span_id"].max()
+    low = frame["span_id"].min()
+    high = frame["span_id"].max()
     if isinstance(low, int) and isinstance(high, int) and low >= 0 and high < n_spans:
         return frame
-    return frame.with_columns(pl.when(pl.col("span_id").is_between(0, n_spans - 1)).then("span_id"))
+    is_of_tree = pl.col("span_id").is_between(0, n_spans - 1)
+    return frame.with_columns(pl.when(is_of_tree).then("span_id"))

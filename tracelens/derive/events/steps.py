@@ -59,7 +59,8 @@ def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     Null before the first mark, and after the end of a window's last one. Where marks of several
     threads overlap, the later one counts.
     """
-    return during(frame, marks.with_columns(end_ns="until_ns"), "step", pl.Int64)
+    until_next_mark = marks.with_columns(end_ns="until_ns")
+    return during(frame, until_next_mark, "step", pl.Int64)
 
 
 def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> pl.DataFrame:
@@ -71,29 +72,39 @@ def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> 
     (step, end_ns) has the ends of device work launched in steps, `loose` (launch_ns, end_ns) those
     of work launched in none; launch_ns is None where the launch came before the trace began.
     """
+    start_ns = pl.col("start_ns")
+    end_ns = pl.col("end_ns")
+    window = pl.col("window")
+    end = pl.col("end")
     one_each = marks.group_by("step", maintain_order=True).agg(
         pl.col("name", "window").first(),
-        pl.col("start_ns").min(),
+        start_ns.min(),
         pl.col("end_ns", "until_ns").max(),
     )
-    mark_ns = pl.col("end_ns") - pl.col("start_ns")
-    steps = one_each.sort("start_ns", "step").with_columns(mark_ns=mark_ns)
-    is_last = (pl.col("window") != pl.col("window").shift(-1)).fill_null(value=True)
-    last_end = ends.group_by("step").agg(pl.col("end_ns").max().alias("done"))
+    mark_ns = end_ns - start_ns
+    by_start = one_each.sort("start_ns", "step")
+    steps = by_start.with_columns(mark_ns=mark_ns)
+    is_new_window = window != window.shift(-1)
+    is_last = is_new_window.fill_null(value=True)
+    latest_end = end_ns.max().alias("done")
+    last_end = ends.group_by("step").agg(latest_end)
+    next_start = start_ns.shift(-1)
     steps = steps.join(last_end, on="step", how="left", maintain_order="left").with_columns(
         is_last=is_last,
-        host_end=pl.when(is_last).then("end_ns").otherwise(pl.col("start_ns").shift(-1)),
+        host_end=pl.when(is_last).then("end_ns").otherwise(next_start),
     )
     before = _done_by(loose, steps["start_ns"])
-    done = pl.max_horizontal("done", _done_by(loose, steps["host_end"])).cum_max().forward_fill()
-    steps = steps.with_columns(end=pl.max_horizontal("host_end", done).cum_max())
-    begins = pl.max_horizontal("start_ns", before, pl.col("end").shift(1))
-    host_ns = pl.col("host_end") - pl.col("start_ns")
+    done_by_order = _done_by(loose, steps["host_end"])
+    done = pl.max_horizontal("done", done_by_order).cum_max().forward_fill()
+    latest_so_far = pl.max_horizontal("host_end", done).cum_max()
+    steps = steps.with_columns(end=latest_so_far)
+    begins = pl.max_horizontal("start_ns", before, end.shift(1))
+    host_ns = pl.col("host_end") - start_ns
     return steps.select(
         "step",
         "name",
         start_ns=begins,
-        duration_ns=pl.col("end") - begins,
+        duration_ns=end - begins,
         host_ns=host_ns,
         mark_ns="mark_ns",
         window="window",
@@ -121,18 +132,18 @@ class StepTimes:
         if not self._marks.height:
             return
         self._edges.take(work)
-        end = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
+        start_ns = pl.col("start_ns")
+        end = start_ns.cast(pl.Int64) + pl.col("duration_ns")
         ends = work.select("step", end_ns=end)
-        self._ends.append(ends.drop_nulls("step").group_by("step").agg(pl.col("end_ns").max()))
+        latest_end = pl.col("end_ns").max()
+        self._ends.append(ends.drop_nulls("step").group_by("step").agg(latest_end))
         rows = ends["step"].is_null().arg_true()
         loose = work.select("start_ns", "api_call_id", "link")[rows]
-        launched = self._call_starts.gather(loose["api_call_id"]).cast(pl.Int64)
+        call_starts = self._call_starts.gather(loose["api_call_id"])
+        launched = call_starts.cast(pl.Int64)
         # Work without a call was launched before the trace, or else by its own start.
-        unknown = (
-            pl.when(pl.col("link") == "pre_window")
-            .then(None)
-            .otherwise(pl.col("start_ns").cast(pl.Int64))
-        )
+        is_earlier = pl.col("link") == "pre_window"
+        unknown = pl.when(is_earlier).then(None).otherwise(start_ns.cast(pl.Int64))
         launch_ns = loose.select(
             pl.when(launched.is_null()).then(unknown).otherwise(launched)
         ).to_series()
@@ -154,7 +165,8 @@ class StepTimes:
         if not self._marks.height:
             return pl.DataFrame()
         unrecorded = {"launch_ns": [None], "end_ns": [self._edges.unrecorded_end()]}
-        loose = pl.DataFrame(unrecorded, schema=self._loose[0].schema).drop_nulls("end_ns")
+        without_calls = pl.DataFrame(unrecorded, schema=self._loose[0].schema)
+        loose = without_calls.drop_nulls("end_ns")
         listed = list_steps(
             self._marks,
             pl.concat(self._ends, how="vertical_relaxed"),
@@ -166,21 +178,25 @@ class StepTimes:
             if self._kernel_starts
             else pl.Series([], dtype=pl.Int64)
         )
-        edges = listed.select("start_ns", end=pl.col("start_ns") + pl.col("duration_ns"))
+        end = pl.col("start_ns") + pl.col("duration_ns")
+        edges = listed.select("start_ns", end=end)
         first, after = (
             starts.search_sorted(edges[edge]).cast(pl.Int64) for edge in ("start_ns", "end")
         )
         listed = listed.with_columns(n_kernels=after - first)
-        return pl.concat([listed, batches(listed["name"])], how="horizontal")
+        read_marks = batches(listed["name"])
+        return pl.concat([listed, read_marks], how="horizontal")
 
 
 def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
     """Cut the steps at the moment. Those that begin later have no length."""
     if moment is None:
         return steps
-    start, end = pl.col("start_ns"), pl.col("start_ns") + pl.col("duration_ns")
+    start = pl.col("start_ns")
+    end = pl.col("start_ns") + pl.col("duration_ns")
     begins = start.clip(upper_bound=moment)
-    return steps.with_columns(start_ns=begins, duration_ns=end.clip(upper_bound=moment) - begins)
+    end_in_window = end.clip(upper_bound=moment)
+    return steps.with_columns(start_ns=begins, duration_ns=end_in_window - begins)
 
 
 def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
@@ -190,10 +206,10 @@ def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
     """
     ordered = work.sort("launch_ns", nulls_last=False)
     reached = ordered["end_ns"].cum_max()
-    n_launched = (
-        ordered["launch_ns"].fill_null(-(2**63)).search_sorted(moments, side="left").cast(pl.Int64)
-    )
-    return reached.gather((n_launched - 1).set(n_launched == 0, None)).alias("done_by")
+    launch_ns = ordered["launch_ns"].fill_null(-(2**63))
+    n_launched = launch_ns.search_sorted(moments, side="left").cast(pl.Int64)
+    last_launched = (n_launched - 1).set(n_launched == 0, None)
+    return reached.gather(last_launched).alias("done_by")
 
 
 def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
@@ -210,9 +226,11 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
             f"{pattern!r} is no regular expression for the names of steps: {error}; "
             r"say one such as --step 'train_step (\d+)'"
         ) from error
+    end = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
+    place = pl.col("process_id", "thread_id", "start_ns").cast(pl.Int64)
     columns = spans.select(
-        pl.col("process_id", "thread_id", "start_ns").cast(pl.Int64),
-        end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"),
+        place,
+        end_ns=end,
         name="name",
     )
     is_mark = marks["family"].is_not_null()
@@ -242,8 +260,9 @@ def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
     )
     # A number past what an integer holds is no count of steps.
     too_long = number.str.len_bytes() > _MAX_DIGITS
+    is_too_long = too_long.fill_null(value=False)
     return pl.struct(
-        family=pl.when(too_long.fill_null(value=False)).then(None).otherwise(family),
+        family=pl.when(is_too_long).then(None).otherwise(family),
         number=number.fill_null(""),
     )
 
@@ -254,12 +273,15 @@ def _chosen(found: pl.DataFrame) -> pl.DataFrame:
     None lies within another of its thread unless both have the same number.
     """
     candidates = []
-    for _, family in sorted(found.partition_by("family", as_dict=True).items()):
+    families = found.partition_by("family", as_dict=True)
+    for _, family in sorted(families.items()):
         ordered = family.sort(
             "process_id", "thread_id", "start_ns", "end_ns", descending=[False, False, False, True]
         )
-        reached = pl.col("end_ns").cum_max().shift(1).over("process_id", "thread_id")
-        is_inner = (pl.col("end_ns") <= reached).fill_null(value=False)
+        end_ns = pl.col("end_ns")
+        end_of_earlier = end_ns.cum_max().shift(1)
+        reached = end_of_earlier.over("process_id", "thread_id")
+        is_inner = (end_ns <= reached).fill_null(value=False)
         candidates += [ordered.filter(~is_inner), ordered.filter(is_inner)]
     several = [
         marks
@@ -275,15 +297,18 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
 
     Those of one step in a process become one mark.
     """
-    stated = pl.when(pl.col("number") != "").then(pl.col("number")).cast(pl.Int64)
+    number = pl.col("number")
+    stated_number = pl.when(number != "").then(number)
+    stated = stated_number.cast(pl.Int64)
     marks = marks.with_columns(stated=stated).sort("process_id", "start_ns", "end_ns")
     # Consecutive marks with the same number are of one step, which several threads may mark.
-    is_new = (pl.col("stated") != pl.col("stated").shift(1)).fill_null(value=True)
+    differs = pl.col("stated") != pl.col("stated").shift(1)
+    is_new = differs.fill_null(value=True)
     place = is_new.cum_sum().over("process_id") - 1
     marks = marks.with_columns(place=place.cast(pl.Int64))
-    marks = marks.group_by("process_id", "place", maintain_order=True).agg(
-        pl.col("thread_id", "start_ns", "stated", "name").first(), pl.col("end_ns").max()
-    )
+    by_place = marks.group_by("process_id", "place", maintain_order=True)
+    from_first = pl.col("thread_id", "start_ns", "stated", "name").first()
+    marks = by_place.agg(from_first, pl.col("end_ns").max())
     repeats = (
         marks["stated"].has_nulls() or marks.select("process_id", "stated").is_duplicated().any()
     )
@@ -292,10 +317,14 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
 
 def _windows(marks: pl.DataFrame) -> pl.DataFrame:
     """Return the marks, by start, with `window` and `until_ns`."""
-    follows = pl.col("stated").is_null() | (pl.col("stated") == pl.col("stated").shift(1) + 1)
-    window = ((~follows).fill_null(value=False).cum_sum()).over("process_id")
-    marks = marks.sort("process_id", "start_ns").with_columns(window=window)
-    following = pl.col("start_ns").shift(-1).over("process_id", "window")
-    return marks.with_columns(until_ns=following.fill_null(pl.col("end_ns"))).sort(
-        "start_ns", "step"
-    )
+    stated = pl.col("stated")
+    is_next_number = stated == stated.shift(1) + 1
+    follows = stated.is_null() | is_next_number
+    begins_window = (~follows).fill_null(value=False)
+    window = (begins_window.cum_sum()).over("process_id")
+    ordered = marks.sort("process_id", "start_ns")
+    marks = ordered.with_columns(window=window)
+    next_start = pl.col("start_ns").shift(-1)
+    following = next_start.over("process_id", "window")
+    until_ns = following.fill_null(pl.col("end_ns"))
+    return marks.with_columns(until_ns=until_ns).sort("start_ns", "step")
