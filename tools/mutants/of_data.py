@@ -93,7 +93,7 @@ DATA_MUTANTS = (
         "copies hidden by communication are not exposed",
         "tracelens/derive/time/breakdown.py",
         "exposed_copy_ns=all_ns - kernels_ns",
-        "exposed_copy_ns=all_ns - compute_ns",
+        'exposed_copy_ns=all_ns - pl.col("compute_ns")',
         "time_breakdown",
     ),
     Mutant(

@@ -40,25 +40,30 @@ def with_places(
     own time alone. `span_id` is the span around a call, else the innermost span of the place.
     """
     is_call = pl.col("at").is_not_null()
-    is_named = is_call | ~pl.col("class").is_in([_number("launch"), _number("profiler")])
+    without_api = pl.col("class").is_in([_number("launch"), _number("profiler")])
+    is_named = is_call | ~without_api
     near = _overlapping(lanes.spans, segments.filter(is_named))
     paths = find_paths(spans, near)
     api = causing.select("api", "span_id", at="row")
-    calls = segments.filter(is_call).join(api, on="at", how="left", maintain_order="left")
-    calls = calls.with_columns(
-        what=_called(paths.texts(spans, paths.places(calls["span_id"])), calls["api"])
-    )
-    stretches = _cut(segments.filter(is_named & ~is_call), lanes, spans, paths)
+    call_segments = segments.filter(is_call)
+    calls = call_segments.join(api, on="at", how="left", maintain_order="left")
+    path_of_call = paths.texts(spans, paths.places(calls["span_id"]))
+    calls = calls.with_columns(what=_called(path_of_call, calls["api"]))
+    other_segments = segments.filter(is_named & ~is_call)
+    stretches = _cut(other_segments, lanes, spans, paths)
     bare = stretches["what"].is_null()
-    middle = stretches.filter(bare).select((pl.col("start_ns") + pl.col("end_ns")) // 2)
+    start_ns = pl.col("start_ns")
+    bare_stretches = stretches.filter(bare)
+    middle = bare_stretches.select((start_ns + pl.col("end_ns")) // 2)
     names = pl.concat(
         [
             stretches.filter(~bare),
-            stretches.filter(bare).with_columns(what=_between(spans, lanes, middle.to_series())),
+            bare_stretches.with_columns(what=_between(spans, lanes, middle.to_series())),
         ]
     )
+    is_profiler = pl.col("class") == _number("profiler")
     rest = segments.filter(~is_named).with_columns(
-        what=pl.when(pl.col("class") == _number("profiler")).then(pl.lit(PROFILER)),
+        what=pl.when(is_profiler).then(pl.lit(PROFILER)),
         span_id=pl.lit(None, pl.Int64),
     )
     columns = ("start_ns", "end_ns", "cause", "at", "what", "span_id")
@@ -67,7 +72,7 @@ def with_places(
     return whole.select(
         of_thread["process_id"],
         of_thread["thread_id"],
-        start_ns=pl.col("start_ns") - of_thread["shift_ns"],
+        start_ns=start_ns - of_thread["shift_ns"],
         duration_ns=_LENGTH,
         cause="cause",
         what="what",
@@ -93,10 +98,12 @@ def _overlapping(spans: pl.DataFrame, segments: pl.DataFrame) -> pl.Series:
 
     Segments are disjoint and sorted by start.
     """
-    first = segments["end_ns"].search_sorted(spans["start_ns"], side="right").cast(pl.Int64)
+    n_begun = segments["end_ns"].search_sorted(spans["start_ns"], side="right")
+    first = n_begun.cast(pl.Int64)
     first = first.set(first >= segments.height, None)
     begins = segments["start_ns"].gather(first)
-    return spans["row"].filter((begins < spans["end_ns"]).fill_null(value=False)).sort()
+    ends_before = (begins < spans["end_ns"]).fill_null(value=False)
+    return spans["row"].filter(ends_before).sort()
 
 
 def _cut(
@@ -107,16 +114,20 @@ def _cut(
     Both are None outside of any span.
     """
     owners = _owners(lanes.spans, paths)
-    whole = stretches.drop("at").with_row_index("stretch").with_columns(whole_ns=_LENGTH)
+    numbered = stretches.drop("at").with_row_index("stretch")
+    whole = numbered.with_columns(whole_ns=_LENGTH)
     pieces = cut_rows(whole, owners)
-    pieces = pieces.with_columns(place=owners["place"].gather(pieces["at"])).drop("at")
+    place_of_piece = owners["place"].gather(pieces["at"])
+    pieces = pieces.with_columns(place=place_of_piece).drop("at")
     texts = paths.frame.select("place").drop_nulls().unique()
-    texts = texts.with_columns(what=paths.texts(spans, texts["place"]))
+    text_of_place = paths.texts(spans, texts["place"])
+    texts = texts.with_columns(what=text_of_place)
     pieces = _without_small(pieces, texts, paths)
     is_new = pl.any_horizontal(
         pl.col(name).ne_missing(pl.col(name).shift(1)) for name in ("stretch", "what")
     )
-    number = pieces.select(is_new.fill_null(value=True).cum_sum()).to_series()
+    starts_anew = is_new.fill_null(value=True)
+    number = pieces.select(starts_anew.cum_sum()).to_series()
     return (
         pieces.with_columns(number.alias("number"))
         .group_by("number", maintain_order=True)
@@ -134,18 +145,22 @@ def _without_small(pieces: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) 
 
     Where none is around it, the time goes to the place before. Adds `what`, the places' texts.
     """
-    is_small = _LENGTH.sum().over("stretch", "what") < _LEAST * pl.col("whole_ns")
+    length_of_text = _LENGTH.sum().over("stretch", "what")
+    is_small = length_of_text < _LEAST * pl.col("whole_ns")
     for _ in range(_MOST_ROUNDS):
         named = pieces.join(texts, on="place", how="left", maintain_order="left")
         around = paths.enclosing(pieces["place"])
         small = named.select(is_small).to_series() & around.is_not_null()
         if not small.any():
             break
-        pieces = pieces.with_columns(around.zip_with(small, pieces["place"]).alias("place"))
-    is_gap = pl.col("place").is_null() & is_small
-    filled = pl.col("place").forward_fill().over("stretch")
-    filled = pl.coalesce(filled, pl.col("place").backward_fill().over("stretch"))
-    named = named.with_columns(place=pl.when(is_gap).then(filled).otherwise("place")).drop("what")
+        kept_place = around.zip_with(small, pieces["place"])
+        pieces = pieces.with_columns(kept_place.alias("place"))
+    place = pl.col("place")
+    is_gap = place.is_null() & is_small
+    filled = place.forward_fill().over("stretch")
+    filled = pl.coalesce(filled, place.backward_fill().over("stretch"))
+    place_or_filled = pl.when(is_gap).then(filled).otherwise("place")
+    named = named.with_columns(place=place_or_filled).drop("what")
     return named.join(texts, on="place", how="left", maintain_order="left")
 
 
@@ -156,16 +171,20 @@ def _owners(spans: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
     """
     rows = spans["row"].cast(pl.Int64)
     is_place = (paths.places(rows) == rows).fill_null(value=False)
-    charged = spans.filter(is_place).select("start_ns", "end_ns", place=rows.filter(is_place))
-    charged = charged.filter(pl.col("end_ns") > pl.col("start_ns"))
+    place_rows = rows.filter(is_place)
+    charged = spans.filter(is_place).select("start_ns", "end_ns", place=place_rows)
+    end_ns = pl.col("end_ns")
+    start_ns = pl.col("start_ns")
+    charged = charged.filter(end_ns > start_ns)
     around = paths.enclosing(charged["place"])
     depth = paths.depths(charged["place"])
     begins = charged.select(ns="start_ns", place="place", is_begin=1, order=depth)
     ends = charged.select(ns="end_ns", place=around, is_begin=0, order=-depth)
     edges = pl.concat([ends, begins], how="vertical_relaxed")
     edges = edges.sort("ns", "is_begin", "order", maintain_order=True)
-    tiles = edges.select(start_ns="ns", end_ns=pl.col("ns").shift(-1), place="place")
-    return tiles.drop_nulls().filter(pl.col("end_ns") > pl.col("start_ns"))
+    next_ns = pl.col("ns").shift(-1)
+    tiles = edges.select(start_ns="ns", end_ns=next_ns, place="place")
+    return tiles.drop_nulls().filter(end_ns > start_ns)
 
 
 def _nearest(events: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -173,7 +192,8 @@ def _nearest(events: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> tuple[pl
 
     The last event began no later than the moment. A place is None where there is no such event.
     """
-    thread, after = lanes.thread_of(moments), events["start_ns"].search_sorted(moments, "right")
+    thread = lanes.thread_of(moments)
+    after = events["start_ns"].search_sorted(moments, "right")
     places = after.cast(pl.Int64) - 1, after.cast(pl.Int64)
     inside = [place.set((place < 0) | (place >= events.height), None) for place in places]
     owners = [lanes.thread_of(events["start_ns"].gather(place)) for place in inside]
@@ -186,7 +206,8 @@ def _nearest(events: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> tuple[pl
 
 def _ends(spans: pl.DataFrame, rows: pl.Series) -> pl.Series:
     """Return when the spans of these rows end."""
-    return spans["start_ns"].gather(rows).cast(pl.Int64) + spans["duration_ns"].gather(rows)
+    starts = spans["start_ns"].gather(rows).cast(pl.Int64)
+    return starts + spans["duration_ns"].gather(rows)
 
 
 def _between(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series:
@@ -196,21 +217,24 @@ def _between(spans: pl.DataFrame, lanes: Lanes, moments: pl.Series) -> pl.Series
     replay of a graph there is nothing else.
     """
     place, following = _nearest(lanes.spans, lanes, moments)
-    row, recorded = lanes.spans["row"].cast(pl.Int64).gather(place), lanes.recorded(moments)
+    row = lanes.spans["row"].cast(pl.Int64).gather(place)
+    recorded = lanes.recorded(moments)
     while row.count():
         above = spans["parent_id"].gather(row).cast(pl.Int64)
         has_ended = _ends(spans, above) <= recorded
         if not has_ended.any():
             break
         row = above.zip_with(has_ended.fill_null(value=False), row)
-    is_mark = each_once(spans["name"].gather(row), is_step).fill_null(value=False)
-    is_outside = is_mark & (_ends(spans, row) <= recorded).fill_null(value=False)
+    span_names = spans["name"].gather(row)
+    is_mark = each_once(span_names, is_step).fill_null(value=False)
+    ends_before_record = _ends(spans, row) <= recorded
+    is_outside = is_mark & ends_before_record.fill_null(value=False)
     calls = _bare_calls(lanes.calls, spans)
     last_call, next_call = _nearest(calls, lanes, moments)
     next_mark = each_once(lanes.spans["name"].gather(following), is_step)
     names = pl.DataFrame(
         {
-            "before": spans["name"].gather(row).cast(pl.String),
+            "before": span_names.cast(pl.String),
             "after": lanes.spans["name"].gather(following).cast(pl.String),
             "call_before": calls["api"].gather(last_call).cast(pl.String),
             "call_after": calls["api"].gather(next_call).cast(pl.String),

@@ -77,7 +77,8 @@ class Change:
             return ""
         if self.saving_ns is None:
             return self._where_without_times
-        shown, rest = self.places[:_MOST_PLACES], self.places[_MOST_PLACES:]
+        shown = self.places[:_MOST_PLACES]
+        rest = self.places[_MOST_PLACES:]
         words = [f"{ns / 1e6:.2f} {place_phrase(what)}" for what, ns in shown]
         if rest:
             words.append(f"{sum(ns for _, ns in rest) / 1e6:.2f} in {len(rest)} more")

@@ -142,9 +142,11 @@ def _uncached(program: JudgedProgram) -> str | None:
     """Say that the caching allocator seems off: every step allocates and frees device memory."""
     is_memory = pl.col("kind") == "memory"
     calls = program.trace.select("api_calls", "rank", "step", "api", where=is_memory)
-    counts = calls.filter(program.is_judged).with_columns(pl.col("api").cast(pl.String))
+    api = pl.col("api")
+    in_step = calls.filter(program.is_judged)
+    counts = in_step.with_columns(api.cast(pl.String))
     allocates, releases = (
-        counts.filter(pl.col("api").str.contains(pattern))
+        counts.filter(api.str.contains(pattern))
         for pattern in (_DEVICE_ALLOCATES, _DEVICE_RELEASES)
     )
     for part in (allocates, releases):
@@ -223,25 +225,27 @@ def _copies(program: JudgedProgram) -> Iterator[Rule]:
         "start_ns",
         "duration_ns",
     )
+    duration_ns = pl.col("duration_ns")
+    written_bytes = pl.col("written_bytes")
+    read_bytes = pl.col("read_bytes")
+    is_upload = pl.col("direction") == "h2d"
     copies = program.trace.select("memcpys", *columns).filter(
-        (pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0) & program.is_judged
+        is_upload & (duration_ns > 0) & program.is_judged
     )
     if copies["duration_ns"].sum() < WORTH_IT * program.total_ns:
         return
     kernels = program.trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns")
     copies = copies.with_columns(
-        exposed=pl.col("duration_ns") - covered_ns(copies, kernels, ["rank", "device_id"])
+        exposed=duration_ns - covered_ns(copies, kernels, ["rank", "device_id"])
     )
-    pageable = copies.filter(pl.col("source_memory") == "pageable")["exposed"].sum()
+    is_pageable = pl.col("source_memory") == "pageable"
+    pageable = copies.filter(is_pageable)["exposed"].sum()
     words = "Pin the host memory of copies to the device, and copy with non_blocking=True"
     yield Rule(int(pageable), words, "copy", "copy_cost", expression="pinned")
     casts = casts_after_copies(program.trace).join(copies, on=["rank", "memcpy_id"])
-    wide = 1 - pl.col("written_bytes") / pl.col("read_bytes")
-    saved = (
-        casts.filter(pl.col("read_bytes") > pl.col("written_bytes"))
-        .select((pl.col("exposed") * wide).sum())
-        .item()
-    )
+    wide = 1 - written_bytes / read_bytes
+    widens = read_bytes > written_bytes
+    saved = casts.filter(widens).select((pl.col("exposed") * wide).sum()).item()
     words = "Cast before copying: what is copied is cast to a narrower type on the device"
     yield Rule(int(saved or 0), words, "copy", "copy_cost")
 
@@ -254,15 +258,18 @@ def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
     of_optimizer = program.kernels.filter(pl.col("phase") == "optimizer")
     n_kernels = int(of_optimizer["n"].sum())
     n_launches = n_kernels / max(program.n_steps, 1)
-    is_fused = of_optimizer["op"].str.contains("foreach|fused").fill_null(value=False)
+    is_fused_op = of_optimizer["op"].str.contains("foreach|fused")
+    is_fused = is_fused_op.fill_null(value=False)
     n_fused = int(of_optimizer.filter(is_fused)["n"].sum())
     if n_launches < _UNFUSED_LAUNCHES or 2 * n_fused > n_kernels:
         return
     ops = of_optimizer["op"].drop_nulls().unique().implode()
     op = pl.col("what").str.split(" > ").list.last()
-    idle = program.places.filter((pl.col("cause") == "launch") & op.is_in(ops))
+    is_launch = pl.col("cause") == "launch"
+    idle = program.places.filter(is_launch & op.is_in(ops))
     same_ops = program.kernels.filter(pl.col("op").is_in(ops))
-    share = n_kernels / max(int(same_ops["n"].sum()), 1)
+    n_all_kernels = int(same_ops["n"].sum())
+    share = n_kernels / max(n_all_kernels, 1)
     words = (
         f"Use a fused optimizer (foreach=True or fused=True): it launches {n_launches:,.0f} kernels"
         " a step one by one"
@@ -280,7 +287,8 @@ def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
 
 def _layout(program: JudgedProgram) -> Iterator[Rule]:
     """Advise on layout transforms around convolutions."""
-    of_convolutions = (pl.col("primitive") == "layout") & pl.col("op").str.contains("conv")
+    is_layout = pl.col("primitive") == "layout"
+    of_convolutions = is_layout & pl.col("op").str.contains("conv")
     saved = program.kernels.filter(of_convolutions.fill_null(value=False))["ns"].sum()
     words = "Keep images in channels_last: convolutions transpose their operands"
     yield Rule(int(saved), words, "compute", "layer_attribution", expression="channels_last")
@@ -288,9 +296,8 @@ def _layout(program: JudgedProgram) -> Iterator[Rule]:
 
 def _attention(program: JudgedProgram) -> Iterator[Rule]:
     """Advise one fused attention kernel instead of softmax over large scores between products."""
-    softmax = program.kernels.filter(
-        (pl.col("primitive") == "softmax") & pl.col("op").str.contains(r"^aten::_?softmax")
-    )
+    is_softmax = pl.col("primitive") == "softmax"
+    softmax = program.kernels.filter(is_softmax & pl.col("op").str.contains(r"^aten::_?softmax"))
     saved = int(softmax["ns"].sum())
     if saved < WORTH_IT * program.total_ns or not _has_large_scores(program.trace):
         return
@@ -305,7 +312,8 @@ def _attention(program: JudgedProgram) -> Iterator[Rule]:
 
 def _has_large_scores(trace: Trace) -> bool:
     """Return whether a softmax's recorded input shape is a batch of large matrices."""
-    softmaxes = trace.select("spans", "input_shapes", where=pl.col("name") == "aten::_softmax")
+    is_softmax = pl.col("name") == "aten::_softmax"
+    softmaxes = trace.select("spans", "input_shapes", where=is_softmax)
     shapes = (
         softmaxes["input_shapes"]
         .unique()

@@ -20,11 +20,12 @@ def with_details(trace: Trace, bars: pl.DataFrame) -> pl.DataFrame:
 
     `bars` have rank, source and event_id. The rows stay in their order.
     """
+    numbered = bars.with_row_index("at")
     parts = [
         _of_rank(trace, part, rank[0])
-        for rank, part in bars.with_row_index("at").partition_by("rank", as_dict=True).items()
+        for rank, part in numbered.partition_by("rank", as_dict=True).items()
     ]
-    empty = bars.with_row_index("at").clear().with_columns(_nothing())
+    empty = numbered.clear().with_columns(_nothing())
     return pl.concat([empty, *parts]).sort("at").drop("at")
 
 
@@ -46,7 +47,8 @@ def _of_rank(trace: Trace, bars: pl.DataFrame, rank: int | None) -> pl.DataFrame
         if ids.is_empty():
             continue
         columns = (id_name, "span_id", *_size_columns(table))
-        rows = trace.select(table, *columns, where=pl.col(id_name).is_in(ids.implode()), rank=rank)
+        is_wanted = pl.col(id_name).is_in(ids.implode())
+        rows = trace.select(table, *columns, where=is_wanted, rank=rank)
         rows = rows.rename({id_name: "event_id"}).with_columns(source=pl.lit(table))
         spans.append(rows.select("source", "event_id", "span_id"))
         if table in _SIZES:
@@ -65,9 +67,10 @@ def _of_rank(trace: Trace, bars: pl.DataFrame, rank: int | None) -> pl.DataFrame
         shapes="input_shapes",
     )
     key = ["source", "event_id"]
+    all_sizes = pl.concat(sizes)
     return (
         bars.join(named, on=key, how="left")
-        .join(pl.concat(sizes).unique(key), on=key, how="left")
+        .join(all_sizes.unique(key), on=key, how="left")
         .select(*bars.columns, *DETAILS)
     )
 

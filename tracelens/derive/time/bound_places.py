@@ -23,10 +23,8 @@ def bound_places(model: TimeModel) -> Places:
         busy |= _ops_of_processes(trace)
     named = model.idle.drop_nulls("what")
     longest = named.unique(["rank", "cause"], keep="first", maintain_order=True)
-    idle = {
-        (rank, cause): what
-        for rank, cause, what in longest.select("rank", "cause", "what").iter_rows()
-    }
+    names = longest.select("rank", "cause", "what")
+    idle = {(rank, cause): what for rank, cause, what in names.iter_rows()}
     on_devices = {(rank, "communication") for rank in _communicating_devices(model)}
     return busy | idle | {key: busy[key] for key in on_devices & busy.keys()}
 
@@ -43,9 +41,8 @@ def _kernels(trace: Trace) -> Places:
     kernels = trace.select("kernels", "rank", "name", "is_communication", "duration_ns")
     by_name = kernels.lazy().group_by("rank", "name", "is_communication")
     sums = by_name.agg(pl.col("duration_ns").sum()).collect()
-    longest = sums.sort("duration_ns", "name", descending=[True, False]).unique(
-        ["rank", "is_communication"], keep="first", maintain_order=True
-    )
+    ordered = sums.sort("duration_ns", "name", descending=[True, False])
+    longest = ordered.unique(["rank", "is_communication"], keep="first", maintain_order=True)
     places = {}
     for rank, name, is_communication, _ in longest.iter_rows():
         for part in ("communication", "waiting") if is_communication else ("compute",):
@@ -57,7 +54,8 @@ def _copies(trace: Trace) -> Places:
     """Describe the kind of copy that takes most time."""
     kind = ["rank", "direction", "source_memory", "destination_memory"]
     copies = trace.select("memcpys", *kind, "duration_ns")
-    sums = copies.group_by(kind).agg(pl.col("duration_ns").sum()).sort("duration_ns", "direction")
+    total_ns = pl.col("duration_ns").sum()
+    sums = copies.group_by(kind).agg(total_ns).sort("duration_ns", "direction")
     return {
         (rank, "copy"): f"{direction} copies from {source} to {destination} memory"
         for rank, direction, source, destination, _ in sums.iter_rows()
@@ -77,7 +75,8 @@ def _ops_of_processes(trace: Trace) -> Places:
 def _communicating_devices(model: TimeModel) -> list[int]:
     """List the ranks whose devices communicate for more time than their hosts."""
     on_host = model.idle.filter(pl.col("cause") == "communication")
-    of_hosts = on_host.group_by("rank").agg(pl.col("idle_ns").sum())
+    idle_ns = pl.col("idle_ns")
+    of_hosts = on_host.group_by("rank").agg(idle_ns.sum())
     both = model.by("rank").join(of_hosts, on="rank")
-    more = both.filter(pl.col("communication_ns") > 2 * pl.col("idle_ns"))
+    more = both.filter(pl.col("communication_ns") > 2 * idle_ns)
     return more["rank"].to_list()

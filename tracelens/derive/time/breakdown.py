@@ -75,19 +75,22 @@ def break_down_devices(
 ) -> Breakdown:
     """Name what was summed of the devices, and make rows of steps and phases."""
     windows = _number_windows(devices, phases)
-    rows = _busy_times(trace, pl.concat([_whole(devices, steps, times.ends), windows]), times.busy)
+    whole_time = _whole(devices, steps, times.ends)
+    rows = _busy_times(trace, pl.concat([whole_time, windows]), times.busy)
     kinds = _idle_by_kind(times.idle, windows, rows)
-    frame = rows.join(kinds, on=_KEY, how="left", nulls_equal=True).with_columns(
-        pl.col(IDLE_KINDS).fill_null(0)
-    )
+    with_kinds = rows.join(kinds, on=_KEY, how="left", nulls_equal=True)
+    frame = with_kinds.with_columns(pl.col(IDLE_KINDS).fill_null(0))
+    kernels_ns = pl.col("kernels_ns")
+    all_ns = pl.col("all_ns")
     frame = frame.with_columns(pl.col("host") + pl.col(PROFILER_KIND)).with_columns(
         *(pl.col(cause).alias(f"idle_{cause}_ns") for cause in CAUSES),
         profiler_ns=PROFILER_KIND,
-        exposed_communication_ns=pl.col("kernels_ns") - pl.col("compute_ns"),
-        exposed_copy_ns=pl.col("all_ns") - pl.col("kernels_ns"),
-        idle_ns=pl.col("window_ns") - pl.col("all_ns"),
+        exposed_communication_ns=kernels_ns - pl.col("compute_ns"),
+        exposed_copy_ns=all_ns - kernels_ns,
+        idle_ns=pl.col("window_ns") - all_ns,
     )
-    order = ["rank", "device_id", "step", pl.col("phase").is_not_null(), "start_ns"]
+    is_phase = pl.col("phase").is_not_null()
+    order = ["rank", "device_id", "step", is_phase, "start_ns"]
     frame = TIME_BREAKDOWN.conform(frame.sort(order, nulls_last=False))
     return Breakdown(frame, _idle_by_place(devices, times.places))
 
@@ -106,11 +109,11 @@ def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.Dat
             pieces["place"]
         )
         key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(device_id, pl.Int32).alias("device_id")]
-        parts.append(
-            pieces.select(*key, "start_ns", "end_ns", _CAUSE.gather(pieces["cause"]), what)
-        )
+        cause = _CAUSE.gather(pieces["cause"])
+        parts.append(pieces.select(*key, "start_ns", "end_ns", cause, what))
     for rank in process_ranks(trace):
-        key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(None, pl.Int32).alias("device_id")]
+        no_device = pl.lit(None, pl.Int32).alias("device_id")
+        key = [pl.lit(rank, pl.Int32).alias("rank"), no_device]
         parts.append(process_idle(trace, rank).select(*key, pl.all()))
     return pl.concat(parts)
 
@@ -130,9 +133,11 @@ def _number_windows(devices: Mapping[Device, DeviceWork], phases: pl.DataFrame) 
     A step without a length is no window: its number is None.
     """
     has_length = pl.col("end_ns") > pl.col("start_ns")
-    number = pl.when(has_length).then(has_length.cum_sum().over("rank").cast(pl.Int64) - 1)
+    count_so_far = has_length.cum_sum().over("rank").cast(pl.Int64)
+    number = pl.when(has_length).then(count_so_far - 1)
     numbered = phases.with_columns(window=number)
-    return _number_devices(devices).join(numbered, on="rank").select(*_WINDOWS)
+    numbered_devices = _number_devices(devices)
+    return numbered_devices.join(numbered, on="rank").select(*_WINDOWS)
 
 
 def _whole(
@@ -150,7 +155,8 @@ def _whole(
 
 def _busy_times(trace: Trace, windows: pl.DataFrame, busy: pl.DataFrame) -> pl.DataFrame:
     """Return the lengths of UNIONS in each window, with window_ns and last_collective_ns."""
-    measures = windows.join(busy, on=["device", "window"], how="left").sort("end_ns")
+    with_busy = windows.join(busy, on=["device", "window"], how="left")
+    measures = with_busy.sort("end_ns")
     # The last communication kernel that starts in each window.
     columns = ("rank", "device_id", "start_ns", "duration_ns", "is_communication")
     kernels = trace.select("kernels", *columns).filter("is_communication")
@@ -184,9 +190,12 @@ def _idle_by_kind(idle: pl.DataFrame, windows: pl.DataFrame, rows: pl.DataFrame)
     devices = windows.select("device", "rank", "device_id").unique()
     sums = idle.join(known, on=["device", "window"], how="left").join(devices, on="device")
     in_windows = sums.drop_nulls("phase")
-    marked = rows.filter(pl.col("phase").is_null()).select(_KEY[:2])
+    is_whole = pl.col("phase").is_null()
+    marked = rows.filter(is_whole).select(_KEY[:2])
     within = sums.filter("within").join(marked, on=_KEY[:2], how="semi")
-    within = within.with_columns(step=pl.lit(None, pl.Int64), phase=pl.lit(None, pl.String))
+    without_step = pl.lit(None, pl.Int64)
+    without_phase = pl.lit(None, pl.String)
+    within = within.with_columns(step=without_step, phase=without_phase)
     both = pl.concat([in_windows, within.select(in_windows.columns)])
     ns = pl.col("idle_ns")
     return both.group_by(_KEY).agg(
@@ -197,13 +206,14 @@ def _idle_by_kind(idle: pl.DataFrame, windows: pl.DataFrame, rows: pl.DataFrame)
 def _idle_by_place(devices: Mapping[Device, DeviceWork], places: pl.DataFrame) -> pl.DataFrame:
     """Name the causes and places of idle time; `places` is that of DeviceTimes."""
     names = [[*device.host.places, None] for device in devices.values()]
-    first_name = pl.Series("first", [0, *accumulate(map(len, names))]).head(len(names))
+    n_names = accumulate(map(len, names))
+    first_name = pl.Series("first", [0, *n_names]).head(len(names))
     numbers = _number_devices(devices).with_columns(first_name)
-    placed = places.join(numbers, on="device").with_columns(pl.col("first") + pl.col("place"))
+    number_of_place = pl.col("first") + pl.col("place")
+    placed = places.join(numbers, on="device").with_columns(number_of_place)
     every_name = pl.Series(
         "what", [name for names_of_device in names for name in names_of_device], dtype=pl.String
     )
     what = every_name.gather(placed["first"])
-    return placed.select(_CAUSE.gather(placed["cause"]), what, *PLACES[2:], *_KEY[:2]).select(
-        *_IDLE
-    )
+    cause = _CAUSE.gather(placed["cause"])
+    return placed.select(cause, what, *PLACES[2:], *_KEY[:2]).select(*_IDLE)

@@ -60,8 +60,10 @@ class CallPaths:
 
     def _gather(self, column: str, rows: pl.Series) -> pl.Series:
         positions = self.rows.search_sorted(rows).cast(pl.Int64)
-        positions = positions.set(rows.is_null() | (positions >= len(self.rows)), None)
-        is_known = (self.rows.gather(positions) == rows).fill_null(value=False)
+        is_missing = rows.is_null() | (positions >= len(self.rows))
+        positions = positions.set(is_missing, None)
+        is_row = self.rows.gather(positions) == rows
+        is_known = is_row.fill_null(value=False)
         return self.frame[column].gather(positions.set(~is_known, None))
 
     def texts(self, spans: pl.DataFrame, places: pl.Series) -> pl.Series:
@@ -72,12 +74,15 @@ class CallPaths:
         )
         long = parts.unpivot(index="place", value_name="row").drop_nulls("row")
         long = long.select("place", "row").unique()
+        name_of_place = spans["name"].gather(long["row"])
         named = long.with_columns(
             self._gather("depth", long["row"]).alias("depth"),
-            text=each_once(spans["name"].gather(long["row"]), shortened).cast(pl.String),
+            text=each_once(name_of_place, shortened).cast(pl.String),
         ).sort("place", "depth")
-        is_new = pl.col("text").ne_missing(pl.col("text").shift(1).over("place"))
-        joined = named.filter(is_new).group_by("place").agg(pl.col("text").str.join(" > "))
+        text = pl.col("text")
+        is_new = text.ne_missing(text.shift(1).over("place"))
+        by_place = named.filter(is_new).group_by("place")
+        joined = by_place.agg(text.str.join(" > "))
         asked = pl.DataFrame({"place": places}, schema={"place": pl.Int64})
         return asked.join(joined, on="place", how="left", maintain_order="left")["text"]
 
@@ -112,13 +117,19 @@ def _rules() -> tuple[Conditions, ...]:
 
     They use what the span is and the path of the span around it, one depth after the other.
     """
-    row, nothing = pl.col("row"), pl.lit(None, pl.Int64)
+    row = pl.col("row")
+    nothing = pl.lit(None, pl.Int64)
     has_program = pl.col("above_has_program").fill_null(value=False)
-    is_python = pl.col("owner").is_not_null() & pl.col("informs")
-    is_program = is_python & (pl.col("owner") == PROGRAM)
-    is_library = is_python & (pl.col("owner") == LIBRARY)
-    is_note = pl.col("kind").is_in(["annotation", "nvtx"]) & pl.col("informs")
-    stands_for_program = is_library & ~has_program & (pl.col("package_of_row") == pl.col("package"))
+    owner = pl.col("owner")
+    informs = pl.col("informs")
+    kind = pl.col("kind")
+    package_of_row = pl.col("package_of_row")
+    is_loader = pl.col("is_loader")
+    is_python = owner.is_not_null() & informs
+    is_program = is_python & (owner == PROGRAM)
+    is_library = is_python & (owner == LIBRARY)
+    is_note = kind.is_in(["annotation", "nvtx"]) & informs
+    stands_for_program = is_library & ~has_program & (package_of_row == pl.col("package"))
 
     def innermost(condition: pl.Expr, name: str) -> pl.Expr:
         return pl.when(condition).then(row).otherwise(f"above_{name}")
@@ -130,18 +141,19 @@ def _rules() -> tuple[Conditions, ...]:
         return pl.when("is_anchor").then(nothing).otherwise(outermost(condition, name))
 
     is_anchored = pl.col("above_anchor").is_not_null()
-    is_own, starts_loader = pl.col("is_own"), pl.col("starts_loader")
+    is_own = pl.col("is_own")
+    starts_loader = pl.col("starts_loader")
+    if_library = pl.when(is_library).then(package_of_row)
+    lacks_anchor = pl.col("anchor").is_null()
     return (
         {
-            "package": pl.coalesce(
-                "above_package", pl.when(is_library).then(pl.col("package_of_row"))
-            ),
+            "package": pl.coalesce("above_package", if_library),
             "has_program": has_program | is_program,
-            "starts_loader": pl.col("is_loader") & pl.col("above_loader").is_null(),
-            "loader": outermost(pl.col("is_loader"), "loader"),
-            "annotation": innermost(is_note & ~pl.col("is_loader"), "annotation"),
+            "starts_loader": is_loader & pl.col("above_loader").is_null(),
+            "loader": outermost(is_loader, "loader"),
+            "annotation": innermost(is_note & ~is_loader, "annotation"),
         },
-        {"is_own": (is_program | stands_for_program) & ~pl.col("is_loader")},
+        {"is_own": (is_program | stands_for_program) & ~is_loader},
         {
             "caller": pl.when(starts_loader).then("above_own").otherwise("above_caller"),
             "own": pl.when(is_own)
@@ -149,24 +161,20 @@ def _rules() -> tuple[Conditions, ...]:
             .when(starts_loader)
             .then(nothing)
             .otherwise("above_own"),
-            "is_anchor": is_own | starts_loader | (is_note & ~pl.col("is_loader")),
+            "is_anchor": is_own | starts_loader | (is_note & ~is_loader),
         },
         {
             "anchor": innermost(pl.col("is_anchor"), "anchor"),
             "is_in_loader": pl.when("is_anchor")
             .then(starts_loader)
             .otherwise("above_is_in_loader"),
-            "op": below_anchor(pl.col("kind") == "op", "op"),
+            "op": below_anchor(kind == "op", "op"),
             "callee": below_anchor(
                 is_python & is_anchored & ~pl.col("above_is_in_loader"), "callee"
             ),
             "innermost": innermost(is_python & ~is_anchored, "innermost"),
         },
-        {
-            "leaf": pl.coalesce(
-                "op", "callee", pl.when(pl.col("anchor").is_null()).then("innermost")
-            )
-        },
+        {"leaf": pl.coalesce("op", "callee", pl.when(lacks_anchor).then("innermost"))},
         {"place": pl.coalesce("leaf", "anchor")},
     )
 
@@ -186,11 +194,12 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
         (rows.gather(parent_positions) != parent).fill_null(value=True), None
     )
     name = spans["name"].gather(rows)
+    span_kind = spans["kind"].gather(rows).cast(pl.String)
     facts = pl.DataFrame(
         [
             rows,
             parent.alias("parent"),
-            spans["kind"].gather(rows).cast(pl.String).alias("kind"),
+            span_kind.alias("kind"),
             each_once(name, lambda text: ~text.str.contains(_UNINFORMATIVE)).alias("informs"),
             each_once(name, lambda text: text.str.contains(_LOADER)).alias("is_loader"),
             each_once(name, owner).alias("owner"),
@@ -199,11 +208,12 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     )
     depth, parent_at = _depths(parent_positions)
     is_python = pl.col("kind") == "python"
+    informs = pl.col("informs")
     return facts.with_columns(
         depth,
         parent_at,
-        pl.col("informs").fill_null(value=False),
-        pl.col("is_loader") & pl.col("informs"),
+        informs.fill_null(value=False),
+        pl.col("is_loader") & informs,
         owner=pl.when(is_python).then("owner"),
     )
 
@@ -218,8 +228,10 @@ def _depths(parent: pl.Series) -> tuple[pl.Series, pl.Series]:
     while ancestor.count():
         depth = depth + depth.gather(ancestor).fill_null(0)
         ancestor = ancestor.gather(ancestor)
-    among = pl.DataFrame({"depth": depth}).select(pl.int_range(pl.len()).over("depth")).to_series()
-    return depth.alias("depth"), among.cast(pl.Int64).gather(parent).alias("parent_at")
+    number_among = pl.int_range(pl.len()).over("depth")
+    among = pl.DataFrame({"depth": depth}).select(number_among).to_series()
+    row_above = among.cast(pl.Int64).gather(parent)
+    return depth.alias("depth"), row_above.alias("parent_at")
 
 
 def between(before: pl.Expr, after: pl.Expr, is_outside: pl.Expr) -> pl.Expr:

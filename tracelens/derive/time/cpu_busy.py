@@ -39,16 +39,19 @@ def with_op_time(
     """
     columns = activities.columns
     ops = outermost_ops(spans)
-    edges = pl.concat([marks["start_ns"], marks["end_ns"]]).cast(pl.Int64).unique().sort()
+    every_edge = pl.concat([marks["start_ns"], marks["end_ns"]]).cast(pl.Int64)
+    edges = every_edge.unique().sort()
     is_main = pl.struct("process_id", "thread_id").is_in(
         [{"process_id": process, "thread_id": thread} for process, thread in mains]
     )
-    parts = [activities.filter(~is_main).with_columns(op_ns=pl.lit(None, pl.Int64))]
+    no_time = pl.lit(None, pl.Int64)
+    parts = [activities.filter(~is_main).with_columns(op_ns=no_time)]
     for process, thread in mains:
+        process_id = pl.col("process_id")
         activities_of_main = activities.filter(
-            (pl.col("process_id") == process) & (pl.col("thread_id") == thread)
+            (process_id == process) & (pl.col("thread_id") == thread)
         )
-        of_process = ops.filter(pl.col("process_id") == process)
+        of_process = ops.filter(process_id == process)
         activities_of_main = cut_at(
             _reaching(activities_of_main, of_process).with_columns(end_ns=END), edges
         )
@@ -57,9 +60,8 @@ def with_op_time(
         ).select(columns)
         covered = covered_ns(activities_of_main, of_process, ["process_id"])
         counts = pl.col("cause").cast(pl.String).is_in(COMPUTES)
-        parts.append(
-            activities_of_main.with_columns(op_ns=pl.when(counts).then(covered).otherwise(0))
-        )
+        op_ns = pl.when(counts).then(covered).otherwise(0)
+        parts.append(activities_of_main.with_columns(op_ns=op_ns))
     return pl.concat(parts).sort("start_ns", maintain_order=True)
 
 
@@ -70,14 +72,17 @@ def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
     """
     is_op = spans["kind"] == "op"
     within = is_op.gather(spans["parent_id"]).fill_null(value=False)
-    (communicates,) = matching(spans["name"].cast(pl.Categorical), COMMUNICATION)
+    names = spans["name"].cast(pl.Categorical)
+    (communicates,) = matching(names, COMMUNICATION)
     return _times(spans, is_op & ~within & ~communicates)
 
 
 def communication_spans(spans: pl.DataFrame) -> pl.DataFrame:
     """Return process_id, start_ns and duration_ns of the spans in which a process communicates."""
-    (communicates,) = matching(spans["name"].cast(pl.Categorical), COMMUNICATION)
-    return _times(spans, communicates & spans["kind"].is_in(["op", "annotation", "nvtx"]))
+    names = spans["name"].cast(pl.Categorical)
+    (communicates,) = matching(names, COMMUNICATION)
+    on_host = spans["kind"].is_in(["op", "annotation", "nvtx"])
+    return _times(spans, communicates & on_host)
 
 
 def _times(spans: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
@@ -126,29 +131,33 @@ def find_communication(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
     is_group, is_operator = matching(
         lane_ops["name"].cast(pl.Categorical), COMMUNICATION, _IS_OPERATOR
     )
-    busy = pl.concat([lane_ops.filter(is_operator & ~is_group).select(_EDGES), lanes.calls[_EDGES]])
-    open_spans = spans.filter(on_host & spans["kind"].is_in(["op", "annotation", "nvtx"]))
+    operators = lane_ops.filter(is_operator & ~is_group).select(_EDGES)
+    busy = pl.concat([operators, lanes.calls[_EDGES]])
+    has_kind = spans["kind"].is_in(["op", "annotation", "nvtx"])
+    open_spans = spans.filter(on_host & has_kind)
     layers = (
         _without_launches(lane_ops.filter(is_group), lanes.calls),
         union(busy.sort("start_ns")),
         union(_on_lanes(open_spans, lanes).sort("start_ns")),
     )
     layered = overlay(layers)
-    return union(layered.filter(pl.col("layer") != 1).select(_EDGES))
+    is_of_other_layer = pl.col("layer") != 1
+    return union(layered.filter(is_of_other_layer).select(_EDGES))
 
 
 def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Give the time of the ops in which no call launches work on a device."""
-    launches = calls.filter(pl.col("kind").is_in(LAUNCHES))["start_ns"]
+    is_launch = pl.col("kind").is_in(LAUNCHES)
+    launches = calls.filter(is_launch)["start_ns"]
     first, after = (launches.search_sorted(ops[edge]) for edge in _EDGES)
     return union(ops.filter(first == after).select(_EDGES))
 
 
 def _on_lanes(spans: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
     """Give the times of spans on the axis of the lanes that they count for."""
-    threads = lanes.threads.select(
-        pl.col("process_id").cast(pl.Int64), "is_main", "shift_ns", lane=pl.col("thread_id")
-    )
+    thread_id = pl.col("thread_id")
+    process_id = pl.col("process_id").cast(pl.Int64)
+    threads = lanes.threads.select(process_id, "is_main", "shift_ns", lane=thread_id)
     start = pl.col("start_ns").cast(pl.Int64)
     timed = spans.select(
         pl.col("process_id", "thread_id").cast(pl.Int64),
@@ -156,5 +165,6 @@ def _on_lanes(spans: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
         end_ns=start + pl.col("duration_ns"),
     )
     both = timed.join(threads, on="process_id")
-    both = both.filter(pl.col("is_main") | (pl.col("thread_id") == pl.col("lane")))
+    is_of_lane = thread_id == pl.col("lane")
+    both = both.filter(pl.col("is_main") | is_of_lane)
     return both.select(pl.col(edge) + pl.col("shift_ns") for edge in _EDGES)

@@ -47,12 +47,14 @@ def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
 
 def unseen_device(trace: Trace, processes: Sequence[int]) -> list[str]:
     """Warn where a machine has a device, and one of these ranks shows no work of it."""
-    devices = trace.frame("devices").filter(pl.col("rank").is_in(processes))
+    is_of_process = pl.col("rank").is_in(processes)
+    devices = trace.frame("devices").filter(is_of_process)
+    names = devices["name"].unique().sort()
     return [
         f"The machine has a device ({name}), and none of its work was recorded: if the program used"
         " it, ops launched or waited rather than computed. Profile with ProfilerActivity.CUDA to"
         " see it."
-        for name in devices["name"].unique().sort().head(1)
+        for name in names.head(1)
     ]
 
 
@@ -85,12 +87,13 @@ def longest_communication(trace: Trace) -> dict[int, str]:
     """
     columns = ("rank", "kind", "name", "duration_ns")
     ranks = process_ranks(trace)
-    spans = trace.select("spans", *columns).filter(pl.col("rank").is_in(ranks))
+    is_of_ranks = pl.col("rank").is_in(ranks)
+    spans = trace.select("spans", *columns).filter(is_of_ranks)
     (communicates,) = matching(spans["name"], COMMUNICATION)
-    sums = spans.filter(communicates).group_by("rank", "name").agg(pl.col("duration_ns").sum())
-    most = sums.sort("duration_ns", "name", descending=[True, False]).unique(
-        "rank", keep="first", maintain_order=True
-    )
+    total_ns = pl.col("duration_ns").sum()
+    sums = spans.filter(communicates).group_by("rank", "name").agg(total_ns)
+    ordered = sums.sort("duration_ns", "name", descending=[True, False])
+    most = ordered.unique("rank", keep="first", maintain_order=True)
     return {rank: str(name) for rank, name in most.select("rank", "name").iter_rows()}
 
 
@@ -114,7 +117,8 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     """
     parts = []
     for rank, tiles in trace.derived(_tiles_by_rank).items():
-        places = _places(tiles.filter(_IS_IDLE & (pl.col("phase") == PROGRAM)))
+        in_program = pl.col("phase") == PROGRAM
+        places = _places(tiles.filter(_IS_IDLE & in_program))
         key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(None, pl.Int32).alias("device_id")]
         parts.append([part.select(*key, pl.all()) for part in (_sums(tiles), places)])
     windows, idle = (pl.concat(frames) for frames in zip(*parts, strict=True))
@@ -139,9 +143,12 @@ def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
     """
     places_by_rank = {}
     for rank, tiles in trace.derived(_tiles_by_rank).items():
-        tiles_of_work = tiles.filter((pl.col("work") == work) & (pl.col("phase") == PROGRAM))
+        is_of_work = pl.col("work") == work
+        in_program = pl.col("phase") == PROGRAM
+        tiles_of_work = tiles.filter(is_of_work & in_program)
         name = pl.col("op") if work == ARITHMETIC else pl.coalesce("what", "op")
-        most = tiles_of_work.group_by(name=name).agg(ns=_LENGTH.sum()).drop_nulls("name")
+        by_name = tiles_of_work.group_by(name=name)
+        most = by_name.agg(ns=_LENGTH.sum()).drop_nulls("name")
         most = most.sort("ns", "name", descending=[True, False])
         places_by_rank[rank] = [(str(name), int(ns)) for name, ns in most.iter_rows()]
     return places_by_rank
@@ -166,7 +173,8 @@ def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     end of their place; a pause between two ops belongs to the one before.
     """
     pieces = cut_rows(tiles, work)
-    work_rows, cause = pieces["at"], pl.col("cause").cast(pl.String)
+    work_rows = pieces["at"]
+    cause = pl.col("cause").cast(pl.String)
     pieces = pieces.drop("at").with_columns(
         pl.when(cause.is_in(COMPUTES) & ~_IS_PROFILER)
         .then(work["work"].gather(work_rows))
@@ -179,8 +187,10 @@ def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     is_work = pl.col("work").is_not_null()
     is_pause = ~is_work & (pl.col("cause") == "launch")
     last_call = pl.col("call").forward_fill()
-    pieces = pieces.with_columns(call=pl.when(is_pause).then(last_call).otherwise("call"))
+    call_of_pause = pl.when(is_pause).then(last_call).otherwise("call")
+    pieces = pieces.with_columns(call=call_of_pause)
     path = pl.concat_str("what", "call", separator=_WITHIN, ignore_nulls=True)
+    makes_calls = pl.col("work") == CALLS
     return pieces.select(
         "start_ns",
         "end_ns",
@@ -188,7 +198,7 @@ def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         "phase",
         "work",
         pl.when(is_work).then("op").alias("op"),
-        cause=pl.when(pl.col("work") == CALLS).then(pl.lit("launch")).otherwise("cause"),
+        cause=pl.when(makes_calls).then(pl.lit("launch")).otherwise("cause"),
         what=pl.when(is_work | is_pause).then(path).otherwise("what"),
     )
 
@@ -198,10 +208,10 @@ def _lane_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.DataFrame
 
     A step has step, phase, start_ns and end_ns.
     """
-    activities = activities_of(trace).filter(
-        (pl.col("rank") == rank) & pl.col("op_ns").is_not_null()
-    )
-    steps = phases(trace).filter(pl.col("rank") == rank).drop_nulls("step")
+    is_of_rank = pl.col("rank") == rank
+    has_op_time = pl.col("op_ns").is_not_null()
+    activities = activities_of(trace).filter(is_of_rank & has_op_time)
+    steps = phases(trace).filter(is_of_rank).drop_nulls("step")
     return _main_lane(activities), steps.select("step", "phase", "start_ns", "end_ns")
 
 
@@ -221,10 +231,13 @@ def _main_lane(lanes: pl.DataFrame) -> pl.DataFrame:
     They have end_ns.
     """
     key = ["process_id", "thread_id"]
-    known = lanes.group_by(key).agg(pl.col("duration_ns").sum())
-    most = known.sort("duration_ns", *key, descending=[True, False, False]).head(1)
+    duration_ns = pl.col("duration_ns")
+    known = lanes.group_by(key).agg(duration_ns.sum())
+    by_time = known.sort("duration_ns", *key, descending=[True, False, False])
+    most = by_time.head(1)
     lane = lanes.join(most.select(key), on=key, how="semi", maintain_order="left")
-    return lane.sort("start_ns").with_columns(end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+    end_ns = pl.col("start_ns") + duration_ns
+    return lane.sort("start_ns").with_columns(end_ns=end_ns)
 
 
 def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
@@ -232,24 +245,25 @@ def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
     Without steps, everything is in the phase program.
     """
-    low, high = (
-        min(frame["start_ns"].min() for frame in (lane, steps) if frame.height),  # type: ignore[type-var]
-        max(frame["end_ns"].max() for frame in (lane, steps) if frame.height),  # type: ignore[type-var]
-    )
+    edges = pl.concat([frame.select("start_ns", "end_ns") for frame in (lane, steps)])
+    low = edges["start_ns"].min()
+    high = edges["end_ns"].max()
     whole = pl.DataFrame(
         {"start_ns": [low], "end_ns": [high]}, schema={"start_ns": pl.Int64, "end_ns": pl.Int64}
     )
     by_activity = cut_rows(whole, lane)
     activity_rows = by_activity["at"]
-    tiles = by_activity.drop("at").with_columns(
-        lane["cause"].gather(activity_rows).fill_null("host"), lane["what"].gather(activity_rows)
-    )
-    ordered = steps.filter(pl.col("end_ns") > pl.col("start_ns")).sort("start_ns")
+    what = lane["what"].gather(activity_rows)
+    cause = lane["cause"].gather(activity_rows)
+    tiles = by_activity.drop("at").with_columns(cause.fill_null("host"), what)
+    has_length = pl.col("end_ns") > pl.col("start_ns")
+    ordered = steps.filter(has_length).sort("start_ns")
     placed = cut_rows(tiles, ordered)
     phase = ordered["phase"].gather(placed["at"])
-    return placed.with_columns(
-        step=ordered["step"].gather(placed["at"]), phase=phase if steps.height else pl.lit(PROGRAM)
-    ).drop("at")
+    step = ordered["step"].gather(placed["at"])
+    return placed.with_columns(step=step, phase=phase if steps.height else pl.lit(PROGRAM)).drop(
+        "at"
+    )
 
 
 def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
@@ -282,6 +296,8 @@ def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
         ),
     ]
     phase = pl.lit(None if tiles["step"].count() else PROGRAM, pl.String).alias("phase")
-    whole = tiles.select(pl.lit(None, pl.Int64).alias("step"), phase, *measures)
-    of_steps = tiles.drop_nulls("step").group_by("step", "phase").agg(measures).sort("step")
+    no_step = pl.lit(None, pl.Int64).alias("step")
+    whole = tiles.select(no_step, phase, *measures)
+    by_step = tiles.drop_nulls("step").group_by("step", "phase")
+    of_steps = by_step.agg(measures).sort("step")
     return pl.concat([whole, of_steps])

@@ -49,23 +49,27 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
     end_ns, `work` (a kind), `op` (the innermost op) and `call` (the outermost one); the two are
     None in communication. At each moment it is the first kind that any thread does.
     """
-    is_own = spans["process_id"].eq_missing(pl.Series([process_id], dtype=pl.Int64))
+    wanted_process = pl.Series([process_id], dtype=pl.Int64)
+    is_own = spans["process_id"].eq_missing(wanted_process)
     ops = _ops(spans, is_own)
     pieces = _innermost(ops)
-    self_times = pieces.group_by("op").agg(own_ns=(pl.col("end_ns") - pl.col("start_ns")).sum())
+    start_ns = pl.col("start_ns")
+    length_ns = pl.col("end_ns") - start_ns
+    self_times = pieces.group_by("op").agg(own_ns=length_ns.sum())
     ops = ops.join(self_times, on="op", how="left", maintain_order="left")
     kinds = ops.select("op", "call", work=_kinds_of_work(spans, ops))
     pieces = pieces.join(kinds, on="op", maintain_order="left")
     talks = communication_spans(spans.filter(is_own)).select(
         "start_ns",
-        end_ns=pl.col("start_ns") + pl.col("duration_ns"),
+        end_ns=start_ns + pl.col("duration_ns"),
         op=pl.lit(None, pl.Int64),
         call=pl.lit(None, pl.Int64),
         work=pl.lit(COMMUNICATES, pl.Int32),
     )
     # Spans of a thread may overlap without containing each other. Time that no piece covers counts
     # as the op's.
-    whole = ops.select("start_ns", "end_ns", "op").join(kinds, on="op", maintain_order="left")
+    times_of_ops = ops.select("start_ns", "end_ns", "op")
+    whole = times_of_ops.join(kinds, on="op", maintain_order="left")
     parts = [talks if kind == COMMUNICATES else pieces.filter(work=kind) for kind in _BY_PRIORITY]
     stretches = overlay([_disjoint(part.select(talks.columns)) for part in (*parts, whole)])
     names = spans["name"].cast(pl.Categorical)
@@ -84,14 +88,18 @@ def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
     The last three are rows of spans: `above` is the nearest op around each, `call` the outermost,
     which may be itself.
     """
-    (communicates,) = matching(spans["name"].cast(pl.Categorical), COMMUNICATION)
-    is_op = (spans["kind"] == "op") & ~communicates & is_own & (spans["duration_ns"] > 0)
+    names = spans["name"].cast(pl.Categorical)
+    (communicates,) = matching(names, COMMUNICATION)
+    takes_time = spans["duration_ns"] > 0
+    is_op = (spans["kind"] == "op") & ~communicates & is_own & takes_time
     row = is_op.arg_true().cast(pl.Int64)
-    above = _nearest(spans["parent_id"].cast(pl.Int64), is_op, row)
+    parent_rows = spans["parent_id"].cast(pl.Int64)
+    above = _nearest(parent_rows, is_op, row)
+    start_ns = pl.col("start_ns")
     return spans[row].select(
         "thread_id",
-        start_ns=pl.col("start_ns").cast(pl.Int64),
-        end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"),
+        start_ns=start_ns.cast(pl.Int64),
+        end_ns=start_ns.cast(pl.Int64) + pl.col("duration_ns"),
         op=row,
         above=above,
         call=_outermost(row, above),
@@ -112,7 +120,8 @@ def _innermost(ops: pl.DataFrame) -> pl.DataFrame:
 def _nearest(parents: pl.Series, is_op: pl.Series, rows: pl.Series) -> pl.Series:
     """Return the row of the nearest op around each row; None without one."""
     above = parents.gather(rows)
-    pending = (above.is_not_null() & ~is_op.gather(above).fill_null(value=True)).arg_true()
+    is_other = ~is_op.gather(above).fill_null(value=True)
+    pending = (above.is_not_null() & is_other).arg_true()
     while len(pending):
         next_above = parents.gather(above.gather(pending))
         above = above.scatter(pending, next_above)
@@ -128,7 +137,8 @@ def _outermost(rows: pl.Series, above: pl.Series) -> pl.Series:
 
     `above` is the nearest one around it.
     """
-    place = pl.DataFrame({"row": rows, "at": pl.int_range(len(rows), eager=True)})
+    positions = pl.int_range(len(rows), eager=True)
+    place = pl.DataFrame({"row": rows, "at": positions})
     over = above.to_frame("row").join(place, on="row", how="left", maintain_order="left")["at"]
     top = place["at"]
     while True:
@@ -144,16 +154,18 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
     copies, looks, is_operator = matching(names, _COPIES, _NO_WORK, _OPERATOR)
     shapes, dtypes = (spans[column].gather(ops["op"]) for column in SHAPES)
     n_bytes = each_pair_once(shapes.fill_null(""), dtypes.fill_null(""), _input_bytes).to_series()
+    is_unsized = is_operator & n_bytes.is_null()
     facts = ops.select(
         copies.alias("copies"),
         looks.alias("looks"),
         names.alias("name"),
         n_bytes.alias("n_bytes"),
         pl.col("own_ns").fill_null(0),
-        limit=pl.when(is_operator & n_bytes.is_null()).then(_LEAST_NS).otherwise(_LONG_NS),
+        limit=pl.when(is_unsized).then(_LEAST_NS).otherwise(_LONG_NS),
     )
     # A call that another covers whole has no time of its own: that says nothing of what it does.
-    own_ns = pl.when(pl.col("own_ns") > 0).then("own_ns")
+    has_own_time = pl.col("own_ns") > 0
+    own_ns = pl.when(has_own_time).then("own_ns")
     usual_ns = own_ns.median().over("name", "n_bytes").fill_null(0)
     works = (pl.col("n_bytes") > _SMALL_BYTES).fill_null(value=False)
     works |= usual_ns >= pl.col("limit")
@@ -174,7 +186,8 @@ def _input_bytes(pairs: pl.DataFrame) -> pl.DataFrame:
 def _bytes(shapes: str, dtypes: str) -> int | None:
     sizes = listed(shapes)
     types = listed(dtypes) or [""] * len(sizes)
-    total, is_known = 0, False
+    total = 0
+    is_known = False
     for shape, word in zip(sizes, types, strict=False):
         if not isinstance(shape, list):
             continue
@@ -198,6 +211,7 @@ def _product(sizes: list[object]) -> int:
 def _disjoint(pieces: pl.DataFrame) -> pl.DataFrame:
     """Return pieces of several threads, by start, without the time that an earlier one covers."""
     ordered = pieces.sort("start_ns", "end_ns", descending=[False, True])
-    reached = pl.col("end_ns").cum_max().shift(1)
+    end_ns = pl.col("end_ns")
+    reached = end_ns.cum_max().shift(1)
     trimmed = ordered.with_columns(start_ns=pl.max_horizontal("start_ns", reached))
-    return trimmed.filter(pl.col("end_ns") > pl.col("start_ns"))
+    return trimmed.filter(end_ns > pl.col("start_ns"))

@@ -189,10 +189,14 @@ def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> li
     for pool in _pools(late):
         left = {rank.rank: rank for rank in pool}
         # That stages on two hosts send more slowly than those on one is nobody's delay.
-        leads_out = (pl.col("name") == "send/recv") & (pl.col("slow") == "network")
+        is_exchange = pl.col("name") == "send/recv"
+        is_network = pl.col("slow") == "network"
+        leads_out = is_exchange & is_network
         transfers = trace.derived(group_transfers, pool[0].steps)
-        slow = transfers.filter(pl.col("slow").is_not_null() & ~leads_out)
-        more = (pl.col("transfer_median_ns") - pl.col("peers_ns")) * pl.col("n_calls")
+        is_slow = pl.col("slow").is_not_null()
+        slow = transfers.filter(is_slow & ~leads_out)
+        excess_per_call = pl.col("transfer_median_ns") - pl.col("peers_ns")
+        more = excess_per_call * pl.col("n_calls")
         groups = slow.group_by("group_key", "ranks").agg(
             pl.col("group", "slow").first(), more=more.sum()
         )
@@ -201,7 +205,8 @@ def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> li
             members = [left.pop(rank) for rank in row["ranks"] if rank in left]
             if members:
                 name = RankSet("group", name_group(row["group"]), tuple(row["ranks"]))
-                culprits.append(replace(_merge(members, name, steps), cause=row["slow"]))
+                members_of_group = _merge(members, name, steps)
+                culprits.append(replace(members_of_group, cause=row["slow"]))
     return culprits
 
 
@@ -343,7 +348,8 @@ def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
     """Return the culprit's delays to think away, with their share of the ranks' time."""
     rows = delays.filter(_late_rows(culprit))
     excess = rows[COMMUNICATION if culprit.part == "communication" else OWN].sum()
-    share = float(excess) / max(float((rows["step_ns"] - rows["waiting_ns"]).sum()), 1)
+    own_times = rows["step_ns"] - rows["waiting_ns"]
+    share = float(excess) / max(float(own_times.sum()), 1)
     return removals_of(culprit, min(max(share, 0.0), 1.0))
 
 
@@ -359,31 +365,35 @@ def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
 
     None with less than three steps, and where that is in half of the steps or more.
     """
+    communication_ns = pl.col("communication_ns")
+    transfer_ns = pl.col("transfer_ns")
     usual = (
         delays.drop_nulls("step")
         .group_by("step")
-        .agg(pl.col("communication_ns").quantile(0.5, "lower"), pl.col("step_ns").median())
+        .agg(communication_ns.quantile(0.5, "lower"), pl.col("step_ns").median())
     )
     if usual.height < 3:
         return None
-    more = pl.col("communication_ns") - pl.col("communication_ns").median()
+    more = communication_ns - communication_ns.median()
     usual = usual.with_columns(more=more).filter(
         pl.col("more") >= BLAMED * pl.col("step_ns"),
     )
     transfers = each_transfer(trace).drop_nulls("step")
-    slowdown = pl.col("transfer_ns") / pl.col("transfer_ns").median().over("group_key", *SAME_CALL)
-    slow = (
-        transfers.with_columns(slowdown=slowdown).group_by("step").agg(pl.col("slowdown").median())
-    )
-    usual = usual.join(slow.filter(pl.col("slowdown") >= SLOW), on="step").sort("step")
+    slowdown = transfer_ns / transfer_ns.median().over("group_key", *SAME_CALL)
+    by_step = transfers.with_columns(slowdown=slowdown).group_by("step")
+    slow = by_step.agg(pl.col("slowdown").median())
+    is_slow = pl.col("slowdown") >= SLOW
+    usual = usual.join(slow.filter(is_slow), on="step").sort("step")
     steps = sorted({*delays["step"].drop_nulls()})
     if usual.is_empty() or 2 * usual.height > len(steps):
         return None
     late = frozenset(usual["step"])
     excess, step_ns = (float(usual[name].mean() or 0) for name in ("more", "step_ns"))  # type: ignore[arg-type]
-    everyone = RankSet("ranks", "the network", tuple(sorted({*delays["rank"]})))
+    every_rank = tuple(sorted({*delays["rank"]}))
+    everyone = RankSet("ranks", "the network", every_rank)
     part_ns = float(usual["communication_ns"].mean() or 0)  # type: ignore[arg-type]
-    culprit = Culprit(everyone, (), late, describe_steps(late, steps), NETWORK, excess, len(late))
+    description = describe_steps(late, steps)
+    culprit = Culprit(everyone, (), late, description, NETWORK, excess, len(late))
     return replace(
         culprit,
         part_ns=part_ns,

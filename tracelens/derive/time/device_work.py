@@ -84,9 +84,11 @@ def works_of_devices(
     trace: Trace, hosts: Mapping[int, HostTime], phases: pl.DataFrame
 ) -> dict[Device, DeviceWork]:
     """Return each device's work and windows, by rank and device. `hosts` are those of the ranks."""
-    kernels = trace.select("kernels", *_WORK, "is_communication").with_columns(kind=_KERNEL_KIND)
+    kernel_columns = trace.select("kernels", *_WORK, "is_communication")
+    kernels = kernel_columns.with_columns(kind=_KERNEL_KIND)
     others = pl.concat([trace.select(name, *_WORK) for name in ("memcpys", "memsets")])
-    both = kernels, others.with_columns(kind=pl.lit(COPY, pl.UInt8))
+    copy = pl.lit(COPY, pl.UInt8)
+    both = kernels, others.with_columns(kind=copy)
     parts = [
         _by_device(
             part.select(
@@ -95,7 +97,8 @@ def works_of_devices(
         )
         for part in both
     ]
-    windows = phases.filter(pl.col("end_ns") > pl.col("start_ns"))
+    has_length = pl.col("end_ns") > pl.col("start_ns")
+    windows = phases.filter(has_length)
     windows = windows.with_columns(counted=pl.col("phase") == PROGRAM)
     of_rank = dict(by_value(windows, "rank"))
     nothing = pl.DataFrame(schema=_COLUMNS)
@@ -123,23 +126,29 @@ def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
         if host.ids is not None
     ]
     if known:
-        ids = wanted.join(
-            pl.concat(known), on=["rank", "api_call_id"], how="left", maintain_order="left"
-        )["row"]
+        all_calls = pl.concat(known)
+        ids = wanted.join(all_calls, on=["rank", "api_call_id"], how="left", maintain_order="left")[
+            "row"
+        ]
     return ids.fill_null(-1) if ids.null_count() else ids
 
 
 def _by_device(work: pl.DataFrame) -> dict[Device, pl.DataFrame]:
     """Return the work of each device by start, by rank and device."""
     order = ["rank", "device_id", "start_ns"]
-    same, grows = pl.lit(value=True), pl.lit(value=False)
+    same = pl.lit(value=True)
+    grows = pl.lit(value=False)
     for name in order:
         before = pl.col(name).shift(1)
         same, grows = same & (pl.col(name) == before), grows | (same & (pl.col(name) > before))
-    if not work.select((same | grows).all()).item():
+    is_ordered = (same | grows).all()
+    if not work.select(is_ordered).item():
         work = work.sort(order, maintain_order=True)
-    by_device, first, columns = {}, 0, work.select(*_COLUMNS)
-    for rank, device, n in work.group_by(order[:2], maintain_order=True).len().iter_rows():
+    by_device = {}
+    first = 0
+    columns = work.select(*_COLUMNS)
+    sizes = work.group_by(order[:2], maintain_order=True).len()
+    for rank, device, n in sizes.iter_rows():
         by_device[rank, device] = columns.slice(first, n)
         first += n
     return by_device

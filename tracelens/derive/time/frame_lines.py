@@ -30,12 +30,17 @@ def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
     no other Python call of the thread has ended yet.
     """
     python = spans.filter(pl.col("kind") == "python")
-    first = python.filter(pl.col("start_ns") < pl.col("start_ns").min() + _AT_ONCE_NS)
-    first = first.select(*_THREAD, "name", "start_ns", end_ns=END).sort("start_ns", "end_ns")
-    ended = pl.col("end_ns").cum_min().shift().over(_THREAD)
-    open_frames = first.filter(ended.is_null() | (ended > pl.col("start_ns")))
-    names = open_frames.select(pl.col("name").cast(pl.String).unique())
-    return frozenset(names.select(shortened(pl.col("name")))["name"].to_list())
+    start_ns = pl.col("start_ns")
+    name = pl.col("name")
+    first = python.filter(start_ns < start_ns.min() + _AT_ONCE_NS)
+    times = first.select(*_THREAD, "name", "start_ns", end_ns=END)
+    first = times.sort("start_ns", "end_ns")
+    earliest_end = pl.col("end_ns").cum_min().shift()
+    ended = earliest_end.over(_THREAD)
+    open_frames = first.filter(ended.is_null() | (ended > start_ns))
+    names = open_frames.select(name.cast(pl.String).unique())
+    short_names = names.select(shortened(name))
+    return frozenset(short_names["name"].to_list())
 
 
 def mark_lines(places: pl.Series, earlier: Collection[str]) -> pl.Series:

@@ -43,7 +43,8 @@ def is_capture(trace: Trace) -> bool:
         return True
     if graph_use(trace) != GraphUse.CAPTURED or trace.has("steps"):
         return False
-    return sum(count_captured(trace).values()) > _LEAST_CAPTURED * trace.height("kernels")
+    n_captured = sum(count_captured(trace).values())
+    return n_captured > _LEAST_CAPTURED * trace.height("kernels")
 
 
 def count_captured(trace: Trace) -> dict[int, int]:
@@ -61,7 +62,9 @@ def _graph_use(trace: Trace) -> GraphUse:
     calls = trace.select("api_calls", "kind", "api").unique()
     if (calls["kind"] == "graph_launch").any():
         return GraphUse.REPLAYED
-    if calls["api"].cast(pl.String).str.contains(_CAPTURES).any():
+    apis = calls["api"].cast(pl.String)
+    if apis.str.contains(_CAPTURES).any():
         return GraphUse.CAPTURED
-    names = trace.select("spans", "name")["name"].unique().cast(pl.String)
+    distinct_names = trace.select("spans", "name")["name"].unique()
+    names = distinct_names.cast(pl.String)
     return GraphUse.COMPILED if names.str.contains(_COMPILED).any() else GraphUse.NONE

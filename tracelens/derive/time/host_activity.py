@@ -58,7 +58,8 @@ def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFram
         "span_id",
         "api_call_id",
     )
-    parts, mains = [], []
+    parts = []
+    mains = []
     for lanes in lanes_in_batches(spans, calls, marks):
         part = _of_lanes(lanes, spans)
         if part.height:
@@ -68,7 +69,8 @@ def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFram
     if not parts:
         return pl.DataFrame()
     activities = pl.concat(parts).sort("start_ns", maintain_order=True)
-    if calls["kind"].is_in(LAUNCHES).any() or not (spans["kind"] == "op").any():
+    has_launches = calls["kind"].is_in(LAUNCHES).any()
+    if has_launches or not (spans["kind"] == "op").any():
         return activities
     return with_op_time(activities, spans, marks, mains)
 
@@ -78,9 +80,8 @@ def _of_lanes(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
     causing = _causing(lanes.calls)
     classes = _classes(lanes, spans, causing)
     layered = overlay([part.select("start_ns", "end_ns", "cause", "row") for part in classes])
-    segments = _joined(
-        layered.select("start_ns", "end_ns", pl.col("layer").alias("class"), "cause", at="row")
-    )
+    class_number = pl.col("layer").alias("class")
+    segments = _joined(layered.select("start_ns", "end_ns", class_number, "cause", at="row"))
     if not segments.height:
         return segments
     segments = _without_gaps(segments, lanes)
@@ -98,7 +99,8 @@ def _classes(lanes: Lanes, all_spans: pl.DataFrame, causing: pl.DataFrame) -> li
 
     `row` is a call's row in `causing`, else None.
     """
-    spans, calls = lanes.spans, lanes.calls
+    spans = lanes.spans
+    calls = lanes.calls
     marked = (
         each_once(spans["name"], _by_name)
         if spans.height
@@ -141,10 +143,14 @@ def _classes(lanes: Lanes, all_spans: pl.DataFrame, causing: pl.DataFrame) -> li
 
 def _issuing(lanes: Lanes) -> pl.DataFrame:
     """Return the times of ops and calls, with the pauses between that belong to issuing them."""
-    edges, spans = ["start_ns", "end_ns"], lanes.spans
-    ops = spans.filter(pl.col("kind") == "op").select(edges)
-    busy = pl.concat([union(ops), union(lanes.calls.select(edges))]).sort("start_ns")
-    pauses = lanes.threads["pause_ns"].unique().sort().to_list()
+    edges = ["start_ns", "end_ns"]
+    spans = lanes.spans
+    is_op = pl.col("kind") == "op"
+    ops = spans.filter(is_op).select(edges)
+    issued_calls = union(lanes.calls.select(edges))
+    busy = pl.concat([union(ops), issued_calls]).sort("start_ns")
+    distinct_pauses = lanes.threads["pause_ns"].unique().sort()
+    pauses = distinct_pauses.to_list()
     if len(pauses) == 1:
         return union(busy, pauses[0])
     pause = lanes.of_threads("pause_ns", busy["start_ns"])
@@ -157,7 +163,8 @@ def _by_name(name: pl.Expr) -> pl.Expr:
 
     `profiler` is a live capture's own work.
     """
-    is_own = name.str.contains(OWN_HOOKS) & ~name.str.contains(_HOOK_AROUND_CALL)
+    is_hook = name.str.contains(OWN_HOOKS)
+    is_own = is_hook & ~name.str.contains(_HOOK_AROUND_CALL)
     rules = (
         (is_own, "profiler"),
         (name.str.contains(_INPUT), "input"),
@@ -168,21 +175,21 @@ def _by_name(name: pl.Expr) -> pl.Expr:
 
 def _causing(calls: pl.DataFrame) -> pl.DataFrame:
     """Return the outermost calls that wait for the device, allocate or load, with their cause."""
-    with_cause = calls.with_columns(each_pair_once(calls["kind"], calls["api"], _by_function))
-    with_cause = with_cause.drop_nulls("cause").filter(pl.col("end_ns") > pl.col("start_ns"))
-    return _outer(
-        with_cause.with_columns(
-            pl.col("row", "span_id").cast(pl.Int64), pl.col("cause").cast(pl.String)
-        )
-    )
+    causes = each_pair_once(calls["kind"], calls["api"], _by_function)
+    with_cause = calls.with_columns(causes)
+    takes_time = pl.col("end_ns") > pl.col("start_ns")
+    with_cause = with_cause.drop_nulls("cause").filter(takes_time)
+    ids = pl.col("row", "span_id").cast(pl.Int64)
+    return _outer(with_cause.with_columns(ids, pl.col("cause").cast(pl.String)))
 
 
 def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
     """Return the cause of calls by kind and api; None for those that do none of it."""
+    api = pl.col("api")
     return calls.select(
-        cause=pl.when(pl.col("api").str.contains(_LOADS))
+        cause=pl.when(api.str.contains(_LOADS))
         .then(pl.lit("loading"))
-        .when(waits_for_device(pl.col("api")))
+        .when(waits_for_device(api))
         .then(pl.lit("sync"))
         .when(pl.col("kind") == "memory")
         .then(pl.lit("allocation"))
@@ -196,13 +203,16 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
     own regions, and autograd's around a whole backward function, are left out: they may do much
     besides.
     """
-    waits = causing.filter(pl.col("cause") == "sync").with_columns(span="span_id")
-    ops = spans.filter(pl.col("row").is_in(waits["span"].drop_nulls().unique().implode())).filter(
-        (pl.col("kind") == "op") & pl.col("name").cast(pl.String).str.contains(_OPERATOR)
+    is_wait = pl.col("cause") == "sync"
+    waits = causing.filter(is_wait).with_columns(span="span_id")
+    row = pl.col("row")
+    waiting_spans = waits["span"].drop_nulls().unique()
+    is_op = pl.col("kind") == "op"
+    text = pl.col("name").cast(pl.String)
+    ops = spans.filter(row.is_in(waiting_spans.implode())).filter(
+        is_op & text.str.contains(_OPERATOR)
     )
-    ops = ops.select(
-        pl.col("row").cast(pl.Int64).alias("span"), op_start="start_ns", op_end="end_ns"
-    )
+    ops = ops.select(row.cast(pl.Int64).alias("span"), op_start="start_ns", op_end="end_ns")
     waiting_ops = waits.join(ops, on="span", how="inner", maintain_order="left")
     return _outer(
         waiting_ops.select(start_ns="op_start", end_ns="op_end", row="row", cause="cause")
@@ -216,7 +226,8 @@ def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
     """
     ordered = intervals.sort("start_ns", "end_ns", descending=[False, True], maintain_order=True)
     reached = pl.col("end_ns").cum_max().shift(1)
-    return ordered.filter((pl.col("start_ns") >= reached).fill_null(value=True))
+    is_outer = pl.col("start_ns") >= reached
+    return ordered.filter(is_outer.fill_null(value=True))
 
 
 def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -224,9 +235,11 @@ def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
     Operators have a library in their name, as aten::add; a framework's own regions have none.
     """
-    is_operator = pl.col("name").cast(pl.String).str.contains(_OPERATOR)
+    text = pl.col("name").cast(pl.String)
+    is_operator = text.str.contains(_OPERATOR)
     is_long = pl.col("end_ns") - pl.col("start_ns") >= PAUSE_NS
-    long = spans.filter(is_long & (pl.col("kind") == "op")).filter(is_operator)
+    is_op = pl.col("kind") == "op"
+    long = spans.filter(is_long & is_op).filter(is_operator)
     first, after = (calls["start_ns"].search_sorted(long[edge]) for edge in ("start_ns", "end_ns"))
     return long.filter(first == after)
 
@@ -235,18 +248,21 @@ def _without_gaps(segments: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
     """Fill a main thread's time between segments with segments of class and cause host."""
     starts = segments["start_ns"]
     thread = lanes.thread_of(starts)
-    is_main = lanes.threads["is_main"].gather(thread) & (thread == thread.shift(-1))
+    same_thread = thread == thread.shift(-1)
+    is_main = lanes.threads["is_main"].gather(thread) & same_thread
     missing = segments.select(start_ns="end_ns", end_ns=starts.shift(-1)).filter(
         is_main & (pl.col("end_ns") > pl.col("start_ns"))
     )
     if not missing.height:
         return segments
+    host_class = pl.lit(CLASSES.index("host"), pl.Int32)
     missing = missing.with_columns(
-        pl.lit(CLASSES.index("host"), pl.Int32).alias("class"),
+        host_class.alias("class"),
         at=pl.lit(None, pl.Int64),
         cause=pl.lit("host"),
     )
-    return _joined(pl.concat([segments, missing.select(segments.columns)]).sort("start_ns"))
+    both = pl.concat([segments, missing.select(segments.columns)])
+    return _joined(both.sort("start_ns"))
 
 
 def _joined(segments: pl.DataFrame) -> pl.DataFrame:
@@ -254,13 +270,16 @@ def _joined(segments: pl.DataFrame) -> pl.DataFrame:
     differs = pl.any_horizontal(
         pl.col(name).ne_missing(pl.col(name).shift(1)) for name in ("class", "at")
     )
-    is_new = differs | (pl.col("start_ns") != pl.col("end_ns").shift(1)).fill_null(value=True)
+    end_ns = pl.col("end_ns")
+    is_apart = pl.col("start_ns") != end_ns.shift(1)
+    is_new = differs | is_apart.fill_null(value=True)
     number = segments.select(is_new.cum_sum()).to_series()
-    grouped = segments.with_columns(number.alias("number")).group_by("number", maintain_order=True)
+    numbered = segments.with_columns(number.alias("number"))
+    grouped = numbered.group_by("number", maintain_order=True)
     launch = CLASSES.index("launch")
     return grouped.agg(
         pl.col("start_ns", "class", "at").first(),
-        pl.col("end_ns").last(),
+        end_ns.last(),
         cause=pl.when(pl.col("class").first() == launch)
         .then(pl.lit("launch"))
         .otherwise(pl.col("cause").first()),

@@ -61,10 +61,11 @@ def lanes_in_batches(
     """Yield the threads that launch work or mark steps, some at a time."""
     threads = _with_extent(_launching(spans, calls, marks), spans, calls)
     start = pl.col("start_ns").cast(pl.Int64)
+    text = pl.col("name").cast(pl.String)
     overhead = spans.filter(pl.col("kind") == "overhead").select(
         start_ns=start,
         end_ns=start + pl.col("duration_ns"),
-        loads=pl.col("name").cast(pl.String).str.contains(_DRIVER_LOADS),
+        loads=text.str.contains(_DRIVER_LOADS),
     )
     overhead = overhead.sort("start_ns")
     batches = [*_batches(threads, overhead)]
@@ -84,13 +85,18 @@ def _launching(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) ->
 
     Those that mark steps or launch most come first.
     """
-    launching = calls.filter(pl.col("kind").is_in(LAUNCHES)).group_by(_KEY).len()
+    kind = pl.col("kind")
+    launch_calls = calls.filter(kind.is_in(LAUNCHES))
+    launching = launch_calls.group_by(_KEY).len()
     if not launching.height:
-        launching = spans.filter(pl.col("kind") == "op").group_by(_KEY).len()
+        launching = spans.filter(kind == "op").group_by(_KEY).len()
     ids = [pl.col(name).cast(pl.Int64) for name in _KEY]
-    launching = launching.select(*ids, n=pl.col("len").cast(pl.Int64))
-    marking = marks.select(_KEY).unique().with_columns(n=pl.lit(2**62, pl.Int64))
-    ranked = pl.concat([launching, marking]).group_by(_KEY).agg(pl.max("n"))
+    n_launches = pl.col("len").cast(pl.Int64)
+    launching = launching.select(*ids, n=n_launches)
+    more_than_any = pl.lit(2**62, pl.Int64)
+    marking = marks.select(_KEY).unique().with_columns(n=more_than_any)
+    both = pl.concat([launching, marking])
+    ranked = both.group_by(_KEY).agg(pl.max("n"))
     by_use = ranked.drop_nulls().sort(
         "process_id", "n", "thread_id", descending=[False, True, False]
     )
@@ -119,7 +125,8 @@ def _with_extent(threads: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame
             pl.col("has_python").any(),
         )
     )
-    pause = pl.when("has_python").then(PAUSE_NS * STACKS_SLOW_BY).otherwise(PAUSE_NS)
+    longest_pause = PAUSE_NS * STACKS_SLOW_BY
+    pause = pl.when("has_python").then(longest_pause).otherwise(PAUSE_NS)
     joined = threads.join(extent, on=_KEY, how="left", maintain_order="left")
     joined = joined.with_columns(pause_ns=pause.cast(pl.Int64)).drop("has_python")
     return joined.with_row_index("number")
@@ -132,13 +139,19 @@ def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataF
     """
     last = overhead["end_ns"].max()
     until = pl.col("high_ns") if last is None else pl.max_horizontal("high_ns", pl.lit(last))
-    extents = threads.select("low_ns", until, n_rows=pl.col("n_rows") + overhead.height).rows()
-    first, n_rows, axis_ns, shifts = 0, 0, 0, [0]
+    n_rows_with_overhead = pl.col("n_rows") + overhead.height
+    extents = threads.select("low_ns", until, n_rows=n_rows_with_overhead).rows()
+    first = 0
+    n_rows = 0
+    axis_ns = 0
+    shifts = [0]
     for number, (low, high, n) in enumerate(extents):
         length = high - low + _APART_NS
         if number > first and (n_rows + n > _MOST_ROWS or abs(axis_ns) + length > _LONGEST_NS):
             yield _placed(threads[first:number], shifts[:-1])
-            first, n_rows, shifts = number, 0, [0]
+            first = number
+            n_rows = 0
+            shifts = [0]
         axis_ns = low + shifts[-1] + length
         following = extents[number + 1][0] if number + 1 < len(extents) else 0
         shifts.append(axis_ns - following)
@@ -158,8 +171,10 @@ def _rows_by_thread(frame: pl.DataFrame, threads: pl.DataFrame) -> pl.DataFrame:
     Rows that start together keep their order.
     """
     ids = [pl.col(name).cast(pl.Int64) for name in _KEY]
-    rows = frame.lazy().select(*ids, "start_ns").with_row_index("row")
-    numbered = rows.join(threads.lazy().select(*_KEY, "number"), on=_KEY)
+    columns = frame.lazy().select(*ids, "start_ns")
+    rows = columns.with_row_index("row")
+    thread_numbers = threads.lazy().select(*_KEY, "number")
+    numbered = rows.join(thread_numbers, on=_KEY)
     return numbered.sort("number", "start_ns", "row").select("number", "row").collect()
 
 
@@ -177,12 +192,15 @@ def _of_threads(
         rows = _rows_of_one(frame, *threads.select(_KEY).row(0))
         part = columns if len(rows) == frame.height else columns[rows]
     else:
-        numbers, first = by_thread["number"], threads["number"][0]
+        numbers = by_thread["number"]
+        first = threads["number"][0]
         edges = [numbers.search_sorted(n) for n in (first, first + threads.height)]
         rows_of_batch = by_thread[edges[0] : edges[1]]
-        rows, part = rows_of_batch["row"], columns[rows_of_batch["row"]]
+        rows = rows_of_batch["row"]
+        part = columns[rows_of_batch["row"]]
         start += threads["shift_ns"].gather(rows_of_batch["number"] - first)
-    part = part.select(rows, *names, start, end_ns=start + pl.col("duration_ns"))
+    end = start + pl.col("duration_ns")
+    part = part.select(rows, *names, start, end_ns=end)
     return part if part["start_ns"].is_sorted() else part.sort("start_ns", maintain_order=True)
 
 
@@ -191,9 +209,8 @@ def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
 
     Columns of ids may be too narrow for the ids asked for, so 64-bit numbers are compared.
     """
-    is_mine = (pl.col("process_id") == pl.lit(process, pl.Int64)) & (
-        pl.col("thread_id") == pl.lit(thread, pl.Int64)
-    )
+    is_of_process = pl.col("process_id") == pl.lit(process, pl.Int64)
+    is_mine = is_of_process & (pl.col("thread_id") == pl.lit(thread, pl.Int64))
     return frame.select(is_mine).to_series().arg_true().alias("row")
 
 
@@ -203,13 +220,17 @@ def _stopped_by(overhead: pl.DataFrame, lanes: Lanes) -> pl.DataFrame:
     torch does not record the thread of this overhead; it is one that calls the API.
     """
     spans = lanes.spans.filter(pl.col("kind") != "overhead")
-    begins = pl.concat([spans["start_ns"], lanes.calls["start_ns"]]).sort()
-    later = pl.col("start_ns") + pl.col("shift_ns") >= pl.col("first_ns")
-    rows = lanes.threads.select("shift_ns", "first_ns").join(overhead, how="cross").filter(later)
-    moved = (pl.col(edge) + pl.col("shift_ns") for edge in ("start_ns", "end_ns"))
+    both = pl.concat([spans["start_ns"], lanes.calls["start_ns"]])
+    begins = both.sort()
+    shift_ns = pl.col("shift_ns")
+    later = pl.col("start_ns") + shift_ns >= pl.col("first_ns")
+    threads = lanes.threads.select("shift_ns", "first_ns")
+    rows = threads.join(overhead, how="cross").filter(later)
+    moved = (pl.col(edge) + shift_ns for edge in ("start_ns", "end_ns"))
     rows = rows.with_columns(moved)
     none, first, after = (
         begins.search_sorted(rows[edge], side="left").cast(pl.Int64)
         for edge in ("first_ns", "start_ns", "end_ns")
     )
-    return rows.filter((first == after) & (first > none)).select(overhead.columns)
+    is_same_place = (first == after) & (first > none)
+    return rows.filter(is_same_place).select(overhead.columns)

@@ -98,9 +98,10 @@ def host_of_calls(trace: Trace, activities: pl.DataFrame, rank: int, ids: pl.Ser
     """Return what a rank's host did, with only the calls of these ids: for one step of many."""
     sites = trace.select("sites", "rank", "site_id", "op", rank=rank)
     reading = _Reading([rank], sites, launch_places(trace))
-    near = pl.col("api_call_id").is_between(ids.min(), ids.max()) & pl.col("api_call_id").is_in(
-        ids.unique().implode()
-    )
+    api_call_id = pl.col("api_call_id")
+    in_range = api_call_id.is_between(ids.min(), ids.max())
+    is_wanted = api_call_id.is_in(ids.unique().implode())
+    near = in_range & is_wanted
     calls = trace.select("api_calls", *_CALLS, where=near, rank=rank)
     reading.take(calls)
     return reading.finished(activities, calls)[rank]
@@ -126,18 +127,22 @@ class _Reading:
     def known(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of these ranks, by rank."""
         if not frame["rank"].unique().is_in([*self.places]).all():
-            frame = frame.filter(pl.col("rank").is_in([*self.places]))
+            is_of_ranks = pl.col("rank").is_in([*self.places])
+            frame = frame.filter(is_of_ranks)
         return frame if frame["rank"].is_sorted() else frame.sort("rank", maintain_order=True)
 
     def numbers(self, ranks: pl.Series, places: pl.Series) -> pl.Series:
         """Return the indices of places in the `places` of their ranks; -1 for None."""
         places = places.cast(pl.Categorical)
-        codes, highest = places.to_physical(), places.to_physical().max()
+        codes = places.to_physical()
+        highest = places.to_physical().max()
         if isinstance(highest, int) and ranks.min() != ranks.max():
-            codes = codes.cast(pl.Int64) + ranks.cast(pl.Int64) * (1 + highest)
+            rank_offsets = ranks.cast(pl.Int64) * (1 + highest)
+            codes = codes.cast(pl.Int64) + rank_offsets
         rows, like = distinct_rows(codes)
         numbers = []
-        for rank, text in zip(ranks.gather(rows), places.gather(rows).cast(pl.String), strict=True):
+        texts = places.gather(rows).cast(pl.String)
+        for rank, text in zip(ranks.gather(rows), texts, strict=True):
             numbers_of_rank = self.places[rank]
             numbers.append(
                 -1 if text is None else numbers_of_rank.setdefault(text, len(numbers_of_rank))
@@ -148,7 +153,8 @@ class _Reading:
         """Add the next calls; those of a rank come one after another."""
         calls = self.known(calls)
         rows = [pl.Series([], dtype=pl.Int64)]
-        for rank, n in calls["rank"].rle().struct.unnest().select("value", "len").iter_rows():
+        runs = calls["rank"].rle().struct.unnest()
+        for rank, n in runs.select("value", "len").iter_rows():
             rows.append(pl.int_range(self.n_calls[rank], self.n_calls[rank] + n, eager=True))
             self.n_calls[rank] += n
         self.are_rows &= (calls["api_call_id"] == pl.concat(rows)).all()
@@ -163,7 +169,8 @@ class _Reading:
         if self.launches.height:
             ids = self.launches["api_call_id"]
             row = rows_of(self.launches["rank"], ids, calls.select("rank", "api_call_id"))
-            place = pl.select(pl.coalesce(self.of_launches.gather(row), place)).to_series()
+            launch_place = self.of_launches.gather(row)
+            place = pl.select(pl.coalesce(launch_place, place)).to_series()
         bare = (place.fill_null(-1) < 0).arg_true()
         place = place.scatter(
             bare, self.numbers(calls["rank"].gather(bare), calls["api"].gather(bare))
@@ -183,17 +190,20 @@ class _Reading:
         `ids` are those calls where given.
         """
         activities = self.known(activities)
-        cause = pl.col("cause").cast(pl.Enum(CAUSES)).to_physical().cast(pl.UInt8)
+        cause_code = pl.col("cause").cast(pl.Enum(CAUSES)).to_physical()
+        cause = cause_code.cast(pl.UInt8)
         is_own = pl.col("what").eq_missing(pl.lit(PROFILER))
+        start_ns = pl.col("start_ns")
+        profiler_code = pl.lit(PROFILER_CODE, pl.UInt8)
         segments = activities.select(
             *_LANE,
             "start_ns",
-            end_ns=pl.col("start_ns") + pl.col("duration_ns"),
-            cause=pl.when(is_own).then(pl.lit(PROFILER_CODE, pl.UInt8)).otherwise(cause),
+            end_ns=start_ns + pl.col("duration_ns"),
+            cause=pl.when(is_own).then(profiler_code).otherwise(cause),
             place=self.numbers(activities["rank"], activities["what"]),
         )
         lanes = segments.group_by(_LANE, maintain_order=True).agg(
-            ns=(pl.col("end_ns") - pl.col("start_ns")).sum()
+            ns=(pl.col("end_ns") - start_ns).sum()
         )
         lanes = lanes.with_row_index("lane")
         # The main thread is the one with most known time.
@@ -204,14 +214,11 @@ class _Reading:
         for rank, threads in self.threads.items():
             for main in mains[rank].values():
                 threads.setdefault(main, len(threads))
-        tracks = tracks_by_rank(
-            segments.join(lanes, on=_LANE, nulls_equal=True), lanes, mains, self.threads
-        )
-        calls, of_calls, first_call = (
-            pl.concat(self.parts, rechunk=True),
-            None if ids is None else self.known(ids),
-            0,
-        )
+        with_lanes = segments.join(lanes, on=_LANE, nulls_equal=True)
+        tracks = tracks_by_rank(with_lanes, lanes, mains, self.threads)
+        calls = pl.concat(self.parts, rechunk=True)
+        of_calls = None if ids is None else self.known(ids)
+        first_call = 0
         hosts = {}
         for rank, n in self.n_calls.items():
             hosts[rank] = HostTime(
@@ -235,18 +242,21 @@ def launch_places(trace: Trace) -> pl.DataFrame:
 
 
 def _launch_places(trace: Trace) -> pl.DataFrame:
-    is_python = pl.col("kind") == "python"
-    ranks = trace.select("spans", "rank", where=is_python)["rank"].unique()
+    kind = pl.col("kind")
+    is_python = kind == "python"
+    ranks_with_python = trace.select("spans", "rank", where=is_python)
+    ranks = ranks_with_python["rank"].unique()
     parts = [pl.DataFrame(schema=_PLACED)]
     is_of_torch = any(source.get("kind") == "torch" for source in trace.manifest.sources)
     if not len(ranks):
         return parts[0]
     of_ranks = pl.col("rank").is_in(ranks.implode())
     spans = trace.select("spans", *_SPANS, where=of_ranks)
-    launches = pl.col("kind").is_in(LAUNCHES) & pl.col("span_id").is_not_null()
+    launches = kind.is_in(LAUNCHES) & pl.col("span_id").is_not_null()
     calls = trace.select("api_calls", "rank", "api_call_id", "span_id", where=launches & of_ranks)
     for rank, spans_of_rank in by_value(spans, "rank"):
-        placed = _of_rank(spans_of_rank, calls.filter(pl.col("rank") == rank))
+        calls_of_rank = calls.filter(pl.col("rank") == rank)
+        placed = _of_rank(spans_of_rank, calls_of_rank)
         if is_of_torch:
             earlier = frames_entered_earlier(spans_of_rank)
             placed = placed.with_columns(mark_lines(placed["what"], earlier))
@@ -259,11 +269,15 @@ def _of_rank(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     order = ["start_ns", "duration_ns"]
     tree = spans.sort(order, descending=[False, True], maintain_order=True)
     ids = tree["rank"], tree["span_id"]
-    tree = tree.with_columns(rows_of(*ids, tree.select("rank", "parent_id")).alias("parent_id"))
+    parent_rows = rows_of(*ids, tree.select("rank", "parent_id"))
+    tree = tree.with_columns(parent_rows.alias("parent_id"))
     refuse_circles(tree["parent_id"], tree["rank"][0])
-    calls = calls.with_columns(rows_of(*ids, calls.select("rank", "span_id")).alias("row"))
-    paths = find_paths(tree, _with_ancestors(tree["parent_id"], calls["row"].drop_nulls()))
-    of_program = paths.frame.filter(pl.col("own").is_not_null()).select("row", "place")
+    span_rows = rows_of(*ids, calls.select("rank", "span_id"))
+    calls = calls.with_columns(span_rows.alias("row"))
+    launching_rows = calls["row"].drop_nulls()
+    paths = find_paths(tree, _with_ancestors(tree["parent_id"], launching_rows))
+    has_own = pl.col("own").is_not_null()
+    of_program = paths.frame.filter(has_own).select("row", "place")
     places = of_program["place"].unique()
     texts = pl.DataFrame({"place": places, "what": paths.texts(tree, places)})
     named = of_program.join(texts, on="place").select("row", "what")
@@ -274,7 +288,8 @@ def _with_ancestors(parents: pl.Series, rows: pl.Series) -> pl.Series:
     """List the rows and all that is above them in the tree, sorted."""
     reached = new = rows.cast(pl.Int64).unique()
     while len(new):
-        above = parents.gather(new).cast(pl.Int64).drop_nulls().unique()
+        parents_of_new = parents.gather(new).cast(pl.Int64)
+        above = parents_of_new.drop_nulls().unique()
         new = above.filter(~above.is_in(reached.implode()))
         reached = pl.concat([reached, new])
     return reached.sort()

@@ -60,14 +60,16 @@ class Tracks:
         `intervals` has start_ns, end_ns, `thread` and further columns. Adds `cause` and `place`,
         both None where nothing is known.
         """
+        no_cause = pl.lit(None, pl.UInt8)
+        no_place = pl.lit(None, pl.Int32)
         if not intervals.height:
-            return intervals.with_columns(
-                cause=pl.lit(None, pl.UInt8), place=pl.lit(None, pl.Int32)
-            )
+            return intervals.with_columns(cause=no_cause, place=no_place)
         axis = _Axis.of(intervals, self.segments)
         segments = axis.laid_out(self._with_tracks(), "track")
         work = segments.filter(_IS_WORK)
-        rest, pieces = intervals.hstack(self.of_threads[intervals["thread"].cast(pl.Int64)]), []
+        thread_rows = intervals["thread"].cast(pl.Int64)
+        rest = intervals.hstack(self.of_threads[thread_rows])
+        pieces = []
         in_turn = ("own", work), ("shared", segments), ("own", segments), ("main", segments)
         for track, part in in_turn:
             cut = cut_rows(axis.laid_out(rest, track), part)
@@ -75,17 +77,19 @@ class Tracks:
             causes_and_places = [part[name].gather(cut["at"]) for name in ("cause", "place")]
             pieces.append(rest.with_columns(causes_and_places).drop_nulls("cause"))
             rest = rest.filter(cut["at"].is_null())
-        nothing = rest.with_columns(cause=pl.lit(None, pl.UInt8), place=pl.lit(None, pl.Int32))
+        nothing = rest.with_columns(cause=no_cause, place=no_place)
         columns = [*intervals.columns, "cause", "place"]
         return pl.concat([part.select(columns) for part in [*pieces, nothing]])
 
     def _with_tracks(self) -> pl.DataFrame:
         """Return the segments of these tracks, with the number of the track."""
         tracks = pl.DataFrame(self.bounds, schema=["first", "after"], orient="row")
+        track_number = pl.col("track").cast(pl.Int32)
         rows = tracks.with_row_index("track").select(
-            pl.col("track").cast(pl.Int32), row=pl.int_ranges("first", "after")
+            track_number, row=pl.int_ranges("first", "after")
         )
-        rows = rows.filter(pl.col("row").list.len() > 0).explode("row")
+        has_rows = pl.col("row").list.len() > 0
+        rows = rows.filter(has_rows).explode("row")
         return self.segments[rows["row"]].with_columns(rows["track"])
 
 
@@ -110,7 +114,8 @@ class _Axis:
 
         Intervals of one track are disjoint.
         """
-        first = pl.col(track).cast(pl.Int64) * len(self.times)
+        track_number = pl.col(track).cast(pl.Int64)
+        first = track_number * len(self.times)
         return frame.with_columns(
             (first + self.times.search_sorted(frame[edge]).cast(pl.Int64)).alias(edge)
             for edge in ("start_ns", "end_ns")
@@ -137,12 +142,12 @@ def tracks_by_rank(
     threads of each rank by number.
     """
     process, _ = numbered(lanes, ["rank", "process_id"])
-    lanes = lanes.select("lane", *_LANE, process=process.cast(pl.Int64), n=pl.len().over(process))
+    n_lanes = pl.len().over(process)
+    lanes = lanes.select("lane", *_LANE, process=process.cast(pl.Int64), n=n_lanes)
     of_lanes = segments.select("lane", *SEGMENTS).sort("lane", "start_ns")
     work = of_lanes.filter(_IS_WORK)
-    shared = first_of_lanes(
-        work.join(lanes.filter(pl.col("n") > 1), on="lane").sort("lane", "start_ns")
-    )
+    is_shared = pl.col("n") > 1
+    shared = first_of_lanes(work.join(lanes.filter(is_shared), on="lane").sort("lane", "start_ns"))
     both = pl.concat([of_lanes.select(SEGMENTS.keys()), shared.select(SEGMENTS.keys())])
     bounds = _bounds(of_lanes["lane"], lanes.height, 0)
     shared_bounds = _bounds(shared["process"], lanes.height, of_lanes.height)
@@ -166,7 +171,8 @@ def first_of_lanes(segments: pl.DataFrame) -> pl.DataFrame:
     processes at once, so that the time grows with n log n.
     """
     axis = _Axis.of(segments)
-    order = (pl.col("lane").rank("dense").over("process") - 1).cast(pl.Int64)
+    lane_number = pl.col("lane").rank("dense").over("process") - 1
+    order = lane_number.cast(pl.Int64)
     merged = segments.select("process", *SEGMENTS, order=order)
     while merged.height and merged.select(pl.col("order").max() > 0).item():
         merged = merged.with_columns(pair=pl.col("order") // 2, side=pl.col("order") % 2)
@@ -174,7 +180,8 @@ def first_of_lanes(segments: pl.DataFrame) -> pl.DataFrame:
         laid_out = axis.laid_out(merged.with_columns(number=number), "number")
         sides = [laid_out.filter(side=side).select(SEGMENTS.keys()) for side in (0, 1)]
         both = overlay(sides).select(SEGMENTS.keys())
-        pairs = pairs[both["start_ns"] // len(axis.times)].select("process", order="pair")
+        number_of_pair = both["start_ns"] // len(axis.times)
+        pairs = pairs[number_of_pair].select("process", order="pair")
         merged = axis.read_back(both).hstack(pairs)
     return merged.sort("process", "start_ns").select("process", *SEGMENTS)
 
@@ -184,7 +191,8 @@ def _bounds(numbers: pl.Series, n: int, offset: int) -> list[tuple[int, int]]:
 
     The rows are sorted.
     """
-    edges = numbers.cast(pl.Int64).search_sorted(pl.int_range(n + 1, eager=True)) + offset
+    every_number = pl.int_range(n + 1, eager=True)
+    edges = numbers.cast(pl.Int64).search_sorted(every_number) + offset
     return [*pairwise(edges.to_list())]
 
 

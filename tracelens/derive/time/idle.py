@@ -43,16 +43,19 @@ def mark_lazy_module_loads(
     if not (launching >= LOADING_NS).any():
         return is_loaded
     gaps = _launching_gaps(devices, launching)
-    long_gaps = gaps.filter(pl.col("ns") >= LOADING_NS)
+    ns = pl.col("ns")
+    long_gaps = gaps.filter(ns >= LOADING_NS)
     launches = _kernel_launches(trace, devices, long_gaps)
     first_launches = launches.unique(["rank", "name"], keep="first", maintain_order=True)
     named_gaps = gaps.join(launches, on=["rank", "call"])
     repeat_launches = named_gaps.join(first_launches, on=["rank", "call"], how="anti")
-    longest_repeat = repeat_launches.group_by("device", "name").agg(repeat_ns=pl.col("ns").max())
+    longest_ns = ns.max()
+    by_name = repeat_launches.group_by("device", "name")
+    longest_repeat = by_name.agg(repeat_ns=longest_ns)
     first_gaps = named_gaps.join(first_launches, on=["rank", "call"], how="semi")
     compared = first_gaps.join(longest_repeat, on=["device", "name"], how="left")
-    much_longer = pl.col("ns") >= _MUCH_LONGER * pl.col("repeat_ns").fill_null(0)
-    loads = compared.filter((pl.col("ns") >= LOADING_NS) & much_longer)
+    much_longer = ns >= _MUCH_LONGER * pl.col("repeat_ns").fill_null(0)
+    loads = compared.filter((ns >= LOADING_NS) & much_longer)
     return is_loaded.scatter(loads["gap"], True)
 
 
@@ -67,10 +70,13 @@ def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) 
     ]
     schema = {"rank": pl.Int32, "device": pl.Int64, "n_calls": pl.Int64, "n_work": pl.Int64}
     work = pl.DataFrame(sizes, schema=schema, orient="row")
-    work = work.with_columns(work=pl.int_ranges("n_work")).explode("work")
+    work_numbers = pl.int_ranges("n_work")
+    work = work.with_columns(work=work_numbers).explode("work")
     gaps = work.select("rank", "device", "n_calls", gap=pl.int_range(pl.len()), ns=launching)
-    gaps = gaps.with_columns(call=pl.concat([device.calls for device in devices.values()]))
-    has_call = pl.col("call").is_between(0, pl.col("n_calls") - 1)
+    calls_of_work = pl.concat([device.calls for device in devices.values()])
+    gaps = gaps.with_columns(call=calls_of_work)
+    n_known = pl.col("n_calls") - 1
+    has_call = pl.col("call").is_between(0, n_known)
     return gaps.filter((pl.col("ns") > 0) & has_call)
 
 
@@ -80,14 +86,16 @@ def _kernel_launches(
     """List all launches of the kernels that suspected calls launch, by start: rank, name, call."""
     kernels = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
     ranks = suspects["rank"].unique()
-    kernels = kernels.filter(pl.col("rank").is_in(ranks.implode())).sort("rank", "start_ns")
+    is_of_ranks = pl.col("rank").is_in(ranks.implode())
+    kernels = kernels.filter(is_of_ranks).sort("rank", "start_ns")
     # The first launch of a graph is long, as it runs whole, but its kernels were loaded before.
     is_graph = pl.col("kind") == "graph_launch"
     graphs = trace.select("api_calls", "rank", "api_call_id", where=is_graph)
     kernels = kernels.join(graphs, on=["rank", "api_call_id"], how="anti", maintain_order="left")
     hosts = {rank: device.host for (rank, _), device in devices.items()}
     call = call_rows(hosts, kernels.select("rank", "api_call_id"))
-    launches = kernels.select("rank", pl.col("name").to_physical(), call=call)
+    name_code = pl.col("name").to_physical()
+    launches = kernels.select("rank", name_code, call=call)
     suspected_names = launches.join(suspects, on=["rank", "call"], how="semi")
     return launches.join(suspected_names, on=["rank", "name"], how="semi", maintain_order="left")
 
@@ -99,7 +107,8 @@ def idle_pieces(device: DeviceWork, loaded: pl.Series | None) -> pl.DataFrame:
     """
     pieces = with_loading(cut_gaps(in_time_order(device), device), loaded)
     counted = pieces.filter(is_counted(device))
-    return counted.select("start_ns", "end_ns", "cause", place_of_piece(len(device.host.places)))
+    place = place_of_piece(len(device.host.places))
+    return counted.select("start_ns", "end_ns", "cause", place)
 
 
 def is_counted(device: DeviceWork) -> pl.Expr:
@@ -110,18 +119,18 @@ def is_counted(device: DeviceWork) -> pl.Expr:
 
 def in_time_order(device: DeviceWork) -> pl.DataFrame:
     """Sort all work by start, with its number as `gap`, that of the gap before it, and its end."""
-    work = pl.concat(device.work).with_row_index("gap").sort("start_ns", "duration_ns", "gap")
-    return work.with_columns(
-        pl.col("gap").cast(pl.Int64), end_ns=pl.col("start_ns") + pl.col("duration_ns")
-    )
+    numbered = pl.concat(device.work).with_row_index("gap")
+    work = numbered.sort("start_ns", "duration_ns", "gap")
+    end = pl.col("start_ns") + pl.col("duration_ns")
+    return work.with_columns(pl.col("gap").cast(pl.Int64), end_ns=end)
 
 
 def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
     """Return the gaps between work, cut where windows, causes and places change."""
-    pieces = cut_rows(_gaps(work, device), device.windows).rename({"at": "window"})
-    return _refilled(
-        _caused(pieces.with_columns(pl.col("window").fill_null(device.windows.height)), device.host)
-    )
+    cut = cut_rows(_gaps(work, device), device.windows)
+    pieces = cut.rename({"at": "window"})
+    window_or_last = pl.col("window").fill_null(device.windows.height)
+    return _refilled(_caused(pieces.with_columns(window_or_last), device.host))
 
 
 def with_loading(pieces: pl.DataFrame, loaded: pl.Series | None) -> pl.DataFrame:
@@ -131,13 +140,16 @@ def with_loading(pieces: pl.DataFrame, loaded: pl.Series | None) -> pl.DataFrame
     """
     if loaded is None:
         return pieces
-    is_loading = (pl.col("cause") == LAUNCH) & pl.col("gap").is_in(loaded.arg_true().implode())
+    is_launch = pl.col("cause") == LAUNCH
+    is_loaded_gap = pl.col("gap").is_in(loaded.arg_true().implode())
+    is_loading = is_launch & is_loaded_gap
     return pieces.with_columns(cause=pl.when(is_loading).then(_LOADING).otherwise("cause"))
 
 
 def place_of_piece(n_places: int) -> pl.Expr:
     """Return a piece's own place, else its call's; `n_places` for none."""
-    place = pl.when(pl.col("place") < 0).then("call_place").otherwise("place")
+    lacks_place = pl.col("place") < 0
+    place = pl.when(lacks_place).then("call_place").otherwise("place")
     return pl.when(place < 0).then(n_places).otherwise(place).alias("place")
 
 
@@ -148,23 +160,29 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
     Columns: `gap` (index of the work that ends it), start_ns, end_ns and `within` of that work. For
     the call that launched it: when it `returned`, its thread and its place.
     """
-    host, low = device.host, device.from_ns
-    calls = host.calls.with_row_index("call").with_columns(pl.col("call").cast(pl.Int64))
+    host = device.host
+    low = device.from_ns
+    call = pl.col("call")
+    end_ns = pl.col("end_ns")
+    start_ns = pl.col("start_ns")
+    numbered = host.calls.with_row_index("call")
+    calls = numbered.with_columns(call.cast(pl.Int64))
     gaps = work.select(
         "gap",
-        start_ns=pl.col("end_ns").cum_max().shift(1, fill_value=low),
-        end_ns=pl.col("start_ns"),
+        start_ns=end_ns.cum_max().shift(1, fill_value=low),
+        end_ns=start_ns,
         within=pl.int_range(pl.len()) > 0,
         call="call",
-        before=pl.col("call").shift(1),
+        before=call.shift(1),
     )
-    gaps = gaps.filter(pl.col("end_ns") > pl.col("start_ns"))
+    gaps = gaps.filter(end_ns > start_ns)
     gaps = gaps.join(calls, on="call", how="left", maintain_order="left").rename(
         {"place": "call_place"}
     )
     # A replayed graph's later kernels wait for its earlier ones, whether or not the call has
     # returned.
-    is_same = (pl.col("call") == pl.col("before")) & pl.col("returned").is_not_null()
+    is_known = pl.col("returned").is_not_null()
+    is_same = (call == pl.col("before")) & is_known
     gaps = gaps.with_columns(
         pl.col("call_place").fill_null(-1),
         returned=pl.when(is_same.fill_null(value=False))
@@ -187,7 +205,8 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
         "call_place": -1,
     }
     end["returned"] = high if thread >= 0 else None
-    return pl.concat([gaps, pl.DataFrame([end], schema=gaps.schema)])
+    last_gap = pl.DataFrame([end], schema=gaps.schema)
+    return pl.concat([gaps, last_gap])
 
 
 def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
@@ -195,28 +214,32 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 
     Place -1 stands for the call's place.
     """
-    launch_end = (pl.col("returned") + LATENCY_NS).clip(pl.col("start_ns"), pl.col("end_ns"))
+    returned = pl.col("returned")
+    start_ns = pl.col("start_ns")
+    end_ns = pl.col("end_ns")
+    host_end = pl.col("host_end")
+    launch_end = (returned + LATENCY_NS).clip(start_ns, end_ns)
     gaps = gaps.with_row_index("row").with_columns(
-        host_end=pl.col("returned").clip(pl.col("start_ns"), pl.col("end_ns")),
+        host_end=returned.clip(start_ns, end_ns),
         launch_end=launch_end,
     )
     on_host = _on_host(gaps, host)
     # Launching that lasts until the call returned goes on for as long as work takes to start.
-    goes_on = (pl.col("cause") == LAUNCH) & (pl.col("end_ns") == pl.col("host_end"))
+    goes_on = (pl.col("cause") == LAUNCH) & (end_ns == host_end)
     on_host = on_host.with_columns(
         end_ns=pl.when(goes_on).then("launch_end").otherwise("end_ns"), goes_on=goes_on
     )
     extended = on_host.filter("goes_on")["row"]
-    late = gaps.filter(
-        (pl.col("launch_end") > pl.col("host_end")) & ~pl.col("row").is_in(extended.implode())
-    )
+    ends_later = pl.col("launch_end") > host_end
+    is_extended = pl.col("row").is_in(extended.implode())
+    late = gaps.filter(ends_later & ~is_extended)
     parts = [
         on_host.drop("goes_on"),
         late.with_columns(*_cause(LAUNCH), start_ns="host_end", end_ns="launch_end"),
-        gaps.filter(pl.col("end_ns") > pl.col("launch_end")).with_columns(
+        gaps.filter(end_ns > pl.col("launch_end")).with_columns(
             *_cause(_DEPENDENCY), start_ns="launch_end"
         ),
-        gaps.filter(pl.col("returned").is_null()).with_columns(_cause(UNKNOWN)),
+        gaps.filter(returned.is_null()).with_columns(_cause(UNKNOWN)),
     ]
     return pl.concat(parts).sort("start_ns")
 
@@ -228,7 +251,8 @@ def _cause(cause: int) -> list[pl.Expr]:
 
 def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
     """Cut the gaps up to the return of their calls by what held their thread up."""
-    gaps = gaps.filter(pl.col("host_end") > pl.col("start_ns")).with_columns(end_ns="host_end")
+    goes_past = pl.col("host_end") > pl.col("start_ns")
+    gaps = gaps.filter(goes_past).with_columns(end_ns="host_end")
     return host.tracks.cut(gaps).with_columns(
         pl.col("cause").fill_null(host.unrecorded), pl.col("place").fill_null(-1)
     )
@@ -236,15 +260,18 @@ def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 
 def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
     """Count launching that follows a wait for the device in the same gap as part of that wait."""
-    is_new = (pl.col("gap") != pl.col("gap").shift(1)).fill_null(value=True)
-    is_launch, is_wait = pl.col("cause") == LAUNCH, pl.col("cause") == _SYNC
+    gap = pl.col("gap")
+    cause = pl.col("cause")
+    is_new = (gap != gap.shift(1)).fill_null(value=True)
+    is_launch = cause == LAUNCH
+    is_wait = cause == _SYNC
     # For each piece, the place of the wait that it follows; null after none.
     run = (is_new | ~is_launch).cum_sum()
-    pieces = pieces.with_columns(
-        waits=is_wait.first().over(run), waited=pl.col("place").first().over(run)
-    )
+    first_is_wait = is_wait.first().over(run)
+    pieces = pieces.with_columns(waits=first_is_wait, waited=pl.col("place").first().over(run))
     is_refill = is_launch & pl.col("waits")
+    sync_code = pl.lit(_SYNC, pl.UInt8)
     return pieces.with_columns(
-        cause=pl.when(is_refill).then(pl.lit(_SYNC, pl.UInt8)).otherwise("cause"),
+        cause=pl.when(is_refill).then(sync_code).otherwise("cause"),
         place=pl.when(is_refill).then("waited").otherwise("place"),
     )

@@ -100,7 +100,9 @@ def _launched(
     Also return by device the work that a kernel was loaded for.
     """
     times = _times(dict(enumerate(devices.values())), {})
-    loaded, parts, first = mark_lazy_module_loads(trace, devices, times.launching), {}, 0
+    loaded = mark_lazy_module_loads(trace, devices, times.launching)
+    parts = {}
+    first = 0
     for number, device in enumerate(devices.values()):
         parts[number] = loaded.slice(first, len(device.calls))
         first += len(device.calls)
@@ -139,11 +141,12 @@ def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> De
     work = in_time_order(device)
     n_work = work.height
     pieces = cut_gaps(work, device)
-    launches = pieces.filter((pl.col("cause") == LAUNCH) & (pl.col("gap") < n_work))
+    is_launch = pl.col("cause") == LAUNCH
+    is_of_work = pl.col("gap") < n_work
+    launches = pieces.filter(is_launch & is_of_work)
     launches = launches.group_by("gap").agg(ns=LENGTH.sum())
-    launching = pl.repeat(0, n_work, dtype=pl.Int64, eager=True).scatter(
-        launches["gap"], launches["ns"]
-    )
+    no_time = pl.repeat(0, n_work, dtype=pl.Int64, eager=True)
+    launching = no_time.scatter(launches["gap"], launches["ns"])
     pieces = with_loading(pieces, loaded)
     ends = work["end_ns"].max()
     assert isinstance(ends, int)
@@ -162,14 +165,15 @@ def _summed_places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
     """Return PLACES of idle pieces, by start: pieces of one gap, cause and place count as one."""
     gaps = pieces.group_by("gap", "cause", place_of_piece(n_places), maintain_order=True)
     ns = pl.col("ns")
+    start_ns = pl.col("start_ns")
     return (
-        gaps.agg(pl.col("start_ns").first(), ns=LENGTH.sum())
+        gaps.agg(start_ns.first(), ns=LENGTH.sum())
         .group_by("cause", "place", maintain_order=True)
         .agg(
             ns.sum().alias("idle_ns"),
             pl.len().cast(pl.Int64).alias("n_gaps"),
             ns.max().alias("longest_ns"),
-            pl.col("start_ns").get(ns.arg_max()).alias("example_ns"),
+            start_ns.get(ns.arg_max()).alias("example_ns"),
         )
     )
 
@@ -183,7 +187,8 @@ def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
     every = pl.concat([windows.select("start_ns", "end_ns"), whole])
     sums = {}
     for name, kinds in UNIONS.items():
-        pieces = union(work.filter(pl.col("kind").is_in(kinds)).select("start_ns", "end_ns"))
+        is_of_kinds = pl.col("kind").is_in(kinds)
+        pieces = union(work.filter(is_of_kinds).select("start_ns", "end_ns"))
         sums[name] = covered_by(pieces, every)
     return pl.DataFrame(sums)
 
@@ -196,7 +201,8 @@ def by_pass(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) 
     numbers = [*devices]
     parts = []
     for first in range(0, len(numbers), _AT_ONCE):
-        some = {number: devices[number] for number in numbers[first : first + _AT_ONCE]}
+        numbers_at_once = numbers[first : first + _AT_ONCE]
+        some = {number: devices[number] for number in numbers_at_once}
         parts.append(
             _decoded(some, [_pass(device, loaded.get(number)) for number, device in some.items()])
         )
@@ -212,8 +218,10 @@ def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
     The sums are busy, idle, idle by place, and launching.
     """
     assert LIBRARY is not None
-    host, windows = device.host, device.windows
-    n_windows, n_work = windows.height + 1, sum(part.height for part in device.work)
+    host = device.host
+    windows = device.windows
+    n_windows = windows.height + 1
+    n_work = sum(part.height for part in device.work)
     lengths = (
         len(UNIONS) * n_windows,
         2 * len(IDLE_KINDS) * n_windows,
@@ -221,6 +229,7 @@ def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
         n_work,
     )
     busy, sums, cells, launching = (bytearray(8 * length) for length in lengths)
+    last_ends = windows["end_ns"].tail(1).to_list()
     end_ns = LIBRARY.idle_time(
         *(column for part in device.work for column in _memory(part, _WORK)),
         None if loaded is None else memory(loaded, pl.UInt8()),
@@ -233,7 +242,7 @@ def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
         *_memory(windows, {"start_ns": _I64, "end_ns": _I64}),
         memory(windows["counted"].cast(pl.UInt8), _U8),
         device.from_ns,
-        max(windows["end_ns"].tail(1).to_list(), default=device.from_ns),
+        max(last_ends, default=device.from_ns),
         LATENCY_NS,
         device.last_thread,
         host.unrecorded,
@@ -254,14 +263,16 @@ def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> De
     about = pl.DataFrame(
         counts, schema=dict.fromkeys(("device", "n_windows", "n_places"), _I64), orient="row"
     )
-    n_windows, n_places = pl.col("n_windows"), pl.col("n_places")
+    n_windows = pl.col("n_windows")
+    n_places = pl.col("n_places")
     about = about.with_columns(
         first=n_windows.cum_sum() - n_windows,
         cell=len(IDLE_KINDS) * (n_places.cum_sum() - n_places),
     )
     *sums, ends = zip(*passed, strict=True)
     busy, idle, cells, launching = (series(b"".join(parts), _I64) for parts in sums)
-    windows = about.with_columns(window=pl.int_ranges("n_windows")).explode("window")
+    window_numbers = pl.int_ranges("n_windows")
+    windows = about.with_columns(window=window_numbers).explode("window")
     row = len(UNIONS) * pl.col("first") + pl.col("window")
     lengths = {
         name: busy.gather(windows.select(row + k * n_windows).to_series())
@@ -272,11 +283,13 @@ def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> De
 
 
 def _idle(about: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
-    filled, n = (sums > 0).arg_true().cast(pl.Int64), len(IDLE_KINDS)
+    filled = (sums > 0).arg_true().cast(pl.Int64)
+    n = len(IDLE_KINDS)
     of = about[last_before(about["first"] * 2 * n, filled)]
     offset = pl.col("at") - 2 * n * pl.col("first")
+    window_number = offset // (2 * n)
     return of.with_columns(filled.alias("at"), idle_ns=sums.gather(filled)).select(
-        "device", "idle_ns", window=offset // (2 * n), within=offset // n % 2 == 1, cause=offset % n
+        "device", "idle_ns", window=window_number, within=offset // n % 2 == 1, cause=offset % n
     )
 
 
@@ -284,17 +297,19 @@ def _places(about: pl.DataFrame, cells: pl.Series) -> pl.DataFrame:
     measures = pl.DataFrame(
         {name: cells.gather_every(_MEASURES, measure) for measure, name in enumerate(PLACES[2:])}
     )
-    measure = (measures["n_gaps"] > 0).arg_true().cast(pl.Int64)
+    has_gaps = measures["n_gaps"] > 0
+    measure = has_gaps.arg_true().cast(pl.Int64)
     of = about[last_before(about["cell"], measure)]
     offset = pl.col("at") - pl.col("cell")
+    n_places = pl.col("n_places")
     return (
         of.with_columns(measure.alias("at"))
         .hstack(measures[measure])
         .select(
             "device",
             *PLACES[2:],
-            cause=offset // pl.col("n_places"),
-            place=offset % pl.col("n_places"),
+            cause=offset // n_places,
+            place=offset % n_places,
         )
     )
 

@@ -55,11 +55,13 @@ class Replay:
 
         Transfers take their time divided by `network`.
         """
-        owns, less = self._owns(removals), 1 - 1 / network
+        owns = self._owns(removals)
+        less = 1 - 1 / network
         if less:
             transfers = self.rows["transfer_ns"].to_list()
             owns = [own - less * transfer for own, transfer in zip(owns, transfers, strict=True)]
-        ranks, hidden = self.rows["rank"].to_list(), self.rows["hidden_ns"].to_list()
+        ranks = self.rows["rank"].to_list()
+        hidden = self.rows["hidden_ns"].to_list()
         clock: dict[int, float] = {**self.begins}
         for first, end in pairwise(self.bounds):
             starts = [clock[ranks[row]] + owns[row] for row in range(first, end)]
@@ -80,7 +82,8 @@ class Replay:
         """
         if not removals:
             return self.rows["own_ns"].to_list()
-        is_away, kept = pl.lit(value=False), pl.lit(1.0)
+        is_away = pl.lit(value=False)
+        kept = pl.lit(1.0)
         for removal in removals:
             is_removed = pl.col("rank").is_in([*removal.ranks])
             if removal.steps is not None:
@@ -89,12 +92,15 @@ class Replay:
             lowered = kept.clip(upper_bound=1 - removal.excess_frac)
             kept = pl.when(is_removed).then(lowered).otherwise(kept)
         place = ["step", "role", "n_calls", "place"]
-        rows = self.rows.with_columns(is_away=is_away.fill_null(value=False), kept=kept)
+        was_away = is_away.fill_null(value=False)
+        rows = self.rows.with_columns(is_away=was_away, kept=kept)
         peers = rows.filter(~pl.col("is_away")).group_by(place)
-        usual = peers.agg(usual_ns=pl.col("own_ns").quantile(0.5, "lower"))
+        median_ns = pl.col("own_ns").quantile(0.5, "lower")
+        usual = peers.agg(usual_ns=median_ns)
         rows = rows.join(usual, on=place, how="left", nulls_equal=True, maintain_order="left")
         own_ns = pl.col("own_ns")
-        shorter = pl.when(own_ns > 0).then(own_ns * pl.col("kept")).otherwise(own_ns)
+        shortened_ns = own_ns * pl.col("kept")
+        shorter = pl.when(own_ns > 0).then(shortened_ns).otherwise(own_ns)
         without_delay = pl.coalesce("usual_ns", shorter)
         times = rows.select(pl.when("is_away").then(without_delay).otherwise(own_ns))
         return times.to_series().to_list()
@@ -103,47 +109,59 @@ class Replay:
 def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
     """Return the replay of a job's matched collectives, None where there are none."""
     trace = model.trace
-    calls = model.collectives.calls.filter(pl.col("rank").is_in([*ranks]))
+    rank = pl.col("rank")
+    end_ns = pl.col("end_ns")
+    start_ns = pl.col("start_ns")
+    exposed_ns = pl.col("exposed_ns")
+    last_start_ns = pl.col("last_start_ns")
+    begin_ns = pl.col("begin_ns")
+    transfer_ns = pl.col("transfer_ns")
+    is_of_ranks = rank.is_in([*ranks])
+    calls = model.collectives.calls.filter(is_of_ranks)
     if calls.is_empty():
         return None
-    exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
-    waits = waits_of(trace).pieces.group_by("rank", *_CALL).agg(exposed_ns=exposed.sum())
+    exposed = end_ns - start_ns - pl.col("hidden_ns")
+    exposed_by_call = waits_of(trace).pieces.group_by("rank", *_CALL)
+    waits = exposed_by_call.agg(exposed_ns=exposed.sum())
     transfers = exposed_transfers(trace)
-    rows = calls.join(waits, on=["rank", *_CALL], how="left").with_columns(
-        pl.col("exposed_ns").fill_null(0)
-    )
+    with_waits = calls.join(waits, on=["rank", *_CALL], how="left")
+    rows = with_waits.with_columns(exposed_ns.fill_null(0))
     rows = rows.join(transfers, on=["rank", *_CALL], how="left")
     rows = rows.sort("last_start_ns", *_CALL, "rank").head(_MOST_ROWS)
     edges = _edges(model, rows)
-    rows = rows.join(edges.select("rank", "begin_ns"), on="rank", maintain_order="left")
+    begins = edges.select("rank", "begin_ns")
+    rows = rows.join(begins, on="rank", maintain_order="left")
     # What was launched before the first step is no part of the steps.
-    is_inside = pl.col("last_start_ns") >= pl.col("begin_ns")
-    rows = rows.with_columns(transfer_ns=pl.col("transfer_ns") * is_inside)
-    goes_on = pl.col("start_ns") + pl.col("exposed_ns")
-    before = goes_on.shift().over("rank").fill_null(pl.col("begin_ns"))
+    is_inside = last_start_ns >= begin_ns
+    rows = rows.with_columns(transfer_ns=transfer_ns * is_inside)
+    goes_on = start_ns + exposed_ns
+    before = goes_on.shift().over("rank").fill_null(begin_ns)
     key = ["rank", "step"]
     pipeline = trace.derived(find_pipeline)
     stages = pipeline.stages if pipeline else {}
-    stage = pl.col("rank").replace_strict(stages, default=-1, return_dtype=pl.Int64)
-    wait_ns = pl.col("last_start_ns") - pl.col("start_ns")
+    stage = rank.replace_strict(stages, default=-1, return_dtype=pl.Int64)
+    wait_ns = last_start_ns - start_ns
     rows = rows.with_columns(
-        own_ns=pl.col("start_ns") - before,
-        transfer_ns=pl.col("transfer_ns").shift().over("rank").fill_null(0),
-        last_ns=pl.col("transfer_ns").last().over("rank"),
-        hidden_ns=wait_ns - pl.col("exposed_ns"),
+        own_ns=start_ns - before,
+        transfer_ns=transfer_ns.shift().over("rank").fill_null(0),
+        last_ns=transfer_ns.last().over("rank"),
+        hidden_ns=wait_ns - exposed_ns,
         n_calls=pl.len().over(key),
         place=pl.int_range(pl.len()).over(key),
         role=stage,
     )
     last = rows.group_by("rank").agg(last_ns=goes_on.max())
-    edges = edges.join(last, on="rank").with_columns(tail_ns=pl.col("end_ns") - pl.col("last_ns"))
-    firsts = rows.select(pl.struct(_CALL).rle_id().alias("id")).to_series()
+    tail_ns = end_ns - pl.col("last_ns")
+    edges = edges.join(last, on="rank").with_columns(tail_ns=tail_ns)
+    call_number = pl.struct(_CALL).rle_id()
+    firsts = rows.select(call_number.alias("id")).to_series()
     bounds = firsts.is_first_distinct().arg_true().to_list()
+    since_first = begin_ns - begin_ns.min()
     return Replay(
         rows.select(*key, "role", "n_calls", "place", "own_ns", "transfer_ns", "hidden_ns"),
         [*bounds, rows.height],
         # Counted from the job's begin: a float holds times since 1970 to 256 ns only.
-        dict(edges.select("rank", pl.col("begin_ns") - pl.col("begin_ns").min()).iter_rows()),
+        dict(edges.select("rank", since_first).iter_rows()),
         dict(edges.select("rank", "tail_ns").iter_rows()),
         dict(rows.select("rank", "last_ns").iter_rows()),
     )
@@ -151,14 +169,16 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
 
 def _edges(model: TimeModel, rows: pl.DataFrame) -> pl.DataFrame:
     """Return when each rank's steps, or device work, begin and end on the job's clock."""
-    end = pl.col("start_ns") + pl.col("duration_ns")
-    both = {"begin_ns": pl.col("start_ns").min(), "end_ns": end.max()}
+    start_ns = pl.col("start_ns")
+    end = start_ns + pl.col("duration_ns")
+    both = {"begin_ns": start_ns.min(), "end_ns": end.max()}
     steps = model.steps.group_by("rank").agg(**both)
     kernels = model.trace.select("kernels", "rank", "start_ns", "duration_ns")
-    unmarked = kernels.join(steps, on="rank", how="anti").group_by("rank").agg(**both)
+    unmarked_kernels = kernels.join(steps, on="rank", how="anti")
+    unmarked = unmarked_kernels.group_by("rank").agg(**both)
     edges = pl.concat([steps.select(unmarked.columns), unmarked])
     # A clock's drift within a trace moves its edges less than what a replay is good for.
-    shift = (pl.col("start_ns") - pl.col("own_start_ns")).first()
+    shift = (start_ns - pl.col("own_start_ns")).first()
     shifts = rows.group_by("rank", maintain_order=True).agg(shift=shift)
     return edges.join(shifts, on="rank").select(
         "rank", *(pl.col(name) + pl.col("shift") for name in both)

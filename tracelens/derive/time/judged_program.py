@@ -55,8 +55,10 @@ class JudgedProgram:
 
     def places_of(self, cause: str) -> list[tuple[str, int]]:
         """Return the places of a cause of idle time with their times, the largest first."""
-        rows = self.places.filter(pl.col("cause") == cause).drop_nulls("what")
-        sums = rows.group_by("what", maintain_order=True).agg(pl.col("idle_ns").sum())
+        is_of_cause = pl.col("cause") == cause
+        rows = self.places.filter(is_of_cause).drop_nulls("what")
+        by_place = rows.group_by("what", maintain_order=True)
+        sums = by_place.agg(pl.col("idle_ns").sum())
         return sums.sort("idle_ns", descending=True, maintain_order=True).rows()
 
     def slowdown(self, cause: str) -> tuple[float, float] | None:
@@ -71,7 +73,8 @@ class JudgedProgram:
         # The places of launching are those of calls; its activities have none.
         key = ["cause"] if cause == "launch" else ["cause", "what"]
         idle = self.places.filter(pl.col("cause") == cause)
-        kept = idle.join(slowed.select(*key, "least", "most"), on=key, how="left")
+        bounds = slowed.select(*key, "least", "most")
+        kept = idle.join(bounds, on=key, how="left")
         ns = pl.col("idle_ns")
         least, most, total = kept.select(
             *((pl.col(name).fill_null(1) * ns).sum() for name in ("least", "most")), ns=ns.sum()
@@ -85,8 +88,10 @@ def judge_program(model: TimeModel) -> JudgedProgram:
     parts = {part: sum(rank.parts[part] for rank in ranks) for part in PARTS}
     recorded = {part: max(sum(rank.recorded[part] for rank in ranks), 1) for part in PARTS}
     kept = pl.col("cause").replace_strict({name: parts[name] / recorded[name] for name in CAUSES})
-    places = model.idle.filter(pl.col("what").ne_missing(PROFILER))
-    places = places.with_columns(idle_ns=(pl.col("idle_ns") * kept).round().cast(pl.Int64))
+    is_program = pl.col("what").ne_missing(PROFILER)
+    places = model.idle.filter(is_program)
+    kept_ns = pl.col("idle_ns") * kept
+    places = places.with_columns(idle_ns=kept_ns.round().cast(pl.Int64))
     is_judged = in_program(model.trace)
     n_steps = sum(rank.n_steps for rank in ranks)
     of_devices = sum(sum(rank.parts.values()) / max(rank.n_devices, 1) for rank in ranks)
@@ -106,11 +111,8 @@ def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
     """Sum judged kernels by rank, site and primitive: n, ns, the site's op, phase, module_path."""
     kernels = trace.select("kernels", "rank", "step", "site_id", "primitive", "duration_ns")
     kernels = kernels.filter(is_judged) if kernels["step"].null_count() else kernels
-    by_site = (
-        kernels.lazy()
-        .group_by("rank", "site_id", "primitive")
-        .agg(n=pl.len(), ns=pl.col("duration_ns").sum())
-    )
+    total_ns = pl.col("duration_ns").sum()
+    by_site = kernels.lazy().group_by("rank", "site_id", "primitive").agg(n=pl.len(), ns=total_ns)
     sites = trace.select("sites", "rank", "site_id", "op", "phase", "module_path")
     return (
         by_site.collect()
@@ -131,21 +133,27 @@ def slowed_parts(trace: Trace) -> pl.DataFrame:
 
 def _slowed_parts(trace: Trace) -> pl.DataFrame:
     records = _records(trace)
-    did = activities_of(trace).filter(pl.col("what").ne_missing(PROFILER))
+    is_program = pl.col("what").ne_missing(PROFILER)
+    did = activities_of(trace).filter(is_program)
     if records.is_empty() or did.is_empty():
         return pl.DataFrame(schema=_SLOWED)
-    did = did.select(*_THREAD, "start_ns", "duration_ns", pl.col(_PLACE).cast(pl.String))
+    place_text = pl.col(_PLACE).cast(pl.String)
+    did = did.select(*_THREAD, "start_ns", "duration_ns", place_text)
     # Only a process without a device has places of launching, and they are judged together.
     did = did.with_columns(what=pl.when(pl.col("cause") != "launch").then("what"))
-    during = did.drop("duration_ns").with_columns(end_ns=did.select(_END).to_series())
+    ends_of_activities = did.select(_END).to_series()
+    during = did.drop("duration_ns").with_columns(end_ns=ends_of_activities)
     placed = records.sort("start_ns").join_asof(
         during.sort("start_ns"), on="start_ns", by=_THREAD, check_sortedness=False
     )
-    inside = placed.filter(pl.col("start_ns") < pl.col("end_ns"))
+    is_inside = pl.col("start_ns") < pl.col("end_ns")
+    inside = placed.filter(is_inside)
     added = inside.group_by(_PLACE).agg(pl.col("least_ns", "most_ns").sum())
     times = did.group_by(_PLACE).agg(ns=pl.col("duration_ns").sum())
-    rows = times.join(added, on=_PLACE, nulls_equal=True).filter(pl.col("ns") > 0)
-    least, most = ((1 - pl.col(name) / pl.col("ns")).clip(0, 1) for name in ("most_ns", "least_ns"))
+    ns = pl.col("ns")
+    with_added = times.join(added, on=_PLACE, nulls_equal=True)
+    rows = with_added.filter(ns > 0)
+    least, most = ((1 - pl.col(name) / ns).clip(0, 1) for name in ("most_ns", "least_ns"))
     return rows.select(*_PLACE, least=least, most=most)
 
 
@@ -155,10 +163,11 @@ def _records(trace: Trace) -> pl.DataFrame:
     The cost is `least_ns` to `most_ns`.
     """
     columns = (*_THREAD, "start_ns")
-    is_python = pl.col("kind") == "python"
+    kind = pl.col("kind")
+    is_python = kind == "python"
     parts = [_taking(PYTHON_NS, trace.select("spans", *columns, where=is_python))]
     of_torch = pl.col("rank").is_in(_ranks_of_torch(trace))
-    is_op = (pl.col("kind") == "op") & of_torch
+    is_op = (kind == "op") & of_torch
     parts.append(_taking(TORCH_NS, trace.select("spans", *columns, where=is_op)))
     parts.append(_taking(TORCH_NS, trace.select("api_calls", *columns, where=of_torch)))
     return pl.concat(parts)
@@ -166,7 +175,8 @@ def _records(trace: Trace) -> pl.DataFrame:
 
 def _taking(range_ns: tuple[int, int], records: pl.DataFrame) -> pl.DataFrame:
     least, most = range_ns
-    return records.with_columns(least_ns=pl.lit(least), most_ns=pl.lit(most))
+    least_each = pl.lit(least)
+    return records.with_columns(least_ns=least_each, most_ns=pl.lit(most))
 
 
 def _ranks_of_torch(trace: Trace) -> list[int]:

@@ -61,7 +61,8 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
     own_ns = pl.col("step_ns") - pl.col("waiting_ns") - pl.col("communication_ns")
     steps = rank_steps(model)
     if steps["step"].null_count() and steps["step"].count():
-        whole = steps.group_by("rank").agg(pl.exclude("step").sum())
+        by_rank = steps.group_by("rank")
+        whole = by_rank.agg(pl.exclude("step").sum())
         step = pl.lit(None, pl.Int64).alias("step")
         steps = whole.with_columns(step).select(steps.columns).sort("rank")
     steps = steps.with_columns(
@@ -82,12 +83,15 @@ def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
         return []
     late = _with_host_excess(model, late, delays)
     columns = [f"{part}_excess_ns" for part in _OWN_PARTS]
-    means = late.group_by("rank").agg("step", pl.col(OWN, *columns).mean()).sort("rank")
-    n_steps, late_ranks = delays["step"].n_unique(), []
+    mean_delays = pl.col(OWN, *columns).mean()
+    means = late.group_by("rank").agg("step", mean_delays).sort("rank")
+    n_steps = delays["step"].n_unique()
+    late_ranks = []
     for rank, steps, excess, *parts in means.iter_rows():
         most, cause = max(zip(parts, _OWN_PARTS, strict=True), key=lambda part: part[0])
         why = cause if most >= _EXPLAINS * excess else None
-        late_ranks.append(LateRank(rank, _often(steps, n_steps), excess, why))
+        often = _often(steps, n_steps)
+        late_ranks.append(LateRank(rank, often, excess, why))
     return late_ranks
 
 
@@ -107,7 +111,8 @@ def find_late_transfers(delays: pl.DataFrame) -> list[LateRank]:
 
 def _late_steps(delays: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return the rows of delays whose column reaches its rank's threshold."""
-    late = delays.join(_thresholds(delays, column), on="rank", how="left")
+    thresholds = _thresholds(delays, column)
+    late = delays.join(thresholds, on="rank", how="left")
     return late.filter(pl.col(column) >= pl.col("threshold_ns"))
 
 
@@ -125,19 +130,22 @@ def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
     one is so only where its delay stands out from what the ranks' delays differ by.
     """
     least = BLAMED * float(delays["step_ns"].median() or 0)  # type: ignore[arg-type]
-    usual = delays.group_by("rank").agg(usual_ns=pl.col(column).quantile(0.5, "lower"))
+    median_delay = pl.col(column).quantile(0.5, "lower")
+    usual = delays.group_by("rank").agg(usual_ns=median_delay)
     below = [-ns for ns in usual["usual_ns"].to_list() if ns <= 0]
     rest = delays.join(usual, on="rank", how="left")
-    scatter = _SCALE * float(
-        rest.select((pl.col(column) - pl.col("usual_ns")).abs().median()).item() or 0
-    )
+    usual_ns = pl.col("usual_ns")
+    distances = (pl.col(column) - usual_ns).abs()
+    scatter = _SCALE * float(rest.select(distances.median()).item() or 0)
     # The lower median of n values is known to 1.25 standard deviations over the root of n.
-    of_median = 1.25 * scatter / max(delays["step"].n_unique(), 1) ** 0.5
-    is_usual = pl.col("usual_ns") >= max(least, _SIGMAS * max(_SCALE * median(below), of_median))
+    n_delayed_steps = delays["step"].n_unique()
+    of_median = 1.25 * scatter / max(n_delayed_steps, 1) ** 0.5
+    of_ranks = _SCALE * median(below)
+    is_usual = usual_ns >= max(least, _SIGMAS * max(of_ranks, of_median))
     return usual.select(
         "rank",
         threshold_ns=pl.when(is_usual)
-        .then(pl.max_horizontal(pl.lit(least), 0.5 * pl.col("usual_ns")))
+        .then(pl.max_horizontal(pl.lit(least), 0.5 * usual_ns))
         .otherwise(max(least, _SIGMAS_ONCE * scatter)),
     )
 
@@ -149,24 +157,29 @@ def _with_host_excess(model: TimeModel, late: pl.DataFrame, delays: pl.DataFrame
     that waiting what its own host does, so idle time alone would make others look late.
     """
     idle = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
-    if not late.select((idle > _EXPLAINS * pl.col("excess_ns")).any()).item():
+    explains = idle > _EXPLAINS * pl.col("excess_ns")
+    if not late.select(explains.any()).item():
         return late
     hosts = host_times(model)
+    spent_ns = pl.col("spent_ns")
     if not delays["step"].count():
-        hosts = hosts.group_by("rank", "cause").agg(pl.col("spent_ns").sum())
-        hosts = hosts.with_columns(pl.lit(None, pl.Int64).alias("step"))
+        hosts = hosts.group_by("rank", "cause").agg(spent_ns.sum())
+        no_step = pl.lit(None, pl.Int64).alias("step")
+        hosts = hosts.with_columns(no_step)
     recorded = [cause for cause in IDLE_PARTS if cause in {*hosts["cause"].unique()}]
     key = ["rank", "step"]
     for cause in recorded:
-        of_cause = hosts.filter(pl.col("cause") == cause).select(*key, spent_ns="spent_ns")
+        is_of_cause = pl.col("cause") == cause
+        of_cause = hosts.filter(is_of_cause).select(*key, spent_ns="spent_ns")
         others = (
             delays.select(key)
             .join(of_cause, on=key, how="left", nulls_equal=True)
             .group_by("step")
-            .agg(usual_ns=pl.col("spent_ns").fill_null(0).quantile(0.5, "lower"))
+            .agg(usual_ns=spent_ns.fill_null(0).quantile(0.5, "lower"))
         )
         column = f"{cause}_excess_ns"
-        more = pl.col("spent_ns").fill_null(0) - pl.col("usual_ns").fill_null(0)
+        usual = pl.col("usual_ns").fill_null(0)
+        more = spent_ns.fill_null(0) - usual
         late = (
             late.join(of_cause, on=key, how="left", nulls_equal=True)
             .join(others, on="step", how="left", nulls_equal=True)
@@ -181,9 +194,11 @@ def host_times(model: TimeModel) -> pl.DataFrame:
 
     An activity counts in the step in which it begins. On a rank without steps, step is None.
     """
-    end = pl.col("start_ns") + pl.col("duration_ns")
+    start_ns = pl.col("start_ns")
+    end = start_ns + pl.col("duration_ns")
     steps = model.steps.select("rank", "step", begin_ns="start_ns", last_ns=end)
-    did = model.host.filter(pl.col("what").ne_missing(PROFILER))
+    is_program = pl.col("what").ne_missing(PROFILER)
+    did = model.host.filter(is_program)
     did = did.select("rank", "cause", "start_ns", end_ns=end)
     marked = did.join(steps, on="rank", how="semi").sort("start_ns")
     inside = marked.join_asof(
@@ -195,17 +210,17 @@ def host_times(model: TimeModel) -> pl.DataFrame:
     )
     until = pl.min_horizontal("end_ns", "last_ns")
     inside = inside.drop_nulls("step").select(
-        "rank", "step", "cause", spent_ns=(until - pl.col("start_ns")).clip(0)
+        "rank", "step", "cause", spent_ns=(until - start_ns).clip(0)
     )
     whole = did.join(steps, on="rank", how="anti").select(
         "rank",
         pl.lit(None, inside.schema["step"]).alias("step"),
         "cause",
-        spent_ns=pl.col("end_ns") - pl.col("start_ns"),
+        spent_ns=pl.col("end_ns") - start_ns,
     )
-    return (
-        pl.concat([inside, whole]).group_by("rank", "step", "cause").agg(pl.col("spent_ns").sum())
-    )
+    both = pl.concat([inside, whole])
+    total_ns = pl.col("spent_ns").sum()
+    return both.group_by("rank", "step", "cause").agg(total_ns)
 
 
 _ORDINALS = ("", "", "other ", "third ", "fourth ", "fifth ", "sixth ", "seventh ", "eighth ")
@@ -239,6 +254,7 @@ def find_period(late: list[int], steps: list[int]) -> int | None:
     if len(gaps) != 1:
         return None
     (period,) = gaps
-    begins, ends = chosen[0] < period, chosen[-1] + period >= len(steps)
+    begins = chosen[0] < period
+    ends = chosen[-1] + period >= len(steps)
     is_seen = len(chosen) * period > len(steps) - period and len(steps) >= 2 * period
     return period if period > 1 and begins and ends and is_seen else None

@@ -17,10 +17,10 @@ def allocator_events(trace: Trace, *more: str) -> pl.DataFrame:
     columns = dict.fromkeys(
         (*DEVICE, "time_ns", "size_bytes", "allocated_bytes", "reserved_bytes", *more)
     )
-    rows = trace.select("allocations", *columns).sort("time_ns", maintain_order=True)
-    steps = steps_of(trace).select(
-        "rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns")
-    )
+    all_rows = trace.select("allocations", *columns)
+    rows = all_rows.sort("time_ns", maintain_order=True)
+    end = pl.col("start_ns") + pl.col("duration_ns")
+    steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=end)
     if not steps.height:
         return rows.with_columns(step=pl.lit(None, pl.Int64))
     placed = rows.join_asof(
@@ -31,7 +31,8 @@ def allocator_events(trace: Trace, *more: str) -> pl.DataFrame:
         check_sortedness=False,
     )
     is_in = pl.col("time_ns") < pl.col("end_ns")
-    return placed.with_columns(step=pl.when(is_in).then("step")).drop("start_ns", "end_ns")
+    step_if_inside = pl.when(is_in).then("step")
+    return placed.with_columns(step=step_if_inside).drop("start_ns", "end_ns")
 
 
 def matched(events: pl.DataFrame) -> pl.DataFrame:
@@ -43,9 +44,12 @@ def matched(events: pl.DataFrame) -> pl.DataFrame:
     position in the other's row. It is None for what nothing frees, and for a free of no recorded
     allocation: nothing is guessed.
     """
-    rows = events.with_row_index("at").with_columns(pl.col("at").cast(pl.Int64))
-    known, size = pl.col("address").is_not_null(), pl.col("size_bytes")
-    place = (pl.col("at").shift(n).over(_BLOCK) for n in (1, -1))
+    at = pl.col("at")
+    numbered = events.with_row_index("at")
+    rows = numbered.with_columns(at.cast(pl.Int64))
+    known = pl.col("address").is_not_null()
+    size = pl.col("size_bytes")
+    place = (at.shift(n).over(_BLOCK) for n in (1, -1))
     rows = rows.with_columns(
         pl.when(known).then(column).alias(name)
         for name, column in zip(("previous", "following"), place, strict=True)
@@ -54,9 +58,7 @@ def matched(events: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(
         sizes.gather(rows[name]).alias(f"{name}_bytes") for name in ("previous", "following")
     )
-    is_freed, frees = (
-        (size > 0) & (pl.col("following_bytes") == -size),
-        (size < 0) & (pl.col("previous_bytes") == -size),
-    )
+    is_freed = (size > 0) & (pl.col("following_bytes") == -size)
+    frees = (size < 0) & (pl.col("previous_bytes") == -size)
     other = pl.when(is_freed).then("following").when(frees).then("previous")
     return rows.with_columns(other=other).drop("previous_bytes", "following_bytes")

@@ -81,17 +81,19 @@ class TimeModel:
         out, unless device_id is a key.
         """
         parts = {f"{part}_ns": _PART_OF_WINDOW[part] for part in PARTS}
-        windows = self.device.filter(pl.col("phase") == PROGRAM).select(
+        in_program = pl.col("phase") == PROGRAM
+        windows = self.device.filter(in_program).select(
             "rank", "device_id", "step", "window_ns", "profiler_ns", **parts
         )
         if "device_id" not in keys:
             windows = windows.join(
                 _used_devices(windows), on=["rank", "device_id"], how="semi", nulls_equal=True
             )
+        n_different = pl.col("device_id").n_unique()
         sums = windows.group_by(keys).agg(
             pl.col("window_ns", *parts, "profiler_ns").sum(),
             n_windows=pl.len().cast(pl.Int64),
-            n_devices=pl.col("device_id").n_unique().cast(pl.Int64),
+            n_devices=n_different.cast(pl.Int64),
         )
         return sums.sort(keys)
 
@@ -138,7 +140,8 @@ def _used_devices(windows: pl.DataFrame) -> pl.DataFrame:
     """Name the devices that work at least a share of the time of their rank's busiest one."""
     works = pl.sum_horizontal("compute_ns", "communication_ns", "copy_ns").sum()
     devices = windows.group_by("rank", "device_id").agg(works=works)
-    return devices.filter(pl.col("works") >= _USED * pl.col("works").max().over("rank"))
+    most_work = pl.col("works").max().over("rank")
+    return devices.filter(pl.col("works") >= _USED * most_work)
 
 
 def time_model(trace: Trace) -> TimeModel:
@@ -155,8 +158,11 @@ def break_down(trace: Trace) -> Breakdown:
     and idle are those of HTA's temporal breakdown. Ranks without device work are broken down by
     `break_down_processes`.
     """
-    steps, host, processes = steps_of(trace), activities_of(trace), process_ranks(trace)
-    windows, parts = phases(trace), []
+    steps = steps_of(trace)
+    host = activities_of(trace)
+    processes = process_ranks(trace)
+    windows = phases(trace)
+    parts = []
     if trace.has("kernels"):
         devices = works_of_devices(trace, host_times(trace, host), windows)
         times = times_of_devices(trace, devices)
@@ -173,7 +179,8 @@ def merge_breakdowns(trace: Trace, parts: Sequence[Breakdown]) -> None:
 
 def _model_of(trace: Trace) -> TimeModel:
     breakdown = trace.derived(break_down)
-    windows, collectives = phases(trace), match_collectives(trace)
+    windows = phases(trace)
+    collectives = match_collectives(trace)
     waits = waits_by_window(trace, windows)
     key = ["rank", "device_id", "step", "phase"]
     device = breakdown.windows.drop("collective_wait_ns")

@@ -54,12 +54,18 @@ def by_columns(trace: Trace) -> list[pl.DataFrame]:
 def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Sum the time of each op of one rank: one row per name, names as categorical codes."""
     kind = pl.col("kind")
-    tree = tree.with_columns(is_op=kind == "op", is_python=kind.is_in(["python", "module"]))
-    parent, is_op, word = tree["parent_id"], tree["is_op"], tree["name"]
+    is_python_kind = kind.is_in(["python", "module"])
+    tree = tree.with_columns(is_op=kind == "op", is_python=is_python_kind)
+    parent = tree["parent_id"]
+    is_op = tree["is_op"]
+    word = tree["name"]
     in_calls = attribute_calls(calls, tree.height)
     innermost = nearest_row(parent, is_op)
-    within = sum_within(parent, attribute(work["span_id"], work["duration_ns"], tree.height))
-    is_repeated = repeats(innermost.gather(parent), word, is_op & (within > 0))
+    own_device_ns = attribute(work["span_id"], work["duration_ns"], tree.height)
+    within = sum_within(parent, own_device_ns)
+    word_of_caller = innermost.gather(parent)
+    has_device_time = within > 0
+    is_repeated = repeats(word_of_caller, word, is_op & has_device_time)
     spans = tree.select(
         "name",
         "duration_ns",
@@ -70,15 +76,20 @@ def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
     ops = spans.filter(is_op).group_by("name").agg(measures)
     # CPU self of an op includes the Python calls directly within it.
     is_python = tree["is_python"] & innermost.is_not_null()
-    python = spans.filter(is_python).select(python_ns="cpu_self_ns", name=_owners(tree, is_python))
-    launched = work.select(
-        cuda_self_ns="duration_ns", name=word.gather(innermost.gather(work["span_id"]))
-    )
+    python_spans = spans.filter(is_python)
+    owners = _owners(tree, is_python)
+    python = python_spans.select(python_ns="cpu_self_ns", name=owners)
+    innermost_op = innermost.gather(work["span_id"])
+    launched = work.select(cuda_self_ns="duration_ns", name=word.gather(innermost_op))
     for part in (python, launched):
-        ops = ops.join(part.group_by("name").sum(), on="name", how="left")
-    cpu_self = pl.col("cpu_self_ns") + pl.col("python_ns").fill_null(0)
-    ops = ops.with_columns(cpu_self, pl.col("cuda_self_ns").fill_null(0)).drop("python_ns")
-    return ops.select(pl.lit(tree["rank"][0], pl.Int32).alias("rank"), pl.all())
+        sums_of_part = part.group_by("name").sum()
+        ops = ops.join(sums_of_part, on="name", how="left")
+    python_ns = pl.col("python_ns").fill_null(0)
+    cpu_self = pl.col("cpu_self_ns") + python_ns
+    cuda_self = pl.col("cuda_self_ns").fill_null(0)
+    ops = ops.with_columns(cpu_self, cuda_self).drop("python_ns")
+    rank = pl.lit(tree["rank"][0], pl.Int32)
+    return ops.select(rank.alias("rank"), pl.all())
 
 
 def _owners(tree: pl.DataFrame, chosen: pl.Series) -> pl.Series:
@@ -88,8 +99,10 @@ def _owners(tree: pl.DataFrame, chosen: pl.Series) -> pl.Series:
     """
     if not chosen.any():
         return tree["name"].clear()
-    owner = nearest_row(tree["parent_id"], ~tree["is_python"]).filter(chosen)
-    return tree["name"].gather(owner.set(~tree["is_op"].gather(owner), None))
+    every_owner = nearest_row(tree["parent_id"], ~tree["is_python"])
+    owner = every_owner.filter(chosen)
+    is_other = ~tree["is_op"].gather(owner)
+    return tree["name"].gather(owner.set(is_other, None))
 
 
 # The same in C.
@@ -119,9 +132,11 @@ class _Ops:
 
     def place(self, spans: pa.RecordBatch) -> bool:
         """Find the chain of each span; false where that fails."""
-        names, kinds = spans.column("name"), spans.column("kind")
+        names = spans.column("name")
+        kinds = spans.column("kind")
         try:
-            texts, words = names.dictionary.to_pylist(), kinds.dictionary.to_pylist()
+            texts = names.dictionary.to_pylist()
+            words = kinds.dictionary.to_pylist()
         except UnicodeDecodeError:  # of a damaged file
             return False
         codes = array("I", [self.words.setdefault(name, len(self.words)) for name in texts])
@@ -144,17 +159,14 @@ class _Ops:
             values(calls.column(name))
             for name in ("start_ns", "duration_ns", "process_id", "thread_id")
         )
-        return bool(
-            self.library.ops_charge_calls(self.ops, *_rows(calls.column("span_id")), *columns)
-        )
+        span_rows = _rows(calls.column("span_id"))
+        return bool(self.library.ops_charge_calls(self.ops, *span_rows, *columns))
 
     def launch(self, work: pa.RecordBatch) -> bool:
         """Add device work to the chains of its spans; false where that fails."""
-        return bool(
-            self.library.ops_launch(
-                self.ops, *_rows(work.column("span_id")), values(work.column("duration_ns"))
-            )
-        )
+        span_rows = _rows(work.column("span_id"))
+        durations = values(work.column("duration_ns"))
+        return bool(self.library.ops_launch(self.ops, *span_rows, durations))
 
     def time(self, spans: pa.RecordBatch) -> bool:
         """Add the spans' own times to their chains; false where spans are not placed."""
@@ -180,15 +192,13 @@ class _Ops:
 
     def order(self, spans: pa.RecordBatch) -> bool:
         """Sort the durations of ops by name; false where that fails."""
-        return bool(
-            self.library.ops_order(
-                self.ops, values(spans.column("duration_ns")), self.ends, self.durations
-            )
-        )
+        span_durations = values(spans.column("duration_ns"))
+        return bool(self.library.ops_order(self.ops, span_durations, self.ends, self.durations))
 
     def measures(self) -> Iterator[pl.Series]:
         """Yield the durations of the ops of each name that has any, after all were ordered."""
-        durations, begin = series(self.durations, pl.Int64()), 0
+        durations = series(self.durations, pl.Int64())
+        begin = 0
         for end in self.ends:
             if end > begin:
                 yield durations.slice(begin, end - begin)
@@ -228,7 +238,8 @@ def _names(rank: int, ops: _Ops) -> pl.DataFrame:
             lambda ns: (ns.sum(), ns.mean(), ns.median(), ns.min(), ns.max()), ops.measures()
         )
         measures = pl.DataFrame(list(of_each), _MEASURES, orient="row")
-    names = pl.DataFrame({"name": [*ops.words]}, {"name": pl.String}).hstack(ops.sums)
+    words = pl.DataFrame({"name": [*ops.words]}, {"name": pl.String})
+    names = words.hstack(ops.sums)
     # The other names are of spans that are no ops: of Python functions alone there are 60,000.
     names = names.filter(pl.col("n_calls") > 0)
     return names.hstack(measures).with_columns(rank=pl.lit(rank, pl.Int32))

@@ -24,9 +24,11 @@ def phase_sentences(model: TimeModel) -> list[str]:
 
     The latter is said for all ranks. Times are medians where a sentence is on several ranks.
     """
-    phases, trace = model.phases, model.trace
+    phases = model.phases
+    trace = model.trace
     marked = phases.drop_nulls("step")["rank"].unique()
-    bare = phases.filter(~pl.col("rank").is_in(marked.implode()))
+    is_marked = pl.col("rank").is_in(marked.implode())
+    bare = phases.filter(~is_marked)
     sentences = [*_on_program(bare, trace)] if bare.height else []
     sentences += _on_edges(phases, trace)
     return [*sentences, *_on_steps(phases.drop_nulls("step"), trace)]
@@ -65,7 +67,8 @@ def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
         of_phase = phases.filter(phase=phase)
         if of_phase.is_empty():
             continue
-        ns = _median(of_phase.group_by("rank").agg(ns=_NS)) / 1e6
+        time_by_rank = of_phase.group_by("rank").agg(ns=_NS)
+        ns = _median(time_by_rank) / 1e6
         ranks = _ranks(of_phase, trace)
         where = f"{ranks}: for" if ranks else "For"
         if phase == EARLIER:
@@ -90,7 +93,8 @@ def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
 
 def _on_steps(steps: pl.DataFrame, trace: Trace) -> Iterator[str]:
     """Say which steps are left out of the program, or of its medians."""
-    is_cut = (pl.col("phase") == PROGRAM) & ~pl.col("is_whole")
+    in_program = pl.col("phase") == PROGRAM
+    is_cut = in_program & ~pl.col("is_whole")
     for left_out, why in (
         (
             steps.filter(phase=START_UP),
@@ -106,7 +110,8 @@ def _on_steps(steps: pl.DataFrame, trace: Trace) -> Iterator[str]:
             continue
         ranks = _ranks(left_out, trace)
         numbers = sorted({int(step) for step in left_out["step"]})
-        ns = left_out.select((pl.col("end_ns") - pl.col("start_ns")).median()).item()
+        length_ns = pl.col("end_ns") - pl.col("start_ns")
+        ns = left_out.select(length_ns.median()).item()
         words = f"step{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
         words = f"{ranks}: {words}" if ranks else words.capitalize()
         yield f"{words} ({ns / 1e6:.2f} ms): {why}."

@@ -79,8 +79,10 @@ def program_steps(steps: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
 
     `steps` is the table of steps, `windows` are as from `phases`.
     """
-    in_program = windows.filter(pl.col("phase") == PROGRAM).drop_nulls("step")
-    is_chosen = pl.col("is_whole") | ~pl.col("is_whole").any().over("rank")
+    is_program = pl.col("phase") == PROGRAM
+    in_program = windows.filter(is_program).drop_nulls("step")
+    is_whole = pl.col("is_whole")
+    is_chosen = is_whole | ~is_whole.any().over("rank")
     chosen = in_program.filter(is_chosen).select("rank", "step")
     return steps.join(chosen, on=["rank", "step"], how="semi", maintain_order="left")
 
@@ -94,8 +96,11 @@ def in_program(trace: Trace) -> pl.Expr:
     in_steps = {*kernels.drop_nulls("step")["rank"].unique()}
     without = {*steps_of(trace)["rank"].unique()} - {*kernels["rank"].unique()}
     marked = pl.Series("rank", sorted(in_steps | without), dtype=pl.Int32)
-    condition = pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked.implode())
-    others = phases(trace).drop_nulls("step").filter(pl.col("phase") != PROGRAM)
+    has_steps = pl.col("step").is_not_null()
+    is_marked = pl.col("rank").is_in(marked.implode())
+    condition = has_steps | ~is_marked
+    steps_with_phase = phases(trace).drop_nulls("step")
+    others = steps_with_phase.filter(pl.col("phase") != PROGRAM)
     for rank, step in others.select("rank", "step").iter_rows():
         condition &= ((pl.col("rank") != rank) | (pl.col("step") != step)).fill_null(value=True)
     return condition
@@ -146,19 +151,21 @@ class _Rank:
 
         The profiler's own work is left out.
         """
-        is_own = pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
-        wanted = pl.col("cause").cast(pl.String).is_in(causes) & ~is_own
+        what = pl.col("what").cast(pl.String)
+        is_own = what.eq_missing(pl.lit(PROFILER))
+        is_of_cause = pl.col("cause").cast(pl.String).is_in(causes)
+        wanted = is_of_cause & ~is_own
         return union(self.activities.filter(wanted).select("start_ns", end_ns=END))
 
     def gaps(self, begin: int, end: int) -> Gaps:
         """Return the gaps between the work of all devices from begin to end."""
+        start_ns = pl.col("start_ns")
         times = pl.concat(
-            part.select(pl.col("start_ns").cast(pl.Int64), end_ns=END.cast(pl.Int64))
+            part.select(start_ns.cast(pl.Int64), end_ns=END.cast(pl.Int64))
             for part in self.work.values()
         )
-        profiler = self.activities.filter(
-            pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
-        )
+        what = pl.col("what").cast(pl.String)
+        profiler = self.activities.filter(what.eq_missing(pl.lit(PROFILER)))
         host = HostPieces(
             calls=start_up_calls(self.calls),
             loads=self.of_cause("loading"),
@@ -166,7 +173,8 @@ class _Rank:
             inputs=self.of_cause("input"),
             profiler=union(profiler.select("start_ns", end_ns=END)),
         )
-        within = union(times.filter(pl.col("start_ns") < end, pl.col("end_ns") > begin))
+        overlaps = times.filter(start_ns < end, pl.col("end_ns") > begin)
+        within = union(overlaps)
         return Gaps.between(within, (begin, end), self.work.get("kernels"), host)
 
 
@@ -222,10 +230,12 @@ def give_awaited(trace: Trace, awaited: Mapping[int, int]) -> None:
 
 
 def _awaited_from(trace: Trace) -> dict[int, int]:
-    calls = match_collectives(trace).calls.filter(pl.col("rank") == pl.col("awaited_rank"))
+    is_awaited = pl.col("rank") == pl.col("awaited_rank")
+    calls = match_collectives(trace).calls.filter(is_awaited)
     wait = pl.col("last_start_ns") - pl.col("first_start_ns")
     long = calls.filter(wait >= LONG_NS)
-    return dict(long.group_by("rank").agg((pl.col("own_start_ns") - wait).min()).iter_rows())
+    earliest = (pl.col("own_start_ns") - wait).min()
+    return dict(long.group_by("rank").agg(earliest).iter_rows())
 
 
 _Row = tuple[int | None, str, int, int, bool]
@@ -241,7 +251,8 @@ def _of_recorded(known: _Rank, awaited: int | None) -> Iterable[_Row]:
         return [(None, PROGRAM, known.begin, known.end, True)]
     starts = [int(part["start_ns"].min()) for part in known.work.values()]  # type: ignore[arg-type]
     ends = [int(part.select(END.max()).item()) for part in known.work.values()]
-    earlier, stop = known.edges.earlier_end(), known.later or max(ends)
+    earlier = known.edges.earlier_end()
+    stop = known.later or max(ends)
     first = min(starts) if earlier is None else earlier
     gaps = known.gaps(known.begin if earlier is None else earlier, stop)
     start = start_up_end(gaps, first, awaited)
@@ -261,7 +272,8 @@ def _of_steps(known: _Rank) -> Iterable[_Row]:
         for (step, start, end), flag in zip(steps.iter_rows(), flags, strict=True)
     ]
     earlier = known.edges.earlier_end() if known.work else None
-    first, last = int(steps["start_ns"][0]), int(steps["end_ns"].max())  # type: ignore[arg-type]
+    first = int(steps["start_ns"][0])
+    last = int(steps["end_ns"].max())  # type: ignore[arg-type]
     if earlier is not None and known.begin < min(earlier, first):
         rows.insert(0, (None, EARLIER, known.begin, min(earlier, first), True))
     if known.later is not None:
@@ -283,13 +295,16 @@ def _phases_of_steps(known: _Rank) -> list[str]:
             break
         phases_of_steps[place] = START_UP
     launched = _launched(known)
-    rest = steps.with_columns(launched).filter(pl.Series(phases_of_steps) == PROGRAM)
+    is_program = pl.Series(phases_of_steps) == PROGRAM
+    rest = steps.with_columns(launched).filter(is_program)
     windows = steps["window"].to_list()
     for place, phase in enumerate(phases_of_steps):
         is_last = place + 1 == len(phases_of_steps) or windows[place] != windows[place + 1]
-        others = rest.filter(pl.col("step").ne_missing(pl.lit(steps["step"][place])))
+        this_step = pl.lit(steps["step"][place])
+        others = rest.filter(pl.col("step").ne_missing(this_step))
         if is_last and phase == PROGRAM and others.height:
-            median = others.select(pl.col("duration_ns", "launched").median()).row(0)
+            medians = pl.col("duration_ns", "launched").median()
+            median = others.select(medians).row(0)
             of_step = (steps["duration_ns"][place], launched[place])
             if of_step[0] < _TAIL * median[0] and (
                 median[1] == 0 or of_step[1] < _TAIL * median[1]
@@ -307,8 +322,10 @@ def _launched(known: _Rank) -> pl.Series:
     kernels = known.work.get("kernels")
     if kernels is None or not kernels["step"].count():
         return steps["n_kernels"].alias("launched")
-    counts = kernels.drop_nulls("step").group_by("step").agg(launched=pl.len().cast(pl.Int64))
-    return steps.join(counts, on="step", how="left", maintain_order="left")["launched"].fill_null(0)
+    by_step = kernels.drop_nulls("step").group_by("step")
+    counts = by_step.agg(launched=pl.len().cast(pl.Int64))
+    with_counts = steps.join(counts, on="step", how="left", maintain_order="left")
+    return with_counts["launched"].fill_null(0)
 
 
 def _is_start_up(known: _Rank, place: int) -> bool:
@@ -319,4 +336,5 @@ def _is_start_up(known: _Rank, place: int) -> bool:
     if not isinstance(others, float) or length < _MUCH_LONGER * others or not known.work:
         return False
     start = int(known.steps["start_ns"][place])
-    return start_up_ns(known.gaps(start, start + length)) >= _MOST * (length - others)
+    gaps = known.gaps(start, start + length)
+    return start_up_ns(gaps) >= _MOST * (length - others)

@@ -55,12 +55,11 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
     `domain` is None for the default one. Marks, which have no duration, are left out.
     """
     columns = [*LANE, "name", "start_ns", "duration_ns"]
-    spans = trace.select(
-        "spans", *columns, "kind", "category", where=pl.col("kind").is_in(["annotation", "nvtx"])
-    )
-    category = (
-        pl.when(pl.col("kind") == "nvtx").then(pl.col("category").cast(pl.String)).fill_null("")
-    )
+    kind = pl.col("kind")
+    is_range = kind.is_in(["annotation", "nvtx"])
+    spans = trace.select("spans", *columns, "kind", "category", where=is_range)
+    category_text = pl.col("category").cast(pl.String)
+    category = pl.when(kind == "nvtx").then(category_text).fill_null("")
     # A domain other than the default one stands behind the kind of range: push_pop NCCL.
     domain = category.str.extract(r"^\S+ (.+)$").alias("domain")
     return (
@@ -106,7 +105,8 @@ def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...
     has as many ranks of the first frame as bound the memory that takes, and as fit into 64-bit
     moments. Ranks that the first frame does not have are left out.
     """
-    start, end = pl.col("start_ns"), pl.col("end_ns")
+    start = pl.col("start_ns")
+    end = pl.col("end_ns")
     times = [
         frame.select("rank", start, end_ns=END if "duration_ns" in frame.columns else start)
         for frame in frames
@@ -124,12 +124,15 @@ def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...
         return
     del times
     moves: list[dict[int, int]] = [{}]
-    until, n_rows = None, 0
+    until = None
+    n_rows = 0
     for rank, first, last, n in extents.join(frames[0], on="rank", how="semi").iter_rows():
         move = 0 if until is None else until + 1 - first
         n_rows += n
         if last + move > _LATEST or n_rows > _MOST_ROWS:
-            moves, move, n_rows = [*moves, {}], 0, n
+            moves = [*moves, {}]
+            move = 0
+            n_rows = n
         moves[-1][rank], until = move, last + move
     for moves_of_group in moves:
         move_by = pl.DataFrame(
@@ -149,10 +152,13 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
 
     The times of ranks do not overlap. Calls are sorted by start.
     """
-    edges = pl.concat([ranges["start_ns"], ranges.select(END).to_series()]).unique().sort()
+    ends = ranges.select(END).to_series()
+    every_edge = pl.concat([ranges["start_ns"], ends]).unique()
+    edges = every_edge.sort()
     launched = _launched(calls, work, edges)
     lanes = ranges.select(*LANE, "domain").unique(maintain_order=True)
-    lanes = lanes.with_columns(lane=pl.int_range(pl.len(), dtype=pl.Int64))
+    lane_numbers = pl.int_range(pl.len(), dtype=pl.Int64)
+    lanes = lanes.with_columns(lane=lane_numbers)
     tree = ranges.join(
         lanes, on=[*LANE, "domain"], how="left", nulls_equal=True, maintain_order="left"
     )
@@ -166,15 +172,18 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
     moments = asked.select(
         "process_id", thread_id="lane", start_ns=edges.gather(asked["segment"]), duration_ns=1
     )
-    nesting = nest(tree.with_columns(thread_id="lane"), moments.cast(pl.Int64))
-    parent, around = as_rows(nesting.parent), as_rows(nesting.call_span)
+    tree_by_lane = tree.with_columns(thread_id="lane")
+    nesting = nest(tree_by_lane, moments.cast(pl.Int64))
+    parent = as_rows(nesting.parent)
+    around = as_rows(nesting.call_span)
     tree = tree.with_columns(
         path=_paths(tree["name"], parent),
         depth=pl.Series(nesting.depth, dtype=pl.Int64),
         self_ns=pl.Series(nesting.self_ns, dtype=pl.Int64),
     )
     within = pl.repeat(False, launched.height, dtype=pl.Boolean, eager=True)
-    within = within.scatter(asked["row"].filter(around.is_not_null()), True)
+    is_around = around.is_not_null()
+    within = within.scatter(asked["row"].filter(is_around), True)
     own_ns = attribute(around, asked["device_ns"], tree.height)
     return Ranges(tree, launched.with_columns(within=within), own_ns, edges)
 
@@ -185,12 +194,16 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
     A segment is the index of its first moment in `edges`, -1 for time before all of them. The rows
     are sorted by segment.
     """
-    row = rows_of(calls["rank"], calls["api_call_id"], work.select("rank", "api_call_id"))
+    ids_of_calls = work.select("rank", "api_call_id")
+    row = rows_of(calls["rank"], calls["api_call_id"], ids_of_calls)
     if row.null_count():
-        work, row = work.filter(row.is_not_null()), row.drop_nulls()
+        work = work.filter(row.is_not_null())
+        row = row.drop_nulls()
     begins = calls["start_ns"].search_sorted(edges)  # the call that is the first of each segment
-    segment = begins.search_sorted(row.cast(begins.dtype), side="right").cast(pl.Int64) - 1
-    threads = calls.select(column.gather(row) for column in calls.select(LANE).get_columns())
+    n_begun = begins.search_sorted(row.cast(begins.dtype), side="right")
+    segment = n_begun.cast(pl.Int64) - 1
+    lane_columns = calls.select(LANE).get_columns()
+    threads = calls.select(column.gather(row) for column in lane_columns)
     lane, lanes = numbered(threads, LANE)
     n_lanes = max(lanes.height, 1)
     key = segment if n_lanes == 1 else segment * n_lanes + lane.cast(pl.Int64)
@@ -199,6 +212,8 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
     stands = [] if is_each_once(row) else [row.is_first_distinct().alias("stands")]
     n_launches = pl.col("stands").sum() if stands else pl.len()
     ns = pl.col("duration_ns")
+    start_ns = pl.col("start_ns")
+    end = pl.col("end")
     sums = (
         work.select("start_ns", "duration_ns", "is_kernel", end=END)
         .with_columns(key.alias("key"), *stands)
@@ -206,23 +221,22 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
         .agg(
             n_launches.cast(pl.Int64).alias("n_launches"),
             ns.sum(),
-            pl.col("start_ns").min(),
-            pl.col("end").max(),
+            start_ns.min(),
+            end.max(),
         )
     )
     together = sums.group_by("key").agg(
         pl.col("n_launches").sum(),
         device_ns=ns.sum(),
         kernel_ns=ns.filter("is_kernel").sum(),
-        first=pl.col("start_ns").min(),
-        last=pl.col("end").max(),
+        first=start_ns.min(),
+        last=end.max(),
     )
     together = together.sort("key").with_columns(
         segment=pl.col("key") // n_lanes, lane=pl.col("key") % n_lanes
     )
-    return together.hstack(lanes[together["lane"]].cast(dict.fromkeys(LANE[1:], pl.Int64))).drop(
-        "key", "lane"
-    )
+    threads_of_lanes = lanes[together["lane"]].cast(dict.fromkeys(LANE[1:], pl.Int64))
+    return together.hstack(threads_of_lanes).drop("key", "lane")
 
 
 def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
@@ -234,7 +248,8 @@ def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
     """
     work, begin, end = _runs(ranges, LANE)
     sums = _run_sums(work, begin, end, ["n_launches", "device_ns", "kernel_ns"])
-    together = _run_sums(*_runs(ranges, LANE[:-1]), ["device_ns"])
+    runs = _runs(ranges, LANE[:-1])
+    together = _run_sums(*runs, ["device_ns"])
     others = (together["device_ns"] - sums["device_ns"]).alias("others_ns")
     return sums.with_columns(_run_extent(work, begin, end), others)
 
@@ -250,7 +265,8 @@ def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, 
     work = ranges.launched.with_columns(
         at=group.cast(pl.Int64) * size + pl.col("segment") + 1
     ).sort("at")
-    numbers = groups.with_columns(number=pl.int_range(pl.len(), dtype=pl.Int64))
+    numbers_of_groups = pl.int_range(pl.len(), dtype=pl.Int64)
+    numbers = groups.with_columns(number=numbers_of_groups)
     number = ranges.tree.select(key).join(numbers, on=key, how="left", maintain_order="left")[
         "number"
     ]
@@ -282,13 +298,18 @@ def _run_extent(launched: pl.DataFrame, begin: pl.Series, end: pl.Series) -> pl.
     It is 0 for an empty run.
     Least and greatest are computed for blocks of 2, 4, 8 … rows; two such blocks cover any run.
     """
-    extent = pl.repeat(0, len(begin), dtype=pl.Int64, eager=True).alias("projected_ns")
-    first, last = launched["first"], launched["last"]
-    length, size = end - begin, 1
+    no_extent = pl.repeat(0, len(begin), dtype=pl.Int64, eager=True)
+    extent = no_extent.alias("projected_ns")
+    first = launched["first"]
+    last = launched["last"]
+    length = end - begin
+    size = 1
     longest = length.max()
     while isinstance(longest, int) and size <= longest:
-        rows = ((length >= size) & (length < 2 * size)).arg_true()
-        left, right = begin.gather(rows), end.gather(rows) - size
+        is_of_size = (length >= size) & (length < 2 * size)
+        rows = is_of_size.arg_true()
+        left = begin.gather(rows)
+        right = end.gather(rows) - size
         begins = pl.DataFrame({"a": first.gather(left), "b": first.gather(right)}).min_horizontal()
         ends = pl.DataFrame({"a": last.gather(left), "b": last.gather(right)}).max_horizontal()
         extent = extent.scatter(rows, ends - begins)
@@ -304,12 +325,14 @@ def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:
     Marks of steps lose their number within the paths of other ranges, so that a range in every step
     has one path.
     """
-    above = joined_paths(each_once(names, without_step), parent, BETWEEN).gather(parent)
-    return below(above, names.cast(pl.Categorical), BETWEEN).cast(pl.String)
+    without_steps = each_once(names, without_step)
+    above = joined_paths(without_steps, parent, BETWEEN).gather(parent)
+    words = names.cast(pl.Categorical)
+    return below(above, words, BETWEEN).cast(pl.String)
 
 
 def without_step(name: pl.Expr) -> pl.Expr:
     """Return names, of a mark of a step with `*` for its number."""
-    return (
-        pl.when(name.str.contains(STEP_NAME)).then(name.str.replace(r"\d+$", "*")).otherwise(name)
-    )
+    names_step = name.str.contains(STEP_NAME)
+    with_star = name.str.replace(r"\d+$", "*")
+    return pl.when(names_step).then(with_star).otherwise(name)

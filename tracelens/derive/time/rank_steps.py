@@ -23,10 +23,12 @@ def rank_steps(model: TimeModel) -> pl.DataFrame:
         .agg(pl.col("compute_ns").sum())
         .sort("compute_ns", "device_id")
     )
-    device = busiest.group_by("rank", maintain_order=True).last().select("rank", "device_id")
+    last_of_rank = busiest.group_by("rank", maintain_order=True).last()
+    device = last_of_rank.select("rank", "device_id")
     of_device = steps.join(device, on=["rank", "device_id"], how="semi", nulls_equal=True)
     parts = [f"{part}_ns" for part in PARTS]
-    return of_device.select("rank", "step", *parts, step_ns="window_ns").sort("rank", "step")
+    parts_of_steps = of_device.select("rank", "step", *parts, step_ns="window_ns")
+    return parts_of_steps.sort("rank", "step")
 
 
 def rank_averages(model: TimeModel) -> pl.DataFrame:
@@ -41,8 +43,10 @@ def rank_averages(model: TimeModel) -> pl.DataFrame:
     delays = waits_in(model.trace, windows).rename(
         {"awaited_rank": "rank", "exposed_ns": "delays_ns"}
     )
-    delays_ns = pl.col("delays_ns").fill_null(0) / pl.col("n")
-    return means.join(delays, on="rank", how="left").with_columns(delays_ns).drop("n").sort("rank")
+    delay_ns = pl.col("delays_ns").fill_null(0)
+    delays_ns = delay_ns / pl.col("n")
+    with_delays = means.join(delays, on="rank", how="left")
+    return with_delays.with_columns(delays_ns).drop("n").sort("rank")
 
 
 def ranks_to_draw(model: TimeModel) -> list[int]:
@@ -51,15 +55,15 @@ def ranks_to_draw(model: TimeModel) -> list[int]:
     Empty where no rank waits for another.
     """
     pairs = model.waits.sort("exposed_ns", "rank", "awaited_rank", descending=[True, False, False])
-    losses = pairs.group_by("rank").agg(pl.col("exposed_ns").sum(), pl.col("awaited_rank").first())
+    total_ns = pl.col("exposed_ns").sum()
+    first_awaited = pl.col("awaited_rank").first()
+    losses = pairs.group_by("rank").agg(total_ns, first_awaited)
     losses = losses.sort("exposed_ns", "rank", descending=[True, False])
     if losses.is_empty():
         return []
-    worst, awaited, median = (
-        losses["rank"][0],
-        losses["awaited_rank"][0],
-        losses["rank"][losses.height // 2],
-    )
+    worst = losses["rank"][0]
+    awaited = losses["awaited_rank"][0]
+    median = losses["rank"][losses.height // 2]
     return [*dict.fromkeys((worst, awaited, median))]
 
 
@@ -113,7 +117,8 @@ def heat_map(
     steps = rank_steps(model).drop_nulls("step")
     if steps.is_empty():
         return None
-    keys, labels = [], []
+    keys = []
+    labels = []
     for name, most, alone in (
         ("rank", most_rows, ranks_to_draw(model)[1:2]),
         ("step", most_columns, []),
@@ -131,16 +136,19 @@ def heat_map(
             [f"{part[0]} to {part[-1]}" if len(part) > 1 else str(part[0]) for part in parts]
         )
     causes = [f"{cause}_ns" for cause in IDLE_PARTS]
+    longest = pl.col("step_ns", "waiting_ns", "compute_ns", "idle_ns").max()
+    names = dict(enumerate(IDLE_PARTS))
     cells = (
         steps.with_columns(idle_ns=pl.sum_horizontal(causes))
         .group_by(row=keys[0], column=keys[1])
-        .agg(pl.col("step_ns", "waiting_ns", "compute_ns", "idle_ns").max(), pl.col(causes).sum())
+        .agg(longest, pl.col(causes).sum())
         .with_columns(at=pl.concat_list(causes).list.arg_max())
         .with_columns(
             cause=pl.when(pl.sum_horizontal(causes) > 0).then(
-                pl.col("at").replace_strict(dict(enumerate(IDLE_PARTS)), return_dtype=pl.String)
+                pl.col("at").replace_strict(names, return_dtype=pl.String)
             )
         )
     )
     rows, columns = labels
-    return HeatMap(rows, columns, cells.drop("at", *causes).sort("row", "column"))
+    ordered_cells = cells.drop("at", *causes).sort("row", "column")
+    return HeatMap(rows, columns, ordered_cells)

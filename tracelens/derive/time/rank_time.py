@@ -95,7 +95,8 @@ class RankTime:
 
         Return None where each takes less than is worth a change.
         """
-        bound, shares = self.bound, self.shares
+        bound = self.bound
+        shares = self.shares
         rest = max((part for part in PARTS if part != bound), key=shares.__getitem__)
         return rest if shares[rest] >= WORTH_IT else None
 
@@ -152,18 +153,21 @@ def with_shares(model: TimeModel) -> pl.DataFrame:
     Shares are of the time without the profiler's.
     """
     marked = model.device.drop_nulls("step")["rank"].unique()
+    is_marked = pl.col("rank").is_in(marked.implode())
     kept = pl.DataFrame(
         [*model.kept_shares().items()],
         schema={"rank": pl.Int32, "kept": pl.Float64},
         orient="row",
-    ).filter(pl.col("rank").is_in(marked.implode()))
+    ).filter(is_marked)
     windows = model.device.join(kept, on="rank", how="left", maintain_order="left")
-    slowed = pl.sum_horizontal(f"idle_{part}_ns" for part in SLOWED) - pl.col("profiler_ns")
-    added = (slowed * (1 - pl.col("kept").fill_null(1.0))).round().cast(pl.Int64)
-    windows = windows.with_columns(profiler_ns=pl.col("profiler_ns") + added)
-    unprofiled = pl.col("window_ns") - pl.col("profiler_ns")
+    profiler_ns = pl.col("profiler_ns")
+    slowed = pl.sum_horizontal(f"idle_{part}_ns" for part in SLOWED) - profiler_ns
+    kept_frac = pl.col("kept").fill_null(1.0)
+    added = (slowed * (1 - kept_frac)).round().cast(pl.Int64)
+    windows = windows.with_columns(profiler_ns=profiler_ns + added)
+    unprofiled = pl.col("window_ns") - profiler_ns
     measures = {name: pl.col(f"{name}_ns") for name in _SHARES}
-    measures["idle"] -= pl.col("profiler_ns")
+    measures["idle"] -= profiler_ns
     shares = {f"{name}_frac": over(ns, unprofiled) for name, ns in measures.items()}
     return TIME_BREAKDOWN.conform(windows.with_columns(**shares))
 
@@ -191,7 +195,8 @@ def mark_times(model: TimeModel) -> dict[int, int]:
 
     Ranks are left out where that is the time of a step.
     """
-    times = step_times(model).select("rank", "median_ns", "mark_ns").drop_nulls("mark_ns")
+    every_time = step_times(model).select("rank", "median_ns", "mark_ns")
+    times = every_time.drop_nulls("mark_ns")
     return {rank: round(mark) for rank, median, mark in times.iter_rows() if _differs(median, mark)}
 
 
@@ -208,10 +213,11 @@ def step_sentences(model: TimeModel) -> list[str]:
             _sentence(f"Rank {row['rank']}: a" if several else "A", row, ranks.get(row["rank"]))
             for row in times.iter_rows(named=True)
         ]
+    median_ns = pl.col("median_ns")
     low, middle, high, mark = times.select(
-        low=pl.col("median_ns").min(),
-        middle=pl.col("median_ns").median(),
-        high=pl.col("median_ns").max(),
+        low=median_ns.min(),
+        middle=median_ns.median(),
+        high=median_ns.max(),
         mark=pl.col("mark_ns").median(),
     ).row(0)
     spread = f"{low / 1e6:.2f} to {high / 1e6:.2f} ms"
@@ -239,7 +245,8 @@ def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:
     beside = _beside_mark(row["median_ns"], row["mark_ns"], is_process=is_process)
     if row["n_steps"] == 1:
         return f"{words}{beside}; there is one, so nothing tells how much it varies."
-    low, high = row["low_ns"] / 1e6, row["high_ns"] / 1e6
+    low = row["low_ns"] / 1e6
+    high = row["high_ns"] / 1e6
     spread = f"median of {row['n_steps']}; {low:.2f} to {high:.2f} ms"
     judged = None if rank is None else rank.judged_step_ns
     shares = ""

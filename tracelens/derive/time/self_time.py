@@ -18,7 +18,8 @@ def attribute(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
         .group_by("row")
         .agg(pl.col("value").sum())
     )
-    return pl.repeat(0, n_rows, dtype=pl.Int64, eager=True).scatter(sums["row"], sums["value"])
+    zeros = pl.repeat(0, n_rows, dtype=pl.Int64, eager=True)
+    return zeros.scatter(sums["row"], sums["value"])
 
 
 def attribute_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
@@ -33,7 +34,10 @@ def attribute_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
 
 def with_own_time(calls: pl.DataFrame) -> pl.DataFrame:
     """Add own_ns to calls: the time that no earlier call of the thread covers; by start."""
-    ordered = calls.with_columns(ends=END).sort("start_ns", "ends", descending=[False, True])
-    reached = pl.col("ends").cum_max().shift(1).over(_LANE).fill_null(pl.col("start_ns"))
-    own = (pl.col("ends") - pl.max_horizontal("start_ns", reached)).clip(0)
+    with_ends = calls.with_columns(ends=END)
+    ordered = with_ends.sort("start_ns", "ends", descending=[False, True])
+    ends = pl.col("ends")
+    latest_end = ends.cum_max().shift(1).over(_LANE)
+    reached = latest_end.fill_null(pl.col("start_ns"))
+    own = (ends - pl.max_horizontal("start_ns", reached)).clip(0)
     return ordered.with_columns(own_ns=own).drop("ends")

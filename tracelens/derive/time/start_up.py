@@ -74,27 +74,32 @@ class Gaps:
         the profiler does for itself is not.
         """
         begin, end = stretch
+        in_window = pl.col("start_ns", "end_ns").clip(begin, end)
         edges = pl.concat(
             [
                 pl.DataFrame({"start_ns": [begin], "end_ns": [begin]}),
-                busy.select(pl.col("start_ns", "end_ns").clip(begin, end)),
+                busy.select(in_window),
                 pl.DataFrame({"start_ns": [end], "end_ns": [end]}),
             ]
         )
-        length = pl.col("end_ns") - pl.col("start_ns")
+        end_ns = pl.col("end_ns")
+        start_ns = pl.col("start_ns")
+        length = end_ns - start_ns
+        busy_so_far = length.cum_sum()
         gaps = edges.select(
-            start_ns="end_ns", end_ns=pl.col("start_ns").shift(-1), busy_ns=length.cum_sum()
-        ).filter((length >= LONG_NS) | (pl.col("start_ns") == begin) & (length > 0))
+            start_ns="end_ns", end_ns=start_ns.shift(-1), busy_ns=busy_so_far
+        ).filter((length >= LONG_NS) | (start_ns == begin) & (length > 0))
         firsts = _before_first_use(gaps, kernels)
         narrow, wide = (
             covered_by(union(pl.concat([host.calls, pieces, host.profiler])), gaps)
             for pieces in (host.loads, host.launches)
         )
+        profiler_ns = covered_by(host.profiler, gaps)
         frame = gaps.with_columns(
-            load_ns=narrow.zip_with(~firsts, wide) - covered_by(host.profiler, gaps),
+            load_ns=narrow.zip_with(~firsts, wide) - profiler_ns,
             input_ns=covered_by(host.inputs, gaps),
         )
-        first_input = host.inputs.filter(pl.col("end_ns") > begin)["start_ns"].min()
+        first_input = host.inputs.filter(end_ns > begin)["start_ns"].min()
         input_start = first_input if isinstance(first_input, int) else begin
         busy_ns = int(edges.select(length.sum()).item())
         return cls(frame, begin, end, busy_ns, max(begin, input_start))
@@ -109,18 +114,25 @@ def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
     duration_ns) are sorted by start.
     """
     ns = pl.col("duration_ns")
-    long = calls.filter(ns >= LONG_NS, ~pl.col("kind").cast(pl.String).is_in(_WAITING))
+    waits = pl.col("kind").cast(pl.String).is_in(_WAITING)
+    long = calls.filter(ns >= LONG_NS, ~waits)
+    long_apis = long.select("api").unique()
     candidates = calls.select("api", "kind", "start_ns", "duration_ns").join(
-        long.select("api").unique(), on="api", how="semi", maintain_order="left"
+        long_apis, on="api", how="semi", maintain_order="left"
     )
-    is_first = (ns >= LONG_NS).cast(pl.Int8).cum_min().over("api") == 1
-    candidates = candidates.with_columns(is_first=is_first).with_columns(n=pl.len().over("api"))
+    is_long = (ns >= LONG_NS).cast(pl.Int8)
+    is_first = is_long.cum_min().over("api") == 1
+    n_calls = pl.len().over("api")
+    candidates = candidates.with_columns(is_first=is_first).with_columns(n=n_calls)
     longest = ns.filter("is_first").max().over("api")
-    later = ns.filter(~pl.col("is_first")).max().over("api").fill_null(0)
-    has_later = (~pl.col("is_first")).any().over("api")
-    is_apart = (has_later & (_MUCH_LONGER * later <= longest)) | (pl.col("n") == 1)
-    end = (pl.col("start_ns") + ns).alias("end_ns")
-    return union(candidates.filter("is_first", is_apart).select(pl.col("start_ns"), end))
+    is_later = ~pl.col("is_first")
+    later = ns.filter(is_later).max().over("api").fill_null(0)
+    has_later = is_later.any().over("api")
+    is_much_longer = _MUCH_LONGER * later <= longest
+    is_apart = (has_later & is_much_longer) | (pl.col("n") == 1)
+    start_ns = pl.col("start_ns")
+    end = (start_ns + ns).alias("end_ns")
+    return union(candidates.filter("is_first", is_apart).select(start_ns, end))
 
 
 def start_up_ns(gaps: Gaps) -> int:
@@ -139,11 +151,12 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
     one, which is late.
     """
     start = first
-    lead = gaps.frame.filter(pl.col("end_ns") <= first)
+    end_ns = pl.col("end_ns")
+    lead = gaps.frame.filter(end_ns <= first)
     if lead.height and int(lead["input_ns"].sum()) > _MOST * (first - gaps.begin):
         start = gaps.input_start
     rows = gaps.frame.filter(pl.col("start_ns") >= first)
-    later = rows.filter(pl.col("end_ns") < gaps.end).rows(named=True)
+    later = rows.filter(end_ns < gaps.end).rows(named=True)
     loading_ns = 0
     for row in later:
         length = row["end_ns"] - row["start_ns"]
@@ -172,7 +185,8 @@ def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
     """
     if row["start_ns"] <= start:
         return False
-    before_start = gaps.frame.filter(pl.col("end_ns") == start)["busy_ns"]
+    ends_at_start = pl.col("end_ns") == start
+    before_start = gaps.frame.filter(ends_at_start)["busy_ns"]
     worked_ns = row["busy_ns"] - (before_start[0] if len(before_start) else 0)
     later_ns = gaps.busy_ns - row["busy_ns"]
     rate = worked_ns / (row["start_ns"] - start)
@@ -185,7 +199,8 @@ def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
 
     After such a gap the device does most of its work, far more steadily.
     """
-    if row["input_ns"] > _MOST * (row["end_ns"] - row["start_ns"]):
+    length_ns = row["end_ns"] - row["start_ns"]
+    if row["input_ns"] > _MOST * length_ns:
         return False
     later_ns = gaps.busy_ns - row["busy_ns"]
     before = row["busy_ns"] / (row["end_ns"] - first)
@@ -198,13 +213,20 @@ def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Se
     nothing = pl.Series([False] * gaps.height, dtype=pl.Boolean)
     if kernels is None or gaps.is_empty():
         return nothing
-    times = gaps.select("end_ns", length=pl.col("end_ns") - pl.col("start_ns"))
-    starts = kernels.select("name", end_ns=pl.col("start_ns").cast(pl.Int64))
-    ending = times.join(starts, on="end_ns").unique("end_ns", keep="first")
-    firsts = starts.join(ending.select("name").unique(), on="name", how="semi")
-    firsts = firsts.group_by("name").agg(first_ns=pl.col("end_ns").min())
+    end_ns = pl.col("end_ns")
+    start_ns = pl.col("start_ns")
+    length = pl.col("length")
+    times = gaps.select("end_ns", length=end_ns - start_ns)
+    starts = kernels.select("name", end_ns=start_ns.cast(pl.Int64))
+    ended = times.join(starts, on="end_ns")
+    ending = ended.unique("end_ns", keep="first")
+    names = ending.select("name").unique()
+    firsts = starts.join(names, on="name", how="semi")
+    firsts = firsts.group_by("name").agg(first_ns=end_ns.min())
     uses = ending.join(firsts, on="name").sort("end_ns")
-    is_later = pl.col("end_ns") > pl.col("first_ns")
-    longest = pl.col("length").filter(is_later).max().over("name").fill_null(0)
-    is_apart = ~is_later & (pl.col("length") >= _MUCH_LONGER * longest)
-    return gaps["end_ns"].is_in(uses.filter(is_apart)["end_ns"].implode())
+    is_later = end_ns > pl.col("first_ns")
+    longest_later = length.filter(is_later).max().over("name")
+    longest = longest_later.fill_null(0)
+    is_apart = ~is_later & (length >= _MUCH_LONGER * longest)
+    ends_of_uses = uses.filter(is_apart)["end_ns"]
+    return gaps["end_ns"].is_in(ends_of_uses.implode())

@@ -55,7 +55,9 @@ def process_ranks(trace: Trace) -> list[int]:
 
     Their process's time is judged instead of a device's.
     """
-    known = activities_of(trace).filter(pl.col("op_ns").is_not_null())["rank"].unique().sort()
+    has_op_time = pl.col("op_ns").is_not_null()
+    every_activity = activities_of(trace)
+    known = every_activity.filter(has_op_time)["rank"].unique().sort()
     with_kernels = trace.heights("kernels") if trace.has("kernels") else {}
     return [rank for rank in known.to_list() if not with_kernels.get(rank)]
 
@@ -108,7 +110,8 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
         work = trace.select(name, "rank", *_WORK)
         work = work.filter(pl.col("rank") == rank)
         row = _found(calls, "api_call_id", work, "api_call_id")
-        times.take(name, work.with_columns(row, marked["step"].gather(row)))
+        step_of_row = marked["step"].gather(row)
+        times.take(name, work.with_columns(row, step_of_row))
     waits = trace.select("synchronizations", "rank", *_WAITS)
     times.take_waits(waits.filter(pl.col("rank") == rank))
     activities = list_activities(
@@ -182,4 +185,5 @@ def mark_steps_by(trace: Trace, pattern: str) -> Trace:
 
 def _found(frame: pl.DataFrame, ids: str, other: pl.DataFrame, wanted: str) -> pl.Series:
     """Return the rows of `frame` that the ids in another frame's column point at."""
-    return rows_of(frame["rank"], frame[ids], other.select("rank", wanted)).alias(wanted)
+    ids_of_other = other.select("rank", wanted)
+    return rows_of(frame["rank"], frame[ids], ids_of_other).alias(wanted)

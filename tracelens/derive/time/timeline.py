@@ -97,10 +97,12 @@ def first_rank(model: TimeModel) -> int:
 
 def windows(model: TimeModel, rank: int) -> list[Window]:
     """Return the program's steps of median and of longest duration, else its only window."""
-    steps = model.program_steps.filter(pl.col("rank") == rank)
+    is_of_rank = pl.col("rank") == rank
+    steps = model.program_steps.filter(is_of_rank)
     if steps.height:
         steps = steps.sort("duration_ns", "step")
-        middle, last = (steps.height - 1) // 2, steps.height - 1
+        middle = (steps.height - 1) // 2
+        last = steps.height - 1
         chosen = {middle: "median"} if middle == last else {middle: "median", last: "longest"}
         rows = [(place, steps.row(number, named=True)) for number, place in chosen.items()]
         drawn = [
@@ -108,7 +110,8 @@ def windows(model: TimeModel, rank: int) -> list[Window]:
             for place, row in rows
         ]
     else:
-        program = model.phases.filter(pl.col("rank") == rank, pl.col("phase") == PROGRAM)
+        is_program = pl.col("phase") == PROGRAM
+        program = model.phases.filter(is_of_rank, is_program)
         length = pl.col("end_ns") - pl.col("start_ns")
         edges = program.select("start_ns", length).rows() or [_recorded(model.trace, rank)]
         drawn = [Window(rank, None, "", *edge) for edge in edges]
@@ -154,7 +157,8 @@ def draw_timeline(
     if begins is None:
         recorded = _python_calls(model.trace, window.rank, window.start_ns, window.duration_ns)
         calls, _ = _merged(_without_deepest(recorded, most), window.duration_ns, most)
-    return Timeline(window, [*starts], drawn, merged_ns, bars.height - shallow.height, calls)
+    n_hidden = bars.height - shallow.height
+    return Timeline(window, [*starts], drawn, merged_ns, n_hidden, calls)
 
 
 def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
@@ -175,17 +179,22 @@ def _bars(model: TimeModel, rank: int, begin: int, length: int) -> pl.DataFrame:
     """List the bars of the rank's time, lane after lane, with times since its begin."""
     work = _work(model.trace, rank, begin, begin + length)
     host = _host(model.trace, rank, begin, begin + length)
-    stream = pl.format("GPU {} stream {}", "device_id", pl.col("stream_id").fill_null(0))
+    stream_id = pl.col("stream_id").fill_null(0)
+    stream = pl.format("GPU {} stream {}", "device_id", stream_id)
     on_device = _as_bars(work, lane=stream, kind="drawn")
-    bars = pl.concat([on_device, _idle(model, rank, work, (begin, begin + length)), host])
-    return _clipped(bars, begin, length).with_columns(rank=pl.lit(rank, pl.Int32))
+    idle_bars = _idle(model, rank, work, (begin, begin + length))
+    bars = pl.concat([on_device, idle_bars, host])
+    clipped = _clipped(bars, begin, length)
+    return clipped.with_columns(rank=pl.lit(rank, pl.Int32))
 
 
 def _clipped(bars: pl.DataFrame, begin: int, length: int) -> pl.DataFrame:
     """Return the bars' parts within a stretch of time, with times since its begin."""
-    return bars.filter(begin < _END, pl.col("start_ns") < begin + length).with_columns(
-        start_ns=pl.col("start_ns").clip(begin) - begin,
-        duration_ns=_END.clip(upper_bound=begin + length) - pl.col("start_ns").clip(begin),
+    start_ns = pl.col("start_ns")
+    last_ns = begin + length
+    return bars.filter(begin < _END, start_ns < last_ns).with_columns(
+        start_ns=start_ns.clip(begin) - begin,
+        duration_ns=_END.clip(upper_bound=last_ns) - start_ns.clip(begin),
     )
 
 
@@ -200,12 +209,14 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     The neighbours bound gaps.
     """
     shared = ("device_id", "stream_id", *_TIMES, "api_call_id")
-    of_kernels = pl.when("is_communication").then(COMMUNICATION).otherwise(COMPUTE).cast(pl.UInt8)
+    is_communication_kind = pl.when("is_communication").then(COMMUNICATION).otherwise(COMPUTE)
+    of_kernels = is_communication_kind.cast(pl.UInt8)
     parts = []
+    copy_kind = pl.lit(COPY, pl.UInt8)
     for table, columns, name, kind in (
         ("kernels", ("name", "primitive", "is_communication"), pl.col("name"), of_kernels),
-        ("memcpys", ("direction",), pl.format("{} copy", "direction"), pl.lit(COPY, pl.UInt8)),
-        ("memsets", (), pl.lit("memset"), pl.lit(COPY, pl.UInt8)),
+        ("memcpys", ("direction",), pl.format("{} copy", "direction"), copy_kind),
+        ("memsets", (), pl.lit("memset"), copy_kind),
     ):
         near = _within(begin - _AROUND_NS, end + _AROUND_NS)
         recorded = trace.select(table, *shared, _IDS[table], *columns, where=near, rank=rank)
@@ -215,11 +226,12 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
             recorded.select(*shared, name=name, drawn=drawn, kind=kind, **event).cast(_CODED)
         )
     work = pl.concat(parts).sort("device_id", "start_ns")
-    before = work.filter(begin >= _END).group_by("device_id", maintain_order=True).last()
-    after = (
-        work.filter(pl.col("start_ns") >= end).group_by("device_id", maintain_order=True).first()
-    )
-    within = work.filter(begin < _END, pl.col("start_ns") < end)
+    ended = work.filter(begin >= _END)
+    before = ended.group_by("device_id", maintain_order=True).last()
+    start_ns = pl.col("start_ns")
+    begun = work.filter(start_ns >= end)
+    after = begun.group_by("device_id", maintain_order=True).first()
+    within = work.filter(begin < _END, start_ns < end)
     return pl.concat([within, *(part.select(work.columns) for part in (before, after))]).sort(
         "device_id", "stream_id", "start_ns", nulls_last=True
     )
@@ -245,14 +257,16 @@ def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, in
     edges = {"start_ns": [window[0]], "end_ns": [window[1]], "counted": [True]}
     windows = pl.DataFrame(edges)
     host = host_of_calls(model.trace, model.host, rank, work["api_call_id"])
-    for (device_id,), work_of_device in work.partition_by("device_id", as_dict=True).items():
-        wanted = work_of_device.select(pl.lit(rank, pl.Int32).alias("rank"), "api_call_id")
-        columns = work_of_device.select(*_TIMES, "kind", call=call_rows({rank: host}, wanted)).sort(
-            "start_ns"
-        )
+    by_device = work.partition_by("device_id", as_dict=True)
+    for (device_id,), work_of_device in by_device.items():
+        rank_column = pl.lit(rank, pl.Int32).alias("rank")
+        wanted = work_of_device.select(rank_column, "api_call_id")
+        calls_of_work = call_rows({rank: host}, wanted)
+        columns = work_of_device.select(*_TIMES, "kind", call=calls_of_work).sort("start_ns")
         device = DeviceWork(host, (columns, columns.clear()), windows)
         pieces = idle_pieces(device, None)
-        what = pl.Series([*host.places, None], dtype=pl.String).gather(pieces["place"])
+        place_names = pl.Series([*host.places, None], dtype=pl.String)
+        what = place_names.gather(pieces["place"])
         cause = pl.Series(CAUSE_OF_KIND).gather(pieces["cause"])
         parts.append(
             _as_bars(
@@ -285,11 +299,11 @@ def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
         rank=rank,
     ).rename({"span_id": "event_id"})
     calls = trace.select("api_calls", *shared, "api", "api_call_id", where=within, rank=rank)
+    no_call = pl.lit(None, pl.Int64)
+    source = pl.lit("spans", pl.Categorical)
     both = pl.concat(
         [
-            spans.with_columns(
-                api_call_id=pl.lit(None, pl.Int64), source=pl.lit("spans", pl.Categorical)
-            ),
+            spans.with_columns(api_call_id=no_call, source=source),
             calls.select(
                 *shared,
                 pl.col("api").alias("name"),
@@ -307,16 +321,21 @@ def _nested(rows: pl.DataFrame, lane: str) -> pl.DataFrame:
     """Return the rows of host threads as bars, nested by thread; threads with most time first."""
     thread = ["process_id", "thread_id"]
     rows = rows.sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
-    times = rows.select(*thread, *_TIMES, parent_hint=pl.lit(None, pl.Int64))
-    depth = pl.Series("level", nest(times, times.clear().drop("parent_hint")).depth, dtype=pl.Int64)
-    bars = rows.with_columns(depth, busy=pl.col("duration_ns").sum().over(thread))
+    no_hint = pl.lit(None, pl.Int64)
+    times = rows.select(*thread, *_TIMES, parent_hint=no_hint)
+    without_hint = times.clear().drop("parent_hint")
+    depth = pl.Series("level", nest(times, without_hint).depth, dtype=pl.Int64)
+    busy_ns = pl.col("duration_ns").sum().over(thread)
+    bars = rows.with_columns(depth, busy=busy_ns)
     bars = bars.sort("busy", *thread, descending=[True, False, False], maintain_order=True)
-    return _as_bars(bars, lane=pl.format(f"thread {{}}{lane}", pl.col("thread_id").fill_null(0)))
+    thread_id = pl.col("thread_id").fill_null(0)
+    return _as_bars(bars, lane=pl.format(f"thread {{}}{lane}", thread_id))
 
 
 def _python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFrame:
     """Draw a bar for each Python call in the time, nested by thread."""
-    within = _within(begin, begin + length) & (pl.col("kind") == "python")
+    is_python = pl.col("kind") == "python"
+    within = _within(begin, begin + length) & is_python
     columns = ("process_id", "thread_id", *_TIMES, "name", "kind", "span_id")
     calls = trace.select("spans", *columns, where=within, rank=rank)
     named = calls.rename({"span_id": "event_id"}).with_columns(
@@ -346,16 +365,18 @@ def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, i
     Others stay. This happens only where there are too many.
     """
     width = max(round(length * _FIRST_WIDTH), 1)
-    kept, merged_ns = bars, None
+    kept = bars
+    merged_ns = None
     while kept.height > most:
         is_short = pl.col("duration_ns") < width
-        key = ["lane", "level", (pl.col("start_ns") // width).alias("stretch")]
+        start_ns = pl.col("start_ns")
+        key = ["lane", "level", (start_ns // width).alias("stretch")]
         short = (
             bars.filter(is_short)
             .group_by(key, maintain_order=True)
             .agg(
-                pl.col("start_ns").min(),
-                duration_ns=_END.max() - pl.col("start_ns").min(),
+                start_ns.min(),
+                duration_ns=_END.max() - start_ns.min(),
                 **{
                     name: pl.col(name).sort_by("duration_ns").last()
                     for name in ("name", "kind", "api_call_id", "rank", "source", "event_id")
@@ -364,7 +385,11 @@ def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, i
             )
             .select(_BAR)
         )
-        kept, merged_ns, width = pl.concat([bars.filter(~is_short), short]), width, width * 2
-    lanes = bars.select("lane").unique(maintain_order=True).with_row_index("order")
-    drawn = kept.join(lanes, on="lane", how="left").sort("order", "level", "start_ns").drop("order")
+        kept = pl.concat([bars.filter(~is_short), short])
+        merged_ns = width
+        width = width * 2
+    distinct_lanes = bars.select("lane").unique(maintain_order=True)
+    lanes = distinct_lanes.with_row_index("order")
+    with_order = kept.join(lanes, on="lane", how="left")
+    drawn = with_order.sort("order", "level", "start_ns").drop("order")
     return drawn.cast(_AS_TEXT), merged_ns
