@@ -104,7 +104,8 @@ def _nest(rank: _Rank) -> None:
     Spans get ids, parents, depth and self time, calls ids and the span around each, allocations
     that span.
     """
-    calls, moments = _times(rank.calls), rank.raw.get("allocations", _NOTHING)
+    calls = _times(rank.calls)
+    moments = rank.raw.get("allocations", _NOTHING)
     if moments.height:  # they are placed as calls of no duration
         times = _times(moments.with_columns(start_ns="time_ns", duration_ns=pl.lit(0)))
         calls = pl.concat([calls, times], how="vertical_relaxed")
@@ -130,7 +131,8 @@ def _nest(rank: _Rank) -> None:
 
 def _mark_spans(rank: _Rank) -> None:
     """Add module and phase to spans, unless the source has them."""
-    spans, parent = rank.spans, rank.spans["parent_id"]
+    spans = rank.spans
+    parent = rank.spans["parent_id"]
     if "module_path" not in spans.columns or spans["module_path"].null_count() == spans.height:
         paths, n_ambiguous, n_too_deep = mark_modules(spans, parent)
         text = "autograd nodes whose forward op could be on several threads"
@@ -181,7 +183,8 @@ def _leave_spans(rank: _Rank) -> None:
 
 def _link(rank: _Rank) -> None:
     """Link device work to calls, classify kernels, and end each step where its work ends."""
-    callers, steps = Callers(rank.calls), StepTimes(rank.marks, rank.calls)
+    callers = Callers(rank.calls)
+    steps = StepTimes(rank.marks, rank.calls)
     for name, number in _WORK_IDS.items():
         if name not in rank.raw:
             continue

@@ -39,7 +39,8 @@ def sdpa(subject: Subject, _: str | None) -> Change:
 
     A fused kernel does the same products; the scores stay on the chip. The host calls one op.
     """
-    replay, table = subject.replay, subject.replay.table
+    replay = subject.replay
+    table = subject.replay.table
     found = list_attention(replay)
     if not found:
         is_fused = (replay.window.work["primitive"] == "attention").any()
@@ -79,7 +80,8 @@ def list_attention(replay: Replay) -> list[Attention]:
         rows = np.flatnonzero(work.queues == queue)[np.argsort(work.starts[work.queues == queue])]
         kinds = [primitives[row] for row in rows]
         for place in [n for n, kind in enumerate(kinds) if kind == "softmax"]:
-            first, last = _reach(kinds, place, -1), _reach(kinds, place, 1)
+            first = _reach(kinds, place, -1)
+            last = _reach(kinds, place, 1)
             if first is None or last is None or is_log[rows[place]]:
                 continue
             if replay.work_steps[rows[first]] != replay.work_steps[rows[last]]:
@@ -116,14 +118,16 @@ def _copies(kinds: list[str], place: int, direction: int) -> list[int]:
 
 def _issued(subject: Subject, attention: Attention) -> Flags:
     """Return the host's own time from the first call that goes to the last, but for one launch."""
-    replay, table = subject.replay, subject.replay.table
+    replay = subject.replay
+    table = subject.replay.table
     calls = replay.work.calls[[*attention.gone, attention.first, attention.last]]
     first = replay.work.calls[attention.first]
     if (calls < 0).any():
         return np.zeros(len(table.kinds), bool)
     begins = replay.window.calls["start"].to_numpy()
     ends = replay.window.calls["end"].to_numpy()
-    sources, targets = table.recorded[table.graph.sources], table.recorded[table.targets]
+    sources = table.recorded[table.graph.sources]
+    targets = table.recorded[table.targets]
     inside = (sources >= begins[calls].min()) & (targets <= ends[calls].max())
     of_launch = (sources >= begins[first]) & (targets <= ends[first])
     issued: Flags = inside & ~of_launch & subject.is_host

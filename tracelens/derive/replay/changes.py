@@ -102,7 +102,8 @@ def _cuda_graph(subject: Subject, layer: str | None) -> Change:
 
     Waits and input stay.
     """
-    table, causes = subject.replay.table, subject.labels.causes
+    table = subject.replay.table
+    causes = subject.labels.causes
     issuing = np.array([cause in {None, "launch", "allocation"} for cause in causes])
     # What the host itself computes or reads goes on between the graphs, also where an op does it.
     is_own = np.array([cause in {"host", "input"} for cause in causes])
@@ -139,7 +140,8 @@ def _first_of_each_step(subject: Subject, chosen: Flags) -> Ints:
 
 def _no_sync(subject: Subject, place: str | None) -> Change:
     """Remove the host's waits for the device, and the calls that only wait."""
-    table, window = subject.replay.table, subject.replay.window
+    table = subject.replay.table
+    window = subject.replay.window
     names = window.calls["api"].to_list()
     is_sync = (window.calls["waits"] & (window.calls["kind"] != "memcpy")).to_numpy()
     reads_back = np.zeros(len(names), bool)
@@ -175,7 +177,8 @@ def _read_numbers(subject: Subject, calls: Flags) -> Flags:
 
     Those of its copy count too.
     """
-    replay, table = subject.replay, subject.replay.table
+    replay = subject.replay
+    table = subject.replay.table
     work = replay.window.work
     is_read = work["name"].str.starts_with("d2h") & (work["size_bytes"] <= _SMALL_BYTES)
     awaited = np.zeros(work.height, bool)
@@ -195,9 +198,11 @@ def _read_numbers(subject: Subject, calls: Flags) -> Flags:
 
 def _words_of_calls(subject: Subject) -> list[str]:
     """Return each API call's name, its op and the op's layer, as one text."""
-    window, replay = subject.replay.window, subject.replay
+    window = subject.replay.window
+    replay = subject.replay
     ops = [""] * window.calls.height
-    names, layers = window.ops["name"], window.ops["module_path"]
+    names = window.ops["name"]
+    layers = window.ops["module_path"]
     for call, row in enumerate(replay.call_ops.tolist()):
         if row >= 0:
             ops[call] = f"{names[row]} {layers[row] or ''}"
@@ -226,7 +231,8 @@ def _faster(subject: Subject, name: str, times: str) -> Change:
         raise UsageError(
             f"faster {name}: {times[:40]} is no factor, which is a number from {_LEAST_FACTOR} on"
         )
-    labels, table = subject.labels, subject.replay.table
+    labels = subject.labels
+    table = subject.replay.table
     word = name.lower()
     by_name = np.array(
         [

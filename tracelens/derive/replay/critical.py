@@ -77,7 +77,9 @@ def _within(
 
     They stay in order.
     """
-    kept, starts, lengths = [], [], []
+    kept = []
+    starts = []
+    lengths = []
     for edge in reversed(edges):
         source = max(int(times[replay.table.graph.sources[edge]]), begin)
         target = min(int(times[replay.table.targets[edge]]), end)
@@ -90,8 +92,10 @@ def _within(
 
 def labels_of(trace: Trace, replay: Replay, edges: Ints) -> Labels:
     """Return what each edge stands for."""
-    table, window = replay.table, replay.window
-    kinds, items = table.kinds[edges], table.items[edges]
+    table = replay.table
+    window = replay.window
+    kinds = table.kinds[edges]
+    items = table.items[edges]
     of_call = np.isin(kinds, (CALL, WAIT))
     of_host = np.isin(kinds, (OP, PYTHON))
     calls = np.where(of_call, items, NONE)

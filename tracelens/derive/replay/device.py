@@ -189,7 +189,8 @@ def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> No
     """
     before = work.previous[rows]
     overlap = work.ends[before] > work.starts[rows]
-    apart, over = rows[~overlap], rows[overlap]
+    apart = rows[~overlap]
+    over = rows[overlap]
     edges.add(
         work.end_moments[work.previous[apart]],
         work.begin_moments[apart],
@@ -209,7 +210,8 @@ def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> No
 
 def _just_ended(work: Work, row: int) -> int:
     """Return the work of another stream that ended last, shortly before this began; -1 for none."""
-    begin, queue = work.starts[row], work.queues[row]
+    begin = work.starts[row]
+    queue = work.queues[row]
     earlier = slice(max(0, row - 256), row)
     ends = work.ends[earlier]
     likely = (ends <= begin) & (ends > begin - _NEAR_NS) & (work.queues[earlier] != queue)
@@ -234,7 +236,8 @@ def _recorded_waits(window: Window, work: Work) -> tuple[Ints, Flags]:
         until = called_at if recorded_at is None else recorded_at
         before = np.flatnonzero((streams == waited) & (work.launched < until))
         if len(after) and len(before) and stream != waited:
-            target, source = after[0], before[np.argmax(work.ends[before])]
+            target = after[0]
+            source = before[np.argmax(work.ends[before])]
             if awaited[target] < 0 or work.ends[source] > work.ends[awaited[target]]:
                 awaited[target] = source
     return awaited, awaited >= 0

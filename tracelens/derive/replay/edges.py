@@ -80,7 +80,8 @@ def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, In
     place = np.empty(len(times), np.int64)
     place[order] = np.arange(len(times))
     sources, targets, ns, *others = edges.columns()
-    sources, targets = place[sources], place[targets]
+    sources = place[sources]
+    targets = place[targets]
     forward = np.flatnonzero(sources < targets)
     by_target = forward[np.lexsort((forward, targets[forward]))]
     counts = np.bincount(targets[by_target], minlength=len(times))

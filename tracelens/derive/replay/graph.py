@@ -56,17 +56,20 @@ def earliest_times(graph: Graph) -> tuple[Ints, Ints]:
 
 def earliest_times_in_python(graph: Graph) -> tuple[Ints, Ints]:
     """Compute the longest paths in Python. It defines the twin in C, `longest_paths`."""
-    offsets, sources = graph.offsets.tolist(), graph.sources.tolist()
+    offsets = graph.offsets.tolist()
+    sources = graph.sources.tolist()
     weights = graph.weights.tolist()
     times: list[int] = []
     deciding: list[int] = []
     begin = offsets[0]
     for end in offsets[1:]:
-        latest, edge = 0, -1
+        latest = 0
+        edge = -1
         for i in range(begin, end):
             moment = times[sources[i]] + weights[i]
             if edge < 0 or moment > latest:
-                latest, edge = moment, i
+                latest = moment
+                edge = i
         times.append(latest)
         deciding.append(edge)
         begin = end

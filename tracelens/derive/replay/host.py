@@ -110,8 +110,10 @@ def _chain(window: Window, team: pl.DataFrame, *, is_main: bool) -> Chain:
     key = ["process_id", "thread_id"]
     calls = window.calls.with_row_index("row").join(team, on=key, how="semi", maintain_order="left")
     ops = window.ops.with_row_index("row").join(team, on=key, how="semi", maintain_order="left")
-    starts, ends = calls["start"].to_numpy(), calls["end"].to_numpy()
-    op_starts, op_ends = ops["start"].to_numpy(), ops["end"].to_numpy()
+    starts = calls["start"].to_numpy()
+    ends = calls["end"].to_numpy()
+    op_starts = ops["start"].to_numpy()
+    op_ends = ops["end"].to_numpy()
     marks = np.array(window.marks if is_main else [], np.int64)
     moments = np.concatenate([marks, starts, ends, op_starts, op_ends])
     # At one moment a call ends before the next begins; a call of no length begins before it ends.
@@ -128,7 +130,8 @@ def _chain(window: Window, team: pl.DataFrame, *, is_main: bool) -> Chain:
     place = np.empty(len(moments), np.int64)
     place[order] = np.arange(len(moments))
     times = moments[order]
-    n_marks, n_calls = len(marks), len(starts)
+    n_marks = len(marks)
+    n_calls = len(starts)
     edges = _span_edges(window, team, times)
     return Chain(
         times,

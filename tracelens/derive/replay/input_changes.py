@@ -53,7 +53,8 @@ def input_ready(subject: Subject, _: str | None) -> Change:
 
 def _is_cold(subject: Subject, chosen: Flags) -> Flags:
     """Flag what the host does right after a long wait for input, and copies of that input."""
-    table, replay = subject.replay.table, subject.replay
+    table = subject.replay.table
+    replay = subject.replay
     sources = table.recorded[table.graph.sources]
     steps = np.searchsorted(replay.marks, table.graph.sources, "right")
     waited = np.bincount(steps, np.where(chosen, table.graph.weights, 0))[steps]
@@ -87,7 +88,8 @@ def workers(subject: Subject, value: str | None) -> Change:
             "workers: the step waits for workers, and the trace does not say how many there are; say"
             " workers=OLD:NEW"
         )
-    before, after = int(numbers[1] or 0), int(numbers[2])
+    before = int(numbers[1] or 0)
+    after = int(numbers[2])
     n_steps = len(subject.replay.marks) - 1
     is_cold = _is_cold(subject, chosen)
 
@@ -106,14 +108,16 @@ def workers(subject: Subject, value: str | None) -> Change:
 
 def pinned(subject: Subject, _: str | None) -> Change:
     """Make copies from pageable memory as fast as pinned ones. The host does not wait for them."""
-    work, table = subject.replay.window.work, subject.replay.table
+    work = subject.replay.window.work
+    table = subject.replay.table
     is_pageable = (work["name"].str.starts_with("h2d") & work["is_pageable"]).fill_null(value=False)
     rows = is_pageable.to_numpy()
     require(rows, "pinned: no copy in these steps comes from pageable memory")
     per_s = _pinned_bandwidth(subject)
     took = (work["size_bytes"].fill_null(0).to_numpy() / per_s * 1e9).astype(np.int64)
     of_copy = picked(rows, table.items)
-    is_copy, is_launch = (table.kinds == COPY) & of_copy, (table.kinds == LAUNCH) & of_copy
+    is_copy = (table.kinds == COPY) & of_copy
+    is_launch = (table.kinds == LAUNCH) & of_copy
     durations = np.append(took, 0)[np.where(of_copy, table.items, -1)]
     calls = np.unique(subject.replay.work.calls[rows])
     of_call = np.isin(table.items, calls[calls >= 0])
@@ -158,7 +162,8 @@ def dtype(subject: Subject, value: str | None) -> Change:
         raise UsageError(
             f"dtype: say one of {', '.join(_BYTES)}, as dtype=bf16, or dtype=float64:bf16"
         )
-    table, work = subject.replay.table, subject.replay.window.work
+    table = subject.replay.table
+    work = subject.replay.window.work
     rows = work["name"].str.starts_with("h2d").fill_null(value=False).to_numpy()
     require(rows, "dtype: nothing is copied from the host in these steps")
     chosen = np.isin(table.kinds, (COPY, LAUNCH)) & picked(rows, table.items)

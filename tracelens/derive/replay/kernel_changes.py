@@ -27,7 +27,8 @@ def channels_last(subject: Subject, _: str | None) -> Change:
 
     Other kernels stay as they are.
     """
-    table, work = subject.replay.table, subject.replay.window.work
+    table = subject.replay.table
+    work = subject.replay.window.work
     rows = work["name"].str.contains("(?i)nchwToNhwc|nhwcToNchw").fill_null(value=False).to_numpy()
     require(rows, "channels_last: no kernel of these steps turns a layout round")
     calls = np.unique(subject.replay.work.calls[rows])
@@ -41,7 +42,8 @@ def fused_optimizer(subject: Subject, _: str | None) -> Change:
 
     The trace marks each of them.
     """
-    replay, table = subject.replay, subject.replay.table
+    replay = subject.replay
+    table = subject.replay.table
     begins, ends = _optimizer_steps(subject, "Optimizer.step#")
     require(begins >= 0, "fused_optimizer: the trace marks no step of an optimizer")
     rows = _lies_in(replay.work.launched, begins, ends)
@@ -52,7 +54,8 @@ def fused_optimizer(subject: Subject, _: str | None) -> Change:
             "fused_optimizer: this optimizer is fused, or does several parameters at once already;"
             " what fusing it would give was not measured, so there is no number"
         )
-    sources, targets = table.recorded[table.graph.sources], table.recorded[table.targets]
+    sources = table.recorded[table.graph.sources]
+    targets = table.recorded[table.targets]
     inside = _covered(targets, begins, ends) - _covered(sources, begins, ends)
     shares = np.where(subject.is_host, inside / np.maximum(targets - sources, 1), 0)
     on_device = np.isin(table.kinds, (KERNEL, QUEUE)) & picked(rows, table.items)
@@ -82,7 +85,8 @@ def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
     It keeps the number of its step on the device, and computes there what the host computes for
     each parameter, or each group of them, otherwise. `addcdiv` is the last kernel of each.
     """
-    replay, table = subject.replay, subject.replay.table
+    replay = subject.replay
+    table = subject.replay.table
     names = replay.window.work["name"].fill_null("")
     in_steps = _lies_in(replay.work.launched, *_optimizer_steps(subject, "Optimizer.step#Adam"))
     if (names.str.contains("pow_tensor").to_numpy() & in_steps).any():

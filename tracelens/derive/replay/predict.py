@@ -164,7 +164,8 @@ def _of_rank(
         afters.append(steady_step_ns(replay, after) * scale)
         if not place:
             changed = after
-    before, usual = steady_step_ns(replay, scenarios[0]) * scale, afters[0]
+    before = steady_step_ns(replay, scenarios[0]) * scale
+    usual = afters[0]
     doubts = [doubt_of(text) for text in changes]
     expected = uncertainty_ns(*afters)
     expected += max((doubt.of_change for doubt in doubts), default=0) * abs(before - usual)
@@ -219,7 +220,8 @@ def scale_and_costs(
 
 def fitted_costs(replay: Replay, usual: Costs, wanted_ns: float) -> Costs:
     """Scale the usual costs so that the replayed step comes nearest to the wanted time."""
-    low, high = 0.0, 8.0
+    low = 0.0
+    high = 8.0
     for _ in range(12):
         middle = (low + high) / 2
         step = steady_step_ns(replay, weights_without(replay, usual.times(middle)))
@@ -232,7 +234,8 @@ def _bound(subject: Subject, weights: Ints) -> tuple[str, str | None]:
     path = steady_path(subject.replay, weights)
     sums: dict[str, int] = {}
     things: dict[tuple[str, str], int] = {}
-    labels, kinds = subject.labels, subject.replay.table.kinds
+    labels = subject.labels
+    kinds = subject.replay.table.kinds
     for edge, ns in path:
         cause = labels.causes[edge]
         bound = _BOUNDS[KINDS[kinds[edge]]]

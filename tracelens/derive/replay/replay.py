@@ -70,7 +70,8 @@ def replay_of(trace: Trace, rank: int) -> Replay | None:
 
 def build(window: Window) -> Replay:
     """Return the graph of a window."""
-    edges, chains = Edges(), host_chains(window)
+    edges = Edges()
+    chains = host_chains(window)
     times = [np.zeros(1, np.int64)]
     classes = [np.zeros(1, np.int64)]
     n_moments = 1
@@ -146,7 +147,8 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
         end = place_of.get(wait.call)
         if end is not None and end > 0:
             ns[end - 1] = min(int(ns[end - 1]), wait.own_ns)
-    in_call, in_op = chain.calls >= 0, chain.ops >= 0
+    in_call = chain.calls >= 0
+    in_op = chain.ops >= 0
     kinds = np.where(in_call, CALL, np.where(in_op, OP, PYTHON))
     items = np.where(in_call, chain.calls, np.where(in_op, chain.ops, NONE))
     ends_call = np.zeros(len(ns), np.int64)

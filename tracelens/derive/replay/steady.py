@@ -54,13 +54,15 @@ def _joints(replay: Replay) -> list[tuple[int, int, int]]:
 
     The host, each other chain and each queue goes on where it ended.
     """
-    n_moments, work = replay.table.graph.n_moments, replay.work
+    n_moments = replay.table.graph.n_moments
+    work = replay.work
     joints = [(int(replay.marks[-1]), n_moments + replay.origin, 0)]
     joints += [(last, n_moments + first, 0) for first, last in replay.chain_ends[1:]]
     for queue in np.unique(work.queues):
         rows = np.flatnonzero(work.queues == queue)
         last_work = rows[np.argmax(work.ends[rows])]
-        source, target = int(replay.work_ends[last_work]), int(replay.begins[rows[0]])
+        source = int(replay.work_ends[last_work])
+        target = int(replay.begins[rows[0]])
         joints.append((source, n_moments + target, replay.usual.gap_ns))
     return joints
 
@@ -74,7 +76,8 @@ def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
     graph, _ = twice(replay, replay.table.graph.weights if weights is None else weights)
     times, _ = earliest_times(graph)
     n = replay.table.graph.n_moments
-    first, second = step_ends(replay, times[:n]), step_ends(replay, times[n:])
+    first = step_ends(replay, times[:n])
+    second = step_ends(replay, times[n:])
     return float(second[-1] - first[-1]) / len(first)
 
 

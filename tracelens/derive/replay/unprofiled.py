@@ -64,7 +64,8 @@ def _of_all(trace: Trace) -> dict[int, UnprofiledStep]:
 
 
 def _of_rank(trace: Trace, replay: Replay, recorded_ns: int) -> UnprofiledStep:
-    rank, error = replay.window.rank, replay_error_frac(replay)
+    rank = replay.window.rank
+    error = replay_error_frac(replay)
     measured = measured_range(trace, rank)
     if measured is not None:
         return UnprofiledStep(rank, recorded_ns, *measured, error, "measured")
@@ -76,7 +77,8 @@ def _of_rank(trace: Trace, replay: Replay, recorded_ns: int) -> UnprofiledStep:
     usual = round(times[0] * scale)
     error_ns = uncertainty_ns(*times, input_ns=_input_ns(trace, replay))
     margin = STEP_WIDTH * error_ns * scale
-    low, high = max(round(usual - margin), 0), round(usual + margin)
+    low = max(round(usual - margin), 0)
+    high = round(usual + margin)
     return UnprofiledStep(rank, recorded_ns, usual, low, high, error, evidence)
 
 
@@ -106,7 +108,8 @@ def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
         if source.get("rank") == rank and isinstance(settings, dict):
             times = settings.get("unprofiled_step_ns")
             if isinstance(times, dict) and times.get("median") == median:
-                low, high = times.get("min"), times.get("max")
+                low = times.get("min")
+                high = times.get("max")
                 if isinstance(low, int) and isinstance(high, int):
                     return median, low, high
     return median, median, median

@@ -43,7 +43,8 @@ class HostWait:
 def find_waits(window: Window, work: Work) -> list[HostWait]:
     """Return the calls that wait for device work, or would where the host were faster."""
     calls = window.calls
-    starts, ends = calls["start"].to_numpy(), calls["end"].to_numpy()
+    starts = calls["start"].to_numpy()
+    ends = calls["end"].to_numpy()
     waits = [
         *_synchronizations(window, work, starts, ends),
         *_blocking_copies(window, work, ends),
@@ -66,7 +67,8 @@ def _synchronizations(window: Window, work: Work, starts: Ints, ends: Ints) -> l
     )
     waits = []
     for call in np.flatnonzero(is_sync | is_implicit).tolist():
-        begin, end = int(starts[call]), int(ends[call])
+        begin = int(starts[call])
+        end = int(ends[call])
         candidates = (work.launched < begin) & (work.ends <= end)
         stream = recorded.get(call)
         is_known = stream is not None and bool((streams == stream).any())
@@ -111,7 +113,8 @@ def _full_queues(window: Window, work: Work, starts: Ints, ends: Ints) -> list[H
     long = np.flatnonzero(is_launch & (ends - starts > _LONG_LAUNCH_NS))
     waits = []
     for call in long.tolist():
-        begin, end = starts[call], ends[call]
+        begin = starts[call]
+        end = ends[call]
         pending = (work.launched < begin) & (work.ends > begin) & (work.launched >= 0)
         if pending.sum() < _FULL_QUEUE:
             continue

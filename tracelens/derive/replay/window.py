@@ -59,17 +59,17 @@ def read_window(trace: Trace, rank: int) -> Window | None:
         if not marks or _n_events(trace, rank) > MOST_EVENTS:
             return None
     is_marked = steps["step"].null_count() == 0
-    origin, until = marks[0], marks[-1]
-    inside = (pl.col("start_ns") < until) & _ENDS.gt(origin)
+    origin = marks[0]
+    until = marks[-1]
+    start_ns = pl.col("start_ns")
+    inside = (start_ns < until) & _ENDS.gt(origin)
     of_rank = pl.col("rank") == rank
     spans = _spans(trace, of_rank & inside, origin, until)
-    calls, rows = _calls(trace, of_rank & (pl.col("start_ns") >= origin) & inside, origin)
+    calls, rows = _calls(trace, of_rank & (start_ns >= origin) & inside, origin)
     return Window(
         rank,
         origin,
-        steps.with_columns(start=pl.col("start_ns") - origin).select(
-            "step", "start", duration="duration_ns"
-        ),
+        steps.with_columns(start=start_ns - origin).select("step", "start", duration="duration_ns"),
         [mark - origin for mark in marks],
         calls,
         _work(trace, rank, (origin, until), rows),
@@ -102,7 +102,9 @@ def _n_events(trace: Trace, rank: int) -> int:
 def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
     """Return when the host began each step, and ended the last. Empty where the marks are gone."""
     names = steps["name"].unique().to_list()
-    begin, end = steps["start_ns"][0], steps.select(_ENDS).to_series()[-1]
+    begin = steps["start_ns"][0]
+    end = steps.select(_ENDS).to_series()[-1]
+    start_ns = pl.col("start_ns")
     found = trace.select(
         "spans",
         "name",
@@ -110,13 +112,13 @@ def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
         "duration_ns",
         where=(pl.col("rank") == rank)
         & pl.col("name").is_in(names)
-        & (pl.col("start_ns") <= end)
+        & (start_ns <= end)
         & _ENDS.ge(begin - _LONGEST_LEAD_NS),
     ).sort("start_ns", "duration_ns", descending=[False, True])
     marks: list[int] = []
     host_end = 0
     for name, host_ns in steps.select("name", "host_ns").iter_rows():
-        later = found.filter((pl.col("name") == name) & (pl.col("start_ns") >= host_end))
+        later = found.filter((pl.col("name") == name) & (start_ns >= host_end))
         if not later.height:
             return []
         marks.append(later["start_ns"][0])
@@ -137,7 +139,8 @@ def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
     empty = pl.DataFrame(schema={"step": pl.Int64, "start_ns": pl.Int64, "duration_ns": pl.Int64})
     if not host:
         return empty, []
-    begin, host_end = min(edge[0] for edge in host), max(edge[1] for edge in host)
+    begin = min(edge[0] for edge in host)
+    host_end = max(edge[1] for edge in host)
     end = max(edge[1] for edge in edges.values())
     row = pl.DataFrame([(None, begin, end - begin)], empty.schema, orient="row")
     return row, [begin, host_end]
@@ -148,7 +151,9 @@ def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFram
 
     Columns: start, end, thread, is_op, is_python, name, module_path.
     """
-    wanted = where & ~pl.col("kind").is_in(["overhead", "annotation", "nvtx"])
+    kind = pl.col("kind")
+    start_ns = pl.col("start_ns")
+    wanted = where & ~kind.is_in(["overhead", "annotation", "nvtx"])
     spans = trace.select(
         "spans",
         "start_ns",
@@ -161,16 +166,15 @@ def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFram
         where=wanted,
     )
     return spans.select(
-        start=(pl.col("start_ns") - origin).clip(lower_bound=0),
+        start=(start_ns - origin).clip(lower_bound=0),
         end=(_ENDS - origin).clip(upper_bound=until - origin),
         thread=pl.struct("process_id", "thread_id").rank("dense").cast(pl.Int64),
         process_id="process_id",
         thread_id="thread_id",
-        is_op=pl.col("kind") == "op",
-        is_python=pl.col("kind").is_in(["python", "module"]),
-        is_generated=(pl.col("kind") == "op")
-        & pl.col("name").cast(pl.String).str.starts_with("triton_"),
-        begins_inside=pl.col("start_ns") >= origin,
+        is_op=kind == "op",
+        is_python=kind.is_in(["python", "module"]),
+        is_generated=(kind == "op") & pl.col("name").cast(pl.String).str.starts_with("triton_"),
+        begins_inside=start_ns >= origin,
         ends_inside=_ENDS.le(until),
         name="name",
         module_path="module_path",
@@ -193,22 +197,24 @@ def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.
         "site_id",
         where=where,
     )
+    api = pl.col("api")
+    end = pl.col("end")
     calls = found.select(
         start=pl.col("start_ns") - origin,
         end=_ENDS - origin,
         process_id="process_id",
         thread_id="thread_id",
-        api=pl.col("api").cast(pl.String),
+        api=api.cast(pl.String),
         kind=pl.col("kind").cast(pl.String),
         api_call_id="api_call_id",
         correlation_id="correlation_id",
         span_id="span_id",
         site_id="site_id",
     ).sort("start", "end", descending=[False, True])
-    calls = calls.with_columns(waits=waits_for_device(pl.col("api")))
+    calls = calls.with_columns(waits=waits_for_device(api))
     key = ("process_id", "thread_id")
-    reached = pl.col("end").cum_max().shift(1).over(key)
-    is_outer = ((pl.col("end") > reached) | reached.is_null()).fill_null(value=True)
+    reached = end.cum_max().shift(1).over(key)
+    is_outer = ((end > reached) | reached.is_null()).fill_null(value=True)
     calls = calls.with_columns(is_outer=is_outer)
     outer_row = pl.when("is_outer").then(pl.col("is_outer").cum_sum() - 1)
     calls = calls.with_columns(row=outer_row.cast(pl.Int64)).with_columns(
@@ -247,9 +253,11 @@ def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -
             maintain_order="left",
         )
         # A stream works in order: what was launched after the window begins after all its work.
-        matched = pl.col("start_ns").filter(pl.col("row").is_not_null())
+        start_ns = pl.col("start_ns")
+        row = pl.col("row")
+        matched = start_ns.filter(row.is_not_null())
         until_own = matched.max().over("device_id", "stream_id").fill_null(until)
-        kept = linked.filter(pl.col("row").is_not_null() | (pl.col("start_ns") < until_own))
+        kept = linked.filter(row.is_not_null() | (start_ns < until_own))
         parts.append(kept.select(_described(table)))
     empty = pl.DataFrame(schema=_SCHEMA)
     return (
@@ -284,7 +292,8 @@ _SCHEMA = {
 def _described(table: str) -> list[pl.Expr]:
     """Return the columns of _SCHEMA from a table of device work."""
     null = pl.lit(None)
-    kernel, copy = table == "kernels", table == "memcpys"
+    kernel = table == "kernels"
+    copy = table == "memcpys"
     host_memory = pl.concat_str(["source_memory", "destination_memory"], separator=">")
     return [
         pl.col("start_ns").alias("start"),
