@@ -451,15 +451,27 @@ def test_text_survives_a_terminal_that_knows_only_ascii(source: Path) -> None:
 
 
 def test_a_text_report_loads_nothing_of_pages(source: Path) -> None:
+    """Nor what Typer converts words with, and what only files of a trace are read by."""
     code = (
         "import sys; from tracelens.cli.app import app; app(sys.argv[1:], standalone_mode=False);"
-        " print([one for one in ('altair', 'jinja2', 'pandas', 'perfetto', 'vl_convert', 'z3') if"
-        " one in sys.modules])"
+        " print([one for one in ('altair', 'jinja2', 'pandas', 'perfetto', 'vl_convert', 'z3',"
+        " 'pydantic.main', 'pyarrow.parquet') if one in sys.modules])"
     )
     command = [sys.executable, "-c", code, "report", str(source), "--format", "text"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "What limits" in done.stdout
     assert done.stdout.endswith("\n[]\n")
+
+
+def test_words_that_typer_need_not_convert(run: Run, source: Path, tmp_path: Path) -> None:
+    """Numbers and files that one may not read are Typer's."""
+    assert run("report", source, "--section", "verdict", "--rows", "x").code == 2
+    assert run("report", source, "--section", "verdict", "--rows", 1).code == 0
+    done = run("report", source, "--fail-on", "gpu_time > 0%", "--min-effect", "no")
+    assert (done.code, "'no'" in done.err or "number" in done.err) == (2, True)
+    if os.geteuid():  # root may read all
+        source.chmod(0)
+        assert run("report", source).code == 2
 
 
 @pytest.mark.parametrize("name", ["r.xlsx", "r.JSN", "folder.d/r.pdf"])

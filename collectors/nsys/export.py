@@ -12,7 +12,6 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import ipc
 
 from tracelens.errors import SourceError, first_line
@@ -139,6 +138,8 @@ class DirectoryExport(Export):
 
     def n_rows(self, table: str) -> int:
         """Return the number of rows of an existing table."""
+        import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which others need not wait
+
         file = self._file(table)
         try:
             if self._suffix == ".parquet":
@@ -210,6 +211,8 @@ def is_nsys_table(name: str) -> bool:
 
 
 def _schema_of(file: Path) -> pa.Schema:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which others need not wait
+
     if file.suffix == ".parquet":
         return pq.read_schema(file)
     with ipc.open_stream(file) as stream:
@@ -222,6 +225,8 @@ def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
     Cores that share a row group free each other's memory, which costs as much system time as
     decoding takes.
     """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which others need not wait
+
     _check_types(pq.read_schema(file), columns)
     with pq.ParquetFile(file, read_dictionary=columns) as parquet:
         cells = parquet.metadata.num_rows * len(columns) * _CELL_BYTES

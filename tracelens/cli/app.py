@@ -22,7 +22,7 @@ import typer
 from typer.core import TyperGroup
 
 from tracelens.cli.output import AT_END, OPENED, drop_output, emit, tell
-from tracelens.cli.panels import PanelledCommand
+from tracelens.cli.panels import PanelledCommand, take_as_given
 from tracelens.errors import SourceError, TracelensError, UsageError, printable
 from tracelens.storage.addresses import refuse_credentials
 
@@ -91,6 +91,11 @@ class _Commands(TyperGroup):
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([*COMMANDS.items()])
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words before the command without pydantic."""
+        take_as_given(self.get_params(ctx))
+        return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find and import a command. From then on Ctrl-C raises KeyboardInterrupt."""
@@ -176,6 +181,9 @@ app = typer.Typer(
 def _load(name: str) -> Any:
     """Load a module's command: the function of its name, or the Typer application `app`."""
     is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    # Modules make a million objects that stay: looking for garbage among them every 700 of them is
+    # a twentieth of a verdict's time, a tenth of a page's.
+    gc.set_threshold(50_000)
     module = import_module(f"tracelens.cli.{name.replace('-', '_')}")
     if is_ignored:  # Polars (1.3x) catches SIGINT when it is imported
         signal.signal(signal.SIGINT, signal.SIG_IGN)

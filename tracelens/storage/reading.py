@@ -5,7 +5,6 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tracelens.storage.limits import ANY_EXPANSION_BYTES, EXPANSION
 
@@ -23,6 +22,8 @@ def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> 
     0.02 s and 22 MB; as plain strings, which Polars' reader returns, a third of a second and 86 MB.
     Raises ArrowInvalid for strings that are not valid UTF-8.
     """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which only files need
+
     with pq.ParquetFile(file, read_dictionary=[*strings], pre_buffer=False) as opened:
         rows = pl.from_arrow(_valid(file, opened.read(columns=[*columns])), rechunk=False)
     assert isinstance(rows, pl.DataFrame)
@@ -38,6 +39,8 @@ def read_groups(file: Path, columns: Sequence[str], *, use_threads: bool) -> Ite
 
     Raises ArrowInvalid for strings that are not valid UTF-8.
     """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which only files need
+
     with pq.ParquetFile(file, read_dictionary=[*columns], pre_buffer=False) as opened:
         for group in range(opened.num_row_groups):
             yield _valid(

@@ -14,7 +14,6 @@ from typing import BinaryIO, TypeAlias
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tracelens.errors import SchemaError, first_line
 
@@ -193,6 +192,8 @@ class Table:
         in groups of `n_cells` cells, so that a large table is never in memory at its full width.
         Raises SchemaError as `conform` and `check` do.
         """
+        import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which only files need
+
         table = self if "rank" in frame.columns else self.without("rank")
         described = _described(table)
         n_rows = max(1, n_cells // len(table.columns))

@@ -8,12 +8,16 @@ execute_context_C(q_…)_generation_G(n), SGLang also step[DECODE bs=G] and step
 
 import polars as pl
 
-_LENGTHS = r"\(sq{0}sk{0}sqsq{0}sqsk{0}\)".format(r"(\d{1,15})")
+_LENGTHS = r"\(sq{0}sk{0}sqsq{0}sqsk{0}\)".format(r"([0-9]{1,15})")
 _SUMMED = (
-    rf"^execute_(\d{{1,15}})_context_(\d{{1,15}}){_LENGTHS}_generation_(\d{{1,15}}){_LENGTHS}$"
+    r"^execute_([0-9]{1,15})_context_([0-9]{1,15})"
+    + _LENGTHS
+    + r"_generation_([0-9]{1,15})"
+    + _LENGTHS
+    + "$"
 )
-_OLDER = r"^execute_context_(\d{1,15})\((\d{1,15})(?:_\d+)?\)_generation_(\d{1,15})\((\d{1,15})(?:_\d+)?\)$"
-_BRACKETED = r"^step\[(DECODE|EXTEND) bs=(\d{1,15})(?: toks=(\d{1,15}))?"
+_OLDER = r"^execute_context_([0-9]{1,15})\(([0-9]{1,15})(?:_[0-9]+)?\)_generation_([0-9]{1,15})\(([0-9]{1,15})(?:_[0-9]+)?\)$"
+_BRACKETED = r"^step\[(DECODE|EXTEND) bs=([0-9]{1,15})(?: toks=([0-9]{1,15}))?"
 PHASES = ("prefill", "decode", "mixed")
 """Requests' first pass over their prompts, one token more for each request, or both in a batch."""
 
