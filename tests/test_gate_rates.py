@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import tracelens as tl
-from samples.gate.rates import HERE, failures, pairs
+from samples.gate.rates import RUNS, failures, pairs
 from tracelens.trace import Trace
 
 DOCS = Path(__file__).parents[1] / "docs" / "gate.md"
@@ -19,11 +19,11 @@ def printed(file: Path) -> dict[tuple[str, ...], list[int]]:
 
 
 def runs(program: str, change: str) -> list[Trace]:
-    return [tl.collect(path) for path in sorted(HERE.glob(f"{program}.{change}.*.gz"))]
+    return [tl.collect(path) for path in sorted(RUNS.glob(f"{program}.{change}.*.gz"))]
 
 
 def test_both_pages_show_the_whole_table() -> None:
-    assert printed(DOCS) == printed(HERE / "README.md")
+    assert printed(DOCS) == printed(RUNS.parent / "README.md")
     assert len(printed(DOCS)) == 2 * (2 + 3 + 3)
 
 

@@ -15,7 +15,7 @@ from tracelens.derive.comparing.gate import FAILED, evaluate
 from tracelens.derive.comparing.significance import DEFAULT
 from tracelens.trace import Trace
 
-HERE = Path(__file__).parent
+RUNS = Path(__file__).parent / "runs"
 GATES = ("gpu_time > +3%", "step_time > +3%", "each kernel:* > +10%")
 PROGRAMS, CHANGES = ("convolutions", "blocks"), ("same", "device", "host")
 Runs = Sequence[Trace]
@@ -43,7 +43,7 @@ def pairs(same: Runs, changed: Runs) -> Iterator[tuple[str, list[Pair]]]:
 def rates(program: str) -> Iterator[tuple[str, str, int, list[int]]]:
     """Yield change, runs a side, number of comparisons, and in how many each gate failed."""
     runs = {
-        change: [tl.collect(path) for path in sorted(HERE.glob(f"{program}.{change}.*.gz"))]
+        change: [tl.collect(path) for path in sorted(RUNS.glob(f"{program}.{change}.*.gz"))]
         for change in CHANGES
     }
     for change in CHANGES:
