@@ -336,3 +336,64 @@ def mixer_train(option: str | None, size: tuple[int, ...], batch: int | None = N
     n = max((batch or default) // SMALL, 1)
     x = torch.randn(n, tokens, width // min(SMALL, 2), device=DEVICE)
     return trained(option, net, "adam", x)
+
+
+class Messages(nn.Module):
+    """A layer that sums what the neighbours of each node say."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.say, self.hear = nn.Linear(width, width), nn.Linear(2 * width, width)
+
+    def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+        """Gather along the edges, and add up at their ends."""
+        said = functional.relu(self.say(x))[edges[0]]
+        heard = torch.zeros_like(x).index_add_(0, edges[1], said.to(x.dtype))
+        return functional.relu(self.hear(torch.cat([x, heard], 1)))
+
+
+class Neighbours(nn.Module):
+    """Layers of messages along the same edges."""
+
+    def __init__(self, width: int, depth: int, edges: torch.Tensor) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Messages(width) for _ in range(depth))
+        self.edges = edges
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """All layers in turn."""
+        for layer in self.layers:
+            x = layer(x, self.edges)
+        return x
+
+
+@held_out("graph_train", "no_sync fused_optimizer", size=(20_000, 200_000, 128, 3))
+def graph_train(option: str | None, size: tuple[int, ...]) -> Steps:
+    """Train a network on a graph whose edges are at random; the loss is read."""
+    nodes, n_edges, width, depth = size
+    edges = torch.randint(0, nodes // SMALL, (2, n_edges // SMALL), device=DEVICE)
+    net = Neighbours(width, depth, edges).to(DEVICE)
+    x = torch.randn(nodes // SMALL, width, device=DEVICE)
+    return trained(option, net, "adam", x, "reads loss")
+
+
+@held_out("cached_decode", "sdpa no_sync cuda_graph", size=(8, 4, 512, 768, 12))
+def cached_decode(option: str | None, size: tuple[int, ...]) -> Steps:
+    """Decode a token at a time in float16; each is read, and attends to a text that is kept."""
+    depth, batch, length, width, heads = size
+    width //= min(SMALL, 2)
+    net = mixes(option, depth, width, heads).to(HALF).eval()
+    head = nn.Linear(width, 8192, device=DEVICE, dtype=HALF)
+    kept = torch.randn(batch, length // SMALL, width, device=DEVICE, dtype=HALF)
+    x = torch.randn(batch, 1, width, device=DEVICE, dtype=HALF)
+
+    def step() -> None:
+        y = x
+        with torch.no_grad():
+            for layer in net:
+                y = layer(y, kept)
+            token = head(y).argmax(-1)
+            if option not in {"no_sync", "cuda_graph"}:
+                token.tolist()
+
+    return loop(step, option)

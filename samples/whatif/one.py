@@ -9,6 +9,7 @@ waits for a line, and prints a line of JSON after each result.
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import sys
 import time
@@ -24,6 +25,9 @@ from programs import ON_GPU, PROGRAMS, Steps
 from torch.profiler import ProfilerActivity, profile, schedule
 
 N_WARM_UP, N_BLOCKS, BLOCK_S, N_LEAST = (8, 7, 0.1, 4) if ON_GPU else (1, 1, 0, 1)
+N_BLOCKS_OF_LOADER = 2 if ON_GPU else 1
+CYCLE = 24 if ON_GPU else 1
+"""Steps that wait for N workers come in cycles of N: a block holds whole cycles of 1 to 4, 6, 8."""
 N_SETTLE, N_RECORDED = (3, 3) if ON_GPU else (1, 1)
 TRACES = {
     "plain": {},
@@ -48,11 +52,14 @@ def block_ms(steps: Steps, n: int) -> float:
     return (time.perf_counter_ns() - began) / n / 1e6
 
 
-def timed(steps: Steps) -> dict[str, Any]:
+def timed(steps: Steps, *, waits_for_loader: bool) -> dict[str, Any]:
     """Times of a step in several blocks of steps, without the profiler."""
     once = max(block_ms(steps, min(3, N_LEAST)), 1e-3)
     n = max(N_LEAST, min(60, round(BLOCK_S * 1e3 / once)))
-    blocks = [round(block_ms(steps, n), 4) for _ in range(N_BLOCKS)]
+    if waits_for_loader:
+        n = CYCLE * math.ceil(n / CYCLE)
+    n_blocks = N_BLOCKS_OF_LOADER if waits_for_loader else N_BLOCKS
+    blocks = [round(block_ms(steps, n), 4) for _ in range(n_blocks)]
     return {"n_steps": n, "median_ms": statistics.median(blocks), "blocks_ms": blocks}
 
 
@@ -83,6 +90,16 @@ class Variant:
     def is_plain(self) -> bool:
         """Whether this is the program before any change."""
         return (self.option, self.batch) == ("-", "-")
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether a loader's workers may make the batches of this program."""
+        return self.program.startswith("input_")
+
+    @property
+    def waits_for_loader(self) -> bool:
+        """Whether a loader makes the batches of this variant."""
+        return self.is_loaded and self.option != "input_ready"
 
     def steps(self) -> Steps:
         """The steps, begun."""
@@ -127,12 +144,12 @@ def measure(variants: list[Variant], takes: str, folder: Path) -> None:
             for _ in islice(steps, 1 if takes == "warm" else N_WARM_UP):
                 pass
             if takes != "warm":
-                row["before"] = timed(steps)
+                row["before"] = timed(steps, waits_for_loader=variant.waits_for_loader)
             measured.append((variant, row, steps))
         except Exception as error:  # noqa: BLE001 - the other variants go on
             row["error"] = f"{type(error).__name__}: {error}"[:300]
         say(row)
-        if variant.program.startswith("input_") and takes == "pairs" and "before" in row:
+        if variant.is_loaded and takes == "pairs" and "before" in row:
             measured.pop()[2].close()  # workers of several loaders would share the processor
     for variant, row, steps in measured:
         kinds = list(TRACES) if takes == "all" else ["plain"] * (takes == "pairs")
@@ -142,7 +159,7 @@ def measure(variants: list[Variant], takes: str, folder: Path) -> None:
             row.setdefault("files", {})[kind] = f"{path.name}.gz"
             say(row)
         if takes == "all":
-            row["after"] = timed(steps)
+            row["after"] = timed(steps, waits_for_loader=variant.waits_for_loader)
             say(row)
 
 

@@ -39,7 +39,7 @@ SETTINGS = {
     "TORCHINDUCTOR_COMPILE_THREADS": "4",
 }
 LIMIT_S = 60
-WARM_LIMIT_S = 120
+WARM_LIMIT_S = 60
 LARGEST_FILE = 15 << 20
 LARGEST_CAPTURE = 2 << 20
 """A capture that is larger stays where it was taken."""
