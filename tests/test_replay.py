@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tracelens as tl
 from tests.sources import SAMPLES, collected
 from tests.step_traces import StepTrace
 from tracelens.analyses import critical_path, unprofiled_step
@@ -225,17 +226,50 @@ def test_what_the_capture_measured_is_the_answer() -> None:
     assert row["evidence"] == "measured"
 
 
-def test_waiting_for_a_loaders_workers_widens_the_range() -> None:
-    """A tenth of the 200 µs, times 2.2 to each side, since other processes are not recorded."""
-    widths = []
-    for what in ("_MultiProcessingDataLoaderIter.__next__", "_SingleProcessDataLoaderIter"):
-        made = launch_bound()
-        made.tables["activities"] = [
-            {"cause": "input", "what": what, "start_ns": 195_000, "duration_ns": 200_000}
-        ]
-        row = unprofiled_step(made.trace()).row(0, named=True)
-        widths.append(row["high_ns"] - row["unprofiled_ns"])
-    assert widths[0] - widths[1] == pytest.approx(44_000, rel=0.02)
+_LOADER = "_MultiProcessingDataLoaderIter.__next__"
+
+
+def waiting_for_batches(waits_us: list[int], what: str) -> tl.Trace:
+    """Steps that wait for a loader for so long, and then work on the host for 1 ms."""
+    made, start = StepTrace(), 0
+    for waited in waits_us:
+        made.step(start, start + waited + 1_000)
+        made.span(what, start, start + waited, kind="annotation")
+        made.span("aten::mm", start + waited, start + waited + 900)
+        start += waited + 1_000
+    return made.trace()
+
+
+@pytest.mark.parametrize(
+    # Half of Student's interval around the mean of the waits, in µs. Of three steps it is 2.92
+    # standard errors: that of (0, 60, 30) is 30 / √3, that of (30, 30, 30) nothing.
+    ("waits_us", "wider_us"),
+    [([0, 60_000, 30_000], 50_576), ([30_000, 30_000, 30_000], 0), ([30_000], 30_000)],
+)
+def test_batches_that_come_in_bursts_widen_the_range(waits_us: list[int], wider_us: int) -> None:
+    rows = []
+    for what in (_LOADER, "_SingleProcessDataLoaderIter.__next__"):
+        trace = waiting_for_batches(waits_us, f"enumerate(DataLoader)#{what}")
+        rows.append(unprofiled_step(trace).row(0, named=True))
+    of_workers, alone = (row["high_ns"] - row["unprofiled_ns"] for row in rows)
+    assert of_workers - alone == pytest.approx(wider_us * 1_000, rel=0.001)
+    # However few batches were seen, a step takes at least what it does beside its wait.
+    if wider_us:
+        assert 500_000 < rows[0]["low_ns"] < 1_000_000
+
+
+def test_the_profilers_own_step_is_taken_off() -> None:
+    """Marks of 980 µs, 20 apart: torch.profiler ends one and begins the next in one call."""
+    steps = []
+    for gap in (0, 20):
+        made = StepTrace()
+        for start in (0, 1000, 2000):
+            made.step(start, start + 1000)
+            made.tables["spans"][-1]["duration_ns"] -= 1000 * gap
+            made.span("aten::mm", start + 100, start + 900)
+        steps.append(unprofiled_step(made.trace())["unprofiled_ns"].item())
+    # Two of three steps are followed by another; at least a twentieth of a stretch stays.
+    assert steps[0] - steps[1] == pytest.approx(20_000 * 2 / 3, rel=0.06)
 
 
 def test_of_an_unknown_profiler_nothing_is_said() -> None:

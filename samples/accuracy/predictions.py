@@ -110,9 +110,15 @@ _STEPS = """\
 Captures of [samples/whatif](../samples/whatif/README.md), whose steps were timed without the profiler on an H200, in
 the same process before and in one that never profiled. What the profiler adds to an op, a Python call and an API call
 was fitted on half of the programs (*fitted on*), and never on those that are *judged*; larger captures than are
-bundled took part in both. Times are in ms. The range is as wide as held nine in ten of all captures, and wider by a
-share of the time that a step waits for a loader's workers, which was chosen when the errors of both halves were
-known. The two measured times themselves differ by {apart:.1%} in the median.
+bundled took part in both. Times are in ms. The range is as wide as held nine in ten of all captures, and wider where
+few steps wait for a loader's workers, by Student's interval of the mean wait. The two measured times themselves differ
+by {apart:.1%} in the median.
+
+What the largest errors have in common was looked for. `input_three` (30 to 53 %): its three workers bring three batches
+at a time, and its measured time is the median of blocks of four steps, most of which hold one wait and not 4/3; blocks
+hold whole cycles since. `alexnet_infer` (11 to 43 %), the shortest step: `torch.profiler`'s own `step()` between two
+marks, which is taken off since, is 14 to 38 µs of it; what is left is not explained. `googlenet_infer_compiled` (77 %):
+every op of the first two recorded steps took 1.2 times as long as in the third, for no reason that the trace shows.
 """
 
 _CHANGES = """\

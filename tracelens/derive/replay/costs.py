@@ -57,12 +57,11 @@ finds no upper bound for it.
 _MOST_NS = 1e9
 """No event costs a second."""
 _SLOWER_HOST = 1.1
-RUN_SHARE, HOST_SHARE, ADDED_SHARE, INPUT_SHARE = 0.02, 0.5, 0.2, 0.1
+RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
 """Shares that make up the expected error of a step without the profiler.
 
-They are shares of the step itself, of what a slower host would add to it, of the time taken off for
-the profiler, and of the time waited for input of other processes: few batches are seen, and nothing
-of what makes them. They are chosen; STEP_WIDTH says how many times their sum a range is wide, which
+They are shares of the step itself, of what a slower host would add to it, and of the time taken off
+for the profiler. They are chosen; STEP_WIDTH says how many times their sum a range is wide, which
 was measured."""
 STEP_WIDTH, CHANGE_WIDTH = 2.2, 2.2
 """A range reaches this many times that sum to both sides.
@@ -135,6 +134,8 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
     added = (table.n_ops * costs.op_ns + table.n_python * costs.python_ns) / 2
     added += table.n_generated * costs.generated_ns / 2
     added += table.n_calls * costs.call_ns
+    if costs != NO_COSTS:
+        added += table.profiler_ns
     is_launch = table.kinds == LAUNCH
     least = np.where(is_launch, np.minimum(recorded, LEAST_LATENCY_NS), _LEAST_LEFT * recorded)
     bare = np.maximum(recorded - added, least)
@@ -151,16 +152,10 @@ def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints
     )
 
 
-def uncertainty_ns(
-    usual_ns: float, slower_ns: float, recorded_ns: float, *, input_ns: float = 0.0
-) -> float:
-    """Return how large an error to expect of a step, from what it takes in the three scenarios.
-
-    `input_ns` is the time in it that the host waits for input of other processes.
-    """
+def uncertainty_ns(usual_ns: float, slower_ns: float, recorded_ns: float) -> float:
+    """Return how large an error to expect of a step, from what it takes in the three scenarios."""
     return (
-        INPUT_SHARE * input_ns
-        + RUN_SHARE * usual_ns
+        RUN_SHARE * usual_ns
         + HOST_SHARE * abs(slower_ns - usual_ns)
         + ADDED_SHARE * abs(recorded_ns - usual_ns)
     )

@@ -35,10 +35,11 @@ class Edges:
         n_python: npt.ArrayLike = 0,
         n_generated: npt.ArrayLike = 0,
         n_calls: npt.ArrayLike = 0,
+        profiler_ns: npt.ArrayLike = 0,
         is_inferred: npt.ArrayLike = 0,
     ) -> None:
         """Add edges: one, or columns of them; a single value stands for all."""
-        counts = (n_ops, n_python, n_generated, n_calls)
+        counts = (n_ops, n_python, n_generated, n_calls, profiler_ns)
         values = (sources, targets, ns, kind, items, *counts, is_inferred)
         columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, np.int64)) for v in values))
         self.parts.append(tuple(columns))
@@ -54,7 +55,8 @@ class EdgeTable:
 
     `items` are rows: of ops for op, of API calls for call, launch and wait, else of device work.
     `n_ops`, `n_python` and `n_generated` count begins and ends of recorded spans, `n_calls`
-    recorded API calls, in each edge's time: what the profiler adds to it.
+    recorded API calls, in each edge's time: what the profiler adds to it. `profiler_ns` is the part
+    of it that the host spent in the profiler itself.
     """
 
     graph: Graph
@@ -65,6 +67,7 @@ class EdgeTable:
     n_python: Ints
     n_generated: Ints
     n_calls: Ints
+    profiler_ns: Ints
     is_inferred: Ints
     recorded: Ints
     """When each moment was recorded."""
@@ -88,7 +91,7 @@ def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, In
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     graph = Graph(offsets, np.ascontiguousarray(sources[by_target]), ns[by_target].copy())
     columns = [column[by_target] for column in (targets, *others)]
-    kinds, items, n_ops, n_python, n_generated, n_calls, is_inferred = columns[1:]
+    kinds, items, n_ops, n_python, n_generated, n_calls, profiler_ns, is_inferred = columns[1:]
     return (
         EdgeTable(
             graph,
@@ -99,6 +102,7 @@ def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, In
             n_python,
             n_generated,
             n_calls,
+            profiler_ns,
             is_inferred,
             times[order],
         ),

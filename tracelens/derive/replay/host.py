@@ -23,7 +23,8 @@ class Chain:
 
     Piece i lies between moments i and i + 1: `calls` and `ops` are the rows of the API call and of
     the op that it is part of (-1 for none); `n_op_edges`, `n_python_edges` and `n_generated_edges`
-    count begins and ends of recorded spans in it. `call_begins`, `call_ends` and `marks` are places
+    count begins and ends of recorded spans in it, `profiler_ns` is its time in the profiler itself.
+    `call_begins`, `call_ends` and `marks` are places
     in `times`.
     """
 
@@ -33,6 +34,7 @@ class Chain:
     n_op_edges: Ints
     n_python_edges: Ints
     n_generated_edges: Ints
+    profiler_ns: Ints
     call_rows: Ints
     call_begins: Ints
     call_ends: Ints
@@ -138,12 +140,30 @@ def _chain(window: Window, team: pl.DataFrame, *, is_main: bool) -> Chain:
         _within(times, starts, ends, calls["row"].to_numpy()),
         _within(times, op_starts, op_ends, ops["row"].to_numpy()),
         *edges,
+        _profiler_ns(window, team, times),
         calls["row"].to_numpy().astype(np.int64),
         place[n_marks : n_marks + n_calls],
         place[n_marks + n_calls : n_marks + 2 * n_calls],
         place[:n_marks],
         is_main,
     )
+
+
+def _profiler_ns(window: Window, team: pl.DataFrame, times: Ints) -> Ints:
+    """Return the time of each piece that the team's threads spent in the profiler itself."""
+    own = window.profiler.join(team, on=["process_id", "thread_id"], how="semi").sort("start")
+    if not own.height or not len(times):
+        return np.zeros(max(len(times) - 1, 0), np.int64)
+    return np.diff(covered_ns(times, *_merged(own["start"].to_numpy(), own["end"].to_numpy())))
+
+
+def covered_ns(moments: Ints, begins: Ints, ends: Ints) -> Ints:
+    """Sum the time of the intervals until each moment; they are in order and do not overlap."""
+    sums = np.concatenate([[0], np.cumsum(ends - begins)])
+    place = np.searchsorted(begins, moments, "right") - 1
+    last = np.maximum(place, 0)
+    covered: Ints = sums[last] + np.minimum(moments, ends[last]) - begins[last]
+    return np.where(place >= 0, covered, 0)
 
 
 def _within(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:

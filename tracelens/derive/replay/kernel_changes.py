@@ -7,6 +7,7 @@ import polars as pl
 
 from tracelens.derive.replay.edges import CALL, KERNEL, LAUNCH, QUEUE
 from tracelens.derive.replay.graph import Flags, Ints
+from tracelens.derive.replay.host import covered_ns
 from tracelens.derive.replay.subject import Change, Subject, picked, require
 from tracelens.errors import UsageError
 
@@ -56,7 +57,7 @@ def fused_optimizer(subject: Subject, _: str | None) -> Change:
         )
     sources = table.recorded[table.graph.sources]
     targets = table.recorded[table.targets]
-    inside = _covered(targets, begins, ends) - _covered(sources, begins, ends)
+    inside = covered_ns(targets, begins, ends) - covered_ns(sources, begins, ends)
     shares = np.where(subject.is_host, inside / np.maximum(targets - sources, 1), 0)
     on_device = np.isin(table.kinds, (KERNEL, QUEUE)) & picked(rows, table.items)
 
@@ -96,15 +97,6 @@ def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
     of_last = kernels & picked(last & in_steps, table.items)
     small_ns = np.quantile(table.graph.weights[kernels], _SMALL_QUANTILE) if of_last.any() else 0
     return np.where(of_last, _CAPTURABLE_KERNELS * (round(small_ns) + gap_ns), 0)
-
-
-def _covered(moments: Ints, begins: Ints, ends: Ints) -> Ints:
-    """Sum the time of the intervals until each moment; they are in order and do not overlap."""
-    sums = np.concatenate([[0], np.cumsum(ends - begins)])
-    place = np.searchsorted(begins, moments, "right") - 1
-    last = np.maximum(place, 0)
-    covered: Ints = sums[last] + np.minimum(moments, ends[last]) - begins[last]
-    return np.where(place >= 0, covered, 0)
 
 
 def _lies_in(moments: Ints, begins: Ints, ends: Ints) -> Flags:

@@ -163,6 +163,7 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
         n_python=chain.n_python_edges,
         n_generated=chain.n_generated_edges,
         n_calls=ends_call * in_call,
+        profiler_ns=chain.profiler_ns,
     )
     edges.add(0, first, chain.times[0], START)
     if not chain.is_main:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from tracelens.derive.replay.costs import (
@@ -25,6 +27,8 @@ LARGEST_ERROR = 0.1
 
 _WORKERS = "MultiProcessing|poll|acquire"
 """Places where a data loader waits for its workers, which are other processes."""
+_STUDENT = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.8, 1.78, 1.77, 1.76, 1.75)
+"""Student's t by degrees of freedom from 1: nine in ten lie within. Later ones are less still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +61,13 @@ def _of_all(trace: Trace) -> dict[int, UnprofiledStep]:
     steps = program_steps(steps_of(trace), phases(trace))
     times = dict(steps.group_by("rank").agg(usual).iter_rows())
     return {
-        rank: _of_rank(trace, replay, round(times[rank]))
+        rank: _of_rank(trace, replay, steps.filter(pl.col("rank") == rank), round(times[rank]))
         for rank, replay in replays(trace).items()
         if rank in times and replay.window.is_marked
     }
 
 
-def _of_rank(trace: Trace, replay: Replay, recorded_ns: int) -> UnprofiledStep:
+def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int) -> UnprofiledStep:
     rank = replay.window.rank
     error = replay_error_frac(replay)
     measured = measured_range(trace, rank)
@@ -75,24 +79,36 @@ def _of_rank(trace: Trace, replay: Replay, recorded_ns: int) -> UnprofiledStep:
     times = [steady_step_ns(replay, w) for w in weights_of_scenarios(replay, costs)]
     scale = recorded_ns / times[-1] if times[-1] else 1.0
     usual = round(times[0] * scale)
-    error_ns = uncertainty_ns(*times, input_ns=_input_ns(trace, replay))
-    margin = STEP_WIDTH * error_ns * scale
-    low = max(round(usual - margin), 0)
-    high = round(usual + margin)
+    margin = STEP_WIDTH * uncertainty_ns(*times) * scale
+    waited, may_miss = _sampling_ns(trace, rank, steps)
+    least = max(usual - waited, 0) * (1 - margin / max(usual, 1))  # a step that waits for no batch
+    low = max(round(usual - margin - may_miss), round(least), 0)
+    high = round(usual + margin + may_miss)
     return UnprofiledStep(rank, recorded_ns, usual, low, high, error, evidence)
 
 
-def _input_ns(trace: Trace, replay: Replay) -> float:
-    """Return the time of a replayed step in which the host waits for workers' input."""
-    window = replay.window
-    start = pl.col("start_ns") - window.origin_ns
-    inputs = activities_of(trace).filter(
-        (pl.col("rank") == window.rank)
+def _sampling_ns(trace: Trace, rank: int, steps: pl.DataFrame) -> tuple[float, float]:
+    """Return the mean wait for a loader's workers in a step, and how far it may be off.
+
+    Workers bring batches in bursts, so that few steps tell little of the mean: half of the interval
+    that holds it in nine of ten cases, by Student's t. One step alone may be off by the whole wait.
+    """
+    starts = steps["start_ns"].sort().to_numpy()
+    waits = activities_of(trace).filter(
+        (pl.col("rank") == rank)
         & (pl.col("cause") == "input")
         & pl.col("what").cast(pl.String).str.contains(_WORKERS)
-        & start.is_between(0, window.marks[-1], closed="left")
     )
-    return int(inputs["duration_ns"].sum()) / (len(window.marks) - 1)
+    place = np.searchsorted(starts, waits["start_ns"].to_numpy(), "right") - 1
+    inside = (place >= 0) & (place < len(starts))
+    sums = np.bincount(
+        place[inside], waits["duration_ns"].to_numpy()[inside], minlength=len(starts)
+    )
+    mean = float(sums.mean())
+    if len(sums) == 1:
+        return mean, mean
+    student = _STUDENT[min(len(sums) - 1, len(_STUDENT)) - 1]
+    return mean, student * float(sums.std(ddof=1)) / math.sqrt(len(sums))
 
 
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:

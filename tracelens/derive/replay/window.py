@@ -32,7 +32,8 @@ class Window:
     `call_rows`, the row there of every call's id. `work` by start: start, end, queue, call (row of
     calls, None where it came before), kind, name and what else is known. `ops` holds outermost ops.
     `spans` has every recorded span: begin, end, thread, whether it is Python's, and whether a
-    kernel that torch.compile generated is launched in it.
+    kernel that torch.compile generated is launched in it. `profiler` has when the host worked for
+    the profiler itself: start, end, thread.
     """
 
     rank: int
@@ -44,6 +45,7 @@ class Window:
     ops: pl.DataFrame
     spans: pl.DataFrame
     waits: pl.DataFrame
+    profiler: pl.DataFrame
     is_marked: bool
 
 
@@ -76,6 +78,7 @@ def read_window(trace: Trace, rank: int) -> Window | None:
         _outermost(spans.filter(pl.col("is_op")), "thread"),
         spans,
         _stream_waits(trace, rank, rows),
+        _profiler_times(trace, of_rank & inside, origin),
         is_marked,
     )
 
@@ -179,6 +182,30 @@ def _spans(trace: Trace, where: pl.Expr, origin: int, until: int) -> pl.DataFram
         name="name",
         module_path="module_path",
     ).sort("start", "end", descending=[False, True])
+
+
+_STEP_OF_PROFILER = r"torch[/.\\]profiler[/.\\]profiler\.py\(\d+\): step$"
+
+
+def _profiler_times(trace: Trace, where: pl.Expr, origin: int) -> pl.DataFrame:
+    """Return when the host was in `torch.profiler.profile.step`: start, end, process_id, thread_id.
+
+    It ends the mark of one step and begins that of the next (torch 2.11), so that the time between
+    the two marks is its own. A trace with stacks has the whole call.
+    """
+    name = pl.col("name").cast(pl.String)
+    is_mark = (pl.col("kind") == "annotation") & name.str.starts_with("ProfilerStep#")
+    is_call = (pl.col("kind") == "python") & name.str.contains(_STEP_OF_PROFILER)
+    columns = ("kind", "name", "start_ns", "duration_ns", "process_id", "thread_id")
+    thread = ("process_id", "thread_id")
+    found = trace.select("spans", *columns, where=where & (is_mark | is_call)).sort("start_ns")
+    begin, end = pl.col("start_ns") - origin, _ENDS - origin
+    between = found.filter(is_mark).select(
+        start=end, end=begin.shift(-1).over(thread), process_id="process_id", thread_id="thread_id"
+    )
+    calls = found.filter(is_call).select(*thread, start=begin, end=end)
+    whole = pl.concat([between, calls.select(between.columns)])
+    return whole.filter(pl.col("end") > pl.col("start")).sort("start")
 
 
 def _calls(trace: Trace, where: pl.Expr, origin: int) -> tuple[pl.DataFrame, pl.DataFrame]:
