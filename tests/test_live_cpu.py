@@ -81,12 +81,11 @@ def test_a_rank_of_two_that_sleeps_is_named_with_its_line(tmp_path: Path) -> Non
 
     def check(done: LiveRun) -> None:
         assert done.trace.manifest.ranks == [0, 1]
-        sleeping = verdict(done.trace).filter(rank=1).row(0, named=True)
-        assert sleeping["bound"] == "host"
+        assert verdict(done.trace)["bound"].to_list() == ["waiting", "host"]
         answer = make_answer(done.trace)
-        text = "\n".join([answer.sentence, *answer.details, str(answer.place)])
-        assert "rank 1" in text
-        assert f"toy.py:{number} " in text
+        assert answer.sentence.startswith("Rank 0 waits for rank 1: ")
+        assert f"toy.py:{number} " in str(answer.place)
+        assert answer.changes[0].text.startswith("on rank 1: the program only waits")
 
     check_a_capture([*launch, str(tmp_path / "toy.py")], Settings(""), check)
 

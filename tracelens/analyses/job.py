@@ -145,9 +145,9 @@ def _sentence(trace: Trace, culprit: Culprit) -> str:
     if culprit.cause in (LINK, NETWORK):
         when = "" if culprit.steps is None else f" {culprit.when}"
         return f"{who} {why}{when}: {_cost(culprit)}"
-    n_others = len(trace.manifest.ranks) - len(culprit.members.ranks)
+    rest = sorted({*trace.manifest.ranks} - {*culprit.members.ranks})
     when = "" if culprit.steps is None else f" {culprit.when}"
-    others = "1 rank waits" if n_others == 1 else f"{n_others:,} ranks wait"
+    others = f"rank {rest[0]} waits" if len(rest) == 1 else f"{len(rest):,} ranks wait"
     it = who if len(culprit.members.ranks) == 1 else "each of them"
     tied = tied_ranks(trace, culprit.members.ranks)
     also_waiting = f"; {list_ranks(tied[1])} of its {tied[0]} only wait for it" if tied else ""

@@ -37,6 +37,7 @@ _PARTS = {
 
 
 _PARTS_OF_PROCESS = {
+    "waiting": "the process waits in collectives for rank {}",
     "communication": "the process only communicates",
     "copy": "the process copies memory",
     "input": "the process loads data or waits for it",

@@ -1,28 +1,73 @@
 """Changes that would help one program, with the time of a step after each."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from tracelens.answers.answer import LEAST_SHARE, Change
 from tracelens.answers.words import place_text
 from tracelens.derive.replay.advised import advised_changes
+from tracelens.derive.replay.job_changes import predict_job
 from tracelens.derive.replay.predict import Prediction
 from tracelens.derive.time.advice import Change as Saving
+from tracelens.derive.time.advice import list_changes
+from tracelens.derive.time.culprits import Culprit
+from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.trace import Trace
 
 _MOST = 3
 
 
-def changes_of(trace: Trace, step_ns: int | None, place: str | None = None) -> tuple[Change, ...]:
+def changes_of(
+    trace: Trace,
+    step_ns: int | None,
+    place: str | None = None,
+    without: Collection[str | None] = (),
+) -> tuple[Change, ...]:
     """Return the best changes, the largest saving first, for a step of this time.
 
-    `place` is named in the answer already, and not again.
+    `place` is named in the answer already, and not again. Changes for a cause in `without` are left
+    out.
     """
     changes = []
     for advised in advised_changes(trace):
+        if advised.change.cause in without:
+            continue
         change = _change(advised.change, step_ns, place)
         prediction = advised.prediction
         changes.append(change if prediction is None else _predicted(change, prediction))
     return tuple(changes[:_MOST])
+
+
+def changes_of_job(
+    trace: Trace, culprit: Culprit, step_ns: int | None, place: str | None
+) -> tuple[Change, ...]:
+    """Return the best changes of a job, beside those of its ranks that the latest ones catch up.
+
+    A replay of the job's collectives tells what a step takes then. `place` is where the late ranks
+    lose their time. Waiting is left out of what else would help: it goes with its cause.
+    """
+    if culprit.part == "communication" or step_ns is None:
+        return changes_of(trace, step_ns, place)
+    is_same = (culprit.cause, "waiting")
+    changes = list_changes(trace)
+    of_cause = next(
+        (change for cause in is_same for change in changes if change.cause == cause), None
+    )
+    if of_cause is None:
+        return changes_of(trace, step_ns, place)
+    job = predict_job(trace, ["straggler_fixed"])
+    low, high = job.after_ns - job.margin_ns, job.after_ns + job.margin_ns
+    first = replace(
+        _change(of_cause, None, place),
+        saved_frac=1 - job.after_ns / job.before_ns,
+        after_ns=round(job.after_ns),
+        low_ns=max(round(low), 0),
+        high_ns=round(high),
+    )
+    if culprit.cause in IDLE_PARTS:
+        first = replace(first, text=f"on {culprit.members.text}: {first.text}")
+    rest = changes_of(trace, step_ns, place, without=is_same)
+    return (first, *rest)[:_MOST]
 
 
 def _predicted(change: Change, prediction: Prediction) -> Change:

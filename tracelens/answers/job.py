@@ -8,7 +8,7 @@ import polars as pl
 
 from tracelens.analyses import job, verdict
 from tracelens.answers.answer import Answer, Bar
-from tracelens.answers.changes import changes_of
+from tracelens.answers.changes import changes_of, changes_of_job
 from tracelens.answers.program import (
     incomplete,
     next_sections,
@@ -21,7 +21,8 @@ from tracelens.answers.program import (
 from tracelens.answers.recorded import about
 from tracelens.answers.words import place_text
 from tracelens.derive.rank_ranges import list_ranks
-from tracelens.derive.time.culprits import find_culprits
+from tracelens.derive.time.activity_places import PROFILER
+from tracelens.derive.time.culprits import Culprit, find_culprits
 from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.rank_time import RankTime, rank_times
 from tracelens.schemas.results.time import PARTS
@@ -49,11 +50,16 @@ def _of_straggler(model: TimeModel, judged: Sequence[RankTime], row: dict[str, A
     trace = model.trace
     sentence, _, more = str(row["evidence"]).partition("; ")
     together = mean_rank(judged)
+    each = find_culprits(model).each
+    place = _place_of(model, each[0]) if each else None
     changes = changes_of(trace, together.judged_step_ns)
+    if len(each) == 1:
+        changes = changes_of_job(trace, each[0], together.judged_step_ns, place)
     return Answer(
         sentence[:1].upper() + sentence[1:],
+        place=place_text(place),
         details=(more,) if more else (),
-        bars=_culprit_bars(model, judged),
+        bars=_culprit_bars(each, judged),
         changes=changes,
         no_change=None if changes else no_change(together),
         about=_about(trace),
@@ -62,17 +68,30 @@ def _of_straggler(model: TimeModel, judged: Sequence[RankTime], row: dict[str, A
     )
 
 
-def _culprit_bars(model: TimeModel, judged: Sequence[RankTime]) -> tuple[Bar, ...]:
+def _place_of(model: TimeModel, culprit: Culprit) -> str | None:
+    """Return where the culprit's ranks lose most time for the cause of their delay; None else."""
+    of_cause = model.idle.filter(
+        pl.col("rank").is_in([*culprit.members.ranks]),
+        pl.col("cause") == pl.lit(culprit.cause),
+        pl.col("what").ne_missing(PROFILER),
+    )
+    sums = of_cause.drop_nulls("what").group_by("what").agg(pl.col("idle_ns").sum())
+    most = sums.sort("idle_ns", "what", descending=[True, False])["what"]
+    return str(most[0]) if most.len() else None
+
+
+def _culprit_bars(each: Sequence[Culprit], judged: Sequence[RankTime]) -> tuple[Bar, ...]:
     """Draw the mean step of the first culprit's ranks and of the others.
 
     Without a culprit it is that of all ranks.
     """
-    each = find_culprits(model).each
     late = {*each[0].members.ranks} if each else set()
     sides = [
         (each[0].members.text if each else "", [rank for rank in judged if rank.rank in late]),
         ("the others", [rank for rank in judged if rank.rank not in late]),
     ]
+    if len(sides[1][1]) == 1:
+        sides[1] = (f"rank {sides[1][1][0].rank}", sides[1][1])
     if not all(ranks for _, ranks in sides):
         return (program_bar(mean_rank(judged)),)
     means = [(name, mean_rank(ranks)) for name, ranks in sides]

@@ -16,10 +16,10 @@ import polars as pl
 from tracelens.derive.ranks.clock_fit import ClockFit, fit_clock
 from tracelens.trace import Trace
 
-_EVERYONE_WAITS = r"(?i)all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier"
+MEETS = r"(?i)all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier"
 """Collectives that need data of every rank. A broadcast's root leaves before the others come, by
 0.2 ms in a real one."""
-_JITTER_NS = 100_000
+JITTER_NS = 100_000
 """On one host, a collective may seem to end this long before its last start.
 
 Device times are converted to the host's.
@@ -169,7 +169,7 @@ def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
     has_none = pl.any_horizontal(pl.col("in_split", "out_split").str.contains(r"\b0\b")).fill_null(
         value=False
     )
-    everyone = name.str.contains(_EVERYONE_WAITS) & ~has_none
+    everyone = name.str.contains(MEETS) & ~has_none
     return calls.filter(everyone | sends | receives).select(
         "rank",
         *_CALL,
@@ -189,7 +189,7 @@ def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict
         return dict.fromkeys(nodes, 0), "one host"
     if len(known) <= 1:
         gaps = bounds.group_by(_CALL).agg(gap=pl.col("start_ns").max() - pl.col("end_ns").min())
-        if not (gaps["gap"] > _JITTER_NS).any():
+        if not (gaps["gap"] > JITTER_NS).any():
             return dict.fromkeys(nodes, 0), "assumed"
     # The job's clock is that of the lowest rank with a collective: without one, nothing could be
     # compared with it.

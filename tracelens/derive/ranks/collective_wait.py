@@ -8,6 +8,7 @@ import polars as pl
 
 from tracelens.derive.columns.intervals import END, union
 from tracelens.derive.ranks.collectives import match_collectives
+from tracelens.derive.ranks.host_collectives import process_computing
 from tracelens.schemas.results.ranks import WAITING_FOR
 from tracelens.trace import Trace
 
@@ -221,12 +222,17 @@ def _disjoint(waits: pl.DataFrame) -> pl.DataFrame:
 
 
 def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
-    """Return as intervals when at least one kernel of a rank runs that does not communicate."""
+    """Return as intervals when at least one kernel of a rank runs that does not communicate.
+
+    A rank without kernels computes while its process does.
+    """
     kernels = trace.select("kernels", "rank", "start_ns", "duration_ns", "is_communication")
     kernels = kernels.filter(
         ~pl.col("is_communication").fill_null(value=False), pl.col("rank").is_in(ranks.implode())
     )
-    return _summed(union(kernels.select("rank", "start_ns", end_ns=END), by="rank"))
+    of_devices = union(kernels.select("rank", "start_ns", end_ns=END), by="rank")
+    of_processes = trace.derived(process_computing).filter(pl.col("rank").is_in(ranks.implode()))
+    return _summed(pl.concat([of_devices, of_processes]).sort("rank", "start_ns"))
 
 
 def _summed(intervals: pl.DataFrame) -> pl.DataFrame:

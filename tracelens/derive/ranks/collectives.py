@@ -1,4 +1,7 @@
-"""Matching of collectives: which kernels of different ranks are one call of their group."""
+"""Matching of collectives: which kernels of different ranks are one call of their group.
+
+Of ranks without a device, spans of the host are matched.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +11,15 @@ import polars as pl
 from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.columns.per_unique import each_once, each_pair_once
 from tracelens.derive.rank_ranges import list_ranks
-from tracelens.derive.ranks.clocks import CLOCKS, clocks_of, on_job_clock, with_uncertainty
+from tracelens.derive.ranks.clocks import (
+    CLOCKS,
+    JITTER_NS,
+    MEETS,
+    clocks_of,
+    on_job_clock,
+    with_uncertainty,
+)
+from tracelens.derive.ranks.host_collectives import host_calls
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
 
@@ -79,20 +90,50 @@ def match_collectives(trace: Trace) -> Matched:
 
 def _match(trace: Trace) -> Matched:
     empty = pl.DataFrame(schema=CALLS)
-    if len(trace.manifest.ranks) < 2 or not trace.has("kernels"):
-        return Matched(empty, pl.DataFrame(schema=STOPS), pl.DataFrame(schema=CLOCKS), [])
+    on_hosts, of_hosts = trace.derived(host_calls)
+    if len(trace.manifest.ranks) < 2 or not (trace.has("kernels") or on_hosts.height):
+        return Matched(empty, pl.DataFrame(schema=STOPS), pl.DataFrame(schema=CLOCKS), of_hosts)
     kernels, undescribed = _communication_kernels(trace)
-    grouped, alone = assign_groups(kernels)
+    grouped, alone = assign_groups(pl.concat([kernels, on_hosts], how="diagonal_relaxed"))
     numbered, by_order = assign_sequence(grouped)
     complete, early = drop_partial_prefix(numbered)
-    remarks = [*undescribed, *filter(None, (alone, early, by_order))]
     paired, stops = _stop_at_mismatch(complete)
-    clocks = clocks_of(trace, paired)
+    paired, clocks, contradicted = _without_contradictions(trace, paired)
+    found = filter(None, (alone, early, by_order))
+    remarks = [*filter(None, [contradicted]), *undescribed, *of_hosts, *found]
     calls = empty
     if paired.height:
         calls = with_uncertainty(_with_starts(on_job_clock(paired, clocks)), clocks)
     typed = calls.select(pl.col(name).cast(dtype) for name, dtype in CALLS.items())
     return Matched(typed, stops, clocks, remarks)
+
+
+def _without_contradictions(
+    trace: Trace, paired: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame, str | None]:
+    """Leave out groups of host calls that cannot be one call each; return the clocks and a remark.
+
+    Host calls do not tell their process group. Where several groups make the same calls, some are
+    paired wrongly: then one call has an end before another rank begins it.
+    """
+    clocks = clocks_of(trace, paired)
+    on_hosts = paired.filter(pl.col("kernel_id").is_null(), pl.col("issued").str.contains(MEETS))
+    timed = on_job_clock(on_hosts, clocks).join(
+        clocks.select("rank", "uncertainty_ns"), on="rank", how="left"
+    )
+    apart = pl.col("start_ns").max() - pl.col("end_ns").min()
+    limit = JITTER_NS + 2 * pl.col("uncertainty_ns").max()
+    wrong = timed.group_by(_CALL).agg(is_wrong=apart > limit).filter("is_wrong")["group_key"]
+    if not wrong.len():
+        return paired, clocks, None
+    is_wrong = pl.col("group_key").is_in(wrong.unique().implode())
+    names = paired.filter(is_wrong)["group_id"].unique().sort().to_list()
+    remark = (
+        f"{_list_names(names)}: one rank ended a call before another began it, so these are calls"
+        " of several groups, and nothing tells which; left out."
+    )
+    kept = paired.filter(~is_wrong)
+    return kept, clocks_of(trace, kept), remark
 
 
 def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
@@ -327,7 +368,11 @@ def require_matched(trace: Trace, analysis: str) -> Matched:
     require_ranks(trace, analysis)
     matched = match_collectives(trace)
     if matched.calls.is_empty():
-        why = (*matched.stops["text"], *matched.remarks, "no rank has communication kernels")[0]
+        why = (
+            *matched.stops["text"],
+            *matched.remarks,
+            "no rank has communication kernels, or spans of gloo or MPI",
+        )[0]
         raise MissingTableError(
             f"{analysis} needs collectives that several ranks have, and none match here:"
             f" {why.rstrip('.')} (they come from tracelens collect of all ranks' files of one run)"

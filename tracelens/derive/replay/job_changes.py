@@ -68,7 +68,7 @@ def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
         raise UsageError("straggler_fixed: no rank makes the others wait in this trace")
     delays = own_delays(model)
     removals = [removal for culprit in fixed for removal in delays_of(culprit, delays)]
-    n_steps = max(trace.steps.group_by("rank").len()["len"].to_list(), default=1)
+    n_steps = max(model.steps.group_by("rank").len()["len"].to_list(), default=1)
     before, without, after = (
         replay.duration_ns(gone, speed) / n_steps
         for gone, speed in (((), 1.0), (removals, 1.0), (removals, network))

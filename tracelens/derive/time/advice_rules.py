@@ -8,8 +8,8 @@ import polars as pl
 
 from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.kernels.copy_casts import casts_after_copies
+from tracelens.derive.processes.cpu_work import COPY
 from tracelens.derive.time.cpu_only import busiest_places, reads_of
-from tracelens.derive.time.cpu_work import COPY
 from tracelens.derive.time.graph_use import GraphUse, graph_use
 from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.derive.time.rank_time import WORTH_IT

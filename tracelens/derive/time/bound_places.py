@@ -4,8 +4,8 @@ import re
 
 import polars as pl
 
+from tracelens.derive.processes.cpu_work import ARITHMETIC, COPY
 from tracelens.derive.time.cpu_only import busiest_places, longest_communication
-from tracelens.derive.time.cpu_work import ARITHMETIC, COPY
 from tracelens.derive.time.model import TimeModel
 from tracelens.trace import Trace
 

@@ -7,15 +7,14 @@ import polars as pl
 from tracelens.derive.columns.intervals import END, covered_ns, union
 from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.columns.split_intervals import cut_at, overlay
+from tracelens.derive.processes.communication import (
+    COMMUNICATION,
+    ON_HOST,
+    SPAN_KINDS,
+    span_times,
+)
 from tracelens.derive.time.host_lanes import LAUNCHES, Lanes
 
-COMMUNICATION = r"^c10d::|^gloo:|^mpi:"
-"""Names of spans in which a process communicates with others.
-
-They are the ops of torch's process groups, and their threads' functions.
-"""
-_ON_HOST = r"^gloo:|^mpi:"
-"""Names of spans in which the host sends and receives, beside the op that asked for it."""
 _IS_OPERATOR = r"^\w+::\w+$"
 _EDGES = ["start_ns", "end_ns"]
 COMPUTES = ("launch", "host", "communication")
@@ -74,21 +73,7 @@ def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
     within = is_op.gather(spans["parent_id"]).fill_null(value=False)
     names = spans["name"].cast(pl.Categorical)
     (communicates,) = matching(names, COMMUNICATION)
-    return _times(spans, is_op & ~within & ~communicates)
-
-
-def communication_spans(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return process_id, start_ns and duration_ns of the spans in which a process communicates."""
-    names = spans["name"].cast(pl.Categorical)
-    (communicates,) = matching(names, COMMUNICATION)
-    on_host = spans["kind"].is_in(["op", "annotation", "nvtx"])
-    return _times(spans, communicates & on_host)
-
-
-def _times(spans: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
-    """Return the process and the times of the chosen spans, as wide integers."""
-    columns = spans.select("process_id", "start_ns", "duration_ns")[chosen.arg_true()]
-    return columns.select(pl.all().cast(pl.Int64))
+    return span_times(spans, is_op & ~within & ~communicates)
 
 
 def _reaching(activities: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
@@ -124,7 +109,7 @@ def find_communication(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
     thread any of its process. `spans` are those of all threads.
     """
     words = spans["name"].cast(pl.Categorical)
-    in_groups, on_host = matching(words, COMMUNICATION, _ON_HOST)
+    in_groups, on_host = matching(words, COMMUNICATION, ON_HOST)
     if not in_groups.any() or not lanes.calls_are_known:
         return pl.DataFrame(schema=dict.fromkeys(_EDGES, pl.Int64))
     lane_ops = lanes.spans.filter(pl.col("kind") == "op")
@@ -133,8 +118,7 @@ def find_communication(lanes: Lanes, spans: pl.DataFrame) -> pl.DataFrame:
     )
     operators = lane_ops.filter(is_operator & ~is_group).select(_EDGES)
     busy = pl.concat([operators, lanes.calls[_EDGES]])
-    has_kind = spans["kind"].is_in(["op", "annotation", "nvtx"])
-    open_spans = spans.filter(on_host & has_kind)
+    open_spans = spans.filter(on_host & spans["kind"].is_in(SPAN_KINDS))
     layers = (
         _without_launches(lane_ops.filter(is_group), lanes.calls),
         union(busy.sort("start_ns")),

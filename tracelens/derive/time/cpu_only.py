@@ -6,9 +6,8 @@ import polars as pl
 
 from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.columns.split_intervals import cut_rows
-from tracelens.derive.time.activity_places import PROFILER
-from tracelens.derive.time.cpu_busy import COMMUNICATION, COMPUTES
-from tracelens.derive.time.cpu_work import (
+from tracelens.derive.processes.communication import COMMUNICATION
+from tracelens.derive.processes.cpu_work import (
     ARITHMETIC,
     CALLS,
     COLUMNS,
@@ -17,6 +16,8 @@ from tracelens.derive.time.cpu_work import (
     SHAPES,
     process_work,
 )
+from tracelens.derive.time.activity_places import PROFILER
+from tracelens.derive.time.cpu_busy import COMPUTES
 from tracelens.derive.time.op_times import op_times
 from tracelens.derive.time.program_phases import in_program, phases
 from tracelens.derive.time.step_table import activities_of, process_ranks

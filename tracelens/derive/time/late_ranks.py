@@ -154,8 +154,11 @@ def _with_host_excess(model: TimeModel, late: pl.DataFrame, delays: pl.DataFrame
     """Limit delays by idle time of a cause to the time that the rank's host spent more on it.
 
     The host is compared with the median of all ranks' hosts. A rank that waits for others hides in
-    that waiting what its own host does, so idle time alone would make others look late.
+    that waiting what its own host does, so idle time alone would make others look late. Processes
+    without a device hide nothing: their time is that of the host.
     """
+    if {*delays["rank"]} <= {*model.processes}:
+        return late
     idle = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
     explains = idle > _EXPLAINS * pl.col("excess_ns")
     if not late.select(explains.any()).item():

@@ -7,7 +7,7 @@ import polars as pl
 from tracelens.derive.columns.per_unique import each_pair_once, matching
 from tracelens.derive.columns.split_intervals import overlay
 from tracelens.derive.kernels.recorded_dtypes import element_type, listed
-from tracelens.derive.time.cpu_busy import COMMUNICATION, communication_spans
+from tracelens.derive.processes.communication import COMMUNICATION, communication_spans
 
 ARITHMETIC, COPY, COMMUNICATES, CALLS = range(4)
 """Kinds of work."""
@@ -153,7 +153,7 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
     names = spans["name"].gather(ops["op"]).cast(pl.Categorical)
     copies, looks, is_operator = matching(names, _COPIES, _NO_WORK, _OPERATOR)
     shapes, dtypes = (spans[column].gather(ops["op"]) for column in SHAPES)
-    n_bytes = each_pair_once(shapes.fill_null(""), dtypes.fill_null(""), _input_bytes).to_series()
+    n_bytes = input_bytes(shapes, dtypes)
     is_unsized = is_operator & n_bytes.is_null()
     facts = ops.select(
         copies.alias("copies"),
@@ -174,11 +174,15 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
     return facts.select(kind.cast(pl.Int32)).to_series()
 
 
-def _input_bytes(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Sum the bytes of all tensors that an op read; None where a shape or element type is unknown.
+def input_bytes(shapes: pl.Series, dtypes: pl.Series) -> pl.Series:
+    """Sum the bytes of all tensors that each op read; None where no shape is known.
 
     Shapes and element types are JSON.
     """
+    return each_pair_once(shapes.fill_null(""), dtypes.fill_null(""), _bytes_of_pairs).to_series()
+
+
+def _bytes_of_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     n_bytes = [_bytes(*row) for row in pairs.iter_rows()]
     return pl.DataFrame({"n_bytes": n_bytes}, schema={"n_bytes": pl.Int64})
 

@@ -1,0 +1,1 @@
+"""What the threads of a process without a device do: compute, copy, communicate."""

@@ -1,0 +1,27 @@
+"""Spans in which a process communicates with others: ops of process groups, and their threads."""
+
+import polars as pl
+
+from tracelens.derive.columns.per_unique import matching
+
+ON_HOST = r"^gloo:|^mpi:|^ucc:"
+"""Names of spans in which the host sends and receives, beside the op that asked for it."""
+COMMUNICATION = rf"^c10d::|{ON_HOST}"
+"""Names of spans in which a process communicates with others.
+
+They are the ops of torch's process groups, and their threads' functions.
+"""
+SPAN_KINDS = ("op", "annotation", "nvtx")
+"""Kinds of spans that may be communication: a Python function of such a name is none."""
+
+
+def communication_spans(spans: pl.DataFrame) -> pl.DataFrame:
+    """Return process_id, start_ns and duration_ns of the spans in which a process communicates."""
+    (communicates,) = matching(spans["name"].cast(pl.Categorical), COMMUNICATION)
+    return span_times(spans, communicates & spans["kind"].is_in(SPAN_KINDS))
+
+
+def span_times(spans: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
+    """Return the process and the times of the chosen spans, as wide integers."""
+    columns = spans.select("process_id", "start_ns", "duration_ns")[chosen.arg_true()]
+    return columns.select(pl.all().cast(pl.Int64))

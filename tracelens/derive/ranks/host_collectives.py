@@ -1,0 +1,122 @@
+"""Collectives of processes without a device: calls of gloo, MPI and the like, seen as spans."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import union
+from tracelens.derive.columns.per_unique import matching
+from tracelens.derive.processes.communication import COMMUNICATION, ON_HOST, SPAN_KINDS
+from tracelens.derive.processes.cpu_work import (
+    ARITHMETIC,
+    COLUMNS,
+    COPY,
+    SHAPES,
+    input_bytes,
+    process_work,
+)
+from tracelens.trace import Trace
+
+_PARTS = r"^(?<backend>\w+?):{1,2}_?(?<name>.+?)_?$"
+"""A span's name: the backend, and the collective without the underscores of torch's schemas."""
+_OF_TWO = ("send", "recv", "recv_any_source")
+"""Calls between two ranks. Spans do not tell which."""
+HOST_CALLS = {
+    "rank": pl.Int32,
+    "name": pl.String,
+    "group": pl.String,
+    "group_id": pl.String,
+    "sequence": pl.Int64,
+    "dtype": pl.String,
+    "size_in_bytes": pl.Int64,
+    "size_out_bytes": pl.Int64,
+    "device_id": pl.Int32,
+    "step": pl.Int64,
+    "start_ns": pl.Int64,
+    "own_start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+}
+"""Columns of `host_calls`, as those of communication kernels."""
+
+
+def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
+    """Return the collectives of the ranks without kernels, and remarks on them.
+
+    A call is the span of the backend, which lasts until the data has come; where a backend records
+    none, it is the op of the process group. Nothing numbers them: `sequence` is the step, where all
+    these ranks mark steps, and calls outside of steps are left out then. `group_id` tells calls of
+    one collective, element type and size from others, as threads of a backend may begin two in
+    either order.
+    """
+    spans_by_rank = trace.derived(_spans_by_rank)
+    parts = (_calls_of(rank, spans) for rank, spans in spans_by_rank.items())
+    rows = pl.concat([pl.DataFrame(schema=HOST_CALLS), *parts])
+    if rows.is_empty():
+        return rows, []
+    n_of_two = int(rows["name"].is_in(_OF_TWO).sum())
+    rows = rows.filter(~pl.col("name").is_in(_OF_TWO))
+    remarks = []
+    if n_of_two:
+        remarks.append(
+            f"{n_of_two:,} sends and receives of processes do not tell to whom, and are left out."
+        )
+    has_steps = pl.col("step").count().over("rank") > 0
+    backends = ", ".join(rows["group"].unique().sort())
+    if rows.height and rows.select(has_steps.all()).item():
+        rows = rows.filter(pl.col("step").is_not_null()).with_columns(sequence="step")
+        remarks.append(f"No sequence numbers in {backends}: matched by order in each step.")
+    return rows, remarks
+
+
+def _spans_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
+    """Return by rank the spans in which a rank without kernels communicates."""
+    with_kernels = trace.heights("kernels") if trace.has("kernels") else {}
+    spans_by_rank = {}
+    for rank in trace.manifest.ranks if trace.has("spans") else ():
+        if with_kernels.get(rank):
+            continue
+        spans = trace.select("spans", "kind", "name", rank=rank)
+        in_groups, on_host = matching(spans["name"], COMMUNICATION, ON_HOST)
+        can_be = spans["kind"].is_in(SPAN_KINDS)
+        chosen = (on_host if (on_host & can_be).any() else in_groups) & can_be
+        if chosen.any():
+            columns = ("name", "step", "process_id", "start_ns", "duration_ns", *SHAPES)
+            spans_by_rank[rank] = trace.select("spans", *columns, rank=rank).filter(chosen)
+    return spans_by_rank
+
+
+def _calls_of(rank: int, spans: pl.DataFrame) -> pl.DataFrame:
+    """Return one rank's spans of communication as HOST_CALLS, without sequence numbers."""
+    parts = pl.col("name").cast(pl.String).str.extract_groups(_PARTS).struct
+    start = pl.col("start_ns").cast(pl.Int64)
+    calls = spans.select(
+        pl.lit(rank, pl.Int32).alias("rank"),
+        parts.field("name"),
+        parts.field("backend").alias("group"),
+        pl.lit(None, pl.Int64).alias("sequence"),
+        pl.col("input_dtypes").cast(pl.String).str.extract(r'"([^"]+)"').alias("dtype"),
+        input_bytes(spans["input_shapes"], spans["input_dtypes"]).alias("size_in_bytes"),
+        pl.lit(None, pl.Int64).alias("size_out_bytes"),
+        pl.lit(None, pl.Int32).alias("device_id"),
+        pl.col("step").cast(pl.Int64),
+        start_ns=start,
+        own_start_ns=start,
+        end_ns=start + pl.col("duration_ns"),
+    )
+    key = pl.concat_str("group", "name", "dtype", "size_in_bytes", separator=" ", ignore_nulls=True)
+    return calls.with_columns(group_id=key).select(*HOST_CALLS)
+
+
+def process_computing(trace: Trace) -> pl.DataFrame:
+    """Return when processes of ranks in `host_calls` do arithmetic or copy, as intervals.
+
+    Columns: rank, start_ns, end_ns.
+    """
+    parts = [pl.DataFrame(schema={"rank": pl.Int32, "start_ns": pl.Int64, "end_ns": pl.Int64})]
+    for rank, calls in trace.derived(_spans_by_rank).items():
+        spans = trace.select("spans", *COLUMNS, *SHAPES, rank=rank)
+        work = process_work(spans, int(calls["process_id"][0]))
+        works = work.filter(pl.col("work").is_in([ARITHMETIC, COPY]))
+        times = works.select(pl.lit(rank, pl.Int32).alias("rank"), "start_ns", "end_ns")
+        parts.append(union(times, by="rank"))
+    return pl.concat(parts)
