@@ -231,6 +231,8 @@ def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
         ~pl.col("is_communication").fill_null(value=False), pl.col("rank").is_in(ranks.implode())
     )
     of_devices = union(kernels.select("rank", "start_ns", end_ns=END), by="rank")
+    if ranks.is_empty():
+        return _summed(of_devices)
     of_processes = trace.derived(process_computing).filter(pl.col("rank").is_in(ranks.implode()))
     return _summed(pl.concat([of_devices, of_processes]).sort("rank", "start_ns"))
 

@@ -4,7 +4,7 @@ Of ranks without a device, spans of the host are matched.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -90,9 +90,12 @@ def match_collectives(trace: Trace) -> Matched:
 
 def _match(trace: Trace) -> Matched:
     empty = pl.DataFrame(schema=CALLS)
+    nothing = Matched(empty, pl.DataFrame(schema=STOPS), pl.DataFrame(schema=CLOCKS), [])
+    if len(trace.manifest.ranks) < 2:
+        return nothing
     on_hosts, of_hosts = trace.derived(host_calls)
-    if len(trace.manifest.ranks) < 2 or not (trace.has("kernels") or on_hosts.height):
-        return Matched(empty, pl.DataFrame(schema=STOPS), pl.DataFrame(schema=CLOCKS), of_hosts)
+    if not trace.has("kernels") and on_hosts.is_empty():
+        return replace(nothing, remarks=of_hosts)
     kernels, undescribed = _communication_kernels(trace)
     grouped, alone = assign_groups(pl.concat([kernels, on_hosts], how="diagonal_relaxed"))
     numbered, by_order = assign_sequence(grouped)
