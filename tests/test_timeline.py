@@ -11,7 +11,8 @@ from tracelens.analyses import time_breakdown
 from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.stacks.stack_listing import pair_stacks, side_by_side
 from tracelens.derive.time.model import time_model
-from tracelens.derive.time.timeline import Timeline, Window, draw_timeline, first_rank, windows
+from tracelens.derive.time.step_windows import Window, first_rank, windows
+from tracelens.derive.time.timeline import Timeline, draw_timeline
 from tracelens.trace import Trace
 from tracelens.views.timeline_views import timeline_note
 

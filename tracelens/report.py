@@ -75,6 +75,11 @@ class Report:
     answer: Answer | None = None
 
     @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """The rows of each section, by its name."""
+        return {section.analysis.name: section.frame for section in self.sections}
+
+    @property
     def title(self) -> str:
         """The trace's name, with that of the trace it is compared with."""
         return (
@@ -115,13 +120,10 @@ class Report:
 
         Return None for one rank.
         """
-        found = next(
-            (one.frame for one in self.sections if one.analysis.name == "job" and one.frame.height),
-            None,
-        )
-        if found is None:
+        job = self.frames.get("job")
+        if job is None or job.is_empty():
             return None
-        row = found.row(0, named=True)
+        row = job.row(0, named=True)
         if row["bound"] != "straggler":
             pair = (row[name] for name in ("bound", "value", "second", "second_frac"))
             return f"{len(self.trace.manifest.ranks)} ranks, {bound_words(*pair)}"

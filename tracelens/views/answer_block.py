@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from tracelens.answers import make_answer
-from tracelens.answers.answer import Answer, Bar, Change, rounded_percents
+from tracelens.answers.answer import Answer, Bar, rounded_percents
 from tracelens.report import Report
 from tracelens.views.answer_text import after_head, after_text
 from tracelens.views.palette import class_of, part_color
@@ -43,8 +43,12 @@ class AnswerBlock:
 def answer_block(report: Report) -> AnswerBlock:
     """Draw a report's answer. One is made now for a report of sections that were asked for."""
     answer = report.answer or make_answer(report.trace, report.base)
-    bars = tuple(map(_drawn, answer.bars))
-    return AnswerBlock(answer, bars, tuple(map(_worded, answer.changes)), after_head(answer))
+    bars, head = tuple(map(_drawn, answer.bars)), after_head(answer)
+    changes = tuple(
+        (change.text[:1].upper() + change.text[1:], after_text(change), change.place)
+        for change in answer.changes
+    )
+    return AnswerBlock(answer, bars, changes, head)
 
 
 def _drawn(bar: Bar) -> DrawnBar:
@@ -67,8 +71,3 @@ def _drawn(bar: Bar) -> DrawnBar:
             for part, percent, begin in parts
         ),
     )
-
-
-def _worded(change: Change) -> tuple[str, str, str | None]:
-    text = change.text[:1].upper() + change.text[1:]
-    return text, after_text(change), change.place

@@ -4,22 +4,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
+
 from tracelens.derive.layers.icicle import kernel_paths
-from tracelens.derive.rank_ranges import MANY
+from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.stacks.stack_listing import first_hits, pair_stacks, side_by_side
 from tracelens.derive.time.model import TimeModel, time_model
 from tracelens.derive.time.rank_steps import HeatMap, heat_map, ranks_to_draw
-from tracelens.derive.time.timeline import first_rank
+from tracelens.derive.time.step_windows import ranks_alone, step_windows
+from tracelens.derive.time.timeline import Timeline, draw_timelines
 from tracelens.report import Report
+from tracelens.schemas.results.replay import CRITICAL_PATH
 from tracelens.trace import Trace
-from tracelens.views.embedding import packed
+from tracelens.views.embedding import packed, packed_bars
 from tracelens.views.palette import COLORS
 from tracelens.views.timeline_views import (
-    list_chosen,
     overviews,
-    packed_bars,
-    timelines,
-    view_data,
+    shown_bars,
+    timeline_note,
     view_names,
 )
 from tracelens.views.values import quantity
@@ -58,37 +60,46 @@ def draw_events(report: Report) -> Iterator[Drawn]:
     """
     if report.is_asked:
         return
-    trace = report.trace
-    model = time_model(trace)
+    model = time_model(report.trace)
     heat, together = heat_map(model), ranks_to_draw(model)
+    ranks = ranks_alone(model, together)
+    path = report.frames.get("critical_path", CRITICAL_PATH.empty())
+    alone = {rank: step_windows(model, rank, path) for rank in ranks}
+    timelines = [*draw_timelines(model, together, alone)]
+    paths = {rank: kernel_paths(report.trace, rank) for rank in ranks}
     if heat is not None:
         yield _heat(heat)
-    ranks = _chosen(model, together)
-    drawn = [*timelines(report, model, together, ranks)]
-    if drawn:
-        views = [View(*view_names(drawing), view_data(report, drawing)) for drawing in drawn]
-        notes = [*filter(None, [list_chosen(ranks, len(trace.manifest.ranks))])]
-        title = "What ran when?"
-        yield Drawn("timeline", title, notes, views, overviews(report, model, drawn))
-    paths = {rank: kernel_paths(trace, rank) for rank in ranks}
-    views = [
-        View(f"rank {rank}", "", packed_bars("icicle", found, total, _icicle_note(rank, total)))
-        for rank, found in paths.items()
-        if (total := int(found["duration_ns"].sum()))
+    if timelines:
+        yield _timeline(report, model, timelines, ranks, path)
+    icicles = [_icicle(rank, found) for rank, found in paths.items() if found["duration_ns"].sum()]
+    if icicles:
+        yield Drawn("icicle", "Which layers, ops and kernels make up the time?", [], icicles)
+
+
+def _timeline(
+    report: Report,
+    model: TimeModel,
+    timelines: list[Timeline],
+    ranks: list[int],
+    path: pl.DataFrame,
+) -> Drawn:
+    """Draw steps of the `ranks` that can be chosen, with the stretches of the critical `path`."""
+    n_ranks = len(report.trace.manifest.ranks)
+    notes = []
+    if 1 < n_ranks > len(ranks):
+        notes.append(f"To choose from are {list_ranks(ranks)} of {n_ranks}.")
+    steps = overviews(report, model, timelines)
+    drawn = [
+        (view_names(one), shown_bars(one, path), one.window.duration_ns, timeline_note(one))
+        for one in timelines
     ]
-    if views:
-        yield Drawn("icicle", "Which layers, ops and kernels make up the time?", [], views)
-
-
-def _chosen(model: TimeModel, together: list[int]) -> list[int]:
-    """Choose the ranks to draw: all where they are few, else the first and a group.
-
-    The group are those that stand `together`.
-    """
-    ranks = model.trace.manifest.ranks
-    if len(ranks) <= MANY:
-        return [*ranks] or [first_rank(model)]
-    return [*dict.fromkeys((*together, first_rank(model)))]
+    return Drawn(
+        "timeline",
+        "What ran when?",
+        notes,
+        [View(*names, packed_bars("timeline", *bars)) for names, *bars in drawn],
+        {name: packed(data) for name, data in steps.items()},
+    )
 
 
 def _heat(heat: HeatMap) -> Drawn:
@@ -117,11 +128,14 @@ def _heat(heat: HeatMap) -> Drawn:
     )
 
 
-def _icicle_note(rank: int, total: int) -> str:
-    return (
+def _icicle(rank: int, paths: pl.DataFrame) -> View:
+    """Draw the kernel time of a rank by path."""
+    total = int(paths["duration_ns"].sum())
+    note = (
         f"Kernel time of rank {rank}, {quantity(total, 'ns')} in all: by phase, layer, op and"
         " kernel, as launched."
     )
+    return View(f"rank {rank}", "", packed_bars("icicle", paths, total, note))
 
 
 def list_stacks(report: Report) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ import polars as pl
 from tracelens.report import Section
 from tracelens.storage.table import Table
 from tracelens.views.columns import PROSE, useful
+from tracelens.views.palette import colors_of
 from tracelens.views.values import Shown, printable, shorten_apart, show
 
 BUDGET = 3_500_000
@@ -53,6 +54,37 @@ def clip(text: str) -> str:
     if len(text) > LONGEST:
         text = f"{text[:half]} … {len(text) - 2 * half:,} characters … {text[-half:]}"
     return printable(text)
+
+
+def packed_bars(kind: str, frame: pl.DataFrame, length: int, note: str) -> str:
+    """Pack the frame's columns, texts as words and places, with a note and the kinds' colours."""
+    columns: dict[str, Any] = {}
+    for series in frame:
+        if series.dtype != pl.String:
+            columns[series.name] = series.to_list()
+            continue
+        words = series.unique(maintain_order=True)
+        at = series.to_frame().join(
+            words.to_frame().with_row_index("at"),
+            on=series.name,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )["at"]
+        columns[series.name] = {
+            "words": [clip(word) if word is not None else "(none)" for word in words],
+            "at": at.to_list(),
+        }
+    kinds = columns["kind" if "kind" in columns else "primitive"]["words"]
+    return packed(
+        {
+            "kind": kind,
+            "length": length,
+            "note": note,
+            "columns": columns,
+            "colors": colors_of([*dict.fromkeys([*kinds, "module", "op"])]),
+        }
+    )
 
 
 def embed(

@@ -41,7 +41,7 @@ class ReportView:
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         """Return a section's rows. Raises UsageError where the report has no such section."""
-        frames = {section.analysis.name: section.frame for section in self.report.sections}
+        frames = self.report.frames
         if name not in frames:
             raise UsageError(f"this report has no section {name}; {near(name, frames)}")
         return frames[name]

@@ -44,21 +44,24 @@ def to_html(report: Report, rows: int | None = 25) -> str:
     """
     with ThreadPoolExecutor(1) as pool:  # it waits for another process
         bundling = pool.submit(vega_script)
-        sections, empty = _split(report)
-        drawings = [*draw_events(report)]
+        sections, unanswered = _split(report)
+        stacks, drawings = list_stacks(report), [*draw_events(report)]
         parts = _parts(
             sections,
             sum(len(view.data) for drawing in drawings for view in drawing.views),
             process_ranks(report.trace),
         )
-        style = palette.style() + _file("style.css")
-        script, vega = "".join(map(_file, _SCRIPTS)), bundling.result()
+        block = answer_block(report)
+        lanes = step_lanes(report, block.answer)
+        traces = [report.trace] if report.base is None else [report.trace, report.base]
+        cards = [card(trace) for trace in traces]
+        vega, colours = bundling.result(), palette.style()
+    style, script = colours + _file("style.css"), "".join(map(_file, _SCRIPTS))
     policy = (
         f"default-src 'none'; script-src {_hash(vega)} {_hash(script)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'"
     )
     names = {section.analysis.name for section in sections}
-    block = answer_block(report)
     return (
         _environment(names)
         .from_string(_file("page.html"))
@@ -68,16 +71,16 @@ def to_html(report: Report, rows: int | None = 25) -> str:
             script=_code("script", script),
             vega=_code("script", vega),
             report=report,
-            traces=[report.trace] if report.base is None else [report.trace, report.base],
-            card=card,
+            traces=traces,
+            cards=cards,
             block=block,
-            lanes=step_lanes(report, block.answer),
+            lanes=lanes,
             parts=parts,
             n_first=sum(drawing.analysis.name in _FIRST for drawing in sections),
             drawings=drawings,
-            stacks=list_stacks(report),
+            stacks=stacks,
             rows=rows or sys.maxsize,
-            unanswered=[*report.unanswered(), *empty],
+            unanswered=unanswered,
             unanswered_title=UNANSWERED,
             quantity=quantity,
             merge_rows=merge_rows,
@@ -86,11 +89,11 @@ def to_html(report: Report, rows: int | None = 25) -> str:
 
 
 def _split(report: Report) -> tuple[list[Section], list[str]]:
-    """Return the sections to draw, and one line per section without rows.
+    """Return the sections to draw, and lines on those without an answer or without rows.
 
     Sections that were asked for are always drawn.
     """
-    sections = report.to_read()
+    unanswered, sections = report.unanswered(), report.to_read()
     silent = [section for section in sections if section.absent is not None and not report.is_asked]
     names = ", ".join(section.analysis.name for section in silent if not section.notes)
     sentences = [
@@ -102,7 +105,8 @@ def _split(report: Report) -> tuple[list[Section], list[str]]:
             _FIRST.index(section.analysis.name) if section.analysis.name in _FIRST else len(_FIRST)
         ),
     )
-    return drawn, [*sentences, *([f"{names}: nothing in this trace"] if names else [])]
+    empty = [f"{names}: nothing in this trace"] if names else []
+    return drawn, [*unanswered, *sentences, *empty]
 
 
 def _environment(names: Collection[str] = ()) -> Environment:

@@ -61,10 +61,8 @@ def _unprofiled(report: Report) -> dict[str, int] | None:
     """Return the row of unprofiled_step of the first rank, where the report has it."""
     if report.base is not None:
         return None
-    frames = [
-        section.frame for section in report.sections if section.analysis.name == "unprofiled_step"
-    ]
-    rows = [row for frame in frames for row in frame.sort("rank").iter_rows(named=True)]
+    frame = report.frames.get("unprofiled_step")
+    rows = frame.sort("rank").iter_rows(named=True) if frame is not None else ()
     return next((row for row in rows if row["recorded_ns"] > 0), None)
 
 

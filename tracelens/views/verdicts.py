@@ -29,10 +29,11 @@ def list_cards(verdict: Section, processes: Collection[int] = ()) -> list[dict[s
         frame = frame.filter(frame["step"].is_null())
     several = frame.height > 1
     rows = {row["rank"]: row for row in frame.iter_rows(named=True)}
-    texts = (
-        (rank, f"{row['bound']}\n{_words(row, is_process=rank in processes)}\n{_evidence(row)}")
-        for rank, row in rows.items()
-    )
+    texts = []
+    for rank, row in rows.items():
+        evidence = "; ".join(filter(None, (row["evidence"], row.get("caveat"))))
+        words = _words(row, is_process=rank in processes)
+        texts.append((rank, f"{row['bound']}\n{words}\n{evidence}"))
     cards = []
     for ranks, text in group_ranks(texts)[:_MOST_CARDS]:
         bound, words, evidence = text.split("\n", 2)
@@ -57,9 +58,3 @@ def _words(row: dict[str, Any], *, is_process: bool) -> str:
     share = row.get("bound_frac", row["value"] if row["unit"] == "1" else None)
     parts = row["bound"], share, row.get("second"), row.get("second_frac")
     return bound_words(*parts, is_process=is_process)
-
-
-def _evidence(row: dict[str, Any]) -> str:
-    """Write the evidence, and what the trace lacks of it."""
-    caveat = row.get("caveat")
-    return f"{row['evidence']}; {caveat}" if caveat else str(row["evidence"])

@@ -52,8 +52,9 @@ class TimeModel:
     """Where the time of each rank and device went.
 
     `steps` is the table of steps, `host` that of activities: what each host thread did, with cause
-    and call path. `phases` has the windows of time that everything is summed in. `processes` are
-    the ranks without a device, whose process's time is judged. `device` has one
+    and call path. `phases` has the windows of time that everything is summed in. `program_steps`
+    are the steps that medians are made of: the program's, whole ones where there is any.
+    `processes` are the ranks without a device, whose process's time is judged. `device` has one
     row per rank, device, step and phase with the columns of TIME_BREAKDOWN, shares left out;
     device_id is None for a process without a device. `idle` has the program's idle time by rank,
     device, cause and call path (what), most first: idle_ns, n_gaps, longest_ns (the most that one
@@ -66,6 +67,7 @@ class TimeModel:
     steps: pl.DataFrame
     host: pl.DataFrame
     phases: pl.DataFrame
+    program_steps: pl.DataFrame
     processes: list[int]
     collectives: Matched
     waits: pl.DataFrame
@@ -112,11 +114,6 @@ class TimeModel:
                 added = max(recorded - unprofiled * row["n_windows"], 0)
                 kept[row["rank"]] = max(1 - added / slowed, 0.0)
         return kept
-
-    @property
-    def program_steps(self) -> pl.DataFrame:
-        """The steps that medians are made of: the program's, whole ones where there is any."""
-        return program_steps(self.steps, self.phases)
 
     @property
     def breakdown(self) -> Breakdown:
@@ -179,7 +176,9 @@ def merge_breakdowns(trace: Trace, parts: Sequence[Breakdown]) -> None:
 
 def _model_of(trace: Trace) -> TimeModel:
     breakdown = trace.derived(break_down)
+    steps = steps_of(trace)
     windows = phases(trace)
+    whole_steps = program_steps(steps, windows)
     collectives = match_collectives(trace)
     waits = waits_by_window(trace, windows)
     key = ["rank", "device_id", "step", "phase"]
@@ -187,9 +186,10 @@ def _model_of(trace: Trace) -> TimeModel:
     device = device.join(waits, on=key, how="left", nulls_equal=True, maintain_order="left")
     return TimeModel(
         trace=trace,
-        steps=steps_of(trace),
+        steps=steps,
         host=activities_of(trace),
         phases=windows,
+        program_steps=whole_steps,
         processes=process_ranks(trace),
         collectives=collectives,
         waits=waiting_pairs(trace),

@@ -67,32 +67,6 @@ def ranks_to_draw(model: TimeModel) -> list[int]:
     return [*dict.fromkeys((worst, awaited, median))]
 
 
-def same_moment(
-    clocks: pl.DataFrame, rank: int, moment_ns: int, others: list[int]
-) -> dict[int, int]:
-    """Return a rank's moment on the clocks of other ranks, by rank; `clocks` as of `clocks_of`."""
-    rows = {row["rank"]: row for row in clocks.iter_rows(named=True)}
-
-    def terms(of: int) -> tuple[float, float, float]:
-        row = rows.get(of, {})
-        return (
-            row.get("offset_ns") or 0,
-            (row.get("drift_ppm") or 0) * 1e-6,
-            row.get("origin_ns") or 0,
-        )
-
-    offset, drift, origin = terms(rank)
-    since = moment_ns - offset - origin
-    job = round(moment_ns - offset - since * drift / (1 + drift))
-    moments = {}
-    for other in others:
-        offset, drift, origin = terms(other)
-        moments[other] = (
-            moment_ns if other == rank else job + round(offset + (job - origin) * drift)
-        )
-    return moments
-
-
 @dataclass(frozen=True, slots=True)
 class HeatMap:
     """Times of ranks (rows) and steps (columns): labels, and one row of `cells` per recorded pair.

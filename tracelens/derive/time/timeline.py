@@ -1,29 +1,32 @@
 """One step as bars: what each stream ran, what the host's threads did, why the device was idle."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
 from tracelens.derive.events.nesting import nest
+from tracelens.derive.time.bar_details import DETAILS, with_details
 from tracelens.derive.time.device_work import COMMUNICATION, COMPUTE, COPY, DeviceWork, call_rows
 from tracelens.derive.time.host_time import host_of_calls
 from tracelens.derive.time.host_tracks import CAUSE_OF_KIND
 from tracelens.derive.time.idle import idle_pieces
 from tracelens.derive.time.model import TimeModel
-from tracelens.schemas.results.time import PROGRAM
+from tracelens.derive.time.step_windows import Window, same_moment, windows
 from tracelens.trace import Trace
 
 MOST_BARS = 20_000
 """More bars than this are put together where they are short."""
+_FEW_BARS = 20_000
+"""Most bars of one rank's steps. The median and the longest step are drawn even above it."""
 _HOST_KINDS = ("op", "module", "annotation", "nvtx")
 """Kinds of spans that are drawn. Python calls would hide them, and have their own lanes."""
 PYTHON_LANE = ", Python calls"
 """End of the name of a lane of a thread's Python calls."""
 _IDS = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
 _FIRST_WIDTH = 1 / 4_000
-BARS = {
+BARS: dict[str, Any] = {
     "lane": pl.String,
     "level": pl.Int64,
     "start_ns": pl.Int64,
@@ -57,24 +60,11 @@ _BARS_OF_LEVEL = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """A step of a rank, from start_ns on; step None: the program of a rank without steps.
-
-    `length_word`: which of the steps by duration, "median" or "longest".
-    """
-
-    rank: int
-    step: int | None
-    length_word: str
-    start_ns: int
-    duration_ns: int
-
-
-@dataclass(frozen=True, slots=True)
 class Timeline:
     """The bars of a window, with times since its start, of its rank or of several ranks.
 
-    Bars shorter than `merged_ns` are put together, level by level; it is None where each is drawn.
+    They have the columns BARS and DETAILS. Those shorter than `merged_ns` are put together, level
+    by level; it is None where each is drawn.
     """
 
     window: Window
@@ -83,39 +73,32 @@ class Timeline:
     merged_ns: int | None
     n_left_out: int = 0
     """Bars on the deepest levels, which are not drawn where there are too many lanes and levels."""
-    calls: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=BARS))
+    calls: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=BARS | DETAILS))
     """Bars of Python calls, where they were recorded and one rank is drawn: a lane for each
     thread."""
 
 
-def first_rank(model: TimeModel) -> int:
-    """Return the first rank that marks steps, else the first of all."""
-    if model.steps.height:
-        return int(model.steps["rank"].min())  # type: ignore[arg-type]  # a number
-    return min(model.trace.manifest.ranks, default=0)
+def draw_timelines(
+    model: TimeModel, together: list[int], alone: Mapping[int, Sequence[Window]]
+) -> Iterator[Timeline]:
+    """Draw the ranks `together` below each other, then each rank's windows that are drawn `alone`.
 
-
-def windows(model: TimeModel, rank: int) -> list[Window]:
-    """Return the program's steps of median and of longest duration, else its only window."""
-    is_of_rank = pl.col("rank") == rank
-    steps = model.program_steps.filter(is_of_rank)
-    if steps.height:
-        steps = steps.sort("duration_ns", "step")
-        middle = (steps.height - 1) // 2
-        last = steps.height - 1
-        chosen = {middle: "median"} if middle == last else {middle: "median", last: "longest"}
-        rows = [(place, steps.row(number, named=True)) for number, place in chosen.items()]
-        drawn = [
-            Window(rank, row["step"], place, row["start_ns"], row["duration_ns"])
-            for place, row in rows
-        ]
-    else:
-        is_program = pl.col("phase") == PROGRAM
-        program = model.phases.filter(is_of_rank, is_program)
-        length = pl.col("end_ns") - pl.col("start_ns")
-        edges = program.select("start_ns", length).rows() or [_recorded(model.trace, rank)]
-        drawn = [Window(rank, None, "", *edge) for edge in edges]
-    return [window for window in drawn if window.duration_ns > 0]
+    Of a rank there are more than two only where their bars are few.
+    """
+    for window in windows(model, together[0]) if len(together) > 1 else []:
+        moment = same_moment(model.collectives.clocks, together[0], window.start_ns, together)
+        timeline = draw_timeline(model, window, moment)
+        if timeline is not None:
+            yield timeline
+    for chosen in alone.values():
+        n_bars = 0
+        for window in chosen:
+            if n_bars > _FEW_BARS and not window.length_word:
+                break
+            timeline = draw_timeline(model, window)
+            if timeline is not None:
+                n_bars += timeline.bars.height + timeline.calls.height
+                yield timeline
 
 
 def draw_timeline(
@@ -157,22 +140,11 @@ def draw_timeline(
     if begins is None:
         recorded = _python_calls(model.trace, window.rank, window.start_ns, window.duration_ns)
         calls, _ = _merged(_without_deepest(recorded, most), window.duration_ns, most)
+    detailed = with_details(model.trace, pl.concat([drawn, calls]))
+    drawn = detailed.head(drawn.height)
+    calls = detailed.slice(drawn.height)
     n_hidden = bars.height - shallow.height
     return Timeline(window, [*starts], drawn, merged_ns, n_hidden, calls)
-
-
-def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
-    """Return the start and the length of all that was recorded of a rank."""
-    ends = []
-    for name in ("kernels", "memcpys", "spans", "api_calls"):
-        times = trace.select(name, "rank", *_TIMES).filter(pl.col("rank") == rank)
-        if times.height:
-            ends.append(times.select(pl.col("start_ns").min(), end=_END.max()).row(0))
-    return (
-        (min(a for a, _ in ends), max(b for _, b in ends) - min(a for a, _ in ends))
-        if ends
-        else (0, 0)
-    )
 
 
 def _bars(model: TimeModel, rank: int, begin: int, length: int) -> pl.DataFrame:

@@ -1,0 +1,124 @@
+"""Which ranks and steps are drawn as timelines."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.rank_ranges import MANY
+from tracelens.derive.time.model import TimeModel
+from tracelens.schemas.results.time import PROGRAM
+from tracelens.trace import Trace
+
+_MOST_STEPS = 6
+"""Steps of a rank that can be looked at, where their bars are few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A step of a rank, from start_ns on; step None: the program of a rank without steps.
+
+    `length_word`: which of the steps by duration, "median" or "longest".
+    """
+
+    rank: int
+    step: int | None
+    length_word: str
+    start_ns: int
+    duration_ns: int
+
+
+def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
+    """Return the ranks whose steps are drawn: all where they are few, else the first and a group.
+
+    The group are those that are drawn `together`.
+    """
+    ranks = model.trace.manifest.ranks
+    if len(ranks) <= MANY:
+        return [*ranks] or [first_rank(model)]
+    return [*dict.fromkeys((*together, first_rank(model)))]
+
+
+def first_rank(model: TimeModel) -> int:
+    """Return the first rank that marks steps, else the first of all."""
+    if model.steps.height:
+        return int(model.steps["rank"].min())  # type: ignore[arg-type]  # a number
+    return min(model.trace.manifest.ranks, default=0)
+
+
+def windows(model: TimeModel, rank: int) -> list[Window]:
+    """Return the program's steps of median and of longest duration, else its only window."""
+    is_of_rank = pl.col("rank") == rank
+    steps = model.program_steps.filter(is_of_rank)
+    if steps.height:
+        steps = steps.sort("duration_ns", "step")
+        middle = (steps.height - 1) // 2
+        last = steps.height - 1
+        chosen = {middle: "median"} if middle == last else {middle: "median", last: "longest"}
+        rows = [(place, steps.row(number, named=True)) for number, place in chosen.items()]
+        drawn = [
+            Window(rank, row["step"], place, row["start_ns"], row["duration_ns"])
+            for place, row in rows
+        ]
+    else:
+        is_program = pl.col("phase") == PROGRAM
+        program = model.phases.filter(is_of_rank, is_program)
+        length = pl.col("end_ns") - pl.col("start_ns")
+        edges = program.select("start_ns", length).rows() or [_recorded(model.trace, rank)]
+        drawn = [Window(rank, None, "", *edge) for edge in edges]
+    return [window for window in drawn if window.duration_ns > 0]
+
+
+def step_windows(model: TimeModel, rank: int, path: pl.DataFrame) -> list[Window]:
+    """Return a rank's steps to draw: median, longest, the critical path's, then the first ones.
+
+    `path` has the steps whose critical path is known, by rank.
+    """
+    chosen = windows(model, rank)
+    on_path = {*path.filter(pl.col("rank") == rank)["step"].drop_nulls()}
+    rank_steps = model.program_steps.filter(pl.col("rank") == rank).sort("start_ns")
+    others = [
+        Window(rank, row["step"], "", row["start_ns"], row["duration_ns"])
+        for row in rank_steps.iter_rows(named=True)
+        if row["step"] not in {window.step for window in chosen} and row["duration_ns"] > 0
+    ]
+    others.sort(key=lambda window: window.step not in on_path)
+    return [*chosen, *others[: max(_MOST_STEPS - len(chosen), 0)]]
+
+
+def same_moment(
+    clocks: pl.DataFrame, rank: int, moment_ns: int, others: list[int]
+) -> dict[int, int]:
+    """Return a rank's moment on the clocks of other ranks, by rank; `clocks` as of `clocks_of`."""
+    rows = {row["rank"]: row for row in clocks.iter_rows(named=True)}
+
+    def terms(of: int) -> tuple[float, float, float]:
+        row = rows.get(of, {})
+        return (
+            row.get("offset_ns") or 0,
+            (row.get("drift_ppm") or 0) * 1e-6,
+            row.get("origin_ns") or 0,
+        )
+
+    offset, drift, origin = terms(rank)
+    since = moment_ns - offset - origin
+    job = round(moment_ns - offset - since * drift / (1 + drift))
+    moments = {}
+    for other in others:
+        offset, drift, origin = terms(other)
+        moments[other] = (
+            moment_ns if other == rank else job + round(offset + (job - origin) * drift)
+        )
+    return moments
+
+
+def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
+    """Return the start and the length of all that was recorded of a rank."""
+    end, bounds = pl.col("start_ns") + pl.col("duration_ns"), []
+    for name in ("kernels", "memcpys", "spans", "api_calls"):
+        times = trace.select(name, "rank", "start_ns", "duration_ns").filter(pl.col("rank") == rank)
+        if times.height:
+            bounds.append(times.select(pl.col("start_ns").min(), end=end.max()).row(0))
+    if not bounds:
+        return 0, 0
+    start = min(first for first, _ in bounds)
+    return start, max(last for _, last in bounds) - start
