@@ -97,7 +97,10 @@ def _timeline(
         "timeline",
         "What ran when?",
         notes,
-        [View(*names, packed_bars("timeline", *bars)) for names, *bars in drawn],
+        [
+            View(*names, packed_bars("timeline", frame, length, note))
+            for names, frame, length, note in drawn
+        ],
         {name: packed(data) for name, data in steps.items()},
     )
 
