@@ -113,7 +113,8 @@ def same_moment(
 
 def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
     """Return the start and the length of all that was recorded of a rank."""
-    end, bounds = pl.col("start_ns") + pl.col("duration_ns"), []
+    end = pl.col("start_ns") + pl.col("duration_ns")
+    bounds = []
     for name in ("kernels", "memcpys", "spans", "api_calls"):
         times = trace.select(name, "rank", "start_ns", "duration_ns").filter(pl.col("rank") == rank)
         if times.height:
