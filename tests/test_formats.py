@@ -16,6 +16,7 @@ from tests.sample_reports import (
     ROWS,
     SCRIPT,
     TOP_KERNELS,
+    VERDICT,
     report,
     section,
     trace,
@@ -82,6 +83,21 @@ def test_json_has_as_many_rows_as_text_and_counts_the_rest() -> None:
         made = json.loads(to_json(report(one), rows=2))["sections"]["top_kernels"]
         assert (len(made["rows"]), made["n_rows"]) == (n_written, 3)
     assert FORMATS["json"].rows == FORMATS["text"].rows
+
+
+def test_json_of_everything_has_the_columns_of_text() -> None:
+    """The rank is left out as in text, where there is one; what is asked for has all columns."""
+    made_of = section(TOP_KERNELS, ROWS), section(VERDICT, [{"rank": 0}])
+    everything = report(*made_of)
+    short = json.loads(to_json(everything, rows=2))["sections"]
+    assert short["top_kernels"]["n_columns"] == len(TOP_KERNELS.names)
+    assert "rank" not in short["top_kernels"]["rows"][0]
+    assert "duration_total_ns" in short["top_kernels"]["rows"][0]
+    for made in (short["verdict"], json.loads(to_json(everything))["sections"]["top_kernels"]):
+        assert "rank" in made["rows"][0]
+        assert "n_columns" not in made
+    asked = json.loads(to_json(replace(everything, is_asked=True), rows=2))
+    assert list(asked["sections"]["top_kernels"]["rows"][0]) == TOP_KERNELS.names
 
 
 def test_json_is_strict_and_says_what_is_missing() -> None:

@@ -2,18 +2,25 @@
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from tracelens.report import Report, Section
 from tracelens.trace import Trace
+from tracelens.views.columns import useful
 from tracelens.views.formats.format import Format
+
+_ANSWER = ("job", "verdict", "changes")
+"""Sections that answer, and that programs read: they are short, and have all their columns."""
 
 
 def to_json(report: Report, rows: int | None = None) -> str:
     """Write each section's first rows under the result's column names, as JSON.
 
     "n_rows" says how many there are; all are written unless `rows` limits them, and always those
-    of a query, which has a LIMIT of its own. Times are integer nanoseconds; NaN and infinity are
+    of a query, which has a LIMIT of its own. With a limit, a report of everything has the columns
+    that text has, and says under "n_columns" how many there are; sections that are asked for, and
+    those of `_ANSWER`, have all. Times are integer nanoseconds; NaN and infinity are
     written as null. A section without an answer has no rows and says why under "missing"; "base" is
     there when two traces are compared, and "gate" with --fail-on.
     """
@@ -22,21 +29,33 @@ def to_json(report: Report, rows: int | None = None) -> str:
         document["base"] = _trace(report.base)
     if report.gate is not None:
         document["gate"] = _finite([verdict.as_dict() for verdict in report.gate])
+    is_short = rows is not None and not report.is_asked
     document["sections"] = {
-        section.analysis.name: section_document(section, None if section.is_query else rows)
+        section.analysis.name: section_document(
+            section,
+            None if section.is_query else rows,
+            useful(section) if is_short and section.analysis.name not in _ANSWER else None,
+        )
         for section in report.sections
     }
-    return json.dumps(document, allow_nan=False, default=str) + "\n"
+    return json.dumps(document, allow_nan=False, default=str, separators=(",", ":")) + "\n"
 
 
-def section_document(section: Section, rows: int | None) -> dict[str, Any]:
-    """Return a section's first rows, how many it has, its notes, and why it has no answer."""
+def section_document(
+    section: Section, rows: int | None, columns: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Return a section's first rows, how many it has, its notes, and why it has no answer.
+
+    With `columns`, rows have these, and it is said how many the result has.
+    """
     frame = section.frame if rows is None else section.frame.head(rows)
     written = {
-        "rows": _finite(frame.to_dicts()),
+        "rows": _finite((frame if columns is None else frame.select(columns)).to_dicts()),
         "n_rows": section.frame.height,
         "notes": section.notes,
     }
+    if columns is not None and len(columns) < frame.width and frame.height:
+        written["n_columns"] = frame.width
     return written | ({} if section.missing is None else {"missing": section.missing})
 
 
