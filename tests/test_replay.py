@@ -12,6 +12,7 @@ import tracelens as tl
 from tests.sources import SAMPLES, collected
 from tests.step_traces import StepTrace
 from tracelens.analyses import critical_path, unprofiled_step
+from tracelens.analyses.verdict import notes, verdict
 from tracelens.derive.replay.costs import TORCH_COSTS
 from tracelens.derive.replay.graph import (
     Graph,
@@ -395,3 +396,40 @@ def test_captures_replay_to_what_was_recorded(name: str) -> None:
     path = critical_path(trace)
     steps = trace.steps.filter(pl.col("step") == path["step"][0])
     assert path["duration_ns"].sum() == pytest.approx(steps["duration_ns"].item(), rel=0.01)
+
+
+def half_launching(kernel_us: int) -> StepTrace:
+    """Four steps of 1 ms: twenty ops of 30 µs that launch, and a kernel for so long in all."""
+    made = StepTrace()
+    for start in range(0, 4_000, 1_000):
+        made.step(start, start + 1_000)
+        for begin in range(start, start + 1_000, 50):
+            made.span("aten::relu", begin + 1, begin + 45)
+            made.launch("relu", begin + 8, begin + 14, begin + 14 + kernel_us / 20)
+    return made
+
+
+@pytest.mark.parametrize(
+    # Recorded, 600 µs and more wait for launches. At the least, the step has lost so much of them
+    # that kernels of 380 µs take more than half of it, but those of 40 µs still less.
+    ("kernel_us", "bounds"),
+    [(380, ("compute", "launches")), (40, None), (900, None)],
+)
+def test_where_the_range_spans_two_bounds_both_are_named(
+    kernel_us: int, bounds: tuple[str, str] | None
+) -> None:
+    trace = half_launching(kernel_us).trace()
+    rows = verdict(trace)
+    step = unprofiled_step(trace).row(0, named=True)
+    if bounds is not None:
+        assert rows["bound"].item() == "launch"
+        assert step["low_ns"] < 2 * 380_000 < step["high_ns"]
+    sentences = [text for text in notes(trace, rows) if text.startswith("Without the profiler")]
+    if bounds is None:
+        assert sentences == []
+    else:
+        low, high = (f"{step[name] / 1e6:.2f}" for name in ("low_ns", "high_ns"))
+        limits = f"limited by {bounds[0]} at the least and by {bounds[1]} at the most"
+        assert sentences == [
+            f"Without the profiler a step would take {low} to {high} ms, {limits}."
+        ]

@@ -5,6 +5,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.ranks.missing import missing_ranks
 from tracelens.derive.replay.advised import advise
+from tracelens.derive.replay.unprofiled import bounds_of_range, unprofiled_steps
 from tracelens.derive.time.bound_places import Places, bound_places, short_kernel
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS, place_phrase
 from tracelens.derive.time.cpu_only import unseen_device
@@ -250,6 +251,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         + unseen_device(trace, model.processes)
         + advise(trace)
     )
+    sentences += _of_either_end(trace, rank_times(model))
     sentences += [
         f"{text[:1].upper()}{text[1:]}." for text in frame["caveat"].drop_nulls().unique()
     ]
@@ -265,6 +267,25 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     if not trace.manifest.complete:
         sentences.append("The trace is cut off; this judges the part that is there.")
     return sentences
+
+
+def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
+    """Say of the first rank whose range without the profiler spans two bounds what both are."""
+    steps = unprofiled_steps(trace)
+    for rank in ranks:
+        step = steps.get(rank.rank)
+        bounds = None if step is None else bounds_of_range(rank, step)
+        if step is None or bounds is None or step.low_ns is None or step.high_ns is None:
+            continue
+        nouns = PROCESS_WORDS if rank.is_process else PART_WORDS
+        subject = "a step" if len(ranks) == 1 else f"a step of rank {rank.rank}"
+        sentence = (
+            f"Without the profiler {subject} would take {step.low_ns / 1e6:.2f} to"
+            f" {step.high_ns / 1e6:.2f} ms, limited by {nouns[bounds[0]]} at the least and by"
+            f" {nouns[bounds[1]]} at the most."
+        )
+        return [sentence]
+    return []
 
 
 def _capture_only(trace: Trace) -> list[str]:

@@ -31,9 +31,10 @@ from tracelens.answers.words import (
     place_text,
 )
 from tracelens.derive.kernels.work_kinds import language_kinds
-from tracelens.derive.replay.unprofiled import unprofiled_steps
+from tracelens.derive.replay.unprofiled import bounds_of_range, unprofiled_steps
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.advice_rules import is_wait
+from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
 from tracelens.derive.time.cpu_only import READS, count_reads, reads_of, unseen_device
 from tracelens.derive.time.graph_use import count_captured, is_capture
 from tracelens.derive.time.model import TimeModel, time_model
@@ -297,9 +298,14 @@ def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
         return None
     if step.high_ns >= step.recorded_ns:
         return None
+    bounds = bounds_of_range(rank, step)
+    nouns = PROCESS_WORDS if rank.is_process else PART_WORDS
+    limits = (
+        "" if bounds is None else ", limited by " + " or by ".join(nouns[part] for part in bounds)
+    )
     return (
         f"without the profiler a step takes about {duration(step.unprofiled_ns)}"
-        f" ({span_text(step.low_ns, step.high_ns)})"
+        f" ({span_text(step.low_ns, step.high_ns)}){limits}"
     )
 
 

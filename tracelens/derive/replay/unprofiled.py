@@ -17,6 +17,7 @@ from tracelens.derive.replay.costs import (
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
 from tracelens.derive.replay.steady import steady_step_ns
 from tracelens.derive.time.program_phases import phases, program_steps
+from tracelens.derive.time.rank_time import RankTime
 from tracelens.derive.time.step_table import activities_of, steps_of
 from tracelens.trace import Trace
 
@@ -109,6 +110,18 @@ def _sampling_ns(trace: Trace, rank: int, steps: pl.DataFrame) -> tuple[float, f
         return mean, mean
     student = _STUDENT[min(len(sums) - 1, len(_STUDENT)) - 1]
     return mean, student * float(sums.std(ddof=1)) / math.sqrt(len(sums))
+
+
+def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | None:
+    """Return what limits a rank at both ends of the range of its step without the profiler.
+
+    Return None where that is one and the same, and where the step is measured or not known.
+    """
+    if step.evidence in {"measured", "unknown"} or step.low_ns is None or step.high_ns is None:
+        return None
+    shares = (min(ns / max(step.recorded_ns, 1), 1.0) for ns in (step.low_ns, step.high_ns))
+    low, high = (rank.bound_of(share) for share in shares)
+    return None if low == high else (low, high)
 
 
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:

@@ -89,6 +89,17 @@ class RankTime:
         """The part that takes most of the judged time."""
         return max(PARTS, key=self.shares.__getitem__)
 
+    def bound_of(self, share: float) -> str:
+        """The part that takes most of a step of this share of the judged one.
+
+        Launching and the host's other work, which a profiler slows, make up the difference.
+        """
+        slowed = sum(self.parts[part] for part in SLOWED)
+        gone = (1 - share) * sum(self.parts.values())
+        kept = max(1 - gone / slowed, 0.0) if slowed else 1.0
+        times = self.parts | {part: self.parts[part] * kept for part in SLOWED}
+        return max(PARTS, key=times.__getitem__)
+
     @property
     def second(self) -> str | None:
         """The part that takes most of the rest.
