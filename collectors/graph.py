@@ -1,6 +1,7 @@
 """Read the sidecar in which a live capture records the graph of the model that ran."""
 
 import json
+from typing import Literal
 
 import msgspec
 import polars as pl
@@ -9,12 +10,14 @@ from msgspec.structs import asdict
 from tracelens.schemas import TABLES
 from tracelens.trace.sidecars import Sidecar, sidecar_collector
 
+_Word = Literal["none", "tanh"]
+
 
 class _Node(msgspec.Struct, frozen=True):
     node: str
     op: str
     inputs: list[str | None]
-    arguments: list[bool | int | float | list[bool | int | float] | None]
+    arguments: list[bool | int | float | _Word | list[bool | int | float | _Word] | None]
     shape: list[int] | None
     dtype: str | None
     strides: list[int] | None

@@ -92,7 +92,8 @@ GRAPH = Table(
         Column(
             "arguments",
             pl.String,
-            "Its other arguments as JSON: numbers, booleans and lists; null for others.",
+            "Its other arguments as JSON: numbers, booleans, lists, and how GELU is approximated"
+            " (none, tanh); null for others.",
         ),
         Column("shape", pl.String, "Shape of what it gives, as JSON.", nullable=True),
         Column("dtype", pl.String, "Element type of what it gives.", nullable=True),

@@ -67,7 +67,7 @@ def test_a_graph_is_read(tmp_path: Path, name: str) -> None:
         ({"version": 2}, "version 2, this tracelens reads tracelens-graph up to 1; upgrade"),
         (
             {"nodes": [NODE | {"arguments": ["text"]}]},
-            "expected a tracelens-graph sidecar, found Expected",
+            "expected a tracelens-graph sidecar, found Invalid",
         ),
         ({"nodes": 3}, "capture again with --graph"),
     ],

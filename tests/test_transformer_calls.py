@@ -91,17 +91,21 @@ def model() -> Any:
     import torch  # noqa: PLC0415 - only where it is installed
 
     class Block(torch.nn.Module):  # type: ignore[misc,unused-ignore]
-        """Attention written out, a residual and a product without a bias."""
+        """Attention written out, halves that change places, a residual, GELU and a norm."""
 
         def __init__(self) -> None:
             super().__init__()
             self.rise = torch.nn.Linear(16, 16)
+            self.norm = torch.nn.LayerNorm(16)
+            self.gelu = torch.nn.GELU(approximate="tanh")
             self.fall = torch.nn.Linear(16, 16, bias=False)
             self.register_buffer("mask", torch.full((8, 8), float("-inf")).triu(1))
 
         def forward(self, x: Any) -> Any:
             """Return scores of one head with itself, masked, and the rest of the block."""
-            q = self.rise(x).view(2, 8, 4, 4).transpose(1, 2)
+            q = self.gelu(self.rise(self.norm(x))).view(2, 8, 4, 4).transpose(1, 2)
+            one, two = q.chunk(2, -1)
+            q = torch.cat([-two, one], -1)
             scores = torch.matmul(q, q.transpose(-2, -1)) / 2.0 + self.mask
             found = torch.matmul(torch.softmax(scores, -1), q).transpose(1, 2).reshape(2, 8, 16)
             return x + self.fall(found)
@@ -110,22 +114,21 @@ def model() -> Any:
     return Block().eval()
 
 
-@needs_torch
-@pytest.mark.filterwarnings("ignore::FutureWarning")
-@pytest.mark.parametrize("cheap", [ATTENTION, "linear_add"])
-def test_an_applied_plan_of_attention_computes_the_same(tmp_path: Path, cheap: str) -> None:
-    """The graph as recorded, kernels as a GPU would have, and costs in favour of one fused call."""
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tl.Trace:
+    """The graph as recorded, and kernels as a GPU would have."""
     import torch  # noqa: PLC0415 - only where it is installed
 
-    x = torch.randn(2, 8, 16)
-    with torch.no_grad(), tl.capture(tmp_path / "run.tracelens", graph=True) as cap:
-        model()(x)
+    path = tmp_path_factory.mktemp("graph") / "run.tracelens"
+    with torch.no_grad(), tl.capture(path, graph=True) as cap:
+        model()(torch.randn(2, 8, 16))
     assert cap.trace is not None
     graph = cap.trace.frame("graph")
+    views = ("view", "transpose", "_unsafe_view", "split", "getitem")
     ops = [
         row
         for row in graph.sort("call_order").iter_rows(named=True)
-        if row["op"] not in ("input", "parameter", "view", "transpose", "_unsafe_view")
+        if row["op"] not in ("input", "parameter", *views)
     ]
     names = {"clone": "reshape"}
     spans = [
@@ -144,8 +147,22 @@ def test_an_applied_plan_of_attention_computes_the_same(tmp_path: Path, cheap: s
         {"span_id": at, "duration_ns": 100_000, "start_ns": at * 1000, "step": 0}
         for at in range(len(ops))
     ]
-    trace = make_trace(spans=spans, kernels=kernels, graph=graph.to_dicts())
-    wanted = candidates_of(advise_rank(trace, 0, z3=False))
+    return make_trace(spans=spans, kernels=kernels, graph=graph.to_dicts())
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize(
+    ("cheap", "call"),
+    [(ATTENTION, ATTENTION), ("linear_add", "addmm"), ("linear_gelu", "_addmm_activation")],
+)
+def test_an_applied_plan_of_a_transformer_computes_the_same(
+    tmp_path: Path, recorded: tl.Trace, cheap: str, call: str
+) -> None:
+    """Costs are in favour of one fused call."""
+    import torch  # noqa: PLC0415 - only where it is installed
+
+    wanted = candidates_of(advise_rank(recorded, 0, z3=False))
     assert cheap in {row["function"] for row in wanted}
     timed = time_calls([row for row in wanted if row["function"] == cheap], n_calls=2)
     assert timed.frame("call_costs")["problem"].to_list() == [None]
@@ -154,12 +171,29 @@ def test_an_applied_plan_of_attention_computes_the_same(tmp_path: Path, cheap: s
         for row in wanted
         if row["function"] == cheap
     ]
-    advice = advise_rank(trace, 0, [make_trace(call_costs=rows)], z3=False)
+    advice = advise_rank(recorded, 0, [make_trace(call_costs=rows)], z3=False)
     assert all(part.is_judged for part in advice.parts)
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps(plan_of(advice, {})))
-    covering = {call.realisation for call in CallPlan.read(plan).calls if len(call.nodes) > 1}
-    assert covering == {ATTENTION if cheap == ATTENTION else "addmm"}
+    planned = CallPlan.read(plan).calls
+    assert {made.realisation for made in planned if len(made.nodes) > 1} == {call}
+    assert "layer_norm" in {made.function for made in planned}
+    x = torch.randn(2, 8, 16)
     with torch.no_grad():
         made = apply_calls(model(), plan, x)
         assert torch.allclose(made(x), model()(x), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_fused"), [(["tanh"], True), (["none"], False), ([None], False), ([], False)]
+)
+def test_gelu_is_computed_with_a_product_where_it_is_known_to_be_the_approximate_one(
+    arguments: list[Any], is_fused: bool
+) -> None:
+    x = Node("x", "input", (), "", (8, 16))
+    product = node("product", "linear", (8, 32), "x", (8, 16), (32, 16), (32,), [])
+    gelu = node("gelu", "gelu", (8, 32), "product", (8, 32), arguments, is_output=True)
+    nodes = (replace(product, weight=(32, 16)), gelu)
+    search = Search(Costs(Calls(nodes, {}, "export")))
+    matches = search.matches(Part(nodes, (x,), (), ("gelu",)))
+    assert ("linear_gelu" in {match.function.name for match in matches}) == is_fused

@@ -112,6 +112,7 @@ class _Rewriting:
         self.functions = lowerings()
         self.nodes = {node.name: node for node in program.graph.nodes}
         self.have: dict[tuple[str, str], Any] = {}
+        self.several: dict[str, Any] = {}  # all results of a call that has several
         self.numbers = itertools.count()
         constants = {**program.state_dict, **program.constants}
         specs = program.graph_signature.input_specs
@@ -157,10 +158,8 @@ class _Rewriting:
         node = self.nodes[name]
         if name in self.kept:
             kept_value = self._keep(self.kept[name])
-        elif (
-            node.target is operator.getitem
-        ):  # the first result of an operator stands for the operator
-            kept_value = self._any(node.args[0].name, layout)
+        elif _name(node) != name:
+            kept_value = self._any(_name(node), layout)
         else:
             raise UsageError(f"the plan computes no {name}: {_ANEW}")
         self.have[name, layout] = kept_value
@@ -180,22 +179,24 @@ class _Rewriting:
             return self._attention(nodes)
         read = dict(zip(call.inputs, call.layouts, strict=True))
         (node,) = nodes
+        if node.target is operator.getitem and node.args[0].name in self.several:
+            return self.graph.call_function(
+                operator.getitem, (self.several[node.args[0].name], node.args[1])
+            )
 
         def argument(own: Any) -> Any:
-            first = own.args[0].name if own.target is operator.getitem else own.name
-            return self._any(first, read.get(first, "NCHW"))
+            name = _name(own)
+            return self._any(name, read.get(name, "NCHW"))
 
         arguments = self.torch.fx.node.map_arg(tuple(node.args), argument)
         if call.function in (NORM, "relu_", "add_"):
             n_taken = {"relu_": 1, "add_": 2}.get(call.function)
             return self.graph.call_function(self.functions[call.function], arguments[:n_taken])
         result = self.graph.call_function(node.target, arguments, dict(node.kwargs))
-        value = node.meta.get("val")
-        return (
-            self.graph.call_function(operator.getitem, (result, 0))
-            if isinstance(value, (tuple, list))
-            else result
-        )
+        if not isinstance(node.meta.get("val"), (tuple, list)):
+            return result
+        self.several[node.name] = result
+        return self.graph.call_function(operator.getitem, (result, 0))
 
     def _attention(self, nodes: Sequence[Any]) -> Any:
         """Return the fused call: the scores' factor and mask are arguments of it."""
@@ -244,7 +245,9 @@ class _Rewriting:
 
 
 def _name(node: Any) -> str:
-    return str(node.args[0].name if node.target is operator.getitem else node.name)
+    """Return the name in the plan: the first result of an operator stands for the operator."""
+    is_first = node.target is operator.getitem and node.args[1] == 0
+    return str(node.args[0].name if is_first else node.name)
 
 
 def _with_defaults(node: Any) -> list[Any]:

@@ -60,8 +60,28 @@ def lowerings() -> dict[str, Lowering]:
     def gemm_relu(x: Any, w: Any, b: Any, *_: Any) -> Any:
         return as_image(torch._addmm_activation(b, as_rows(x), w.reshape(w.shape[0], -1).t()), x)  # noqa: SLF001
 
+    def activated(x: Any, w: Any, b: Any, *, use_gelu: bool) -> Any:
+        if not x.is_cuda:  # there use_gelu means the exact one
+            product = torch.nn.functional.linear(x, w, b)
+            return gelu(product, "tanh") if use_gelu else torch.relu_(product)
+        rows, b = x.reshape(-1, x.shape[-1]), w.new_zeros(w.shape[0]) if b is None else b
+        found = torch._addmm_activation(b, rows, w.t(), use_gelu=use_gelu)  # noqa: SLF001 - the only door
+        return found.view(*x.shape[:-1], -1)
+
     def linear_relu(x: Any, w: Any, b: Any, *_: Any) -> Any:
-        return torch._addmm_activation(b, x, w.t())  # noqa: SLF001 - the only door to this epilogue
+        return activated(x, w, b, use_gelu=False)
+
+    def linear_gelu(x: Any, w: Any, b: Any, *_: Any) -> Any:
+        return activated(x, w, b, use_gelu=True)
+
+    def gelu(x: Any, approximate: str = "none") -> Any:
+        return torch.nn.functional.gelu(x, approximate=approximate)
+
+    def layer_norm(x: Any, shape: Sequence[int]) -> Any:
+        return torch.nn.functional.layer_norm(x, shape, x.new_ones(shape), x.new_zeros(shape))
+
+    def rms_norm(x: Any, shape: Sequence[int]) -> Any:
+        return torch.nn.functional.rms_norm(x, shape, x.new_ones(shape))
 
     def linear_add(x: Any, w: Any, _: Any, z: Any, *__: Any) -> Any:
         return torch.addmm(z.flatten(0, -2), x.flatten(0, -2), w.t()).view(z.shape)
@@ -80,6 +100,7 @@ def lowerings() -> dict[str, Lowering]:
         "conv_as_gemm_relu": gemm_relu,
         "linear": torch.nn.functional.linear,
         "linear_relu": linear_relu,
+        "linear_gelu": linear_gelu,
         "linear_add": linear_add,
         ATTENTION: torch.nn.functional.scaled_dot_product_attention,
         "relu": torch.relu,
@@ -89,6 +110,9 @@ def lowerings() -> dict[str, Lowering]:
         "batch_norm": batch_norm,
         "max_pool2d": torch.max_pool2d,
         "relu6": torch.nn.functional.relu6,
+        "gelu": gelu,
+        "layer_norm": layer_norm,
+        "rms_norm": rms_norm,
     }
 
 

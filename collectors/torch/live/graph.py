@@ -66,6 +66,8 @@ _DTYPES = {
     "bool": "bool",
 }
 _TENSOR = "Tensor("
+_WORDS = ("none", "tanh")
+"""How GELU is approximated. Other text may be a secret."""
 
 
 class Recorder:
@@ -247,9 +249,11 @@ def _row(node: str, op: str, inputs: list[str | None], arguments: list[Any]) -> 
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether a value is a number, a truth value or lists of them."""
+    """Return whether a value is a number, a truth value, a known word, or a list of them."""
     if isinstance(value, list):
         return all(map(_is_plain, value))
+    if isinstance(value, str):
+        return value in _WORDS
     return type(value) in (bool, int, float)
 
 
@@ -380,7 +384,8 @@ def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict
             elif value == "<None>":
                 names.append(None)
             else:
-                arguments.append(value)
+                # Profilers record no words, and a call is found by what they record.
+                arguments.append(None if isinstance(value, str) else value)
         results = [result for result in _values(node["outputs"]) if result[2].startswith(_TENSOR)]
         if not results:
             continue

@@ -43,6 +43,9 @@ _TENSORS = {
 }
 _ARGUED = {
     "softmax": slice(0, 1),
+    "gelu": slice(0, 1),
+    "layer_norm": slice(0, 1),
+    "rms_norm": slice(0, 1),
     "conv2d": slice(0, 4),
     "max_pool2d": slice(0, 3),
     "avg_pool2d": slice(0, 3),

@@ -9,7 +9,7 @@ from typing import Any
 
 from tracelens.derive.calls.constraints import NCHW, NHWC, Term
 
-CONV, NORM, RELU, ADD, LINEAR = "conv2d", "batch_norm", "relu", "add", "linear"
+CONV, NORM, RELU, ADD, LINEAR, GELU = "conv2d", "batch_norm", "relu", "add", "linear", "gelu"
 ATTENTION = "scaled_dot_product_attention"
 VIEWS = frozenset(
     (

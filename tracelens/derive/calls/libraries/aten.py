@@ -1,7 +1,16 @@
 """Functions of torch's own kernels."""
 
 from tracelens.derive.calls.constraints import NCHW, NHWC
-from tracelens.derive.calls.op_catalog import ADD, NORM, RELU, VIEWS, Function, alike, dense
+from tracelens.derive.calls.op_catalog import (
+    ADD,
+    GELU,
+    NORM,
+    RELU,
+    VIEWS,
+    Function,
+    alike,
+    dense,
+)
 
 AS_IS = (
     NORM,
@@ -11,7 +20,7 @@ AS_IS = (
     "sigmoid",
     "hardswish",
     "hardsigmoid",
-    "gelu",
+    GELU,
     "max_pool2d",
     "avg_pool2d",
     "adaptive_avg_pool2d",
@@ -37,6 +46,11 @@ _OVERWRITES = (
     ("not", ("FIXED", "in0")),
     ("not", ("and", ("ALIAS", "in0", "view"), ("LIVE", "view"))),
 )
+_OVER_ROWS = ("layer_norm", "rms_norm")
+"""Normalisations of each row.
+
+Each is one call already, and torch has none that also adds a residual.
+"""
 _AS_THEY_RAN = ("and", dense("in0", NCHW), dense("out", NCHW))
 _COPIED = {"cast": "_to_copy", "copy": "clone"}
 
@@ -55,7 +69,7 @@ FUNCTIONS = (
         )
         for op in AS_IS
     ),
-    *(Function(op, "aten", (op,), _AS_THEY_RAN, op) for op in sorted(VIEWS)),
+    *(Function(op, "aten", (op,), _AS_THEY_RAN, op) for op in (*_OVER_ROWS, *sorted(VIEWS))),
     *(
         Function(name, "aten", (op,), _AS_THEY_RAN, "to", cost_key=op)
         for name, op in _COPIED.items()

@@ -11,6 +11,7 @@ from tracelens.derive.calls.constraints import NCHW, NHWC
 from tracelens.derive.calls.op_catalog import (
     ADD,
     ALIGNED,
+    GELU,
     LINEAR,
     RELU,
     SAME_KIND,
@@ -53,6 +54,11 @@ def _adds_instead_of_a_bias(nodes: Sequence[Any]) -> bool:
     )
 
 
+def _is_approximate(nodes: Sequence[Any]) -> bool:
+    """Return whether the GELU is known to be the approximation by tanh: cuBLAS has no other."""
+    return bool(json.loads(nodes[-1].call)[2] == ["tanh"])
+
+
 FUNCTIONS = (
     *with_norm("conv_as_gemm", "cublas", (), ("or", _ROWS, _ONE_IMAGE), "addmm"),
     *with_norm(
@@ -64,5 +70,13 @@ FUNCTIONS = (
     ),
     Function(
         "linear_relu", "cublas", (LINEAR, RELU), ("and", SAME_KIND, ALIGNED), "_addmm_activation"
+    ),
+    Function(
+        "linear_gelu",
+        "cublas",
+        (LINEAR, GELU),
+        ("and", SAME_KIND, ALIGNED),
+        "_addmm_activation",
+        fits=_is_approximate,
     ),
 )
