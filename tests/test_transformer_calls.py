@@ -187,7 +187,7 @@ def test_an_applied_plan_of_a_transformer_computes_the_same(
 @pytest.mark.parametrize(
     ("arguments", "is_fused"), [(["tanh"], True), (["none"], False), ([None], False), ([], False)]
 )
-def test_gelu_is_computed_with_a_product_where_it_is_known_to_be_the_approximate_one(
+def test_only_an_approximate_gelu_is_fused_with_a_product(
     arguments: list[Any], is_fused: bool
 ) -> None:
     x = Node("x", "input", (), "", (8, 16))
