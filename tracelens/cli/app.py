@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -22,7 +22,7 @@ import typer
 from typer.core import TyperGroup
 
 from tracelens.cli.output import AT_END, OPENED, drop_output, emit, tell
-from tracelens.cli.panels import PanelledCommand, take_as_given
+from tracelens.cli.panels import LoadedCommands, PanelledCommand, take_as_given
 from tracelens.errors import SourceError, TracelensError, UsageError, printable
 from tracelens.storage.addresses import refuse_credentials
 
@@ -60,28 +60,13 @@ It is click's UsageError up to 0.15, its own copy since 0.29.
 """
 
 
-class _Loaded(Mapping[str, Any]):
-    """The commands by name, each imported when it is looked up."""
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in COMMANDS:
-            raise KeyError(name)
-        return _load(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
 class _Commands(TyperGroup):
     """The commands; an error of any becomes a line and an exit code."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         """Take Typer's settings; the commands are those of COMMANDS."""
         super().__init__(*arguments, **named)
-        self.commands: Any = _Loaded()
+        self.commands: Any = LoadedCommands([*COMMANDS], _load)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as the base class has it
         """Return names of the commands, in the order of `--help`."""

@@ -1,7 +1,7 @@
-"""Options of a command in groups: what `--help` and docs/cli.md list together."""
+"""Commands loaded by name, and their options in groups: what `--help` and docs/cli.md list."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,26 @@ SHOWING = "Showing"
 COMPARING = "Comparing"
 GATING = "Gates"
 READING = "Reading"
+
+
+class LoadedCommands(Mapping[str, Any]):
+    """Commands by name, in the order of `--help`; each is loaded when it is looked up."""
+
+    def __init__(self, names: Sequence[str], load: Callable[[str], Any]) -> None:
+        """Take the names, and the function that loads one."""
+        self._names = names
+        self._load = load
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 class PanelledCommand(TyperCommand):

@@ -1,40 +1,61 @@
 """`tracelens collect`: sources in, or a program to capture from, and a trace directory out.
 
-Every collector gets a command; one with options of its own has a module here and an entry in _OWN.
+Every collector gets a command; one with options of its own has a module here, named in _OWN.
 """
 
-from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
-from tracelens.cli.collect.calls import collect_calls
-from tracelens.cli.collect.files import collect_files, collect_one_kind
-from tracelens.cli.collect.gdb import collect_gdb
-from tracelens.cli.collect.nsys import collect_nsys
-from tracelens.cli.collect.timings import collect_timings
-from tracelens.cli.collect.torch import collect_torch
-from tracelens.cli.panels import PanelledCommand
+from tracelens.cli.collect.files import collect_one_kind
+from tracelens.cli.panels import LoadedCommands, PanelledCommand
 from tracelens.trace.collector import COLLECTORS
 
+_OWN = ("torch", "nsys", "gdb")
+"""Collectors whose command has options of its own: a module here with `collect_NAME`."""
+_OTHERS = ("timings", "calls", "files")
+"""Commands of no collector, with a module each, too."""
+_NAMES = [*_OWN, *(name for name in COLLECTORS if name not in _OWN), *_OTHERS]
+
+
+class _Commands(TyperGroup):
+    """The commands. One is imported when it is asked for: reading a file needs no measuring."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        """Take Typer's settings."""
+        super().__init__(*arguments, **named)
+        self.commands: Any = LoadedCommands(_NAMES, _load)
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as the base class has it
+        """Return names of the commands, in the order of `--help`."""
+        return _NAMES
+
+
+@cache
+def _load(name: str) -> Any:
+    """Load a command with a module here, or make that of a collector without one."""
+    application = typer.Typer(add_completion=False, rich_markup_mode=None)
+    if name in (*_OWN, *_OTHERS):
+        module = import_module(f"tracelens.cli.collect.{name}")
+        application.command(name, cls=PanelledCommand)(getattr(module, f"collect_{name}"))
+    else:
+        text = f"Collect {COLLECTORS[name].expects}."
+        application.command(name, cls=PanelledCommand, help=text)(collect_one_kind)
+    return typer.main.get_command(application)
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="collect",
-    help="Read sources and write a trace, a directory of Parquet.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
 )
-_OWN: dict[str, Callable[..., None]] = {
-    "torch": collect_torch,
-    "nsys": collect_nsys,
-    "gdb": collect_gdb,
-}
-for name, command in _OWN.items():
-    app.command(name, cls=PanelledCommand)(command)
-for name, collector in COLLECTORS.items():
-    if name not in _OWN:
-        app.command(name, cls=PanelledCommand, help=f"Collect {collector.expects}.")(
-            collect_one_kind
-        )
-app.command("timings", cls=PanelledCommand)(collect_timings)
-app.command("calls", cls=PanelledCommand)(collect_calls)
-app.command("files", cls=PanelledCommand)(collect_files)
+
+
+@app.callback()
+def collect() -> None:
+    """Read sources and write a trace, a directory of Parquet."""
