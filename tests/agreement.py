@@ -16,7 +16,7 @@ from tracelens.analyses import (
 )
 from tracelens.answers import make_answer
 from tracelens.answers.answer import duration
-from tracelens.derive.time.advice import list_changes
+from tracelens.derive.replay.advised import list_changes
 from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.trace import Trace
 

@@ -11,7 +11,7 @@ import pytest
 from samples.whatif.measured import Case, cases, changes
 from tests.accuracy import CONSTRUCTED, PAGE, check_rows, page_lines, script
 from tests.sources import collected
-from tracelens.derive.time.advice import list_changes
+from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.time.model import time_model
 
 GROUPS = script("accuracy_page").groups()

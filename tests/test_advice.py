@@ -1,5 +1,6 @@
 """Advice: each rule says its sentence where the trace shows its sign, and nothing elsewhere."""
 
+import json
 from typing import Any
 
 import pytest
@@ -8,8 +9,7 @@ from tests.programs import Row, api, launch, mark, program, span, work
 from tests.test_copy_cost import CAST
 from tests.test_verdict import unprofiled
 from tracelens.analyses.verdict import verdict
-from tracelens.derive.replay.advised import advise
-from tracelens.derive.time.advice import list_changes
+from tracelens.derive.replay.advised import advise, list_changes
 from tracelens.trace import Trace
 
 STEPS = [mark(0, 0, 5_000), mark(1, 5_000, 10_000)]
@@ -487,3 +487,82 @@ def test_a_host_that_waits_for_something_is_told_so(frames: list[str], is_waitin
     trace = idle(*(span("python", name, 5_001 + at, 8_989 - at) for at, name in enumerate(frames)))
     (change,) = [one for one in list_changes(trace) if one.cause == "host"]
     assert change.text.startswith("The program only waits") == is_waiting
+
+
+F32, H200 = "float", [{"name": "NVIDIA H200"}]
+
+
+def op_span(name: str, start: float, end: float, *shapes: list[int], of: str = F32) -> Row:
+    words = json.dumps([of] * len(shapes))
+    return span("op", name, start, end, step=0, input_shapes=json.dumps(shapes), input_dtypes=words)
+
+
+def computing(
+    *calls: tuple[str, float, list[list[int]]], kernel: str = "k", of: str = F32
+) -> Trace:
+    """A step of 1,000 µs whose device runs a kernel of each op so long, one after another.
+
+    Kernels in a row have the names in `kernel`, separated by blanks, in turn.
+    """
+    names = kernel.split()
+    spans, launches, kernels, at = [mark(0, 0, 1_000)], [], [], 0.0
+    for number, (name, lasts, shapes) in enumerate(calls):
+        spans.append(op_span(name, 10 * number + 1, 10 * number + 9, *shapes, of=of))
+        launches.append(launch(10 * number + 2, 10 * number + 3, step=0))
+        site = {
+            "primitive": "gemm" if "mm" in name else "elementwise",
+            "name": names[number % len(names)],
+        }
+        kernels.append(work(at, at + lasts, number, step=0, stream_id=7, **site))
+        at += lasts
+    for row in kernels:
+        row["span_id"] = kernels.index(row) + 1
+    return program(spans, launches, kernels, devices=H200)
+
+
+SQUARE = [[2048, 2048], [2048, 2048]]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "of", "is_said"),
+    [("sgemm", F32, True), ("s1688gemm_tf32", F32, False), ("gemm", "c10::BFloat16", False)],
+)
+def test_products_in_float32_on_a_device_with_tensor_cores(
+    kernel: str, of: str, is_said: bool
+) -> None:
+    """A product of 2,048³ takes 900 µs; in TF32 at 494.7 TFLOP/s it would take 34.7."""
+    trace = computing(("aten::mm", 900, SQUARE), kernel=kernel, of=of)
+    said = [text for text in advise(trace) if "tensor cores" in text]
+    assert len(said) == is_said
+    if is_said:
+        least = 2 * 2048**3 / 494.7e12 * 1e6
+        assert f"aten::mm: up to {(900 - least) / 1e3:.2f} ms a step" in said[0]
+
+
+def test_products_that_may_use_tf32_are_left_to_the_library() -> None:
+    both = ("aten::mm", 400, SQUARE), ("aten::mm", 400, [[2048, 64], [64, 2048]])
+    trace = computing(*both, kernel="sgemm s1688gemm_tf32")
+    assert not [text for text in advise(trace) if "tensor cores" in text]
+
+
+def test_a_chain_of_elementwise_ops_takes_as_long_as_its_longest() -> None:
+    """300 + 100 + 200 µs become 300; the product ends the chain, and one op is none."""
+    row = [[4096, 4096]]
+    calls = [("aten::tanh_", 300, row), ("aten::relu_", 100, row), ("aten::exp_", 200, row)]
+    trace = computing(*calls, ("aten::mm", 200, SQUARE), ("aten::relu", 100, row))
+    (only,) = (text for text in advise(trace) if text.startswith("Fuse chains"))
+    assert "3 calls a step" in only
+    assert "in aten::tanh_ + aten::relu_: up to 0.30 ms a step (30%; see roofline)" in only
+
+
+def test_shorter_kernels_save_nothing_where_the_device_idles() -> None:
+    trace = computing(("aten::mm", 400, SQUARE))
+    assert not [text for text in advise(trace) if "tensor cores" in text]
+
+
+def test_kernels_that_wait_for_pages_are_named() -> None:
+    """Of two steps' 10,000 µs a kernel waits 2,000 for pages that nothing moved ahead."""
+    memory = {"direction": "h2d", "source_memory": "managed", "destination_memory": "managed"}
+    pages = [work(at, at + 100, None, **memory, size_bytes=4096) for at in (1_000, 2_900)]
+    (only,) = (text for text in advise(busy(memcpys=pages)) if "managed memory" in text)
+    assert "up to 1.00 ms a step (20%; see copy_cost)" in only

@@ -17,8 +17,8 @@ from tracelens.analyses import verdict
 from tracelens.answers import make_answer
 from tracelens.answers.answer import WAIT, WORK, Change, duration, parts_of, rounded_percents
 from tracelens.answers.words import place_text
+from tracelens.derive.replay.advised import list_changes
 from tracelens.derive.replay.unprofiled import UnprofiledStep
-from tracelens.derive.time.advice import list_changes
 from tracelens.derive.time.advice_rules import is_wait
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.rank_time import step_sentences

@@ -323,3 +323,49 @@ def test_sums_exposure_order_and_shift(
         for rows in (copies, kernels)
     ]
     assert_frame_equal(copy_cost(make_trace(memcpys=moved[0], kernels=moved[1])), found)
+
+
+def moved_page(direction: str, start: float, end: float, **more: Any) -> dict[str, Any]:
+    memory = {"source_memory": "managed", "destination_memory": "managed"}
+    times = {"start_ns": round(start * 1000), "duration_ns": round((end - start) * 1000)}
+    return {"direction": direction, "size_bytes": 4_000_000, **memory, **times, **more}
+
+
+def test_kernels_that_wait_for_pages_of_managed_memory() -> None:
+    """Pages arrive from 20 to 80 µs of a kernel that runs from 10 to 100, and from 210 on.
+
+    The second kernel runs to 230 only. A copy that a call asks for is no move of pages.
+    """
+    trace = make_trace(
+        spans=[
+            {"kind": "op", "name": "aten::mul_"},
+            {"kind": "nvtx", "name": "read", "start_ns": 300_000, "duration_ns": 90_000},
+        ],
+        api_calls=[{"api": "cudaMemcpyAsync", "kind": "memcpy"}],
+        kernels=[
+            {"start_ns": 10_000, "duration_ns": 90_000, "span_id": 0},
+            {"start_ns": 200_000, "duration_ns": 30_000, "name": "void f<int>(int*)"},
+            {"start_ns": 240_000, "duration_ns": 10_000},
+        ],
+        memcpys=[
+            *[moved_page("h2d", start, start + 10) for start in (20, 40, 70)],
+            moved_page("h2d", 210, 235),
+            moved_page("d2h", 310, 320),
+            moved_page("h2d", 241, 243, api_call_id=0),
+        ],
+    )
+    said = " ".join(notes(trace, copy_cost(trace)))
+    assert "move 4 times to the device, 16.000 MB in 0.055 ms" in said
+    assert "and 1 times to the host, 4.000 MB in 0.010 ms" in said
+    assert "2 kernels wait for them, for 0.080 ms (0.060 in aten::mul_, 0.020 in f)" in said
+    assert "back to the host 4.000 MB in read" in said
+    assert "cudaMemPrefetchAsync" in said
+
+
+def test_managed_memory_that_is_only_copied_by_calls_has_no_pages_that_move() -> None:
+    trace = make_trace(
+        api_calls=[{"api": "cudaMemcpyAsync", "kind": "memcpy"}],
+        memcpys=[moved_page("h2d", 1, 3, api_call_id=0)],
+    )
+    (said,) = notes(trace, copy_cost(trace))
+    assert said.startswith("Rank 0, h2d from managed memory: 2000.0 GB/s")

@@ -70,7 +70,7 @@ def test_the_step_of_median_duration_is_drawn_lane_by_lane() -> None:
         None,
     )
     assert windows(time_model(case()), 0) == [found.window, Window(0, 1, "longest", 100, 300)]
-    work = found.bars.filter(~pl.col("kind").str.starts_with("idle"))
+    work = found.bars.filter(~pl.col("kind").str.contains("^(idle|queue)"))
     assert work.select(
         "lane", "level", "start_ns", "duration_ns", "name", "kind", "api_call_id"
     ).rows() == [
@@ -81,6 +81,25 @@ def test_the_step_of_median_duration_is_drawn_lane_by_lane() -> None:
     ]
     idle = found.bars.filter(pl.col("lane") == "GPU 0 idle")
     assert sum(idle["duration_ns"]) == 200 - 40
+
+
+def test_the_queue_holds_what_is_launched_and_has_not_begun() -> None:
+    """Launches at 10, 20 and 30 begin at 25, 40 and 90; the step ends at 100."""
+    calls = [
+        one_thread(api="cudaLaunchKernel", kind="kernel_launch", start_ns=at, duration_ns=5)
+        for at in (10, 20, 30)
+    ]
+    kernels = [
+        {"start_ns": at, "duration_ns": 5, "api_call_id": call, "stream_id": call}
+        for call, at in enumerate((25, 40, 90))
+    ]
+    steps = [{"step": 0, "start_ns": 0, "duration_ns": 100}]
+    found = drawn(make_trace(steps=steps, api_calls=calls, kernels=kernels))
+    queue = found.bars.filter(pl.col("lane") == "GPU 0 queue")
+    assert queue.select("start_ns", "duration_ns", "name", "kind").rows() == [
+        (10, 80, "up to 2 launches wait", "queue: 1 to 9"),
+        (90, 10, "no launch waits", "queue: empty"),
+    ]
 
 
 def test_bars_that_are_put_together_are_counted() -> None:

@@ -8,11 +8,19 @@ from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, SplitBa
 from tracelens.derive.columns.intervals import covered_ns, durations
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.copy_casts import casts_after_copies
+from tracelens.derive.time.migrations import (
+    migrations,
+    stalls_by_place,
+    touched_by_host,
+    waiting_kernels,
+)
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import COPY_COST
 from tracelens.trace import Trace
 
 _KEY = ["rank", "direction", "source_memory", "destination_memory", "step"]
+_WAYS = {"h2d": "to the device", "d2h": "to the host", "d2d": "between devices"}
+_MOST_PLACES = 3
 _PINNED_BYTES = 64 << 10
 """Smaller copies are bound by latency, not bandwidth: pinned memory does not speed them up, nor
 do they show its bandwidth."""
@@ -111,6 +119,7 @@ def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list
             pl.col("is_recorded").all(),
         )
     )
+    moved = _about_pages(trace)
     rows = frame.filter(pl.col("step").is_null() & (pl.col("direction") == "h2d"))
     for row in rows.join(casts, on=kinds, how="left", maintain_order="left").iter_rows(named=True):
         where = f"Rank {row['rank']}, {row['direction']} from {row['source_memory']} memory"
@@ -130,11 +139,44 @@ def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list
             )
         if row["source_memory"] == "pageable":
             sentences.append(_about_pinning(where, row))
-        else:
+        elif row["source_memory"] != "managed" or not moved:
             sentences.append(
                 f"{where}: {_gigabytes(row)}; {row['exposed_ns'] / 1e6:.3f} ms of"
                 f" {row['duration_total_ns'] / 1e6:.3f} ms are not hidden by kernels."
             )
+    return sentences + moved
+
+
+def _about_pages(trace: Trace) -> list[str]:
+    """Say how many pages of managed memory moved, and which kernels waited for them."""
+    moves = migrations(trace)
+    sentences = []
+    for (rank,), part in moves.group_by("rank", maintain_order=True):
+        ways = [
+            f"{there.height:,} times {words}, {there['size_bytes'].sum() / 1e6:,.3f} MB in"
+            f" {there['duration_ns'].sum() / 1e6:,.3f} ms"
+            for direction, words in _WAYS.items()
+            if (there := part.filter(pl.col("direction") == direction)).height
+        ]
+        said = f"Rank {rank}: pages of managed memory move {' and '.join(ways)}"
+        waiting = waiting_kernels(trace, part)
+        if waiting.height:
+            places = stalls_by_place(trace, waiting)
+            shown = ", ".join(f"{ns / 1e6:,.3f} in {what}" for what, ns in places[:_MOST_PLACES])
+            said += (
+                f"; {waiting.height:,} kernels wait for them, for"
+                f" {waiting['stalled_ns'].sum() / 1e6:,.3f} ms ({shown})"
+            )
+        back = touched_by_host(trace, part)
+        if back:
+            shown = ", ".join(
+                f"{size / 1e6:,.3f} MB in {what}" for what, size in back[:_MOST_PLACES]
+            )
+            said += f"; back to the host {shown}"
+        sentences.append(
+            f"{said}. Move them before they are used (cudaMemPrefetchAsync), or copy from pinned"
+            " memory."
+        )
     return sentences
 
 

@@ -66,18 +66,19 @@ class Modelled:
     kernels: pl.DataFrame
 
 
-def modelled(trace: Trace, base: Trace | None = None) -> Modelled:
+def modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = None) -> Modelled:
     """Return the trace's kernels, split into modelled calls and the rest.
 
     Ops nest (conv2d, convolution, _convolution, cudnn_convolution): the innermost whose work is
     known is the call. Kernels that a graph replayed belong to the calls that the graph's capture
     recorded, in the trace itself or in `base`, or to those of a base that ran the same kernels one
-    by one. Raises MissingTableError where the trace has no kernels, or no shapes are known.
+    by one. `only` is a condition on rank and step of kernels and ops, for a part of the trace.
+    Raises MissingTableError where the trace has no kernels, or no shapes are known.
     """
     trace.require("roofline", "kernels")
-    kernels = trace.select("kernels", *_KERNEL)
+    kernels = trace.select("kernels", *_KERNEL, where=only)
     kernels = kernels.with_columns(matching(kernels["name"], _IS_TF32)[0].alias("is_tf32"))
-    called = _called(trace, kernels).with_columns(run=pl.lit(None, pl.Int64))
+    called = _called(trace, kernels, only).with_columns(run=pl.lit(None, pl.Int64))
     if has_replays(trace):
         called = _with_replays(called, trace, base)
     is_known = called["op"].is_not_null()
@@ -210,7 +211,7 @@ def replayed_launches(
         yield base, launches, pairs_by_name(trace, base)
 
 
-def _called(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
+def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) -> pl.DataFrame:
     """Return kernels (rank, span_id, name, grid_x and others) with their call and its work.
 
     `call` is the span of the nearest op above whose work is known; None where there is none.
@@ -220,7 +221,8 @@ def _called(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
         & is_modelled(pl.col("name").cast(pl.String))
         & pl.col("input_shapes").is_not_null()
     )
-    found = trace.select("spans", "rank", "span_id", "step", *_INPUTS, where=is_known)
+    is_asked = is_known if only is None else is_known & only
+    found = trace.select("spans", "rank", "span_id", "step", *_INPUTS, where=is_asked)
     found = with_lists(trace, found.cast({pl.Categorical: pl.String}), kernels)
     found = with_indexed(found, kernels)
     works = _works(with_experts(trace, found, kernels))

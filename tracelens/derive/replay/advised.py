@@ -5,9 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
+from tracelens.derive.layers.roofline_rules import roofline_rules
 from tracelens.derive.replay.predict import Prediction, predict
 from tracelens.derive.replay.unprofiled import unprofiled_steps
-from tracelens.derive.time.advice import Change, list_changes
+from tracelens.derive.time.advice import Change, largest_changes
+from tracelens.derive.time.advice_rules import RULES
+from tracelens.derive.time.judged_program import judge_program
+from tracelens.derive.time.model import time_model
 from tracelens.derive.time.rank_time import WORTH_IT
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.trace import Trace
@@ -39,6 +43,17 @@ class Advised:
             f"{before:.2f} → {after:.2f} ms a step without the profiler ({low:.2f} to {high:.2f};"
             f" {self.saved_frac:.0%} less; see whatif {self.change.expression})"
         )
+
+
+def list_changes(trace: Trace) -> list[Change]:
+    """List the changes of `largest_changes` that the trace's time and its roofline advise."""
+    return trace.derived(_list_changes)
+
+
+def _list_changes(trace: Trace) -> list[Change]:
+    program = judge_program(time_model(trace))
+    rules = [rule for of_program in (*RULES, roofline_rules) for rule in of_program(program)]
+    return largest_changes(program, rules)
 
 
 def advised_changes(trace: Trace) -> list[Advised]:

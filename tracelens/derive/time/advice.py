@@ -1,13 +1,12 @@
 """Advice: changes that would help a program, and how much of a step each can save."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tracelens.derive.time.advice_rules import RULES, Rule
+from tracelens.derive.time.advice_rules import Rule
 from tracelens.derive.time.bounds import place_phrase
-from tracelens.derive.time.judged_program import JudgedProgram, judge_program
-from tracelens.derive.time.model import time_model
+from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.derive.time.rank_time import WORTH_IT
-from tracelens.trace import Trace
 
 _MOST_CHANGES = 5
 _MOST_PLACES = 3
@@ -93,17 +92,11 @@ class Change:
         return ", mostly " + ", ".join(place_phrase(what) for what, _ in shown)
 
 
-def list_changes(trace: Trace) -> list[Change]:
-    """List the changes that take at least 2 % off the judged time, the largest first.
+def largest_changes(program: JudgedProgram, rules: Iterable[Rule]) -> list[Change]:
+    """Return the changes that take at least 2 % off the judged time, the largest first.
 
     A change whose saving is not known stands where the recorded time of its cause puts it.
     """
-    return trace.derived(_list_changes)
-
-
-def _list_changes(trace: Trace) -> list[Change]:
-    program = judge_program(time_model(trace))
-    rules = [rule for list_rules in RULES for rule in list_rules(program)]
     worth = [rule for rule in rules if rule.ns >= WORTH_IT * program.total_ns]
     worth.sort(key=lambda rule: -rule.ns)
     return [_change(program, rule) for rule in worth[:_MOST_CHANGES]]

@@ -12,6 +12,7 @@ from tracelens.derive.processes.cpu_work import COPY
 from tracelens.derive.time.cpu_only import busiest_places, reads_of
 from tracelens.derive.time.graph_use import GraphUse, graph_use
 from tracelens.derive.time.judged_program import JudgedProgram
+from tracelens.derive.time.migrations import migrations, stalls_by_place, waiting_kernels
 from tracelens.derive.time.rank_time import WORTH_IT
 from tracelens.trace import Trace
 
@@ -250,6 +251,20 @@ def _copies(program: JudgedProgram) -> Iterator[Rule]:
     yield Rule(int(saved or 0), words, "copy", "copy_cost")
 
 
+def _pages(program: JudgedProgram) -> Iterator[Rule]:
+    """Advise to move pages of managed memory before kernels touch them."""
+    moves = migrations(program.trace)
+    if not moves.height:
+        return
+    waiting = waiting_kernels(program.trace, moves).filter(program.is_judged)
+    places = stalls_by_place(program.trace, waiting)
+    words = (
+        "Move pages of managed memory before kernels touch them (cudaMemPrefetchAsync), or copy"
+        " from pinned memory"
+    )
+    yield Rule(sum(ns for _, ns in places), words, "compute", "copy_cost", places=places)
+
+
 def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
     """Advise a fused optimizer for one that takes tensors one by one.
 
@@ -342,6 +357,7 @@ RULES = (
     _launches,
     _process_copies,
     _copies,
+    _pages,
     _optimizer,
     _layout,
     _attention,

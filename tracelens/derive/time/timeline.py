@@ -46,6 +46,13 @@ bar stands for. The bars of a launch and of the work that it started have one ap
 and `event_id` name the row of a table that a bar shows, if any.
 """
 _BAR = list(BARS)
+QUEUES = (
+    (0, "queue: empty"),
+    (1, "queue: 1 to 9"),
+    (10, "queue: 10 to 99"),
+    (100, "queue: 100 or more"),
+)
+"""Kinds of bars of a device's queue, by the least number of launches that wait."""
 _CODED: dict[Any, Any] = {pl.String: pl.Categorical}
 _AS_TEXT: dict[Any, Any] = {pl.Categorical: pl.String}
 """Casts of bars' texts.
@@ -109,10 +116,10 @@ def draw_timeline(
 ) -> Timeline | None:
     """Draw the bars of the window; None without any.
 
-    Lanes stand in the order in which they are drawn: each device's streams, then its idle time by
-    cause, then threads, busiest first. Causes are those of `time_breakdown`, except that code
-    loaded at a kernel's first use stays launching. `begins` names several ranks to draw below each
-    other, and the moment on each one's own clock at which its part begins.
+    Lanes stand in the order in which they are drawn: each device's streams, its idle time by cause,
+    its queue of launches, then threads, busiest first. Causes are those of `time_breakdown`, except
+    that code loaded at a kernel's first use stays launching. `begins` names several ranks to draw
+    below each other, and the moment on each one's own clock at which its part begins.
     """
     starts = {window.rank: window.start_ns} if begins is None else begins
     parts = [
@@ -155,7 +162,8 @@ def _bars(model: TimeModel, rank: int, begin: int, length: int) -> pl.DataFrame:
     stream = pl.format("GPU {} stream {}", "device_id", stream_id)
     on_device = _as_bars(work, lane=stream, kind="drawn")
     idle_bars = _idle(model, rank, work, (begin, begin + length))
-    bars = pl.concat([on_device, idle_bars, host])
+    queue_bars = _queues(model.trace, rank, begin, begin + length)
+    bars = pl.concat([on_device, idle_bars, queue_bars, host])
     clipped = _clipped(bars, begin, length)
     return clipped.with_columns(rank=pl.lit(rank, pl.Int32))
 
@@ -252,6 +260,54 @@ def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, in
             )
         )
     return pl.concat(parts)
+
+
+def _queues(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
+    """Draw how much work of each device was launched and had not begun.
+
+    A bar is a stretch of time in which that stays in one of QUEUES.
+    """
+    near = pl.col("start_ns").is_between(begin, end + _AROUND_NS)
+    called = pl.col("start_ns").is_between(begin - _AROUND_NS, end)
+    work = pl.concat(
+        trace.select(table, "device_id", "start_ns", "api_call_id", where=near, rank=rank)
+        for table in _IDS
+    )
+    calls = trace.select("api_calls", "api_call_id", "start_ns", where=called, rank=rank)
+    waiting = work.drop_nulls("api_call_id").join(
+        calls.rename({"start_ns": "called_ns"}), on="api_call_id"
+    )
+    changes = pl.concat(
+        waiting.select("device_id", time_ns=moment, change=pl.lit(change, pl.Int64))
+        for moment, change in (("called_ns", 1), ("start_ns", -1))
+    )
+    lengths = (
+        changes.group_by("device_id", "time_ns")
+        .agg(pl.col("change").sum())
+        .sort("device_id", "time_ns")
+        .with_columns(length=pl.col("change").cum_sum().over("device_id"))
+    )
+    bounds = pl.Series([least for least, _ in QUEUES[1:]])
+    place = bounds.search_sorted(lengths["length"], side="right")
+    pieces = lengths.with_columns(place=pl.Series(place, dtype=pl.Int64)).with_columns(
+        piece=(pl.col("place").rle_id() + pl.col("device_id").rle_id() * (lengths.height + 1))
+    )
+    rows = (
+        pieces.group_by("device_id", "piece", maintain_order=True)
+        .agg(pl.col("place").first(), pl.col("length").max(), pl.col("time_ns").first())
+        .with_columns(until=pl.col("time_ns").shift(-1).over("device_id").fill_null(end))
+    )
+    words = pl.Series([word for _, word in QUEUES])
+    return _as_bars(
+        rows.with_columns(kind=words.gather(rows["place"])),
+        lane=pl.format("GPU {} queue", "device_id"),
+        start_ns=pl.col("time_ns"),
+        duration_ns=pl.col("until") - pl.col("time_ns"),
+        name=pl.when(pl.col("length") > 0)
+        .then(pl.format("up to {} launches wait", "length"))
+        .otherwise(pl.lit("no launch waits")),
+        api_call_id=pl.lit(None, pl.Int64),
+    )
 
 
 def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:

@@ -1,0 +1,149 @@
+"""Advice from the roofline: products in float32, and chains of ops that only move memory.
+
+The roofline of one step of each rank stands for all of its steps.
+"""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from tracelens.derive.kernels.device_peaks import DEVICE_KEY, device_peaks, roof_ns
+from tracelens.derive.kernels.op_families import signatures
+from tracelens.derive.layers.modelled_calls import CALL, modelled
+from tracelens.derive.time.advice_rules import Rule
+from tracelens.derive.time.judged_program import JudgedProgram
+from tracelens.errors import MissingTableError
+
+FUSED_FAMILIES = ("elementwise", "copy", "dropout")
+"""Families of ops that a compiler joins to their neighbours."""
+_PRODUCTS = ("gemm", "conv")
+_MOVERS = ("elementwise", "layout", "copy")
+_MOST_KERNELS = 50_000
+"""Without steps, all kernels are looked at; of more than this, none."""
+_STREAM = (*DEVICE_KEY, "stream_id")
+
+
+def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
+    """List advice on what kernels compute with, and on what they read and write.
+
+    There is none where the device idles half of the time: shorter kernels leave it idle longer.
+    """
+    if 2 * program.parts["compute"] < program.total_ns:
+        return
+    ns = program.kernels.group_by("primitive").agg(pl.col("ns").sum())
+    of_kinds = ns.filter(pl.col("primitive").is_in([*_PRODUCTS, *_MOVERS]))["ns"].sum()
+    if not of_kinds or not program.trace.has("spans"):
+        return
+    sample = _sample(program)
+    if sample is None:
+        return
+    try:
+        found = modelled(program.trace, only=sample)
+    except MissingTableError:
+        return
+    calls = found.calls.join(
+        device_peaks(program.trace, None),
+        on=[*DEVICE_KEY, "precision"],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    ).with_columns(roof=roof_ns())
+    n_sampled = max(calls.drop_nulls("step").select("rank", "step").n_unique(), 1)
+    scale = program.n_steps / n_sampled if program.n_steps else 1.0
+    yield from _in_float32(program, calls, scale)
+    yield from _chains(program, calls, found.kernels, scale)
+
+
+def _sample(program: JudgedProgram) -> pl.Expr | None:
+    """Return a condition for one step of each rank, whose kernels take the median time.
+
+    Where no step is marked, it holds for all rows; None where these are too many.
+    """
+    kernels = program.trace.select("kernels", "rank", "step", "duration_ns")
+    kernels = kernels.filter(program.is_judged)
+    steps = (
+        kernels.lazy()
+        .drop_nulls("step")
+        .group_by("rank", "step")
+        .agg(pl.col("duration_ns").sum())
+        .sort("rank", "duration_ns", "step")
+        .group_by("rank", maintain_order=True)
+        .agg(pl.col("step").gather(pl.len() // 2).first())
+        .collect()
+    )
+    if not steps.height:
+        return program.is_judged if kernels.height <= _MOST_KERNELS else None
+    pairs = (pl.col("rank") * pl.lit(1 << 32)) + pl.col("step")
+    return pairs.is_in(steps.select(pairs).to_series().implode()).fill_null(value=False)
+
+
+def _in_float32(program: JudgedProgram, calls: pl.DataFrame, scale: float) -> Iterator[Rule]:
+    """Advise tensor cores for products and convolutions in float32.
+
+    An op of which a call ran as TF32 may use it already; the library chose another kernel.
+    """
+    may_use = calls.filter(pl.col("precision") == "tf32")["op"].unique().implode()
+    products = calls.filter(
+        pl.col("precision") == "fp32", pl.col("flops") > 0, ~pl.col("op").is_in(may_use)
+    )
+    if not products.height:
+        return
+    limits = device_peaks(program.trace, None).filter(pl.col("precision") == "tf32")
+    fast = products.drop("peak_flops_per_s", "peak_bytes_per_s", "roof").join(
+        limits.select(*DEVICE_KEY, "peak_flops_per_s", "peak_bytes_per_s").drop_nulls(),
+        on=DEVICE_KEY,
+    )
+    saved = pl.col("duration_ns") - roof_ns()
+    by_op = (
+        fast.with_columns(saved=saved.clip(lower_bound=0))
+        .group_by("op")
+        .agg(pl.col("saved").sum())
+        .sort("saved", "op", descending=[True, False])
+    )
+    places = [(op, round(ns * scale)) for op, ns in by_op.drop_nulls().iter_rows() if ns > 0]
+    words = (
+        "Let tensor cores compute products in float32: TF32"
+        ' (torch.set_float32_matmul_precision("high")) or autocast'
+    )
+    saved_ns = sum(ns for _, ns in places)
+    yield Rule(saved_ns, words, "compute", "roofline", places=places)
+
+
+def _chains(
+    program: JudgedProgram, calls: pl.DataFrame, kernels: pl.DataFrame, scale: float
+) -> Iterator[Rule]:
+    """Advise to fuse ops that read and write memory one after the other.
+
+    A fused chain takes at least as long as its longest op.
+    """
+    families = {op: family for op, (family, _) in signatures().items()}
+    family = pl.col("op").replace_strict(families, default=None, return_dtype=pl.String)
+    is_mover = family.is_in(FUSED_FAMILIES) & ~pl.col("op").str.contains("::_foreach_")
+    movers = calls.select(*CALL, "op", is_mover=is_mover & (pl.col("flops") == 0))
+    columns = ("rank", "kernel_id", "stream_id", "start_ns", "duration_ns")
+    ran = program.trace.select("kernels", *columns).join(
+        kernels, on=["rank", "kernel_id"], maintain_order="left"
+    )
+    ran = ran.join(movers, on=CALL, how="left", nulls_equal=True).sort(*_STREAM, "start_ns")
+    begins = ~(pl.col("is_mover") & pl.col("is_mover").shift(1).over(_STREAM).fill_null(False))
+    chains = (
+        ran.with_columns(chain=begins.cum_sum())
+        .filter("is_mover")
+        .group_by("chain", maintain_order=True)
+        .agg(
+            pl.col("op").unique(maintain_order=True).head(2).str.join(" + "),
+            n=pl.len(),
+            saved=pl.col("duration_ns").sum() - pl.col("duration_ns").max(),
+        )
+        .filter(pl.col("n") > 1)
+    )
+    by_op = chains.group_by("op").agg(pl.col("saved", "n").sum())
+    by_op = by_op.sort("saved", "op", descending=[True, False])
+    places = [(op, round(ns * scale)) for op, ns in by_op.select("op", "saved").iter_rows()]
+    n_calls = round(by_op["n"].sum() * scale / max(program.n_steps, 1))
+    every = " a step" if program.n_steps else ""
+    words = (
+        f"Fuse chains of elementwise ops and copies (torch.compile): {n_calls:,} calls{every} read"
+        " and write memory one after the other"
+    )
+    yield Rule(sum(ns for _, ns in places), words, "compute", "roofline", places=places)

@@ -1,0 +1,84 @@
+"""Pages of managed memory that move to where they are touched, and the kernels that wait for them.
+
+Nsight Systems records them; torch.profiler does not. A move is no call's: it happens where a kernel
+or the host touches a page that lies elsewhere, or where cudaMemPrefetchAsync moves it ahead.
+"""
+
+import polars as pl
+
+from tracelens.derive.columns.interval_lookup import during
+from tracelens.trace import Trace
+
+_BARE = r"^(?:void )?([^<(]+)"
+"""A kernel's name without template arguments and parameters."""
+_DEVICE = ("rank", "device_id")
+_END = pl.col("start_ns") + pl.col("duration_ns")
+_MOVED = ("rank", "device_id", "direction", "process_id", "start_ns", "duration_ns", "size_bytes")
+
+
+def migrations(trace: Trace) -> pl.DataFrame:
+    """Return the moves of pages: rank, device_id, direction, process_id, times and size_bytes.
+
+    Copies that a call asks for are none, whatever memory they are of.
+    """
+    is_move = (
+        (pl.col("source_memory") == "managed")
+        & (pl.col("destination_memory") == "managed")
+        & pl.col("api_call_id").is_null()
+    )
+    return trace.select("memcpys", *_MOVED, where=is_move)
+
+
+def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
+    """Return the kernels during which pages moved to their device: one row per kernel.
+
+    Columns: rank, device_id, kernel_id, span_id, name, step, n_moves, size_bytes and stalled_ns,
+    from the first page's move to the end of the last one's, as long as the kernel runs.
+    """
+    columns = ("kernel_id", "span_id", "name", "step", "start_ns", "duration_ns")
+    kernels = trace.select("kernels", *_DEVICE, *columns)
+    kernels = kernels.rename({"start_ns": "begun_ns"}).with_columns(
+        ended_ns=pl.col("begun_ns") + pl.col("duration_ns"), start_ns="begun_ns"
+    )
+    arriving = moves.filter(pl.col("direction") != "d2h").with_columns(moved_ns=_END)
+    joined = (
+        arriving.drop("duration_ns")
+        .sort("start_ns")
+        .join_asof(
+            kernels.sort("start_ns"), on="start_ns", by=list(_DEVICE), check_sortedness=False
+        )
+        .filter(pl.col("start_ns") < pl.col("ended_ns"))
+    )
+    return (
+        joined.group_by(*_DEVICE, "kernel_id", maintain_order=True)
+        .agg(
+            pl.col("span_id", "name", "step").first(),
+            n_moves=pl.len(),
+            size_bytes=pl.col("size_bytes").sum(),
+            stalled_ns=pl.min_horizontal(pl.col("moved_ns").max(), pl.col("ended_ns").first())
+            - pl.col("start_ns").min(),
+        )
+        .with_columns(pl.col("name").cast(pl.String))
+    )
+
+
+def stalls_by_place(trace: Trace, kernels: pl.DataFrame) -> list[tuple[str, int]]:
+    """Return what waited for pages: ops, else kernels, with their times, the largest first."""
+    ops = trace.select("spans", "rank", "span_id", "name", where=pl.col("kind") == "op")
+    ops = ops.select("rank", "span_id", op=pl.col("name").cast(pl.String))
+    named = kernels.join(ops, on=["rank", "span_id"], how="left").with_columns(
+        pl.col("name").str.extract(_BARE)
+    )
+    sums = named.group_by(place=pl.coalesce("op", "name")).agg(pl.col("stalled_ns").sum())
+    return sums.sort("stalled_ns", "place", descending=[True, False]).rows()
+
+
+def touched_by_host(trace: Trace, moves: pl.DataFrame) -> list[tuple[str, int]]:
+    """Return the marked ranges in which pages moved back to the host, with their bytes."""
+    is_range = pl.col("kind").is_in(["annotation", "nvtx", "op"])
+    ranges = trace.select("spans", "process_id", "name", "start_ns", "duration_ns", where=is_range)
+    ranges = ranges.with_columns(pl.col("name").cast(pl.String), end_ns=_END)
+    back = moves.filter(pl.col("direction") == "d2h")
+    placed = during(back, ranges, "name", pl.String).drop_nulls("name")
+    sums = placed.group_by("name").agg(pl.col("size_bytes").sum())
+    return sums.sort("size_bytes", "name", descending=[True, False]).rows()
