@@ -11,7 +11,7 @@ import tracelens as tl
 from tests.cases import make_trace
 from tests.command_line import command_line
 from tests.torch_files import call, kernel, span, write
-from tracelens.jobs.graph_captures import capture_of
+from tracelens.jobs.graph_captures import captures_of
 from tracelens.trace import Trace
 
 SIZES = (8, 16, 32)
@@ -60,19 +60,19 @@ def replayed(n_tokens: int | None, name: str = "Cijk_8") -> Trace:
 def test_the_smallest_size_that_the_tokens_fit_into(
     folder: Path, n_tokens: int, expected: int
 ) -> None:
-    assert size_in(capture_of(folder, replayed(n_tokens))) == expected
+    assert size_in(*captures_of(folder, replayed(n_tokens))) == expected
 
 
 def test_without_a_size_the_first_whose_launches_fit(folder: Path) -> None:
-    assert size_in(capture_of(folder, replayed(None, "Cijk_16"))) == 16
+    assert size_in(*captures_of(folder, replayed(None, "Cijk_16"))) == 16
 
 
 def test_other_folders_are_themselves(folder: Path, tmp_path: Path) -> None:
     only = next(folder.glob("*.gz"))
-    assert capture_of(only, replayed(8)) == only
+    assert captures_of(only, replayed(8)) == [only]
     for file in sorted(folder.glob("*.gz"))[1:]:
         file.unlink()
-    assert capture_of(folder, replayed(8)) == folder
+    assert captures_of(folder, replayed(8)) == [folder]
 
 
 def test_the_roofline_takes_a_folder(

@@ -86,11 +86,11 @@ def _open_trace(path: Any) -> Any:
 
 
 def _open_base(path: Any, trace: Any) -> Any:
-    """Open what a trace is compared with; of a folder of graphs' captures that of its batch."""
+    """Open what a trace is compared with; of a folder of graphs' captures those of its batches."""
     if not Path(path).is_dir() or import_module("tracelens.trace.objects").is_trace(Path(path)):
         return _open_trace(path)
     captures = import_module("tracelens.jobs.graph_captures")
-    return _open_trace(captures.capture_of(path, trace))
+    return captures.open_captures(path, trace)
 
 
 HOOKS.open_trace = _open_trace

@@ -20,7 +20,7 @@ from tracelens.collectors import collect
 from tracelens.derive.ranks.validate_ranks import MISSING
 from tracelens.derive.time.step_table import mark_steps_by
 from tracelens.errors import UsageError
-from tracelens.jobs.graph_captures import capture_of
+from tracelens.jobs.graph_captures import captures_of
 from tracelens.report import Report
 from tracelens.storage.addresses import shown
 from tracelens.trace import Trace
@@ -79,12 +79,12 @@ OneFormat = Annotated[
 ]
 
 
-def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
-    """Open the trace in a directory, or collect the sources in memory.
+def open_any(paths: Sequence[Path], step: str | None = None, ranks: Sequence[int] = ()) -> Trace:
+    """Open the trace in a directory, or collect the sources in memory, as these ranks.
 
     `step` replaces its marks of steps. Raises SourceError or UsageError.
     """
-    trace = _opened(paths)
+    trace = _opened(paths, ranks)
     OPENED.append(trace)
     if step is None:
         return trace
@@ -93,14 +93,15 @@ def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
 
 
 def open_base(path: Path, trace: Trace, step: str | None = None) -> Trace:
-    """Open what a trace is compared with; of a folder of graphs' captures that of its batch size.
+    """Open what a trace is compared with; of a folder of graphs' captures those of its batch sizes.
 
     `step` replaces its marks of steps. Raises SourceError or UsageError.
     """
-    return open_any([path if is_trace(path) else capture_of(path, trace)], step)
+    files = [path] if is_trace(path) else captures_of(path, trace)
+    return open_any(files, step, range(len(files)) if len(files) > 1 else ())
 
 
-def _opened(paths: Sequence[Path]) -> Trace:
+def _opened(paths: Sequence[Path], ranks: Sequence[int]) -> Trace:
     traces = [path for path in paths if is_trace(path)]
     if traces and len(paths) > 1:
         raise UsageError(
@@ -110,7 +111,7 @@ def _opened(paths: Sequence[Path]) -> Trace:
     if traces:
         return Trace.open(traces[0])
     with progress(f"reading {', '.join(path.name for path in paths)}"):
-        trace = collect(paths)
+        trace = collect(paths, ranks=ranks)
     for text in trace.diagnostics.filter(
         pl.col("code").is_in([SKIPPED, SOURCE_UNREAD, NOT_TOGETHER, MISSING])
     )["text"]:

@@ -1,4 +1,4 @@
-"""A folder of captures of graphs as the base of a trace: the capture of its batch size.
+"""A folder of captures of graphs as the base of a trace: the captures of its batch sizes.
 
 Inference servers record the capture of their CUDA graphs in a trace for each batch size, in one
 folder. A replay runs the graph of the smallest size that its tokens fit into.
@@ -23,21 +23,30 @@ _RANK = re.compile(r"(?i)rank[-_]?(\d{1,9})(?!\d)|-TP-(\d{1,9})(?!\d)")
 _AT_ONCE, _LONGEST_MARK = 1 << 20, 64
 
 
-def capture_of(path: str | os.PathLike[str], trace: Trace) -> Path:
-    """Return the file of a folder that holds the capture of a trace's graphs; else the path itself.
+def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
+    """Return the files of a folder that hold the captures of a trace's graphs; else the path alone.
 
-    Of captures of several batch sizes it is the one of the trace's rank and size; where the trace's
-    steps tell no size, the first whose launches fit a replay.
+    Of captures of several batch sizes they are those of the trace's rank and sizes; where the
+    trace's steps tell no size, the first whose launches fit a replay.
     """
     folder = Path(path)
     files = _files_of_rank(folder, min(trace.manifest.ranks)) if folder.is_dir() else []
     sizes = {file: _batch_sizes(file) for file in files} if len(files) > 1 else {}
     by_size = sorted((size, file) for file, own in sizes.items() for size in own)
     if not by_size:
-        return folder
-    wanted = _batch_size(trace)
-    fitting = (file for size, file in by_size if wanted is not None and size >= wanted)
-    return next(fitting, None) or _first_that_fits([file for _, file in by_size], trace)
+        return [folder]
+    fitting = [
+        next((file for size, file in by_size if size >= wanted), None)
+        for wanted in _batch_sizes_of_steps(trace)
+    ]
+    chosen = [*dict.fromkeys(file for file in fitting if file is not None)]
+    return chosen or [_first_that_fits([file for _, file in by_size], trace)]
+
+
+def open_captures(path: str | os.PathLike[str], trace: Trace) -> Trace:
+    """Return the captures of a trace's graphs, several files as one trace with a rank for each."""
+    files = captures_of(path, trace)
+    return collect(files, ranks=range(len(files)) if len(files) > 1 else ())
 
 
 def _files_of_rank(folder: Path, rank: int) -> list[Path]:
@@ -72,16 +81,13 @@ def _parts(file: Path) -> Iterator[bytes]:
         return  # what is damaged is said when the file is read
 
 
-def _batch_size(trace: Trace) -> int | None:
-    """Return the number of tokens of the steps that replay graphs: of those with most work."""
-    kernels = trace.select("kernels", "rank", "step", "link", "duration_ns")
-    replayed = kernels.filter(pl.col("link") == "graph").group_by("rank", "step")
-    steps = replayed.agg(pl.col("duration_ns").sum()).join(
-        steps_of(trace).select("rank", "step", "n_tokens"), on=["rank", "step"]
-    )
-    by_size = steps.drop_nulls("n_tokens").group_by("n_tokens").agg(pl.col("duration_ns").sum())
-    largest = by_size.sort("duration_ns", "n_tokens", descending=[True, False])["n_tokens"]
-    return int(largest[0]) if len(largest) else None
+def _batch_sizes_of_steps(trace: Trace) -> list[int]:
+    """Return the numbers of tokens of the steps that replay graphs."""
+    is_replayed = pl.col("link") == "graph"
+    replayed = trace.select("kernels", "rank", "step", where=is_replayed).unique()
+    steps = steps_of(trace).select("rank", "step", "n_tokens")
+    sizes = steps.join(replayed, on=["rank", "step"], how="semi")["n_tokens"].drop_nulls()
+    return [int(size) for size in sizes.unique().sort()]
 
 
 def _first_that_fits(files: Sequence[Path], trace: Trace) -> Path:

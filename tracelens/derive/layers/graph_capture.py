@@ -15,16 +15,20 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.kernels.recorded_dtypes import listed
 from tracelens.derive.layers.graph_replay import PAIRS
 from tracelens.derive.layers.library_calls import MAIN, runs_as
 from tracelens.derive.layers.sequence_alignment import align
+from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 
 EVIDENCE = "graph capture"
 _OP = ("name", "input_shapes")
 _BEGIN, _END = r"^(cuda|cu|hip)StreamBeginCapture", r"^(cuda|cu|hip)StreamEndCapture"
+_MARK = r"^capture_(\d{1,9})_[A-Z]"
+"""The mark that a server puts around a capture, with its batch size."""
 _MOST_WRONG = 0.05
 """A larger share of contradictions means that capture and replay are of two graphs."""
 _GRID, _BLOCK = (tuple(f"{what}_{axis}" for axis in "xyz") for what in ("grid", "block"))
@@ -48,43 +52,56 @@ class Captured:
         The launch is base_rank and base_id; see PAIRS.
         """
         columns = (
-            "rank",
-            "kernel_id",
-            "name",
-            "primitive",
-            "link",
-            "api_call_id",
-            "graph_node_id",
-            "start_ns",
+            *("rank", "kernel_id", "name", "primitive", "link", "step"),
+            *("api_call_id", "graph_node_id", "start_ns", *_GRID, *_BLOCK),
         )
-        kernels = trace.select("kernels", *columns, *_GRID, *_BLOCK).filter(
-            pl.col("link") == "graph"
-        )
+        kernels = trace.select("kernels", *columns, where=pl.col("link") == "graph")
         kernels = kernels.cast({pl.Categorical: pl.String}).sort(
             "rank", "api_call_id", "graph_node_id", "start_ns"
         )
+        steps = steps_of(trace).select("rank", "step", "n_tokens").unique(["rank", "step"])
+        kernels = kernels.join(steps, on=["rank", "step"], how="left", maintain_order="left")
         code = pl.struct("name", *_GRID, *_BLOCK).hash(seed=0)
-        captures: dict[int, list[pl.DataFrame]] = {}
-        for (rank, _), launches in self.launches.group_by("rank", "capture", maintain_order=True):
-            captures.setdefault(rank, []).append(launches)
-        only = next(iter(captures)) if len(captures) == 1 else None
         known: dict[tuple[object, ...], pl.Series | None] = {}
         pair_frames = [PAIRS.to_frame()]
+        base_ranks = self.launches.select("rank", base_id="kernel_id")
         for (rank, _), unit in kernels.with_columns(code=code).group_by(
             "rank", "api_call_id", maintain_order=True
         ):
-            base_rank = rank if rank in captures else only
-            if base_rank is None:
-                continue
-            key = (base_rank, *unit["code"])
+            own_rank, size = self._chosen(rank, unit["n_tokens"][0])
+            key = (own_rank, size, *unit["code"])
             if key not in known:
-                known[key] = self._launches_of(unit, captures[base_rank])
+                known[key] = self._launches_of(unit, self._captures(own_rank, size))
             if (ids := known[key]) is not None:
-                pairs = unit.select(
-                    "rank", "kernel_id", base_rank=pl.lit(base_rank, pl.Int32), base_id=ids
+                pairs = unit.select("rank", "kernel_id", base_id=ids).drop_nulls("base_id")
+                pair_frames.append(
+                    pairs.join(
+                        base_ranks.rename({"rank": "base_rank"}),
+                        on="base_id",
+                        maintain_order="left",
+                    ).select(PAIRS.names())
                 )
-                pair_frames.append(pairs.drop_nulls("base_id"))
         return pl.concat(pair_frames)
+
+    def _chosen(self, rank: int, n_tokens: int | None) -> tuple[int | None, int | None]:
+        """Return the rank and the batch size of the captures that a replay may be of; None for any.
+
+        A server replays the graph of the smallest size that its tokens fit into.
+        """
+        sizes = self.launches["batch_size"].drop_nulls().unique().sort()
+        fitting = sizes.filter(sizes >= n_tokens) if n_tokens is not None else sizes.clear()
+        size = int(fitting[0]) if len(fitting) else None
+        has_own = self.launches.filter(
+            pl.col("rank") == rank, True if size is None else pl.col("batch_size") == size
+        )
+        return (rank if has_own.height else None), size
+
+    def _captures(self, rank: int | None, size: int | None) -> list[pl.DataFrame]:
+        launches = self.launches.filter(
+            True if rank is None else pl.col("rank") == rank,
+            True if size is None else pl.col("batch_size") == size,
+        )
+        return launches.partition_by("rank", "capture", maintain_order=True)
 
     def _launches_of(
         self, kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
@@ -153,6 +170,7 @@ def captured_graphs(trace: Trace) -> Captured | None:
     )
     if launches.is_empty():
         return None
+    launches = _with_batch_sizes(launches, trace)
     triton = pl.when(pl.col("op").str.starts_with("triton_")).then("op")
     launches = launches.with_columns(
         name=pl.coalesce(pl.col("kernel").str.strip_suffix(".kd"), triton, pl.lit(""))
@@ -170,6 +188,18 @@ def captured_graphs(trace: Trace) -> Captured | None:
         "kernels": TABLES["kernels"].conform(kernels).lazy()
     }
     return Captured(Trace(trace.manifest, tables), launches)
+
+
+def _with_batch_sizes(launches: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+    """Return the launches with the batch size that the mark around their capture names."""
+    is_mark = (pl.col("kind") == "annotation") & pl.col("name").cast(pl.String).str.contains(_MARK)
+    columns = ("process_id", "name", "start_ns", "duration_ns")
+    marks = trace.select("spans", *columns, where=is_mark)
+    marks = marks.with_columns(
+        end_ns=pl.col("start_ns") + pl.col("duration_ns"),
+        batch_size=pl.col("name").cast(pl.String).str.extract(_MARK).cast(pl.Int64),
+    )
+    return during(launches, marks, "batch_size", pl.Int64)
 
 
 def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.Series | None]:
