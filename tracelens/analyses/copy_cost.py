@@ -153,8 +153,8 @@ def _about_pages(trace: Trace) -> list[str]:
     sentences = []
     for (rank,), part in moves.group_by("rank", maintain_order=True):
         ways = [
-            f"{there.height:,} times {words}, {there['size_bytes'].sum() / 1e6:,.3f} MB in"
-            f" {there['duration_ns'].sum() / 1e6:,.3f} ms"
+            f"{there.height:,} times {words}, {int(there['size_bytes'].sum()) / 1e6:,.3f} MB in"
+            f" {int(there['duration_ns'].sum()) / 1e6:,.3f} ms"
             for direction, words in _WAYS.items()
             if (there := part.filter(pl.col("direction") == direction)).height
         ]
@@ -165,7 +165,7 @@ def _about_pages(trace: Trace) -> list[str]:
             shown = ", ".join(f"{ns / 1e6:,.3f} in {what}" for what, ns in places[:_MOST_PLACES])
             said += (
                 f"; {waiting.height:,} kernels wait for them, for"
-                f" {waiting['stalled_ns'].sum() / 1e6:,.3f} ms ({shown})"
+                f" {int(waiting['stalled_ns'].sum()) / 1e6:,.3f} ms ({shown})"
             )
         back = touched_by_host(trace, part)
         if back:

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 from tracelens.answers.answer import LEAST_SHARE, Change
 from tracelens.answers.words import place_text
-from tracelens.derive.replay.advised import advised_changes
+from tracelens.derive.replay.advised import advised_changes, list_changes
 from tracelens.derive.replay.job_changes import predict_job
 from tracelens.derive.replay.predict import Prediction
 from tracelens.derive.time.advice import Change as Saving
-from tracelens.derive.time.advice import list_changes
 from tracelens.derive.time.culprits import Culprit
 from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.trace import Trace

@@ -16,7 +16,10 @@ _SUMMED = (
     + _LENGTHS
     + "$"
 )
-_OLDER = r"^execute_context_([0-9]{1,15})\(([0-9]{1,15})(?:_[0-9]+)?\)_generation_([0-9]{1,15})\(([0-9]{1,15})(?:_[0-9]+)?\)$"
+_OLDER = (
+    r"^execute_context_([0-9]{1,15})\(([0-9]{1,15})(?:_[0-9]+)?\)"
+    r"_generation_([0-9]{1,15})\(([0-9]{1,15})(?:_[0-9]+)?\)$"
+)
 _BRACKETED = r"^step\[(DECODE|EXTEND) bs=([0-9]{1,15})(?: toks=([0-9]{1,15}))?"
 PHASES = ("prefill", "decode", "mixed")
 """Requests' first pass over their prompts, one token more for each request, or both in a batch."""

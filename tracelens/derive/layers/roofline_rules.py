@@ -140,7 +140,7 @@ def _chains(
     by_op = chains.group_by("op").agg(pl.col("saved", "n").sum())
     by_op = by_op.sort("saved", "op", descending=[True, False])
     places = [(op, round(ns * scale)) for op, ns in by_op.select("op", "saved").iter_rows()]
-    n_calls = round(by_op["n"].sum() * scale / max(program.n_steps, 1))
+    n_calls = round(int(by_op["n"].sum()) * scale / max(program.n_steps, 1))
     every = " a step" if program.n_steps else ""
     words = (
         f"Fuse chains of elementwise ops and copies (torch.compile): {n_calls:,} calls{every} read"
