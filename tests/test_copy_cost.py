@@ -362,7 +362,7 @@ def test_kernels_that_wait_for_pages_of_managed_memory() -> None:
     assert "cudaMemPrefetchAsync" in said
 
 
-def test_managed_memory_that_is_only_copied_by_calls_has_no_pages_that_move() -> None:
+def test_copies_by_calls_of_managed_memory_move_no_pages() -> None:
     trace = make_trace(
         api_calls=[{"api": "cudaMemcpyAsync", "kind": "memcpy"}],
         memcpys=[moved_page("h2d", 1, 3, api_call_id=0)],
