@@ -2,6 +2,7 @@
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -47,6 +48,25 @@ def test_decode_by_graphs_needs_its_capture() -> None:
     weights = LAYERS * WIDTH * (1536 + 1024 + 5632 + 2816) + WIDTH * 32_000
     assert told.filter(phase="decode")["least_bytes"].item() > 4 * 2 * weights
     assert told.filter(phase="decode")["n_tokens"].item() == 32
+
+
+def test_each_replay_has_the_operations_of_its_own_batch() -> None:
+    """Steps of 8, 7, 5, 4, 3, 2 and 1 requests replay graphs of 8, 8, 8, 4, 4, 2 and 2."""
+    folder: Any = str(SAMPLES / "serving/batches/capture_traces")
+    trace = sample("serving/batches/decode")
+    steps = roofline(trace, base=folder).filter(op="(step)").sort("step")
+    of_request = of_decoder(1, 1)
+    assert of_request == 164_102_144
+    assert steps["flops"].to_list() == [n * of_request for n in (8, 8, 8, 4, 4, 2, 2)]
+    (row,) = serving(trace, base=folder).to_dicts()
+    assert (row["phase"], row["n_steps"], row["n_tokens"]) == (
+        "decode",
+        7,
+        8 + 7 + 5 + 4 + 3 + 2 + 1,
+    )
+    assert row["least_bytes"] > 7 * 2 * (
+        LAYERS * WIDTH * (1536 + 1024 + 5632 + 2816) + WIDTH * 32_000
+    )
 
 
 def test_products_in_float8() -> None:

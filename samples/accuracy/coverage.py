@@ -19,8 +19,9 @@ SAMPLES = Path(__file__).resolve().parents[1]
 BASES = {
     "graphs/vit_replay": "graphs/vit_capture",
     "serving/decode_graph": "serving/capture_8_FULL",
+    "serving/batches/decode": "serving/batches/capture_traces",
 }
-"""Captures of replays, with the capture of their graph."""
+"""Captures of replays, with the capture of their graph, or the folder of several."""
 _ENDING = ".pt.trace.json.gz"
 _INTRO = """\
 ## What the roofline covers
@@ -62,10 +63,12 @@ def captures() -> list[Path]:
 def covered(path: Path) -> Coverage | None:
     """Return how much of a capture is modelled; None of one without kernels or sizes."""
     name = path.relative_to(SAMPLES).as_posix().replace("/captures/", "/").removesuffix(_ENDING)
-    base = SAMPLES / f"{BASES[name]}{_ENDING}" if name in BASES else None
+    base = SAMPLES / BASES[name] if name in BASES else None
+    if base is not None and not base.is_dir():
+        base = base.with_name(base.name + _ENDING)
     trace = tl.open(path) if path.suffix == ".tracelens" else tl.collect(path)
     try:
-        frame = tl.analyses.roofline(trace, base=base and tl.collect(base))
+        frame = tl.analyses.roofline(trace, base=base and str(base))
     except MissingTableError:
         return None
     rows = frame.filter(pl.col("op") != STEP)

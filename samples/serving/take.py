@@ -79,10 +79,11 @@ class Attention(nn.Module):
         def heads(t: Tensor, n: int) -> Tensor:
             return t.view(batch, length, n, s.head).transpose(1, 2)
 
-        self.keys.index_copy_(2, positions, heads(keys, s.n_kv_heads))
-        self.values.index_copy_(2, positions, heads(values, s.n_kv_heads))
+        cached_keys, cached_values = self.keys[:batch], self.values[:batch]
+        cached_keys.index_copy_(2, positions, heads(keys, s.n_kv_heads))
+        cached_values.index_copy_(2, positions, heads(values, s.n_kv_heads))
         attended = functional.scaled_dot_product_attention(
-            heads(queries, s.n_heads), self.keys, self.values, attn_mask=mask, enable_gqa=True
+            heads(queries, s.n_heads), cached_keys, cached_values, attn_mask=mask, enable_gqa=True
         )
         output: Tensor = self.out(attended.transpose(1, 2).reshape(batch, length, -1))
         return output
@@ -217,9 +218,10 @@ class Server:
         self.position.fill_(self.prompt)
 
     @torch.no_grad()
-    def decode(self) -> None:
-        """Add a token to each request."""
-        self.tokens.copy_(self.model(self.tokens, self.position))
+    def decode(self, n_requests: int | None = None) -> None:
+        """Add a token to each of the first requests; to all where no number is given."""
+        tokens = self.tokens[:n_requests]
+        tokens.copy_(self.model(tokens, self.position))
         self.position.add_(1)
 
     def serve(self, n_steps: int, decode: Callable[[], None] | None = None) -> None:
@@ -233,17 +235,38 @@ class Server:
             self.tokens.tolist()
 
 
-def graph_of(server: Server) -> Any:
+def graph_of(server: Server, n_requests: int | None = None) -> Any:
     """Capture a decode step as a CUDA graph."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        server.decode()
+        server.decode(n_requests)
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        server.decode()
+        server.decode(n_requests)
     return graph
+
+
+def batches(out: Path, server: Server) -> None:
+    """Decode while requests end: a graph for each of three batch sizes, and steps of all three.
+
+    A step of n requests replays the graph of the smallest size that they fit into.
+    """
+    sizes, folder = (2, 4, 8), out / "batches" / "capture_traces"
+    folder.mkdir(parents=True, exist_ok=True)
+    graphs = {}
+    for size in sizes:
+        server.position.fill_(server.prompt)
+        name = f"capture_{size}_FULL"
+        with recorded(folder / f"{name}.pt.trace.json.gz"), record_function(name):
+            graphs[size] = graph_of(server, size)
+    server.prefill()
+    with recorded(out / "batches" / "decode.pt.trace.json.gz"):
+        for number, n_requests in enumerate((8, 7, 5, 4, 3, 2, 1)):
+            with record_function(decode_name(n_requests, server.prompt + number + 1)):
+                graphs[min(size for size in sizes if size >= n_requests)].replay()
+            server.tokens.tolist()
 
 
 def fp8_products(out: Path) -> None:
@@ -295,6 +318,7 @@ def main() -> None:
     server.serve(4, graph.replay)
     with recorded(out / "decode_graph.pt.trace.json.gz"):
         server.serve(4, graph.replay)
+    batches(out, server)
     fp8_products(out)
 
 
