@@ -23,6 +23,7 @@ NAMES = (
     "graph",
     "trace_log",
     "jax",
+    "rocprof",
     # takes whatever begins as JSON does: logs of gdb and sidecars are told apart before it
     "torch",
     "nsys",

@@ -1,0 +1,118 @@
+"""What rocprofv3 recorded of a process, from either of its formats, and the raw tables of it."""
+
+from dataclasses import dataclass
+
+import msgspec
+import polars as pl
+
+HOW = "record again: rocprofv3 --sys-trace --output-format json rocpd -- PROGRAM"
+_AXES = ("x", "y", "z")
+_PLACE = {"process_id": pl.Int64, "start_ns": pl.Int64, "duration_ns": pl.Int64}
+_WORK = {
+    "name": pl.String,
+    "stream_id": pl.Int64,
+    "correlation_id": pl.Int64,
+    "device_id": pl.Int64,
+}
+_SHAPE = {f"{word}_{axis}": pl.Int64 for word in ("grid", "block") for axis in _AXES}
+KERNELS = _PLACE | _WORK | {"shared_bytes": pl.Int64, "registers_per_thread": pl.Int64} | _SHAPE
+"""A kernel; its grid is counted in work-items, as rocprofv3 does."""
+COPIES = _PLACE | _WORK | {"size_bytes": pl.Int64}
+"""A copy; its name ends in HOST_TO_DEVICE and the like."""
+REGIONS = _PLACE | {
+    "thread_id": pl.Int64,
+    "correlation_id": pl.Int64,
+    "category": pl.String,
+    "name": pl.String,
+    "message": pl.String,
+}
+"""A call or roctx range, by category HIP_…, HSA_… or MARKER_…; a range has its text as message."""
+_COPIES = {
+    "HOST_TO_DEVICE": "h2d",
+    "DEVICE_TO_HOST": "d2h",
+    "DEVICE_TO_DEVICE": "d2d",
+    "HOST_TO_HOST": "h2h",
+}
+
+
+class Agent(msgspec.Struct):
+    """A processor, as far as it is of use for a device."""
+
+    name: str = ""
+    product_name: str = ""
+    cu_count: int | None = None
+    wave_front_size: int | None = None
+    max_waves_per_cu: int | None = None
+    lds_size_in_kb: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The records of a process, with columns as above, and its GPUs by ordinal."""
+
+    kernels: pl.DataFrame
+    copies: pl.DataFrame
+    regions: pl.DataFrame
+    gpus: dict[int, Agent]
+
+    def raw_tables(self) -> dict[str, pl.DataFrame]:
+        """Return the raw tables that have rows."""
+        blocks = [
+            (-(-pl.col(f"grid_{axis}") // pl.col(f"block_{axis}"))).alias(f"grid_{axis}")
+            for axis in _AXES
+        ]
+        is_marker = pl.col("category").str.starts_with("MARKER")
+        calls = self.regions.filter(pl.col("category").str.contains("^(?:HIP|HSA)")).with_columns(
+            raw_api="name",
+            source_api=pl.when(pl.col("category").str.starts_with("HIP"))
+            .then(pl.lit("runtime"))
+            .otherwise(pl.lit("driver")),
+        )
+        ranges = self.regions.filter(is_marker & pl.col("message").is_not_null())
+        tables = {
+            "kernels": self.kernels.with_columns(blocks),
+            "memcpys": _with_direction(self.copies),
+            "api_calls": calls.drop("name", "category", "message"),
+            "spans": ranges.select(
+                *_PLACE,
+                "thread_id",
+                kind=pl.lit("nvtx"),
+                category=pl.lit("roctx"),
+                name="message",
+            ),
+            "devices": pl.DataFrame(
+                [
+                    {
+                        "device_id": ordinal,
+                        "name": gpu.product_name or gpu.name or "unknown",
+                        "sm_count": gpu.cu_count,
+                        "warp_size": gpu.wave_front_size,
+                        "max_warps_per_sm": gpu.max_waves_per_cu,
+                        "shared_memory_per_sm_bytes": gpu.lds_size_in_kb
+                        and gpu.lds_size_in_kb * 1024,
+                    }
+                    for ordinal, gpu in sorted(self.gpus.items())
+                ]
+            ),
+        }
+        return {name: table for name, table in tables.items() if table.height}
+
+
+def _with_direction(copies: pl.DataFrame) -> pl.DataFrame:
+    """Add the direction that a copy's name says; whether host memory is pinned is not recorded."""
+    direction = pl.coalesce(
+        *(
+            pl.when(pl.col("name").str.ends_with(ending)).then(pl.lit(word))
+            for ending, word in _COPIES.items()
+        ),
+        pl.lit("unknown"),
+    )
+    copies = copies.with_columns(direction=direction).drop("name")
+    memories = [
+        pl.when(pl.col("direction").str.contains(pattern))
+        .then(pl.lit("device"))
+        .otherwise(pl.lit("unknown"))
+        .alias(f"{end}_memory")
+        for end, pattern in (("source", "^d"), ("destination", "d$"))
+    ]
+    return copies.with_columns(memories)
