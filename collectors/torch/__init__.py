@@ -4,7 +4,7 @@ They may be JSON or gzip, of every format generation since 2021, from NVIDIA and
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
@@ -217,8 +217,9 @@ def _capture(
     facts = read.facts
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
     raw = raw_tables(read.frames, base_ns, diagnostics)
-    beside = sidecar.read_sidecar(path, diagnostics)
-    windows = _light_window(path, raw, diagnostics)
+    beside, light = sidecar.read_sidecar(path, diagnostics), sidecar.light_of(path)
+    has_light = str(path) != "-" and light.is_file()
+    windows = _light_window(light, raw, diagnostics) if has_light else None
     if windows is not None:
         raw, beside = windows.tables, windows.lines(beside)
     raw["devices"] = devices(facts.get("deviceProperties"), raw.get("kernels"), diagnostics)
@@ -277,15 +278,15 @@ def _capture(
 
 
 def _light_window(
-    path: Path, raw: dict[str, pl.DataFrame], diagnostics: Diagnostics
+    light: Path, raw: dict[str, pl.DataFrame], diagnostics: Diagnostics
 ) -> Windows | None:
-    """Return the tables with the times of the light window beside a trace; None without one."""
-    beside = sidecar.light_of(path)
-    if str(path) == "-" or not beside.is_file():
-        return None
+    """Return the tables with the times of the light window in a file beside a trace.
+
+    Return None where its steps did other work, or the file is damaged.
+    """
     notes = Diagnostics()
     try:
-        read, _ = next(read_documents(ByteSource(beside, notes), notes))
+        read, _ = next(read_documents(ByteSource(light, notes), notes))
         base_ns = integer(read.facts.get("baseTimeNanoseconds")) or 0
         windows = (
             match_windows(raw, raw_tables(read.frames, base_ns, notes)) if read.complete else None
@@ -297,18 +298,6 @@ def _light_window(
     else:
         diagnostics.add("info", "two_windows", _TWO_WINDOWS)
     return windows
-
-
-def read_several(
-    files: Sequence[Path], folder: Path, limit_bytes: int | None, tell: Callable[[str], None]
-) -> list[list[Capture]]:
-    """Return the captures of each file, with their large tables stored in the folder.
-
-    Several large files are read at the same time, in processes of their own.
-    """
-    from tracelens.running import subprocess_reader  # noqa: PLC0415
-
-    return subprocess_reader.read_several(read, files, folder, limit_bytes, tell)
 
 
 COLLECTOR = Collector(
@@ -335,7 +324,7 @@ COLLECTOR = Collector(
     files_of=trace_files,
     begins_as_one=begins_as_trace,
     beside=lambda path: [sidecar.sidecar_of(path), sidecar.light_of(path)],
-    read_several=read_several,
+    read_stored=read,
     run=run,
     endings=(".json", ".gz", ".zst", ".pt.trace", ".trace"),
     tools=(

@@ -18,18 +18,18 @@ from tracelens.jobs.ranks import (
     TargetError,
     collect_rank,
     made_by,
-    read_sources,
     source_facts,
 )
 from tracelens.jobs.target import commit_trace, finished_ranks, prepare
 from tracelens.jobs.tasks import Task, tasks_of
+from tracelens.running.subprocess_reader import read_sources
 from tracelens.storage.addresses import shown
 from tracelens.trace import Trace
 from tracelens.trace.collector import Tell
 from tracelens.trace.combine import combine
 from tracelens.trace.directory import build_folder, check_target
 from tracelens.trace.fetching import fetched
-from tracelens.trace.sources import Paths, given_paths
+from tracelens.trace.sources import Paths, given_paths, note_skipped, sources_of
 
 Work: TypeAlias = Callable[[Task], Any]
 Engine: TypeAlias = Callable[[Sequence[Task], Work], Iterator[tuple[Task, Any]]]
@@ -43,7 +43,8 @@ TargetError is raised."""
 class Job:
     """A job: its sources, its target, and how many ranks suffice.
 
-    Kind and ranks are given where the sources do not say them.
+    Kind and ranks are given where the sources do not say them. `limit_bytes` is the memory that
+    processes may take in which several files are read at a time.
     """
 
     paths: Paths
@@ -54,6 +55,7 @@ class Job:
     force: bool = False
     min_ranks: int = 0
     force_mix: bool = False
+    limit_bytes: int | None = None
 
 
 def in_turn(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, Any]]:
@@ -75,13 +77,47 @@ def attempted(task: Task, work: Work) -> Any:
         return error
 
 
-def collect_job(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str]]:
-    """Collect the sources into the target.
+def collect_job(job: Job, engine: Engine | None, tell: Tell) -> tuple[Trace, dict[str, str]]:
+    """Collect the sources into the target: read them, put them together, check, and write once.
 
-    Return the trace, and messages by the name of each task that failed. Ranks that are in the
-    target already, of the same sources and options, are not read again. Raises SourceError
-    where fewer ranks than asked for, or none, could be collected, or the target cannot be
-    written.
+    Return the trace, and messages by the name of each source or task that could not be read.
+    Without an engine all is done in this process, and nothing is kept until the trace is whole.
+    Raises SourceError where nothing, or fewer ranks than asked for, could be collected, and where
+    the target cannot be written.
+    """
+    return _at_once(job, tell) if engine is None else _by_rank(job, engine, tell)
+
+
+def _at_once(job: Job, tell: Tell) -> tuple[Trace, dict[str, str]]:
+    """Collect all sources into a local target.
+
+    A source that cannot be read ends it, but for damaged gzip in a folder, which costs its ranks.
+    """
+    target = Path(job.target)
+    check_target(target, force=job.force)
+    skipped: list[Path] = []
+    with fetched(given_paths(job.paths)) as files, build_folder(target) as folder:
+        sources = sources_of(files, job.kind, skipped)
+        try:
+            captures = read_sources(sources, folder, job.limit_bytes, tell)
+        except OSError as error:
+            raise SourceError(f"{target}: cannot be written: {error}") from error
+        damaged = note_skipped(captures, skipped)
+        trace = combine(
+            captures, ranks=job.ranks, events=job.options.events, force_mix=job.force_mix
+        )
+        validate_ranks(trace, force_mix=job.force_mix or bool(job.ranks))
+        if job.options.step is not None:
+            trace = mark_steps_by(trace, job.options.step)
+        trace = trace.write(target, force=job.force)
+    why = "is damaged gzip, of which nothing can be read; write it again"
+    return trace, {str(file): f"{file}: {why}" for file in damaged}
+
+
+def _by_rank(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str]]:
+    """Collect rank by rank, as tasks of the engine. A source that cannot be read costs its ranks.
+
+    Ranks that are in the target already, of the same sources and options, are not read again.
     """
     skipped: list[str] = []
     tasks = tasks_of(job.paths, job.kind, job.ranks, skipped)
@@ -120,33 +156,6 @@ def collect_job(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, 
         force_mix=mix,
     )
     return Trace.open(job.target), failed
-
-
-def collect_together(
-    job: Job, target: Path, limit_bytes: int | None, tell: Tell
-) -> tuple[Trace, dict[str, str]]:
-    """Collect all sources at once, in this process, into a local target.
-
-    A job of one task: what `collect_job` gives, without records of ranks to go on from. Files that
-    would take more than `limit_bytes` are read in processes of their own. Raises SourceError for a
-    source that cannot be read, but for damaged gzip in a folder, which costs its ranks.
-    """
-    check_target(target, force=job.force)
-    is_forced = job.force_mix or bool(job.ranks)
-    with fetched(given_paths(job.paths)) as local, build_folder(target) as folder:
-        try:
-            captures, damaged = read_sources(local, job.kind, folder, limit_bytes, tell)
-        except OSError as error:
-            raise SourceError(f"{target}: cannot be written: {error}") from error
-        trace = combine(
-            captures, ranks=job.ranks, events=job.options.events, force_mix=job.force_mix
-        )
-        validate_ranks(trace, force_mix=is_forced)
-        if job.options.step is not None:
-            trace = mark_steps_by(trace, job.options.step)
-        trace = trace.write(target, force=job.force)
-    why = "is damaged gzip, of which nothing can be read; write it again"
-    return trace, {str(file): f"{file}: {why}" for file in damaged}
 
 
 def _finished(job: Job, tasks: Sequence[Task]) -> list[RankRecord]:

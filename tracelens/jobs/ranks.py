@@ -16,17 +16,18 @@ import tracelens.collectors  # noqa: F401 - a worker that is handed a task reads
 from tracelens.derive.time.step_table import mark_steps_by
 from tracelens.errors import SourceError, TracelensError
 from tracelens.jobs.tasks import Task, local
+from tracelens.running.subprocess_reader import read_sources
 from tracelens.schemas import SCHEMA_VERSION
 from tracelens.storage.addresses import url_of
 from tracelens.storage.folders import OwnFolder
 from tracelens.storage.objects import Listed, Objects
 from tracelens.trace.capture import Capture, Manifest, key_of
-from tracelens.trace.collector import Tell, read_by, reading_words
+from tracelens.trace.collector import read_by, reading_words
 from tracelens.trace.combine import combine, installed_version
 from tracelens.trace.fetching import PREFIX, addressed, fetch
 from tracelens.trace.objects import RANKS, json_bytes, upload
 from tracelens.trace.same_run import extent_of
-from tracelens.trace.sources import Paths, note_skipped, read_into, sources_of
+from tracelens.trace.sources import note_skipped, sources_of
 
 
 class TargetError(SourceError):
@@ -153,7 +154,10 @@ def _read(
     files |= _fetched(task, folder)
     given = [folder / "0" / task.folder] if task.folder else [*files]
     with read_by(reading):
-        captures, _ = read_sources(given, task.kind, folder / "read", None, lambda _: None)
+        skipped: list[Path] = []
+        sources = sources_of(given, task.kind, skipped)
+        captures = read_sources(sources, folder / "read", None, lambda _: None)
+    note_skipped(captures, skipped)
     for source in task.sources:
         if url_of(source.address) is None and local(Path(source.address)).etag != source.etag:
             raise SourceError(
@@ -167,18 +171,6 @@ def _read(
                 capture.rank = task.position
                 capture.diagnostics.add("warning", "rank_assumed", text)
     return captures
-
-
-def read_sources(
-    given: Paths, kind: str | None, folder: Path, limit_bytes: int | None, tell: Tell
-) -> tuple[list[Capture], list[Path]]:
-    """Return the captures of local sources, their large tables in the folder, and damaged files.
-
-    Files of a folder that were left out are counted in the first capture's diagnostics.
-    """
-    skipped: list[Path] = []
-    captures = read_into(folder, sources_of(given, kind, skipped), limit_bytes, tell)
-    return captures, note_skipped(captures, skipped)
 
 
 def _fetched(task: Task, folder: Path) -> dict[Path, str]:

@@ -14,6 +14,8 @@ from typing import TypeAlias
 
 from tracelens.errors import SourceError
 from tracelens.trace.capture import Capture
+from tracelens.trace.collector import Collector, Tell
+from tracelens.trace.sources import read_in_turn
 
 Read: TypeAlias = Callable[[Path, Path], list[Capture]]
 """A function that reads a file, and stores its large tables in a folder."""
@@ -79,18 +81,37 @@ def chosen_files(files: Sequence[Path]) -> list[Path]:
     return chosen if len(chosen) > 1 else []
 
 
-def read_several(
+def read_sources(
+    sources: Sequence[tuple[Collector, Path]], folder: Path, limit_bytes: int | None, tell: Tell
+) -> list[Capture]:
+    """Return each source's captures; collectors that can store large tables put them in the folder.
+
+    Large or many files are read in processes that together take no more than `limit_bytes`. `tell`
+    is called with the number that are read at a time.
+    """
+    read: dict[str, Iterator[list[Capture]]] = {}
+    for collector in dict.fromkeys(collector for collector, _ in sources):
+        files = [path for other, path in sources if other is collector]
+        read[collector.kind] = (
+            map(collector.read, files)
+            if collector.read_stored is None
+            else iter(
+                _read_stored(
+                    collector.read_stored, files, folder / collector.kind, limit_bytes, tell
+                )
+            )
+        )
+    return read_in_turn(sources, lambda collector, _: next(read[collector.kind]))
+
+
+def _read_stored(
     read: Read,
     files: Sequence[Path],
     folder: Path,
     limit_bytes: int | None,
-    tell: Callable[[str], None],
+    tell: Tell,
 ) -> list[list[Capture]]:
-    """Return the captures of each file, their tables stored in the folder.
-
-    Large or many files are read in processes. `tell` is called with the number that are read at
-    a time.
-    """
+    """Return the captures of each file, their tables stored in the folder."""
     chosen = chosen_files(files)
     found: Iterator[list[Capture]] = iter(())
     if chosen:

@@ -60,11 +60,12 @@ class Collector:
     `is_profiler`: it records events; of several profilers' captures of a rank, one's events are
     kept. `reads_stdin`: it reads `-`. `files_of`: the files to read for a path, where this
     collector is named. `begins_as_one`: a closer check of files found in a folder. `beside`:
-    files that are read along with a source where they exist. `read_several(paths, folder,
-    limit_bytes, tell)`: reads several files within a memory limit, storing finished tables in
-    the folder. `run(command, ...)`: runs a program under the collector. `endings`: endings of
-    its sources' file names, which a trace's name leaves out. `tools`: the programs and packages
-    that it uses. `reading`: a word that its sources are read by, where the user may choose one.
+    files that are read along with a source where they exist. `read_stored(path, folder)`: reads
+    a source and stores large tables in the folder as they are finished, in a process of its own
+    where several are large. `run(command, ...)`: runs a program under the collector. `endings`:
+    endings of its sources' file names, which a trace's name leaves out. `tools`: the programs
+    and packages that it uses. `reading`: a word that its sources are read by, where the user may
+    choose one.
     """
 
     kind: str
@@ -77,9 +78,7 @@ class Collector:
     files_of: Callable[[Path], list[Path]] = lambda path: [path]
     begins_as_one: Callable[[Path], bool] = lambda _: True
     beside: Callable[[Path], Sequence[Path]] = lambda _: ()
-    read_several: Callable[[Sequence[Path], Path, int | None, Tell], list[list[Capture]]] | None = (
-        None
-    )
+    read_stored: Callable[[Path, Path], list[Capture]] | None = None
     run: Callable[..., Run] | None = None
     endings: Sequence[str] = ()
     tools: Sequence[Tool] = ()

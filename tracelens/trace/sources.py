@@ -4,14 +4,14 @@ import errno
 import logging
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from tracelens.errors import SourceError, UsageError
 from tracelens.progress import Share, log_share
 from tracelens.trace.capture import SOURCE_UNREAD, Capture
-from tracelens.trace.collector import COLLECTORS, Collector, Tell
+from tracelens.trace.collector import COLLECTORS, Collector
 from tracelens.trace.fetching import fetched
 
 _LOG = logging.getLogger(__name__)
@@ -34,31 +34,12 @@ def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
     skipped: list[Path] = []
     with fetched(given_paths(paths)) as local:
         sources = sources_of(local, kind, skipped)
-        captures = _read_in_turn(sources, lambda collector, path: collector.read(path))
+        captures = read_in_turn(sources, lambda collector, path: collector.read(path))
     note_skipped(captures, skipped)
     return captures
 
 
-def read_into(
-    folder: Path, sources: Sequence[tuple[Collector, Path]], limit_bytes: int | None, tell: Tell
-) -> list[Capture]:
-    """Return each source's captures.
-
-    Collectors that can store large tables put them into the folder.
-    """
-    read: dict[str, Iterator[list[Capture]]] = {}
-    for collector in dict.fromkeys(collector for collector, _ in sources):
-        collector_paths = [path for other, path in sources if other is collector]
-        if collector.read_several is None:
-            read[collector.kind] = map(collector.read, collector_paths)
-        else:
-            read[collector.kind] = iter(
-                collector.read_several(collector_paths, folder / collector.kind, limit_bytes, tell)
-            )
-    return _read_in_turn(sources, lambda collector, _: next(read[collector.kind]))
-
-
-def _read_in_turn(
+def read_in_turn(
     sources: Sequence[tuple[Collector, Path]], read: Callable[[Collector, Path], list[Capture]]
 ) -> list[Capture]:
     """Return the captures of the sources, and log by bytes how many of them are read."""

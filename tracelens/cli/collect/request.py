@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -17,7 +17,7 @@ from tracelens.cli.panels import RANKS, WRITING
 from tracelens.collectors import run_program
 from tracelens.derive.time.step_table import mark_steps_by
 from tracelens.errors import ReplacedError, UsageError
-from tracelens.jobs.job import Engine, Job, collect_job, collect_together, in_turn
+from tracelens.jobs.job import Engine, Job, collect_job, in_turn
 from tracelens.jobs.ranks import Options
 from tracelens.running.program import script_name
 from tracelens.storage.addresses import shown, url_of
@@ -241,31 +241,20 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     limit = None if request.max_memory is None else bytes_of(request.max_memory)
     options = Options(request.events, request.step)
     enough = request.force, request.min_ranks, request.force_mix
-    job = Job(paths, shown(target), kind, request.ranks or (), options, *enough)
+    job = Job(paths, shown(target), kind, request.ranks or (), options, *enough, limit)
     engine = _engine(target, request, limit)
     with progress(f"reading {', '.join(path.name for path in paths)}"):
-        if engine is None:
-            trace, failed = collect_together(job, target, limit, tell)
-        else:
-            trace, failed = collect_job(job, engine, tell)
+        trace, failed = collect_job(job, engine, tell)
     tell_of(trace, target)
     suggest_report([target])
-    _end(failed.values())
-
-
-def _end(failed: Iterable[str]) -> None:
-    """Exit with 1 and the reason for each source that could not be read.
-
-    Do nothing if there is none.
-    """
-    for text in (said := [*failed]):
+    for text in failed.values():
         tell(f"error: {text}")
-    if said:
+    if failed:
         raise typer.Exit(1)
 
 
 def _engine(target: Path, request: Request, limit_bytes: int | None) -> Engine | None:
-    """Return the engine that collects rank by rank; None where all sources are read together.
+    """Return the engine that collects rank by rank; None where all is collected at once.
 
     Raises UsageError, and ToolError where it is not to be had.
     """
